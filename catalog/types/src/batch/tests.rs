@@ -1,0 +1,147 @@
+use super::*;
+use serde_json::json;
+
+fn contract(allow_extra: bool) -> Arc<Contract> {
+    let def = json!({"fields": [
+        {"name": "name", "type": "string", "required": true},
+        {"name": "count", "type": "integer"},
+        {"name": "ratio", "type": "number"},
+        {"name": "ok", "type": "boolean"},
+        {"name": "at", "type": "timestamp"},
+        {"name": "more", "type": "json"}
+    ], "allowExtra": allow_extra});
+    Arc::new(serde_json::from_value(def).unwrap())
+}
+
+fn decode(allow_extra: bool, records: &[Value]) -> Batch {
+    Batch::decode(&contract(allow_extra), records)
+}
+
+fn key_of(record: Value) -> String {
+    let batch = decode(true, &[record]);
+    assert_eq!(batch.defects(), []);
+    format!("{:?}", batch.keys()[0])
+}
+
+fn text_of(record: Value) -> String {
+    String::from_utf8(decode(true, &[record]).canonical(0).to_vec()).unwrap()
+}
+
+/// Frozen: these keys are stored in tables.
+#[test]
+fn golden_vectors_of_the_canonical_form_and_its_key() {
+    let vectors = [
+        (json!({"name": "a"}), r#"{"name":"a"}"#),
+        (json!({"count": 1.0, "name": "a"}), r#"{"count":1,"name":"a"}"#),
+        (json!({"ratio": 1, "name": "é"}), r#"{"name":"é","ratio":1}"#),
+        (
+            json!({"ratio": -0.0, "name": "e\u{301}"}),
+            "{\"name\":\"e\u{301}\",\"ratio\":0}",
+        ),
+        (
+            json!({"name": "a", "at": "2026-11-21T16:00:00.10+09:00"}),
+            r#"{"at":"2026-11-21T07:00:00.1Z","name":"a"}"#,
+        ),
+        (
+            json!({"name": "a", "more": {"z": [1.50, null], "b": "\n"}}),
+            r#"{"more":{"b":"\n","z":[1.5,null]},"name":"a"}"#,
+        ),
+        (
+            json!({"name": "a", "zz": 1e21, "aa": true}),
+            r#"{"aa":true,"name":"a","zz":1e+21}"#,
+        ),
+    ];
+    let keys: Vec<_> = vectors.iter().map(|(record, _)| key_of(record.clone())).collect();
+    for (record, canonical) in vectors {
+        assert_eq!(text_of(record), canonical);
+    }
+    assert_eq!(keys, GOLDEN_KEYS);
+}
+
+const GOLDEN_KEYS: [&str; 7] = [
+    "87cf8d2707f5a132f42b8d9d00b1ebad",
+    "49791f7f447f9b0488d5927b3c6f83df",
+    "16ad2d5834c5c6e87ed7cfd0f6f2639b",
+    "9f7779ef677a4792c83688ac01063c56",
+    "6276eba1511fc16faaa56e236d80f970",
+    "314ada192eeb858fe9441fa270f64ae2",
+    "fdf34131c75bd72336599edb07282073",
+];
+
+#[test]
+fn spellings_of_one_record_have_one_key() {
+    let same = [
+        json!({"name": "a", "count": 1}),
+        json!({"count": 1, "name": "a"}),
+        json!({"count": 1.0, "name": "a", "ratio": null}),
+        json!({"name": "a", "count": 1, "unknown": null}),
+    ];
+    let keys: std::collections::HashSet<_> = same.into_iter().map(key_of).collect();
+    assert_eq!(keys.len(), 1);
+}
+
+#[test]
+fn different_records_have_different_keys() {
+    let different = [
+        json!({"name": "é"}),
+        json!({"name": "e\u{301}"}),
+        json!({"name": "1"}),
+        json!({"name": "1", "count": 1}),
+        json!({"name": "1", "ratio": 1}),
+        json!({"name": "1", "extra": 1}),
+        json!({"name": "1", "extra": "1"}),
+    ];
+    let keys: std::collections::HashSet<_> = different.iter().cloned().map(key_of).collect();
+    assert_eq!(keys.len(), different.len());
+}
+
+#[test]
+fn every_misfit_is_named() {
+    let batch = decode(
+        false,
+        &[
+            json!({"name": "fine"}),
+            json!({"name": 7, "count": 1.5, "ratio": "x", "ok": 1, "at": "yesterday"}),
+            json!({"count": 9_223_372_036_854_775_808_u64, "ratio": 9_007_199_254_740_993_i64, "name": null}),
+            json!({"name": "x", "wrong/name": {}}),
+            json!([1]),
+        ],
+    );
+    let seen: Vec<_> = batch
+        .defects()
+        .iter()
+        .map(|d| (d.row, d.code, d.path.as_str(), d.actual.as_str()))
+        .collect();
+    let mut expected = vec![
+        (1, "type", "/at", "string"),
+        (1, "type", "/count", "number 1.5"),
+        (1, "type", "/name", "integer 7"),
+        (1, "type", "/ok", "integer 1"),
+        (1, "type", "/ratio", "string"),
+        (2, "range", "/count", "integer 9223372036854775808"),
+        (2, "missing", "/name", "null"),
+        (2, "range", "/ratio", "integer 9007199254740993"),
+        (3, "extra", "/wrong~1name", "object"),
+        (4, "not_object", "", "array"),
+    ];
+    expected.sort_unstable();
+    let mut sorted = seen;
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected);
+    assert_eq!(batch.len(), 5);
+}
+
+#[test]
+fn filtering_keeps_rows_keys_and_positions_together() {
+    let records: Vec<_> = (0..6).map(|i| json!({"name": format!("n{i}"), "extra": i})).collect();
+    let batch = decode(true, &records);
+    let odd = batch.filter(&[false, true, false, true, false, true]).unwrap();
+    assert_eq!(odd.positions(), [1, 3, 5]);
+    assert_eq!(odd.keys(), [batch.keys()[1], batch.keys()[3], batch.keys()[5]]);
+    assert_eq!(odd.canonical(2), batch.canonical(5));
+    assert_eq!(
+        crate::render::records(odd.columns()).unwrap()[0],
+        *records[1].as_object().unwrap()
+    );
+    assert!(batch.filter(&[true]).is_err());
+}

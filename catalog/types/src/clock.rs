@@ -1,0 +1,203 @@
+//! Time: every instant that is stored, compared or shown comes from a [`Clock`].
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// An instant in microseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The instant `micros` microseconds after the epoch.
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since the epoch.
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    /// Milliseconds since the epoch, rounded down.
+    pub const fn millis(self) -> i64 {
+        self.0.div_euclid(1_000)
+    }
+
+    /// This instant moved forward; saturates.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
+        )
+    }
+
+    /// This instant moved back; saturates.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)),
+        )
+    }
+
+    /// How long after `earlier` this instant is; zero when it is before.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// The UTC day of this instant, counted from 1970-01-01.
+    pub const fn day(self) -> i64 {
+        self.0.div_euclid(MICROS_PER_DAY)
+    }
+
+    /// The first instant of the next UTC day.
+    #[must_use]
+    pub const fn next_day(self) -> Self {
+        Self((self.day() + 1) * MICROS_PER_DAY)
+    }
+}
+
+/// RFC 3339 in UTC with as many fractional digits as needed, such as `2026-11-21T07:10:20.5Z`.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(instant) => write!(f, "{instant}"),
+            Err(_) => write!(f, "{}us", self.0),
+        }
+    }
+}
+
+/// Why a text is not a timestamp.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseTimestampError {
+    /// The text is not an RFC 3339 date-time with an offset.
+    #[error("not an RFC 3339 date-time with an offset")]
+    Syntax,
+    /// The text has digits finer than a microsecond.
+    #[error("finer than a microsecond")]
+    Precision,
+}
+
+/// Parses RFC 3339 (section 5.6) with any offset.
+impl FromStr for Timestamp {
+    type Err = ParseTimestampError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // Why: jiff also reads RFC 9557 annotations and other ISO 8601 forms, which are not RFC 3339.
+        let shaped = text.len() >= 20
+            && text.bytes().all(|byte| {
+                matches!(
+                    byte,
+                    b'0'..=b'9' | b'-' | b'+' | b':' | b'.' | b'T' | b't' | b'Z' | b'z'
+                )
+            })
+            && matches!(text.as_bytes()[10], b'T' | b't');
+        if !shaped {
+            return Err(ParseTimestampError::Syntax);
+        }
+        let instant: jiff::Timestamp = text
+            .parse()
+            .map_err(|_error: jiff::Error| ParseTimestampError::Syntax)?;
+        if instant.subsec_nanosecond() % 1_000 != 0 {
+            return Err(ParseTimestampError::Precision);
+        }
+        Ok(Self(instant.as_microsecond()))
+    }
+}
+
+/// The one source of the current time.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// The current instant.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock, moved by a fixed offset so that windows of days can be tried.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock {
+    offset: Duration,
+}
+
+impl SystemClock {
+    /// A clock that runs `offset` ahead of the machine's.
+    pub const fn ahead(offset: Duration) -> Self {
+        Self { offset }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::default().plus(since_epoch).plus(self.offset)
+    }
+}
+
+/// A clock that moves only when told to: for tests.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    micros: AtomicI64,
+}
+
+impl ManualClock {
+    /// A clock that stands at `start`.
+    pub const fn at(start: Timestamp) -> Self {
+        Self {
+            micros: AtomicI64::new(start.0),
+        }
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, by: Duration) {
+        self.micros
+            .fetch_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.micros.load(Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_normalised_to_utc() {
+        let utc: Timestamp = "2026-11-21T07:10:20.5Z".parse().unwrap();
+        let seoul: Timestamp = "2026-11-21T16:10:20.500+09:00".parse().unwrap();
+        assert_eq!(utc, seoul);
+        assert_eq!(seoul.to_string(), "2026-11-21T07:10:20.5Z");
+    }
+
+    #[test]
+    fn other_forms_are_refused() {
+        for text in [
+            "2026-11-21",
+            "2026-11-21 07:10:20Z",
+            "2026-11-21T07:10:20",
+            "2026-13-01T00:00:00Z",
+            "now",
+        ] {
+            assert_eq!(text.parse::<Timestamp>(), Err(ParseTimestampError::Syntax), "{text}");
+        }
+        assert_eq!(
+            "2026-11-21T07:10:20.0000001Z".parse::<Timestamp>(),
+            Err(ParseTimestampError::Precision)
+        );
+    }
+
+    #[test]
+    fn days_are_utc_days_also_before_the_epoch() {
+        assert_eq!(Timestamp::from_micros(-1).day(), -1);
+        assert_eq!(Timestamp::from_micros(0).next_day().to_string(), "1970-01-02T00:00:00Z");
+    }
+}

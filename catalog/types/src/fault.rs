@@ -1,0 +1,120 @@
+//! Named crash points and planted bugs: how the crash tests reach every instant between an acknowledgement and its
+//! outcome.
+//!
+//! Invariant: without the feature `faults` every function here is empty and [`planted`] is `false`, so a release
+//! carries neither. Arming is the one process-wide state of the product, and exists only in test builds.
+
+/// Where the process can be killed, in the order a contribution passes them.
+pub const POINTS: [&str; 18] = [
+    "ack.begin",
+    "ack.rows",
+    "ack.commit",
+    "ack.respond",
+    "relay.read",
+    "relay.appended",
+    "consume.polled",
+    "gate.enter",
+    "gate.exit",
+    "merge.begin",
+    "merge.part",
+    "merge.commit",
+    "merge.indexed",
+    "outcome.append",
+    "outcome.appended",
+    "project.begin",
+    "project.commit",
+    "position.commit",
+];
+
+/// A bug that the crash tests must catch: each takes one guard of the exactly-once argument away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plant {
+    /// The 201 is sent before its transaction commits.
+    AckBeforeRow,
+    /// A commit does not look whether its contribution was merged before.
+    NoGuard,
+    /// Duplicates are looked for before the critical section only.
+    DedupOnce,
+    /// The outcome is emitted before the table's commit.
+    OutcomeBeforeCommit,
+    /// A lost race for a commit is tried again under the next number without reading the winner.
+    LibraryRebase,
+}
+
+impl Plant {
+    /// Every plant with its name on the command line of the crash tests.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("ack-before-row", Self::AckBeforeRow),
+        ("no-guard", Self::NoGuard),
+        ("dedup-once", Self::DedupOnce),
+        ("outcome-before-commit", Self::OutcomeBeforeCommit),
+        ("library-rebase", Self::LibraryRebase),
+    ];
+}
+
+#[cfg(feature = "faults")]
+mod armed {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::Plant;
+
+    #[derive(Debug)]
+    struct Armed {
+        point: String,
+        countdown: AtomicU64,
+        plant: Option<Plant>,
+    }
+
+    static ARMED: OnceLock<Armed> = OnceLock::new();
+
+    /// Arms the process once: it kills itself at the `nth` passage (from 1) of `point`, and has `plant`.
+    pub fn arm(point: String, nth: u64, plant: Option<Plant>) {
+        ARMED.get_or_init(|| Armed {
+            point,
+            countdown: AtomicU64::new(nth),
+            plant,
+        });
+    }
+
+    /// Passes a crash point.
+    pub fn point(name: &'static str) {
+        debug_assert!(super::POINTS.contains(&name), "crash point `{name}` is not in the list");
+        let Some(armed) = ARMED.get().filter(|armed| armed.point == name) else {
+            return;
+        };
+        if armed.countdown.fetch_sub(1, Ordering::SeqCst) == 1 {
+            kill_this_process();
+        }
+    }
+
+    /// Whether `plant` is in this process.
+    pub fn planted(plant: Plant) -> bool {
+        ARMED.get().is_some_and(|armed| armed.plant == Some(plant))
+    }
+
+    /// SIGKILL: no destructor runs, nothing is flushed.
+    fn kill_this_process() {
+        let pid = std::process::id().to_string();
+        let killed = std::process::Command::new("kill").args(["-KILL", &pid]).status();
+        debug_assert!(killed.is_ok(), "the kill command must run");
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+#[cfg(feature = "faults")]
+pub use armed::{arm, planted, point};
+
+/// Passes a crash point.
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+pub const fn point(_name: &'static str) {}
+
+/// Whether `plant` is in this process.
+#[cfg(not(feature = "faults"))]
+#[inline(always)]
+pub const fn planted(_plant: Plant) -> bool {
+    false
+}

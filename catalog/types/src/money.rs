@@ -1,0 +1,83 @@
+//! Money: integer micro-USDC, never a float.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+const MICROS_PER_CENT: i64 = 10_000;
+
+/// An amount in micro-USDC (1,000,000 to the dollar).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MicroUsdc(pub i64);
+
+/// Why a text is not a price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an amount in dollars with at most two decimals")]
+pub struct ParseMoneyError;
+
+/// Parses dollars and cents without sign, exponent or grouping, such as `0.10` or `12`.
+impl FromStr for MicroUsdc {
+    type Err = ParseMoneyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (dollars, cents) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let shaped = (1..=9).contains(&dollars.len()) && cents.len() <= 2 && digits(dollars) && digits(cents);
+        if !shaped || (cents.is_empty() && text.contains('.')) {
+            return Err(ParseMoneyError);
+        }
+        let whole: i64 = dollars.parse().map_err(|_error| ParseMoneyError)?;
+        let fraction: i64 = format!("{cents:0<2}").parse().map_err(|_error| ParseMoneyError)?;
+        Ok(Self((whole * 100 + fraction) * MICROS_PER_CENT))
+    }
+}
+
+/// Dollars and cents, such as `0.10`; more decimals only where the amount has them.
+impl fmt::Display for MicroUsdc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (dollars, micros) = (self.0 / 1_000_000, (self.0 % 1_000_000).abs());
+        if micros % MICROS_PER_CENT == 0 {
+            write!(f, "{dollars}.{:02}", micros / MICROS_PER_CENT)
+        } else {
+            write!(f, "{dollars}.{micros:06}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dollars_and_cents_round_trip() {
+        for (text, micros, shown) in [
+            ("0", 0, "0.00"),
+            ("0.1", 100_000, "0.10"),
+            ("12.34", 12_340_000, "12.34"),
+        ] {
+            let amount: MicroUsdc = text.parse().unwrap();
+            assert_eq!((amount.0, amount.to_string().as_str()), (micros, shown));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            ".5",
+            "1.",
+            "-1",
+            "+1",
+            "1e3",
+            "0.001",
+            "1,000",
+            "NaN",
+            "1000000000",
+            " 1",
+        ] {
+            assert_eq!(text.parse::<MicroUsdc>(), Err(ParseMoneyError), "{text}");
+        }
+    }
+}
