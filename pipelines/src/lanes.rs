@@ -1,0 +1,134 @@
+//! The lanes of a worker: one per dataset that has work, started and ended by the reader.
+//!
+//! Invariant: handing a message to a lane never waits. The bytes queued in memory are bounded, per lane and in all; a
+//! message beyond the bound is left out, which is safe because the marketplace appends it again until it has an
+//! outcome.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::mpsc::error::SendError;
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio_util::task::TaskTracker;
+use types::{DatasetId, Timestamp};
+
+use crate::judge::Work;
+use crate::lane::{self, Context};
+
+/// A message in a lane's queue, with what it weighs.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) work: Work,
+    pub(crate) weight: Weight,
+}
+
+/// The bytes of a message that is queued or in work; gives them back when dropped.
+#[derive(Debug)]
+pub(crate) struct Weight {
+    bytes: usize,
+    lane: Arc<AtomicUsize>,
+    all: Arc<AtomicUsize>,
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        self.lane.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug)]
+struct Lane {
+    queue: UnboundedSender<Queued>,
+    bytes: Arc<AtomicUsize>,
+    used: Timestamp,
+}
+
+/// What bounds the lanes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) lane_bytes: usize,
+    pub(crate) all_bytes: usize,
+    pub(crate) idle: Duration,
+}
+
+/// Every lane of a worker.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    context: Context,
+    bounds: Bounds,
+    lanes: HashMap<DatasetId, Lane>,
+    bytes: Arc<AtomicUsize>,
+    tasks: TaskTracker,
+    left_out: u64,
+}
+
+impl Lanes {
+    pub(crate) fn new(context: Context, bounds: Bounds) -> Self {
+        Self {
+            context,
+            bounds,
+            lanes: HashMap::new(),
+            bytes: Arc::default(),
+            tasks: TaskTracker::new(),
+            left_out: 0,
+        }
+    }
+
+    /// Hands a message to the lane of its dataset.
+    pub(crate) fn dispatch(&mut self, dataset: DatasetId, work: Work) {
+        let now = self.context.clock.now();
+        let bytes = work.record.value.len();
+        let lane = self.lanes.entry(dataset).or_insert_with(|| {
+            let (queue, receiver) = mpsc::unbounded_channel();
+            self.tasks.spawn(lane::run(self.context.clone(), receiver));
+            Lane {
+                queue,
+                bytes: Arc::default(),
+                used: now,
+            }
+        });
+        lane.used = now;
+        let full = lane.bytes.load(Ordering::Relaxed) + bytes > self.bounds.lane_bytes
+            || self.bytes.load(Ordering::Relaxed) + bytes > self.bounds.all_bytes;
+        // Why: a lane with nothing queued takes any message, or one larger than the bound would never pass.
+        if full && lane.bytes.load(Ordering::Relaxed) > 0 {
+            self.left_out += 1;
+            tracing::warn!(%dataset, left_out = self.left_out, "the lane is full; the message will come again");
+            work.ticket.finish();
+            return;
+        }
+        lane.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let weight = Weight {
+            bytes,
+            lane: Arc::clone(&lane.bytes),
+            all: Arc::clone(&self.bytes),
+        };
+        if let Err(SendError(Queued { work, weight })) = lane.queue.send(Queued { work, weight }) {
+            tracing::error!(%dataset, "the lane died; a new one takes over");
+            drop(weight);
+            self.lanes.remove(&dataset);
+            self.dispatch(dataset, work);
+        }
+    }
+
+    /// Ends the lanes that had nothing to do for a while, which closes their tables.
+    pub(crate) fn retire_idle(&mut self) {
+        let now = self.context.clock.now();
+        let idle = self.bounds.idle;
+        self.lanes
+            .retain(|_, lane| lane.bytes.load(Ordering::Relaxed) > 0 || now.since(lane.used) < idle);
+    }
+
+    /// Waits until every lane has concluded what it had begun when the worker was stopped, at most for `grace`.
+    pub(crate) async fn close(self, grace: Duration) {
+        drop(self.lanes);
+        self.tasks.close();
+        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
+            tracing::warn!("a lane did not end in time; its work will be redelivered");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The lines that carry records from the log through the gates into the tables.
+//!
+//! # Exactly once
+//!
+//! 1. A submission reaches a [`Worker`] at least once: the log redelivers from the low-water mark, and the marketplace
+//!    appends a submission again for as long as it has no terminal outcome.
+//! 2. Everything that changes a table goes through that table's one [lane](lane), in the order of delivery.
+//! 3. The contribution's id is the guard: a table names it in the commit that holds its rows, so a submission that
+//!    comes again adopts the version it already has.
+//! 4. The outcome is appended after the commit, and the position is marked done after the outcome. A death between
+//!    any two of these steps repeats only steps that find their work done.
+//! 5. What already has a terminal outcome is not judged again ([`finished`]): a model may answer differently the
+//!    second time.
+//!
+//! # Isolation
+//!
+//! A lane is slow alone: lanes share the reader, and the reader never waits for a lane. What a full lane cannot take
+//! is left to the marketplace to append again ([`lanes`]).
+
+pub mod finished;
+pub mod lane;
+pub mod lanes;
+pub mod message;
+pub mod progress;
+
+mod emit;
+mod judge;
+mod worker;
+
+pub use worker::{Config, Error, Worker};
