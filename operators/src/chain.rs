@@ -1,0 +1,288 @@
+//! Runs operators in order and moves the rows between them.
+//!
+//! Invariant: rows in = passed + dropped + refused + held, for every operator and for the chain. Rows move in [`split`]
+//! only, which takes each row to exactly one place.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use types::key::Known;
+use types::{Batch, Timestamp};
+
+use crate::gates::{Contract, Dedup, PersonalData};
+use crate::screen::{Screen, Screener};
+use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
+
+/// An ordered list of operators; each judges the rows that all before it passed.
+#[derive(Debug, Default)]
+pub struct Chain {
+    operators: Vec<Operator>,
+}
+
+#[derive(Debug)]
+enum Operator {
+    Gate(Box<dyn Gate>),
+    Stage(Arc<dyn Stage>),
+}
+
+/// What one operator did with the rows it was given: `rows = passed + dropped + refused + held`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tally {
+    /// The operator's name.
+    pub gate: String,
+    /// How many rows it was given.
+    pub rows: u32,
+    /// How many went on.
+    pub passed: u32,
+    /// How many were left out as duplicates.
+    pub dropped: u32,
+    /// How many reject the batch.
+    pub refused: u32,
+    /// How many could not be judged.
+    pub held: u32,
+}
+
+/// What a chain made of a batch.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The rows that every operator passed, in order.
+    pub passed: Batch,
+    /// The number of rows the chain was given.
+    pub rows: u32,
+    /// The verdicts other than pass, by position in the batch as it was decoded, in that order.
+    pub verdicts: Vec<RowVerdict>,
+    /// One entry per operator, in order.
+    pub tallies: Vec<Tally>,
+}
+
+/// What becomes of a whole batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Its passed rows are merged.
+    Merge,
+    /// Nothing of it is merged.
+    Reject {
+        /// `refused` or `duplicates`.
+        code: String,
+        /// One sentence for the contributor; never holds personal data.
+        message: String,
+    },
+    /// It is judged again later.
+    Hold {
+        /// `budget`, `provider` or `paused`.
+        reason: String,
+        /// When, where known.
+        resumes_after: Option<Timestamp>,
+    },
+}
+
+/// The chain that merges, dry runs and collectors use: contract, dedup, personal data and, unless `None`, the screen.
+pub fn standard_chain(known: Arc<dyn Known>, screen: Option<Arc<dyn Screener>>) -> Chain {
+    let gates = Chain::new()
+        .gate(Contract)
+        .gate(Dedup::new(known))
+        .gate(PersonalData::new());
+    match screen {
+        Some(screener) => gates.stage(Arc::new(Screen::new(screener))),
+        None => gates,
+    }
+}
+
+impl Chain {
+    /// A chain without operators, which passes every row.
+    pub const fn new() -> Self {
+        Self { operators: Vec::new() }
+    }
+
+    /// Adds a gate at the end.
+    #[must_use]
+    pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
+        self.operators.push(Operator::Gate(Box::new(gate)));
+        self
+    }
+
+    /// Adds a stage at the end.
+    #[must_use]
+    pub fn stage(mut self, stage: Arc<dyn Stage>) -> Self {
+        self.operators.push(Operator::Stage(stage));
+        self
+    }
+
+    /// Judges every row of `batch`. Waits only where a stage does; an operator is not asked about no rows.
+    pub async fn run(&mut self, batch: Batch) -> Judged {
+        let rows = count(batch.len());
+        let mut passing = batch;
+        let mut verdicts = Vec::new();
+        let mut tallies = Vec::with_capacity(self.operators.len());
+        for operator in &mut self.operators {
+            let name = operator.name();
+            let said = if passing.is_empty() {
+                Verdicts::pass(0)
+            } else {
+                operator.judge(&passing).await
+            };
+            let tally;
+            (passing, tally) = split(name, passing, said, &mut verdicts);
+            tallies.push(tally);
+        }
+        verdicts.sort_by_key(|verdict| verdict.row);
+        Judged {
+            passed: passing,
+            rows,
+            verdicts,
+            tallies,
+        }
+    }
+}
+
+impl Operator {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Gate(gate) => gate.name(),
+            Self::Stage(stage) => stage.name(),
+        }
+    }
+
+    async fn judge(&mut self, rows: &Batch) -> Verdicts {
+        match self {
+            Self::Gate(gate) => gate.judge(rows),
+            Self::Stage(stage) => stage.judge(rows).await,
+        }
+    }
+}
+
+/// Takes every row of `batch` to one place: the batch that goes on, or `verdicts` under its original position.
+///
+/// The batch is not copied when every row passes. An answer that is not about these rows is not trusted: all are held.
+fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict>) -> (Batch, Tally) {
+    let rows = batch.len();
+    let exceptions = if said.rows() == rows {
+        said.into_exceptions()
+    } else {
+        hold_all(name, rows, &format!("answers for {} of {rows} records", said.rows()))
+    };
+    let mut tally = Tally {
+        gate: name.to_owned(),
+        rows: count(rows),
+        passed: 0,
+        dropped: 0,
+        refused: 0,
+        held: 0,
+    };
+    if exceptions.is_empty() {
+        tally.passed = tally.rows;
+        return (batch, tally);
+    }
+    let mut keep = vec![true; rows];
+    for (row, _) in &exceptions {
+        keep[*row] = false;
+    }
+    let (passing, exceptions) = match batch.filter(&keep) {
+        Ok(passing) => (passing, exceptions),
+        Err(error) => (
+            Batch::decode(batch.contract(), &[]),
+            hold_all(name, rows, &error.to_string()),
+        ),
+    };
+    tally.passed = count(passing.len());
+    for (row, verdict) in exceptions {
+        match verdict {
+            Verdict::Pass => continue,
+            Verdict::Drop { .. } => tally.dropped += 1,
+            Verdict::Refuse { .. } => tally.refused += 1,
+            Verdict::Hold { .. } => tally.held += 1,
+        }
+        verdicts.push(RowVerdict {
+            row: batch.positions()[row],
+            verdict,
+        });
+    }
+    (passing, tally)
+}
+
+fn hold_all(name: &str, rows: usize, actual: &str) -> Vec<(usize, Verdict)> {
+    let reason = Reason {
+        gate: name.to_owned(),
+        code: "provider".to_owned(),
+        path: String::new(),
+        expected: "one verdict per record".to_owned(),
+        actual: actual.to_owned(),
+    };
+    (0..rows)
+        .map(|row| {
+            (
+                row,
+                Verdict::Hold {
+                    reason: reason.clone(),
+                    resumes_after: None,
+                },
+            )
+        })
+        .collect()
+}
+
+fn count(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
+}
+
+impl Judged {
+    /// The policy of the batch: any refused row rejects it; else any held row holds it until the last hold ends; else
+    /// a batch of nothing new is rejected; else it merges.
+    pub fn decision(&self) -> Decision {
+        let mut refused = 0_u32;
+        let mut first = None;
+        let mut hold = None;
+        for RowVerdict { row, verdict } in &self.verdicts {
+            match verdict {
+                Verdict::Refuse { reasons } => {
+                    refused += 1;
+                    first.get_or_insert_with(|| (*row, reasons.first()));
+                }
+                Verdict::Hold { reason, resumes_after } => {
+                    let (_, until) = hold.get_or_insert((reason, *resumes_after));
+                    *until = (*until).max(*resumes_after);
+                }
+                Verdict::Pass | Verdict::Drop { .. } => {}
+            }
+        }
+        if let Some((row, reason)) = first {
+            return Decision::Reject {
+                code: "refused".to_owned(),
+                message: refusal(refused, self.rows, row, reason),
+            };
+        }
+        if let Some((reason, resumes_after)) = hold {
+            return Decision::Hold {
+                reason: reason.code.clone(),
+                resumes_after,
+            };
+        }
+        if self.passed.is_empty() {
+            let message = match self.rows {
+                0 => "the batch has no record".to_owned(),
+                1 => "the record is a duplicate".to_owned(),
+                rows => format!("all {rows} records are duplicates"),
+            };
+            return Decision::Reject {
+                code: "duplicates".to_owned(),
+                message,
+            };
+        }
+        Decision::Merge
+    }
+}
+
+/// One sentence: how many records are refused, and the first reason of the first of them.
+fn refusal(refused: u32, rows: u32, row: u32, reason: Option<&Reason>) -> String {
+    let verb = if refused == 1 { "is" } else { "are" };
+    let where_and_why = reason.map_or_else(String::new, |reason| {
+        let Reason { gate, code, path, expected, actual } = reason;
+        let at = if path.is_empty() { String::new() } else { format!(" at `{path}`") };
+        format!("{at}: expected {expected}, found {actual} ({gate}: {code})")
+    });
+    format!("{refused} of {rows} records {verb} refused; the first is record {row}{where_and_why}")
+}
+
+#[cfg(test)]
+mod tests;

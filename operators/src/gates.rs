@@ -1,0 +1,11 @@
+//! The gates, in the order in which [`crate::standard_chain`] runs them.
+//!
+//! Invariant: every gate here passes `conformance::check_gate`.
+
+mod contract;
+mod dedup;
+mod personal;
+
+pub use contract::Contract;
+pub use dedup::Dedup;
+pub use personal::PersonalData;

@@ -1,0 +1,173 @@
+//! The gate that leaves out records the batch or the dataset already has.
+//!
+//! Invariant: among the rows that pass, keys are distinct, and the dataset had none of them when it was asked. The
+//! merge asks once more in its critical section, since another batch may have merged in between.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use types::Batch;
+use types::key::Known;
+
+use crate::{Gate, Reason, Verdict, Verdicts};
+
+const NAME: &str = "dedup";
+
+/// Drops the rows whose key the dataset has (`duplicate_in_dataset`), and all but the first row of each key in the
+/// batch (`duplicate_in_batch`).
+#[derive(Clone, Debug)]
+pub struct Dedup {
+    known: Arc<dyn Known>,
+}
+
+impl Dedup {
+    /// A gate against the records that `known` knows.
+    pub fn new(known: Arc<dyn Known>) -> Self {
+        Self { known }
+    }
+}
+
+impl Gate for Dedup {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn judge(&mut self, rows: &Batch) -> Verdicts {
+        let keys = rows.keys();
+        let known = self.known.known(keys);
+        let mut first = HashMap::with_capacity(keys.len());
+        let mut exceptions = Vec::new();
+        for (row, key) in keys.iter().enumerate() {
+            // Why: without an answer a row passes; the merge asks again before it commits.
+            if known.get(row).copied().unwrap_or(false) {
+                let reason = reason(
+                    "duplicate_in_dataset",
+                    "a record the dataset does not have",
+                    "a record it has",
+                );
+                exceptions.push((row, Verdict::Drop { reason }));
+                continue;
+            }
+            match first.entry(key) {
+                Entry::Vacant(entry) => {
+                    entry.insert(row);
+                }
+                Entry::Occupied(entry) => {
+                    let actual = format!("the same as record {}", rows.positions()[*entry.get()]);
+                    let reason = reason("duplicate_in_batch", "a record the batch does not have before", &actual);
+                    exceptions.push((row, Verdict::Drop { reason }));
+                }
+            }
+        }
+        Verdicts::from_exceptions(keys.len(), exceptions)
+    }
+}
+
+fn reason(code: &str, expected: &str, actual: &str) -> Reason {
+    Reason {
+        gate: NAME.to_owned(),
+        code: code.to_owned(),
+        path: String::new(),
+        expected: expected.to_owned(),
+        actual: actual.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use types::RecordKey;
+    use types::key::NoneKnown;
+
+    use super::*;
+    use crate::conformance::{batch, check_gate};
+
+    #[derive(Debug)]
+    struct Has(Vec<RecordKey>);
+
+    impl Known for Has {
+        fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
+            keys.iter().map(|key| self.0.contains(key)).collect()
+        }
+    }
+
+    /// Says nothing about the rows it is asked for.
+    #[derive(Debug)]
+    struct Mute;
+
+    impl Known for Mute {
+        fn known(&self, _: &[RecordKey]) -> Vec<bool> {
+            Vec::new()
+        }
+    }
+
+    fn records(names: &[&str]) -> Vec<Value> {
+        names.iter().map(|name| json!({"name": name})).collect()
+    }
+
+    fn dropped(gate: &mut Dedup, rows: &Batch) -> Vec<(usize, String, String)> {
+        let verdicts = gate.judge(rows);
+        let drop = |(row, verdict): &(usize, Verdict)| match verdict {
+            Verdict::Drop { reason } => (*row, reason.code.clone(), reason.actual.clone()),
+            other => panic!("{other:?}"),
+        };
+        verdicts.exceptions().iter().map(drop).collect()
+    }
+
+    #[test]
+    fn the_first_of_each_key_passes_and_the_others_name_it() {
+        let rows = batch(&records(&["a", "b", "a", "c", "b", "a"]));
+        let again = |row: usize, first: u32| {
+            (
+                row,
+                "duplicate_in_batch".to_owned(),
+                format!("the same as record {first}"),
+            )
+        };
+        let mut gate = Dedup::new(Arc::new(NoneKnown));
+        assert_eq!(dropped(&mut gate, &rows), [again(2, 0), again(4, 1), again(5, 0)]);
+    }
+
+    #[test]
+    fn the_first_is_named_by_its_position_as_submitted() {
+        let rows = batch(&records(&["x", "a", "a"])).filter(&[false, true, true]).unwrap();
+        let mut gate = Dedup::new(Arc::new(NoneKnown));
+        assert_eq!(dropped(&mut gate, &rows)[0].2, "the same as record 1");
+    }
+
+    #[test]
+    fn what_the_dataset_has_is_dropped_every_time() {
+        let rows = batch(&records(&["a", "b", "a"]));
+        let mut gate = Dedup::new(Arc::new(Has(vec![rows.keys()[0]])));
+        let codes: Vec<_> = dropped(&mut gate, &rows)
+            .into_iter()
+            .map(|(row, code, _)| (row, code))
+            .collect();
+        let dataset = "duplicate_in_dataset".to_owned();
+        assert_eq!(codes, [(0, dataset.clone()), (2, dataset)]);
+    }
+
+    #[test]
+    fn spellings_of_one_record_are_duplicates() {
+        let rows = batch(&[
+            json!({"name": "a", "count": 1}),
+            json!({"count": 1.0, "name": "a", "ratio": null}),
+        ]);
+        assert_eq!(dropped(&mut Dedup::new(Arc::new(NoneKnown)), &rows).len(), 1);
+    }
+
+    #[test]
+    fn an_index_that_does_not_answer_drops_nothing() {
+        let rows = batch(&records(&["a", "b"]));
+        assert_eq!(dropped(&mut Dedup::new(Arc::new(Mute)), &rows), []);
+    }
+
+    #[test]
+    fn keeps_the_contract_of_gates() {
+        let rows = batch(&records(&["a", "b", "a", "c", "b", "a"]));
+        check_gate(|| Dedup::new(Arc::new(NoneKnown)), &rows);
+        let known = Arc::new(Has(vec![rows.keys()[1]]));
+        check_gate(|| Dedup::new(Arc::<Has>::clone(&known)), &rows);
+    }
+}

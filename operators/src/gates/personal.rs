@@ -1,0 +1,252 @@
+//! The gate that asks whether a record holds personal data.
+//!
+//! Invariant: a reason names the field and the kind and never the value; where a member's name is itself personal data
+//! the path ends before it.
+//!
+//! Every string column, `json` column and extra member is scanned, names included; integers only where the name of
+//! their field says that they are a person's number. Text is put in plain spelling first ([`crate::text`]): full-width
+//! forms, digits of other scripts, invisible characters, dashes and spaces of any width, `%40`, `[at]` and `[dot]`,
+//! digits written apart. Then each kind has a rule of form, check digits and, where other numbers share the form, words
+//! nearby or in the field's name. A pass over the bytes that looks for an `@` or six digits comes first, so that most
+//! text meets no rule at all; every rule is linear in the text.
+//!
+//! Known misses, by design: a value spread over several fields or records; text in base64, in an escape of a programming
+//! language, in words ("zero one zero"), in images or reversed; letters of another script that look Latin in a
+//! top-level domain; national phone and identity numbers in a bare run of digits without a word for them (except Korean
+//! mobile numbers and cards of 15 or 16 digits); a card number under a field named as an id; names, addresses, birth
+//! dates, IP addresses (which name machines) and accounts of other services. Known false alarms: every tenth random
+//! number of 16 digits from an issuer's range under a field whose name says nothing; addresses of organisations.
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use types::contract::EXTRA_COLUMN;
+use types::json::push_pointer;
+use types::{Batch, FieldType};
+
+use self::context::Hints;
+use self::kind::{Kind, Kinds};
+use self::scan::Scanner;
+use crate::leaves::{Leaves, walk};
+use crate::{Gate, Reason, Verdict, Verdicts};
+
+mod card;
+mod checksum;
+mod context;
+mod email;
+mod identity;
+mod kind;
+mod lettered;
+mod number;
+mod phone;
+mod scan;
+mod travel;
+
+const NAME: &str = "personal-data";
+
+/// Refuses the rows that hold personal data, with one reason per field and kind: code `email`, `phone`,
+/// `payment_card`, `iban`, `kr_resident_number`, `us_ssn` or that of another national number.
+#[derive(Clone, Debug, Default)]
+pub struct PersonalData {
+    scanner: Scanner,
+}
+
+impl PersonalData {
+    /// The gate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Gate for PersonalData {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn judge(&mut self, rows: &Batch) -> Verdicts {
+        let mut found = Vec::new();
+        let columns = rows.columns();
+        for (field, column) in rows.contract().fields().iter().zip(columns.columns()) {
+            let hints = Hints::of_field(&field.name);
+            let mut path = String::new();
+            push_pointer(&mut path, &field.name);
+            match field.kind {
+                FieldType::String => {
+                    for (row, text) in column.as_string::<i32>().iter().enumerate() {
+                        let kinds = text.map_or_else(Kinds::default, |text| self.scanner.scan(text, hints));
+                        found.extend(kinds.iter().map(|kind| (row, refusal(kind, path.clone()))));
+                    }
+                }
+                FieldType::Json => {
+                    for (row, json) in column.as_string::<i32>().iter().enumerate() {
+                        self.scan_json(row, json.unwrap_or_default(), &path, hints, &mut found);
+                    }
+                }
+                FieldType::Integer if hints.names_a_number() => {
+                    for (row, integer) in column.as_primitive::<Int64Type>().iter().enumerate() {
+                        let magnitude = integer.unwrap_or_default().unsigned_abs();
+                        let kinds = scan_integer(&mut self.scanner, magnitude, hints);
+                        found.extend(kinds.iter().map(|kind| (row, refusal(kind, path.clone()))));
+                    }
+                }
+                FieldType::Integer | FieldType::Number | FieldType::Boolean | FieldType::Timestamp => {}
+            }
+        }
+        if let Some(extras) = columns.column_by_name(EXTRA_COLUMN) {
+            for (row, json) in extras.as_string::<i32>().iter().enumerate() {
+                self.scan_json(row, json.unwrap_or_default(), "", Hints::NONE, &mut found);
+            }
+        }
+        Verdicts::from_exceptions(rows.len(), found)
+    }
+}
+
+impl PersonalData {
+    fn scan_json(&mut self, row: usize, json: &str, path: &str, hints: Hints, found: &mut Vec<(usize, Verdict)>) {
+        if !Scanner::suspects(json.as_bytes()) {
+            return;
+        }
+        let mut scan = JsonScan {
+            scanner: &mut self.scanner,
+            path: path.to_owned(),
+            frames: vec![Frame {
+                length: path.len(),
+                hints,
+                hidden: false,
+            }],
+            row,
+            found,
+        };
+        // Why: the column is JSON that this service wrote. Should it not be, it is scanned as it stands.
+        if walk(json, &mut scan).is_err() {
+            scan.text(json);
+        }
+    }
+}
+
+/// Whether `text`, in the field named `field`, holds personal data.
+pub(super) fn is_personal(text: &str, field: &str) -> bool {
+    !Scanner::default().scan(text, Hints::of_field(field)).is_empty()
+}
+
+/// An integer has lost its leading zeros; those of the kind its field is named for are put back.
+fn scan_integer(scanner: &mut Scanner, magnitude: u64, hints: Hints) -> Kinds {
+    if !hints.names_a_number() || magnitude < 1_000_000 {
+        return Kinds::default();
+    }
+    let width = if hints.has(Hints::KR_RESIDENT) {
+        13
+    } else if hints.has(Hints::US_SSN) {
+        9
+    } else if hints.has(Hints::BR_CPF.and(Hints::PL_PESEL)) {
+        11
+    } else {
+        0
+    };
+    scanner.scan(&format!("{magnitude:0width$}"), hints)
+}
+
+fn refusal(kind: Kind, path: String) -> Verdict {
+    let reason = Reason {
+        gate: NAME.to_owned(),
+        code: kind.code().to_owned(),
+        path,
+        expected: "no personal data".to_owned(),
+        actual: kind.name().to_owned(),
+    };
+    Verdict::Refuse { reasons: vec![reason] }
+}
+
+/// Scans the leaves of one JSON value.
+struct JsonScan<'a> {
+    scanner: &'a mut Scanner,
+    path: String,
+    frames: Vec<Frame>,
+    row: usize,
+    found: &'a mut Vec<(usize, Verdict)>,
+}
+
+/// A level of the value.
+#[derive(Clone, Copy)]
+struct Frame {
+    /// The length of the path to this level.
+    length: usize,
+    /// What the names on the way say.
+    hints: Hints,
+    /// Whether a name on the way is personal data, so that the path ended before it.
+    hidden: bool,
+}
+
+impl JsonScan<'_> {
+    fn frame(&self) -> Frame {
+        self.frames.last().copied().unwrap_or(Frame {
+            length: 0,
+            hints: Hints::NONE,
+            hidden: false,
+        })
+    }
+
+    fn refuse(&mut self, kinds: Kinds) {
+        for kind in kinds.iter() {
+            let refusal = (self.row, refusal(kind, self.path.clone()));
+            // Why: members whose names are hidden share the path of the member above them.
+            if !self
+                .found
+                .iter()
+                .rev()
+                .take_while(|(row, _)| *row == self.row)
+                .any(|said| *said == refusal)
+            {
+                self.found.push(refusal);
+            }
+        }
+    }
+}
+
+impl Leaves for JsonScan<'_> {
+    fn enter_member(&mut self, name: &str) {
+        let above = self.frame();
+        let kinds = self.scanner.scan(name, Hints::NONE);
+        let hidden = above.hidden || !kinds.is_empty();
+        self.refuse(kinds);
+        if !hidden {
+            push_pointer(&mut self.path, name);
+        }
+        let own = Hints::of_field(name);
+        let hints = if own == Hints::NONE { above.hints } else { own };
+        self.frames.push(Frame {
+            length: self.path.len(),
+            hints,
+            hidden,
+        });
+    }
+
+    fn enter_item(&mut self, index: usize) {
+        let above = self.frame();
+        if !above.hidden {
+            push_pointer(&mut self.path, &index.to_string());
+        }
+        self.frames.push(Frame {
+            length: self.path.len(),
+            ..above
+        });
+    }
+
+    fn leave(&mut self) {
+        self.frames.pop();
+        let length = self.frame().length;
+        self.path.truncate(length);
+    }
+
+    fn text(&mut self, text: &str) {
+        let kinds = self.scanner.scan(text, self.frame().hints);
+        self.refuse(kinds);
+    }
+
+    fn integer(&mut self, magnitude: u64) {
+        let kinds = scan_integer(self.scanner, magnitude, self.frame().hints);
+        self.refuse(kinds);
+    }
+}
+
+#[cfg(test)]
+mod tests;

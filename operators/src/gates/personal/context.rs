@@ -1,0 +1,237 @@
+//! The words around a number that say what it is: near it in the text, or in the name of its field.
+//!
+//! Invariant: of two words before a number the nearer one counts, so that `card 12, order 4…` is an order.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+/// A set of meanings that words have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hints(u32);
+
+impl Hints {
+    pub(super) const NONE: Self = Self(0);
+    /// What follows is an order, a part, a product, a hash, a count: anything but a person's number.
+    pub(super) const THING: Self = Self(1);
+    pub(super) const PHONE: Self = Self(1 << 1);
+    pub(super) const CARD: Self = Self(1 << 2);
+    pub(super) const EMAIL: Self = Self(1 << 3);
+    pub(super) const KR_RESIDENT: Self = Self(1 << 4);
+    pub(super) const US_SSN: Self = Self(1 << 5);
+    pub(super) const UK_NINO: Self = Self(1 << 6);
+    pub(super) const ES_DNI: Self = Self(1 << 7);
+    pub(super) const BR_CPF: Self = Self(1 << 8);
+    pub(super) const IN_AADHAAR: Self = Self(1 << 9);
+    pub(super) const CN_RESIDENT: Self = Self(1 << 10);
+    pub(super) const FR_NIR: Self = Self(1 << 11);
+    pub(super) const PL_PESEL: Self = Self(1 << 12);
+    pub(super) const CA_SIN: Self = Self(1 << 13);
+    pub(super) const JP_MY_NUMBER: Self = Self(1 << 14);
+    pub(super) const SE_PERSON: Self = Self(1 << 15);
+
+    pub(super) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether the words name a person's number, so that a bare integer may be one.
+    pub(super) const fn names_a_number(self) -> bool {
+        self.0 & !(Self::THING.0 | Self::EMAIL.0) != 0
+    }
+
+    /// What a field's name says: `orderPhone` is a phone, `phone_id` is not.
+    pub(super) fn of_field(name: &str) -> Self {
+        let mut words = String::with_capacity(name.len() + 8);
+        let mut lower = false;
+        for character in name.chars() {
+            if lower && character.is_uppercase() {
+                words.push(' ');
+            }
+            lower = character.is_lowercase() || character.is_ascii_digit();
+            words.push(if character.is_alphanumeric() { character } else { ' ' });
+        }
+        before(words.as_bytes())
+    }
+
+    /// What the words around `text[start..end]` say.
+    pub(super) fn near(text: &[u8], start: usize, end: usize) -> Self {
+        const BEFORE: usize = 48;
+        const AFTER: usize = 24;
+        if start == 0 && end == text.len() {
+            return Self::NONE;
+        }
+        let found = before(&text[start.saturating_sub(BEFORE)..start]);
+        let after = &text[end..text.len().min(end + AFTER)];
+        words(after)
+            .filter(|(_, hint)| *hint != Self::THING)
+            .fold(found, |found, (_, hint)| found.and(hint))
+    }
+}
+
+/// The meanings of the words in `text`, where a later word for a thing takes back what was said before it, and a later
+/// word for a person's number takes back the thing.
+fn before(text: &[u8]) -> Hints {
+    let mut said = Hints::NONE;
+    let mut said_at = 0;
+    let mut thing_at = None;
+    for (end, hint) in words(text) {
+        if hint == Hints::THING {
+            thing_at = Some(end);
+        } else {
+            said = said.and(hint);
+            said_at = end;
+        }
+    }
+    match thing_at {
+        Some(thing_at) if thing_at > said_at || said == Hints::NONE => Hints::THING,
+        _ => said,
+    }
+}
+
+/// The known words of `text` and where they end. A word of ASCII letters counts only as a whole word.
+fn words(text: &[u8]) -> impl Iterator<Item = (usize, Hints)> {
+    let letter = |index: Option<usize>| {
+        index
+            .and_then(|index| text.get(index))
+            .is_some_and(u8::is_ascii_alphabetic)
+    };
+    WORDS_AUTOMATON
+        .iter()
+        .flat_map(move |automaton| automaton.find_overlapping_iter(text))
+        .filter_map(move |found| {
+            let (word, hint) = WORDS[found.pattern().as_usize()];
+            let bounded =
+                |edge: Option<u8>, beside| !edge.is_some_and(|byte| byte.is_ascii_alphabetic()) || !letter(beside);
+            (bounded(word.bytes().next(), found.start().checked_sub(1))
+                && bounded(word.bytes().last(), Some(found.end())))
+            .then_some((found.end(), hint))
+        })
+}
+
+/// Why: the patterns are constants, so building cannot fail; a test builds it.
+static WORDS_AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .build(WORDS.iter().map(|(word, _)| word))
+        .ok()
+});
+
+/// Each word with its meaning. ASCII words match in any case, other words as they are spelled here.
+static WORDS: LazyLock<Vec<(&'static str, Hints)>> = LazyLock::new(|| {
+    LISTS
+        .iter()
+        .flat_map(|(hint, words)| words.split('|').map(|word| (word.trim(), *hint)))
+        .collect()
+});
+
+const LISTS: [(Hints, &str); 17] = [
+    (
+        Hints::PHONE,
+        "phone|phones|telephone|telephones|tel|mobile|mob|cell phone|cellphone|cell number|call|call me|text me|sms|\
+         whatsapp|fax|contact|dial|ring me|handynummer|telefon|telefonnummer|telefone|telefono|telefonos|mobiltelefon|\
+         tel.|movil|celular|cellulare|mobil|mobilnummer|rufnummer|telefoon|telefoonnummer|msisdn|nomor hp|no hp|telp|\
+         puhelin|puh|tlf|numer telefonu|komórka|teléfono|móvil|téléphone|tél|Téléphone|Tél|điện thoại|sđt|SĐT|\
+         전화|전화번호|휴대폰|핸드폰|휴대전화|연락처|연락|문자|電話|電話番号|携帯|手机|手機|电话|联系方式|联系电话|\
+         телефон|Телефон|тел.|Тел.|сотовый|звоните|هاتف|جوال|الهاتف|फोन|मोबाइल|โทร",
+    ),
+    (
+        Hints::CARD,
+        "card|cards|credit card|debit card|visa|mastercard|amex|american express|pan|cc|ccn|creditcard|tarjeta|carte|\
+         carte bancaire|cb|kreditkarte|kartennummer|karte|carta|cartão|cartao|cvv|cvc|kort|kaart|kortnummer|\
+         카드|신용카드|체크카드|カード|クレジット|卡号|信用卡|银行卡|卡號|карта|карты|карту|Карта|картой|بطاقة|कार्ड",
+    ),
+    (
+        Hints::EMAIL,
+        "mail|email|e-mail|mailto|emails|correo|courriel|mails|이메일|메일|メール|邮箱|邮件|電郵|почта|почту|почте|البريد|ईमेल",
+    ),
+    (
+        Hints::KR_RESIDENT,
+        "rrn|resident registration|resident registration number|resident number|jumin|alien registration|\
+         주민등록번호|주민번호|주민등록|주민|외국인등록번호|외국인등록",
+    ),
+    (
+        Hints::US_SSN,
+        "ssn|ssns|social security|soc sec|seguro social|ss#|social security number|itin|tax id",
+    ),
+    (Hints::UK_NINO, "nino|national insurance|ni number|ni no|nin"),
+    (Hints::ES_DNI, "dni|nie|nif|documento nacional|documento de identidad"),
+    (Hints::BR_CPF, "cpf|cadastro de pessoas"),
+    (Hints::IN_AADHAAR, "aadhaar|aadhar|adhaar|uidai|आधार"),
+    (Hints::CN_RESIDENT, "身份证|身份證|公民身份|id card|resident identity"),
+    (Hints::FR_NIR, "nir|insee|sécurité sociale|securite sociale|sécu|secu"),
+    (Hints::PL_PESEL, "pesel"),
+    (
+        Hints::CA_SIN,
+        "social insurance|sin number|sin no|nas|assurance sociale",
+    ),
+    (Hints::JP_MY_NUMBER, "my number|mynumber|マイナンバー|個人番号"),
+    (
+        Hints::SE_PERSON,
+        "personnummer|personal identity number|samordningsnummer|pnr",
+    ),
+    (
+        Hints::THING,
+        "id|ids|uid|uuid|guid|order|orders|invoice|isbn|issn|doi|sku|part|p/n|pn|model|serial|s/n|sn|hash|sha|md5|sha256|commit|\
+         tracking|parcel|version|ver|ean|upc|gtin|barcode|imei|iccid|imsi|ref|reference|ticket|case|lot|batch|build|\
+         timestamp|epoch|ts|time|nonce|block|tx|txid|transaction|asin|product|item|catalog|cas|patent|rfc|bug|issue|pid|\
+         port|offset|size|bytes|count|total|amount|price|sum|key|checksum|crc|seq|sequence|type|brand|status|rate|\
+         percent|seed|random|population|revenue|rows|row|records|steps|tokens|params|parameters|digits|pi|prime|accession|\
+         coordinates|coords|lat|lon|lng|date|bestellnummer|auftrag|rechnung|artikelnummer|seriennummer|commande|facture|\
+         pedido|factura|заказ|заказа|артикул|ordine|bestelling|firmware|hs code|dewey|vin|container|flight|docket",
+    ),
+    (
+        Hints::THING,
+        "주문|주문번호|송장|운송장|품번|모델|모델명|사업자|사업자등록번호|고유번호|일련번호|제품|접수번호|문서번호|법인등록번호|\
+         바코드|订单|訂單|订单号|単号|注文|注文番号|型番|品番|商品|编号|序列号|伝票|受付番号|発注",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_automaton_is_built_from_every_word() {
+        let automaton = WORDS_AUTOMATON.as_ref().unwrap();
+        assert_eq!(automaton.patterns_len(), WORDS.len());
+        assert!(WORDS.iter().all(|(word, _)| !word.is_empty()));
+    }
+
+    #[test]
+    fn the_last_word_of_a_field_decides() {
+        for (name, hint) in [
+            ("phone", Hints::PHONE),
+            ("homePhone", Hints::PHONE),
+            ("order_phone_2", Hints::PHONE),
+            ("phone_id", Hints::THING),
+            ("PhoneModel", Hints::THING),
+            ("ssn", Hints::US_SSN),
+            ("hotel", Hints::NONE),
+            ("telemetry", Hints::NONE),
+            ("주민등록번호", Hints::KR_RESIDENT),
+            ("고객_전화번호", Hints::PHONE),
+            ("value", Hints::NONE),
+        ] {
+            assert_eq!(Hints::of_field(name), hint, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_nearer_word_before_a_number_counts() {
+        let near = |text: &str| {
+            let start = text.find('#').unwrap();
+            Hints::near(text.as_bytes(), start, start + 1)
+        };
+        assert!(near("card, order #").has(Hints::THING));
+        assert!(near("order paid by card #").has(Hints::CARD));
+        assert!(!near("order paid by card #").has(Hints::THING));
+        assert!(near("# is my phone").has(Hints::PHONE));
+        assert_eq!(near("hotel discard #"), Hints::NONE);
+        assert_eq!(near(&format!("phone {} #", "x".repeat(60))), Hints::NONE);
+    }
+}

@@ -1,0 +1,117 @@
+//! The kinds of personal data the gate knows.
+//!
+//! Invariant: codes are part of the interface; they may be added to, not changed.
+
+/// A kind of personal data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Email,
+    Phone,
+    PaymentCard,
+    Iban,
+    KrResidentNumber,
+    UsSsn,
+    UkNino,
+    EsDni,
+    ItCodiceFiscale,
+    FrNir,
+    PlPesel,
+    SePersonnummer,
+    BrCpf,
+    CaSin,
+    InAadhaar,
+    CnResidentId,
+    JpMyNumber,
+    PassportMrz,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 18] = [
+        Self::Email,
+        Self::Phone,
+        Self::PaymentCard,
+        Self::Iban,
+        Self::KrResidentNumber,
+        Self::UsSsn,
+        Self::UkNino,
+        Self::EsDni,
+        Self::ItCodiceFiscale,
+        Self::FrNir,
+        Self::PlPesel,
+        Self::SePersonnummer,
+        Self::BrCpf,
+        Self::CaSin,
+        Self::InAadhaar,
+        Self::CnResidentId,
+        Self::JpMyNumber,
+        Self::PassportMrz,
+    ];
+
+    /// The code of a refusal.
+    pub(super) const fn code(self) -> &'static str {
+        match self {
+            Self::Email => "email",
+            Self::Phone => "phone",
+            Self::PaymentCard => "payment_card",
+            Self::Iban => "iban",
+            Self::KrResidentNumber => "kr_resident_number",
+            Self::UsSsn => "us_ssn",
+            Self::UkNino => "uk_nino",
+            Self::EsDni => "es_dni",
+            Self::ItCodiceFiscale => "it_codice_fiscale",
+            Self::FrNir => "fr_nir",
+            Self::PlPesel => "pl_pesel",
+            Self::SePersonnummer => "se_personnummer",
+            Self::BrCpf => "br_cpf",
+            Self::CaSin => "ca_sin",
+            Self::InAadhaar => "in_aadhaar",
+            Self::CnResidentId => "cn_resident_id",
+            Self::JpMyNumber => "jp_my_number",
+            Self::PassportMrz => "passport_mrz",
+        }
+    }
+
+    /// The kind in words, with its article.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Email => "an e-mail address",
+            Self::Phone => "a phone number",
+            Self::PaymentCard => "a payment card number",
+            Self::Iban => "a bank account number (IBAN)",
+            Self::KrResidentNumber => "a Korean resident registration number",
+            Self::UsSsn => "a US social security number",
+            Self::UkNino => "a UK national insurance number",
+            Self::EsDni => "a Spanish identity number (DNI or NIE)",
+            Self::ItCodiceFiscale => "an Italian tax code",
+            Self::FrNir => "a French social security number",
+            Self::PlPesel => "a Polish PESEL number",
+            Self::SePersonnummer => "a Swedish personal identity number",
+            Self::BrCpf => "a Brazilian CPF number",
+            Self::CaSin => "a Canadian social insurance number",
+            Self::InAadhaar => "an Indian Aadhaar number",
+            Self::CnResidentId => "a Chinese resident identity number",
+            Self::JpMyNumber => "a Japanese individual number",
+            Self::PassportMrz => "the machine-readable zone of a passport or identity card",
+        }
+    }
+}
+
+/// A set of kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Kinds(u32);
+
+impl Kinds {
+    pub(super) const fn insert(&mut self, kind: Kind) {
+        self.0 |= 1 << kind as u32;
+    }
+
+    pub(super) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = Kind> {
+        Kind::ALL
+            .into_iter()
+            .filter(move |kind| self.0 & (1 << *kind as u32) != 0)
+    }
+}

@@ -1,0 +1,240 @@
+//! Identity and account numbers that mix letters and digits.
+//!
+//! Invariant: a number fills a whole word (or words): no letter or digit sticks to either end.
+
+use super::checksum;
+use super::context::Hints;
+use super::identity;
+use super::kind::{Kind, Kinds};
+use super::number::{Gap, Group};
+
+/// Adds the kinds of lettered number that `text` holds; `groups` are its groups of digits.
+pub(super) fn judge(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds) {
+    for (index, group) in groups.iter().enumerate() {
+        let at = Place {
+            text,
+            start: group.start,
+            end: group.end,
+            field,
+        };
+        let length = group.len();
+        if length >= 2 && at.letters_before() == 2 && is_iban(&text[group.start - 2..]) {
+            kinds.insert(Kind::Iban);
+        }
+        if (length == 2 || length == 6) && is_uk_nino(&at, &groups[index..]) {
+            kinds.insert(Kind::UkNino);
+        }
+        if (length == 8 || length == 7 || length == 2) && is_es_dni(&at, &groups[index..]) {
+            kinds.insert(Kind::EsDni);
+        }
+        if length == 2 && at.letters_before() == 6 && is_it_codice_fiscale(&text[group.start - 6..]) {
+            kinds.insert(Kind::ItCodiceFiscale);
+        }
+        if length == 17 && at.letters_before() == 0 && is_cn_resident_id(&at) {
+            kinds.insert(Kind::CnResidentId);
+        }
+    }
+}
+
+/// Where digits stand in a text.
+struct Place<'a> {
+    text: &'a [u8],
+    start: usize,
+    end: usize,
+    field: Hints,
+}
+
+impl Place<'_> {
+    /// The number of ASCII letters right before, where no digit or underscore comes before them; else 0.
+    fn letters_before(&self) -> usize {
+        let before = &self.text[..self.start];
+        let letters = before
+            .iter()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphabetic())
+            .count();
+        if before[..before.len() - letters]
+            .last()
+            .is_some_and(|byte| is_word(*byte))
+        {
+            0
+        } else {
+            letters
+        }
+    }
+
+    fn called(&self, hint: Hints) -> bool {
+        Hints::near(self.text, self.start, self.end).has(hint) || self.field.has(hint)
+    }
+}
+
+const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The countries of the IBAN registry (ISO 13616) and the length of their numbers.
+const IBAN_LENGTHS: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24\
+    FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27\
+    MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25\
+    SV28TL23TN24TR26UA29VA22VG24XK20YE30";
+
+/// Whether `text` begins with an IBAN, in one word or in groups of four.
+fn is_iban(text: &[u8]) -> bool {
+    let country = [text[0].to_ascii_uppercase(), text[1].to_ascii_uppercase()];
+    let Some(length) = IBAN_LENGTHS
+        .as_bytes()
+        .chunks(4)
+        .find(|entry| entry.starts_with(&country))
+        .map(|entry| usize::from(entry[2] - b'0') * 10 + usize::from(entry[3] - b'0'))
+    else {
+        return false;
+    };
+    let mut characters = [0; 34];
+    let mut count = 0;
+    let mut rest = text.iter().copied().enumerate();
+    while count < length {
+        match rest.next() {
+            Some((_, byte)) if byte.is_ascii_alphanumeric() => {
+                characters[count] = byte;
+                count += 1;
+            }
+            Some((index, b' ' | b'-' | b'.'))
+                if count > 0 && count % 4 == 0 && text[index - 1].is_ascii_alphanumeric() => {}
+            _ => return false,
+        }
+    }
+    let ended = rest.next().is_none_or(|(_, byte)| !is_word(byte));
+    ended && checksum::iban(&characters[..length])
+}
+
+/// Two letters, six digits, a letter from A to D (HMRC, NIM39110).
+fn is_uk_nino(at: &Place<'_>, groups: &[Group]) -> bool {
+    let spaced = matches!(groups, [a, b, c, ..]
+        if (a.len(), b.len(), c.len()) == (2, 2, 2) && a.gap == b.gap && matches!(a.gap, Gap::Space | Gap::Hyphen));
+    let end = if spaced { groups[2].end } else { at.end };
+    if !spaced && end - at.start != 6 {
+        return false;
+    }
+    let after = match &at.text[end..] {
+        [b' ' | b'-', rest @ ..] | rest => rest,
+    };
+    let before = match &at.text[..at.start] {
+        [rest @ .., b' ' | b'-'] | rest => rest,
+    };
+    let &[.., first, second] = before else { return false };
+    let bounded = !before[..before.len() - 2].last().is_some_and(|byte| is_word(*byte))
+        && !after.get(1).is_some_and(|byte| is_word(*byte));
+    let legal = b"ABCEGHJKLMNOPRSTWXYZ".contains(&first)
+        && b"ABCEGHJKLMNPRSTWXYZ".contains(&second)
+        && ![*b"BG", *b"GB", *b"KN", *b"NK", *b"NT", *b"TN", *b"ZZ"].contains(&[first, second]);
+    bounded
+        && legal
+        && after.first().is_some_and(|byte| (b'A'..=b'D').contains(byte))
+        && (spaced || at.called(Hints::UK_NINO))
+}
+
+/// Eight digits (DNI), or X, Y or Z and seven (NIE), and a check letter modulo 23.
+fn is_es_dni(at: &Place<'_>, groups: &[Group]) -> bool {
+    const LETTERS: &[u8; 23] = b"TRWAGMYFPDXBNJZSQVHLCKE";
+    let mut digits = Vec::with_capacity(9);
+    let mut push = |text: &[u8]| digits.extend(text.iter().map(|byte| byte - b'0'));
+    let (mut start, mut end) = (at.start, at.end);
+    let mut separated = false;
+    match at.end - at.start {
+        8 => push(&at.text[start..end]),
+        2 => match groups {
+            [a, b, c, ..] if (b.len(), c.len()) == (3, 3) && (a.gap, b.gap) == (Gap::Dot, Gap::Dot) => {
+                for group in [a, b, c] {
+                    push(&at.text[group.start..group.end]);
+                }
+                end = c.end;
+                separated = true;
+            }
+            _ => return false,
+        },
+        _ => {
+            start -= usize::from(at.text[..start].ends_with(b"-"));
+            let Some(lead) = at.text[..start]
+                .last()
+                .map(u8::to_ascii_uppercase)
+                .filter(|byte| (b'X'..=b'Z').contains(byte))
+            else {
+                return false;
+            };
+            start -= 1;
+            push(&[lead - b'X' + b'0']);
+            push(&at.text[at.start..end]);
+        }
+    }
+    if at.text[..start]
+        .last()
+        .is_some_and(|byte| is_word(*byte) || *byte == b'-')
+    {
+        return false;
+    }
+    let (hyphen, letter) = match at.text[end..] {
+        [b'-', letter, ..] => (true, letter),
+        [letter, ..] => (false, letter),
+        [] => return false,
+    };
+    let ended = !at
+        .text
+        .get(end + 1 + usize::from(hyphen))
+        .is_some_and(|byte| is_word(*byte) || *byte == b'-');
+    let checked = usize::try_from(checksum::number(&digits) % 23)
+        .is_ok_and(|index| LETTERS[index] == letter.to_ascii_uppercase());
+    ended && checked && (hyphen || separated || at.called(Hints::ES_DNI))
+}
+
+/// Sixteen characters: name, birth date, place and a check letter (Decreto 12 marzo 1974).
+fn is_it_codice_fiscale(text: &[u8]) -> bool {
+    const FORM: &[u8; 16] = b"AAAAAA00A00A000A";
+    const ODD: [u32; 26] = [
+        1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23,
+    ];
+    let Some(code) = text.get(..16) else { return false };
+    if text.get(16).is_some_and(|byte| is_word(*byte)) {
+        return false;
+    }
+    let formed = code.iter().zip(FORM).all(|(byte, form)| {
+        if *form == b'0' {
+            byte.is_ascii_digit()
+        } else {
+            byte.is_ascii_alphabetic()
+        }
+    });
+    if !formed || !b"ABCDEHLMPRST".contains(&code[8].to_ascii_uppercase()) {
+        return false;
+    }
+    let value = |byte: u8| {
+        usize::from(if byte.is_ascii_digit() {
+            byte - b'0'
+        } else {
+            byte.to_ascii_uppercase() - b'A'
+        })
+    };
+    let sum: u32 = code[..15]
+        .iter()
+        .enumerate()
+        .map(|(place, byte)| {
+            if place % 2 == 0 {
+                ODD[value(*byte)]
+            } else {
+                u32::try_from(value(*byte)).unwrap_or(0)
+            }
+        })
+        .sum();
+    u32::try_from(value(code[15])).is_ok_and(|check| sum % 26 == check)
+}
+
+/// Seventeen digits and the check character X.
+fn is_cn_resident_id(at: &Place<'_>) -> bool {
+    let mut digits = [0; 17];
+    for (digit, byte) in digits.iter_mut().zip(&at.text[at.start..at.end]) {
+        *digit = byte - b'0';
+    }
+    let after = &at.text[at.end..];
+    let bounded = !at.text[..at.start].last().is_some_and(|byte| is_word(*byte))
+        && matches!(after, [b'X' | b'x', rest @ ..] if !rest.first().is_some_and(|byte| is_word(*byte)));
+    bounded && identity::is_cn_body(&digits) && identity::cn_check(&digits) == 10
+}

@@ -1,0 +1,360 @@
+//! Numbers as people write them: groups of digits with single separators.
+//!
+//! Invariant: a [`Number`] begins and ends where its writer's number does: never inside a longer run of groups that
+//! are joined by hyphens, dots or slashes, such as a UUID, a version, a date or a decimal fraction.
+
+use std::cell::OnceCell;
+
+use super::context::Hints;
+
+/// The most digits a number of any kind has.
+const MAX_DIGITS: usize = 20;
+/// The most groups a number of any kind is written in.
+const MAX_GROUPS: usize = 8;
+/// The fewest digits: a local phone number.
+const MIN_DIGITS: usize = 7;
+
+/// What stands between two groups of digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// Anything else: the groups are not one number.
+    Break,
+    Space,
+    Hyphen,
+    Dot,
+    Slash,
+    /// A parenthesis that opens or closes an area code.
+    Paren,
+}
+
+/// A maximal run of ASCII digits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// What stands between this group and the next.
+    pub(super) gap: Gap,
+}
+
+impl Group {
+    pub(super) const fn len(&self) -> usize {
+        self.end - self.start
+    }
+}
+
+/// Finds the groups of digits in `text`.
+pub(super) fn groups(text: &[u8], out: &mut Vec<Group>) {
+    out.clear();
+    let mut index = 0;
+    while index < text.len() {
+        if !text[index].is_ascii_digit() {
+            index += 1;
+            continue;
+        }
+        let start = index;
+        while index < text.len() && text[index].is_ascii_digit() {
+            index += 1;
+        }
+        if let Some(last) = out.last_mut() {
+            last.gap = gap(&text[last.end..start]);
+        }
+        out.push(Group {
+            start,
+            end: index,
+            gap: Gap::Break,
+        });
+    }
+}
+
+fn gap(between: &[u8]) -> Gap {
+    match between {
+        b" " | b"  " => Gap::Space,
+        b"-" | b" - " => Gap::Hyphen,
+        b"." => Gap::Dot,
+        b"/" | b" / " => Gap::Slash,
+        b")" | b") " | b")-" | b") - " | b" (" | b"(" | b"-(" => Gap::Paren,
+        _ => Gap::Break,
+    }
+}
+
+/// One to eight groups that may be one number.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "separate facts about what stands around it")]
+pub(super) struct Number<'a> {
+    text: &'a [u8],
+    start: usize,
+    end: usize,
+    digits: [u8; MAX_DIGITS],
+    count: usize,
+    lengths: [u8; MAX_GROUPS],
+    groups: &'a [Group],
+    /// Whether a `+` comes before the first digit.
+    pub(super) plus: bool,
+    /// Whether the first group is in parentheses.
+    pub(super) area: bool,
+    /// Whether a letter, sign or mark sticks to either end, so that only a word nearby makes it a person's number.
+    pub(super) tight: bool,
+    /// Whether a group of four digits stands next to it: the number may be a stretch of a list.
+    pub(super) in_list: bool,
+    field: Hints,
+    near: OnceCell<Hints>,
+}
+
+impl Number<'_> {
+    /// The values of the digits.
+    pub(super) fn digits(&self) -> &[u8] {
+        &self.digits[..self.count]
+    }
+
+    /// The lengths of the groups.
+    pub(super) fn shape(&self) -> &[u8] {
+        &self.lengths[..self.groups.len()]
+    }
+
+    /// Whether `gap` stands between every two groups; true for one group.
+    pub(super) fn joined_by(&self, gap: Gap) -> bool {
+        self.gaps().all(|other| other == gap)
+    }
+
+    /// What stands between the groups.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = Gap> {
+        self.groups.iter().take(self.groups.len() - 1).map(|group| group.gap)
+    }
+
+    /// Whether a word near the number or the field's name says what it is.
+    pub(super) fn called(&self, hint: Hints) -> bool {
+        self.near().has(hint) || (!self.near().has(Hints::THING) && self.field.has(hint))
+    }
+
+    /// Whether the name of the field says that it holds phone numbers.
+    pub(super) const fn field_names_phone(&self) -> bool {
+        self.field.has(Hints::PHONE)
+    }
+
+    /// Whether the word before the number says that it is a thing's.
+    pub(super) fn of_thing(&self) -> bool {
+        self.near().has(Hints::THING)
+    }
+
+    /// As [`Self::of_thing`], also by the field's name.
+    pub(super) fn of_thing_or_field(&self) -> bool {
+        self.of_thing() || (self.near() == Hints::NONE && self.field == Hints::THING)
+    }
+
+    fn near(&self) -> Hints {
+        *self.near.get_or_init(|| Hints::near(self.text, self.start, self.end))
+    }
+}
+
+/// Calls `judge` for every number in `text` of at least seven digits.
+pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut judge: impl FnMut(&Number<'_>)) {
+    for first in 0..groups.len() {
+        let Some(left) = Left::of(text, groups, first) else {
+            continue;
+        };
+        let mut digits = [0; MAX_DIGITS];
+        let mut lengths = [0; MAX_GROUPS];
+        let mut count = 0;
+        for (index, group) in groups[first..].iter().take(MAX_GROUPS).enumerate() {
+            if count + group.len() > MAX_DIGITS {
+                break;
+            }
+            for (digit, byte) in digits[count..].iter_mut().zip(&text[group.start..group.end]) {
+                *digit = byte - b'0';
+            }
+            count += group.len();
+            lengths[index] = u8::try_from(group.len()).unwrap_or(u8::MAX);
+            let members = &groups[first..=first + index];
+            if count >= MIN_DIGITS
+                && let Some(right) = Right::of(text, groups, first + index, left.area, index > 0)
+            {
+                judge(&Number {
+                    text,
+                    start: left.start,
+                    end: group.end,
+                    digits,
+                    count,
+                    lengths,
+                    groups: members,
+                    plus: left.plus,
+                    area: left.area,
+                    tight: left.tight || right.tight || (left.minus && index == 0),
+                    in_list: left.in_list || right.in_list,
+                    field,
+                    near: OnceCell::new(),
+                });
+            }
+            if group.gap == Gap::Break {
+                break;
+            }
+        }
+    }
+}
+
+/// What stands before a number; `None` where a number cannot begin.
+#[expect(clippy::struct_excessive_bools, reason = "separate facts about what stands before it")]
+struct Left {
+    start: usize,
+    plus: bool,
+    area: bool,
+    minus: bool,
+    tight: bool,
+    in_list: bool,
+}
+
+impl Left {
+    fn of(text: &[u8], groups: &[Group], first: usize) -> Option<Self> {
+        let mut start = groups[first].start;
+        let mut take = |mark: u8| {
+            let taken = start > 0 && text[start - 1] == mark;
+            start -= usize::from(taken);
+            taken
+        };
+        let area = take(b'(');
+        let plus = take(b'+');
+        let area = area || (plus && take(b'('));
+        let previous = first.checked_sub(1).map(|previous| groups[previous]);
+        match previous.map_or(Gap::Break, |group| group.gap) {
+            Gap::Hyphen | Gap::Dot => return None,
+            Gap::Slash if groups[first].len() < 2 => return None,
+            Gap::Paren if !area => return None,
+            _ => {}
+        }
+        let before = text[..start].last().copied();
+        let second = text[..start].iter().nth_back(1).copied();
+        let after_word = second.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        let after_digit = second.is_some_and(|byte| byte.is_ascii_digit());
+        let currency = ["₩", "€", "£", "¥", "₹", "￦"]
+            .iter()
+            .any(|sign| text[..start].ends_with(sign.as_bytes()));
+        let tight = currency
+            || before.is_some_and(|byte| match byte {
+                b'_' | b'#' | b'$' | b'@' | b'%' | b'&' | b'~' | b'^' | b'*' | b'\\' => true,
+                b'-' | b'/' => after_word,
+                b',' | b':' | b'.' => after_digit,
+                byte => byte.is_ascii_alphanumeric(),
+            });
+        let in_list = previous.is_some_and(|group| group.gap == Gap::Space && group.len() == 4);
+        Some(Self {
+            start,
+            plus,
+            area,
+            minus: before == Some(b'-'),
+            tight,
+            in_list,
+        })
+    }
+}
+
+/// What stands after a number; `None` where a number cannot end.
+struct Right {
+    tight: bool,
+    in_list: bool,
+}
+
+impl Right {
+    fn of(text: &[u8], groups: &[Group], last: usize, area: bool, several: bool) -> Option<Self> {
+        let group = groups[last];
+        let next = groups.get(last + 1);
+        let after = &text[group.end..];
+        match group.gap {
+            Gap::Hyphen | Gap::Dot => return None,
+            Gap::Slash if !several || next.is_some_and(|next| next.len() < 2) => return None,
+            Gap::Paren if after.first() != Some(&b' ') && !(area && several) => return None,
+            _ => {}
+        }
+        let second = after.get(1);
+        let digit_next = second.is_some_and(u8::is_ascii_digit);
+        let tight = after.first().is_some_and(|byte| match byte {
+            b'_' | b'%' | b'@' => true,
+            b'x' if several => !digit_next,
+            b',' | b':' | b'.' => digit_next,
+            b'-' => second.is_some_and(u8::is_ascii_alphanumeric),
+            byte => byte.is_ascii_alphanumeric(),
+        });
+        Some(Self {
+            tight,
+            in_list: group.gap == Gap::Space && next.is_some_and(|next| next.len() == 4),
+        })
+    }
+}
+
+/// `text` with its spelled-out digits together, where at least seven single digits stand apart: `0 1 0 - 1 2 3 4`.
+pub(super) fn close_up(text: &[u8], groups: &[Group]) -> Option<Vec<u8>> {
+    const APART: usize = 7;
+    let single = |group: &Group| group.len() == 1;
+    let mut run = 0;
+    let apart = groups.iter().any(|group| {
+        run = if single(group) && matches!(group.gap, Gap::Space | Gap::Hyphen | Gap::Break) {
+            run + 1
+        } else {
+            0
+        };
+        run >= APART
+    });
+    if !apart {
+        return None;
+    }
+    let mut closed = Vec::with_capacity(text.len());
+    let mut copied = 0;
+    for pair in groups.windows(2) {
+        if pair[0].gap == Gap::Space && single(&pair[0]) && single(&pair[1]) {
+            closed.extend_from_slice(&text[copied..pair[0].end]);
+            copied = pair[1].start;
+        }
+    }
+    closed.extend_from_slice(&text[copied..]);
+    Some(closed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shapes(text: &str) -> Vec<(Vec<u8>, bool)> {
+        let mut found = Vec::new();
+        let mut grouped = Vec::new();
+        groups(text.as_bytes(), &mut grouped);
+        each(text.as_bytes(), &grouped, Hints::NONE, |number| {
+            found.push((number.shape().to_vec(), number.tight));
+        });
+        found
+    }
+
+    #[test]
+    fn a_number_is_not_a_part_of_a_longer_one() {
+        assert_eq!(shapes("010-1234-5678"), [(vec![3, 4, 4], false)]);
+        assert!(
+            shapes("550e8400-e29b-41d4-a716-446655440000")
+                .iter()
+                .all(|(_, tight)| *tight)
+        );
+        assert_eq!(shapes("0.4111111111111111"), [(vec![1, 16], false)]);
+        assert_eq!(shapes("ab1234567cd"), [(vec![7], true)]);
+        assert_eq!(shapes("1,234,567,8901234"), [(vec![7], true)]);
+        assert_eq!(shapes("홍길동01012345678입니다"), [(vec![11], false)]);
+        assert_eq!(shapes("12:34:5678901"), [(vec![7], true)]);
+    }
+
+    #[test]
+    fn an_area_code_may_be_in_parentheses() {
+        assert!(shapes("(415) 555-2671").contains(&(vec![3, 3, 4], false)));
+        assert!(shapes("2026 (415) 555-2671").contains(&(vec![3, 3, 4], false)));
+        assert!(shapes("tel (010-1234-5678) 2026").contains(&(vec![3, 4, 4], false)));
+    }
+
+    #[test]
+    fn digits_apart_are_closed_up() {
+        let closed = |text: &str| {
+            let mut grouped = Vec::new();
+            groups(text.as_bytes(), &mut grouped);
+            close_up(text.as_bytes(), &grouped).map(|closed| String::from_utf8(closed).unwrap())
+        };
+        assert_eq!(
+            closed("tel 0 1 0 - 1 2 3 4 - 5 6 7 8").unwrap(),
+            "tel 010 - 1234 - 5678"
+        );
+        assert_eq!(closed("1 2 3 4"), None);
+        assert_eq!(closed("12 34 56 78 90 12 34 56"), None);
+    }
+}

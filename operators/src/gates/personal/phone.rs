@@ -1,0 +1,179 @@
+//! Phone numbers: international (ITU-T E.164) and the national forms of Korea, North America, Europe and others.
+//!
+//! Invariant: without a `+` or a word nearby only forms that little else is written in are phone numbers; a bare run
+//! of digits is one only when it is a Korean mobile number.
+
+use super::checksum::number;
+use super::context::Hints;
+use super::number::{Gap, Number};
+
+/// Whether the number is a phone's.
+pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
+    let called = candidate.called(Hints::PHONE);
+    if candidate.plus {
+        return is_international(candidate.digits())
+            && !is_decimal(candidate)
+            && !candidate.gaps().any(|gap| gap == Gap::Slash)
+            && (called || !(candidate.tight || candidate.of_thing()));
+    }
+    if called && is_plausible(candidate) {
+        return true;
+    }
+    if candidate.tight || candidate.of_thing() || is_dotted_quad(candidate) {
+        return false;
+    }
+    is_dialled_out(candidate) || is_national(candidate)
+}
+
+/// Whether the number is written with the prefix `00`: in groups, and without the trunk zero that `+` forgives.
+fn is_dialled_out(candidate: &Number<'_>) -> bool {
+    let [0, 0, digits @ ..] = candidate.digits() else {
+        return false;
+    };
+    let trunk = country_code(digits).is_some_and(|(_, rest)| rest.first() == Some(&0));
+    candidate.shape().len() > 1 && !candidate.in_list && !trunk && is_international(digits)
+}
+
+/// Whether the digits are a country code and a number of a length that country uses.
+fn is_international(digits: &[u8]) -> bool {
+    let Some((code, rest)) = country_code(digits) else {
+        return false;
+    };
+    // A trunk zero is often kept, as in `+44 (0)20 …` and `+82 010 …`; Italy's numbers have one of their own.
+    let rest = match rest {
+        [0, rest @ ..] if code != 39 => rest,
+        rest => rest,
+    };
+    let (least, most) = match code {
+        1 => return is_north_american(rest),
+        7 | 30 | 52 | 57 | 58 | 90 | 91 | 98 => (10, 10),
+        27 | 31 | 33 | 34 | 36 | 40 | 41 | 48 | 56 | 61 | 66 | 84 | 93 | 94 => (8, 9),
+        45 | 47 | 53 | 65 => (8, 8),
+        32 | 46 | 51 | 60 | 63 | 64 | 92 | 95 => (7, 10),
+        39 | 43 | 49 | 62 => (7, 12),
+        20 | 44 | 81 | 82 => (8, 10),
+        54 | 55 | 86 => (10, 11),
+        _ => (6, 11),
+    };
+    (least..=most).contains(&rest.len()) && rest.first() != Some(&0) && digits.len() >= 8
+}
+
+/// Splits off an assigned country code (ITU-T E.164 list of assigned codes).
+fn country_code(digits: &[u8]) -> Option<(u64, &[u8])> {
+    let places = match digits {
+        [1 | 7, ..] => 1,
+        [2, 0 | 7, ..]
+        | [3, 0..=4 | 6 | 9, ..]
+        | [4, 0 | 1 | 3..=9, ..]
+        | [5, 1..=8, ..]
+        | [6, 0..=6, ..]
+        | [8, 1 | 2 | 4 | 6, ..]
+        | [9, 0..=5 | 8, ..] => 2,
+        [2, 1..=6 | 9, ..]
+        | [3, 5 | 7 | 8, ..]
+        | [4, 2, ..]
+        | [5, 0 | 9, ..]
+        | [6, 7..=9, ..]
+        | [8, 5 | 8, ..]
+        | [9, 6 | 7 | 9, ..] => 3,
+        _ => return None,
+    };
+    (digits.len() > places).then(|| (number(&digits[..places]), &digits[places..]))
+}
+
+/// The North American plan: area code and exchange begin with 2 to 9 and are not service codes such as 911.
+fn is_north_american(digits: &[u8]) -> bool {
+    match digits {
+        [2..=9, b, c, 2..=9, e, f, _, _, _, _] => (b, c) != (&1, &1) && (e, f) != (&1, &1),
+        _ => false,
+    }
+}
+
+/// Whether a number that is called a phone can be one: long enough, and no date, decimal, address or year range.
+fn is_plausible(candidate: &Number<'_>) -> bool {
+    let digits = candidate.digits();
+    let shape = candidate.shape();
+    let year = |digits: &[u8]| matches!(digits, [1, 9, ..] | [2, 0, ..]);
+    let dated = match shape {
+        [4, 2, 2] => year(digits),
+        [2, 2, 4] => year(&digits[4..]),
+        [4, 4] => year(digits) && year(&digits[4..]),
+        [8] => year(digits) && matches!(digits[4..], [0 | 1, _, 0..=3, _]),
+        _ => false,
+    };
+    // Why: these are the call centres of Korean companies.
+    let call_centre = matches!(shape, [4, 4] | [8]) && matches!(digits, [1, 5 | 6 | 8, ..]);
+    let grouped = match shape {
+        [_] => digits.len() >= 9 || candidate.field_names_phone(),
+        [_, _] => true,
+        _ => shape.iter().all(|length| *length <= 5) || candidate.area,
+    };
+    grouped
+        && (MIN..=MAX).contains(&digits.len())
+        && !(dated || call_centre || is_decimal(candidate) || is_dotted_quad(candidate))
+        && !(shape.len() > 2 && candidate.joined_by(Gap::Slash))
+        && digits.iter().any(|digit| *digit != digits[0])
+}
+
+const MIN: usize = 7;
+const MAX: usize = 15;
+
+/// The national forms, by the lengths of their groups.
+fn is_national(candidate: &Number<'_>) -> bool {
+    let digits = candidate.digits();
+    let hyphen = candidate.joined_by(Gap::Hyphen);
+    let space = candidate.joined_by(Gap::Space);
+    let dot = candidate.joined_by(Gap::Dot);
+    let slash = candidate.joined_by(Gap::Slash);
+    let area = candidate.gaps().next() == Some(Gap::Paren);
+    let trunk = digits[0] == 0;
+    let thing = candidate.of_thing_or_field();
+    match *candidate.shape() {
+        // Korean mobile, bare: 010 and a subscriber number that is assigned.
+        [11] => matches!(digits, [0, 1, 0, 1..=9, ..]) && digits.iter().any(|digit| *digit > 1) && !thing,
+        [3, 3 | 4, 4] if matches!(digits, [0, 1, 0 | 1 | 6..=9, ..]) => hyphen || space || dot || area,
+        // Korea and Japan: an area or network code, an exchange, four digits.
+        [3, 3 | 4, 4] if trunk && digits[1] != 0 => hyphen || area || (space && matches!(digits, [0, 2 | 5..=9, ..])),
+        [3, 3, 4] if is_north_american(digits) => (hyphen || dot || area) && !thing,
+        // Mobile numbers of China.
+        [3, 4, 4] if matches!(digits, [1, 3..=9, ..]) => (hyphen || space) && !candidate.in_list && !thing,
+        [1, 3, 3, 4] if digits[0] == 1 && is_north_american(&digits[1..]) => {
+            (hyphen || dot || candidate.gaps().any(|gap| gap == Gap::Paren)) && !thing
+        }
+        [2, 3, 4] => (hyphen || area) && matches!(digits, [0, 2, ..]),
+        [2, 4, 4] if trunk => (hyphen || area || (space && candidate.area)) && digits[1] != 0,
+        // Brazil, and its mobile numbers that begin with 9.
+        [2, 4, 4] => area && candidate.gaps().last() == Some(Gap::Hyphen),
+        [2, 5, 4] => digits[2] == 9 && candidate.gaps().last() == Some(Gap::Hyphen),
+        // France: five pairs; rising small pairs are more likely drawn numbers or a dump of bytes.
+        [2, 2, 2, 2, 2] => {
+            let rising = digits.chunks(2).is_sorted() && digits[8] < 6;
+            trunk && digits[1] != 0 && !rising && !candidate.in_list && (hyphen || space || dot)
+        }
+        // The United Kingdom.
+        [5, 6] | [5, 3, 3] => matches!(digits, [0, 1 | 7, 1..=9, ..]) && (space || area || hyphen),
+        [4, 3, 4] => matches!(digits, [0, 1 | 3 | 8, ..]) && (space || area || hyphen),
+        // Australia, Switzerland, Turkey, Vietnam, Taiwan, toll-free Japan.
+        [4, 3, 3] => trunk && digits[1] != 0 && (space || hyphen || dot),
+        [3 | 4, 3, 2, 2] | [4, 2, 2, 2] => trunk && digits[1] != 0 && !dot && !slash,
+        // Russia.
+        [1, 3, 3, 2, 2] => matches!(digits, [7 | 8, 3 | 4 | 8 | 9, ..]) && !dot && !slash,
+        // Germany, the Netherlands and others: an area or network code and the rest.
+        [2, 8] => matches!(digits, [0, 6, ..]) && (hyphen || space),
+        [3, 7] => trunk && digits[1] != 0 && (hyphen || slash),
+        [4, 7] => trunk && digits[1] != 0 && (hyphen || slash || (space && matches!(digits, [0, 1, 5..=7, ..]))),
+        [4, 8] => matches!(digits, [0, 1, 5..=7, ..]) && (hyphen || slash || space),
+        [3, 5 | 6 | 8] | [4, 5 | 6] | [5, 4..=7] => trunk && digits[1] != 0 && (slash || area),
+        _ => false,
+    }
+}
+
+/// Whether the number is a decimal fraction: two groups with a dot.
+fn is_decimal(candidate: &Number<'_>) -> bool {
+    candidate.shape().len() == 2 && candidate.joined_by(Gap::Dot) && !(candidate.plus && candidate.called(Hints::PHONE))
+}
+
+/// Whether the number is written as an IPv4 address.
+fn is_dotted_quad(candidate: &Number<'_>) -> bool {
+    candidate.shape().len() == 4 && candidate.joined_by(Gap::Dot) && candidate.shape().iter().all(|length| *length <= 3)
+}

@@ -1,0 +1,100 @@
+//! Finds the kinds of personal data in one text.
+//!
+//! Invariant: a text that [`glance`] clears meets no rule, and the scan of any other is linear in its length.
+
+use super::context::Hints;
+use super::kind::{Kind, Kinds};
+use super::number::{self, Group};
+use super::{card, email, identity, lettered, phone, travel};
+use crate::text::{fold, glance, may_fold};
+
+/// The fewest digits any kind of number has: those of a UK national insurance number.
+const FEWEST_DIGITS: usize = 6;
+
+/// Scans texts; keeps its buffers from one to the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scanner {
+    folded: String,
+    groups: Vec<Group>,
+}
+
+impl Scanner {
+    /// Whether `text` is worth a scan; also answers for JSON text, whose leaves it then is worth walking.
+    pub(super) fn suspects(text: &[u8]) -> bool {
+        let seen = glance(text);
+        seen.at
+            || seen.digits >= FEWEST_DIGITS
+            || (seen.angle && memchr::memmem::find(text, b"<<").is_some())
+            || (seen.beyond_ascii && may_fold(text))
+            || (seen.encoded && may_encode_at(text))
+            || (seen.bracket && has_masked_at(text))
+    }
+
+    /// The kinds of personal data in `text`, which stands in a field whose name gives `field`.
+    pub(super) fn scan(&mut self, text: &str, field: Hints) -> Kinds {
+        let mut kinds = Kinds::default();
+        if !Self::suspects(text.as_bytes()) {
+            return kinds;
+        }
+        let seen = glance(text.as_bytes());
+        if seen.beyond_ascii || seen.encoded {
+            let mut folded = std::mem::take(&mut self.folded);
+            folded.clear();
+            fold(text, &mut folded);
+            self.scan_plain(&folded, field, &mut kinds);
+            self.folded = folded;
+        } else {
+            self.scan_plain(text, field, &mut kinds);
+        }
+        kinds
+    }
+
+    fn scan_plain(&mut self, text: &str, field: Hints, kinds: &mut Kinds) {
+        let seen = glance(text.as_bytes());
+        if seen.at && email::has_address(text, field) {
+            kinds.insert(Kind::Email);
+        }
+        if seen.bracket && email::unmask(text).is_some_and(|text| email::has_address(&text, field)) {
+            kinds.insert(Kind::Email);
+        }
+        if seen.angle && travel::has_zone(text.as_bytes()) {
+            kinds.insert(Kind::PassportMrz);
+        }
+        if seen.digits < FEWEST_DIGITS {
+            return;
+        }
+        number::groups(text.as_bytes(), &mut self.groups);
+        judge_numbers(text.as_bytes(), &self.groups, field, kinds);
+        if let Some(closed) = number::close_up(text.as_bytes(), &self.groups) {
+            number::groups(&closed, &mut self.groups);
+            judge_numbers(&closed, &self.groups, field, kinds);
+        }
+    }
+}
+
+fn judge_numbers(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds) {
+    lettered::judge(text, groups, field, kinds);
+    number::each(text, groups, field, |candidate| {
+        identity::judge(candidate, kinds);
+        if card::is_card(candidate) {
+            kinds.insert(Kind::PaymentCard);
+        } else if phone::is_phone(candidate) {
+            kinds.insert(Kind::Phone);
+        }
+    });
+}
+
+/// Whether a bracket is followed by `at` or by an at of another alphabet.
+fn has_masked_at(text: &[u8]) -> bool {
+    memchr::memchr3_iter(b'(', b'[', b'{', text).any(|open| {
+        let inside = text[open + 1..].trim_ascii_start();
+        inside.starts_with("골".as_bytes()) || inside.get(..2).is_some_and(|word| word.eq_ignore_ascii_case(b"at"))
+    })
+}
+
+/// Whether there may be an `@` in the encoding of URLs or HTML.
+fn may_encode_at(text: &[u8]) -> bool {
+    ["%40", "&#", "&c"]
+        .iter()
+        .any(|encoded| memchr::memmem::find(text, encoded.as_bytes()).is_some())
+}

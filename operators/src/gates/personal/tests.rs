@@ -1,0 +1,141 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::conformance::{batch, check_gate};
+
+fn reasons_of(rows: &Batch) -> Vec<(usize, String, String)> {
+    let verdicts = PersonalData::new().judge(rows);
+    let mut seen = Vec::new();
+    for (row, verdict) in verdicts.exceptions() {
+        match verdict {
+            Verdict::Refuse { reasons } => {
+                seen.extend(
+                    reasons
+                        .iter()
+                        .map(|reason| (*row, reason.path.clone(), reason.code.clone())),
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    seen
+}
+
+fn reasons(record: Value) -> Vec<(String, String)> {
+    reasons_of(&batch(&[record]))
+        .into_iter()
+        .map(|(_, path, code)| (path, code))
+        .collect()
+}
+
+fn of(path: &str, code: &str) -> (String, String) {
+    (path.to_owned(), code.to_owned())
+}
+
+#[test]
+fn string_json_and_extra_members_are_scanned_and_named_by_their_path() {
+    let seen = reasons(json!({
+        "name": "kim@example.com and 010-1234-5678, again lee@example.com",
+        "more": {"a/b": ["x", {"note": "call +82 10 1234 5678"}], "n": 7},
+        "extra": {"deep": "123-45-6789"},
+    }));
+    assert_eq!(
+        seen,
+        [
+            of("/name", "email"),
+            of("/name", "phone"),
+            of("/more/a~1b/1/note", "phone"),
+            of("/extra/deep", "us_ssn"),
+        ]
+    );
+}
+
+#[test]
+fn a_reason_never_shows_the_value() {
+    let rows = batch(&[json!({"name": "kim@example.com", "kim@example.com": {"x": "lee@example.com", "y": "1"}})]);
+    let verdicts = format!("{:?}", PersonalData::new().judge(&rows));
+    assert!(!verdicts.contains("example"), "{verdicts}");
+    assert_eq!(
+        reasons_of(&rows),
+        [
+            (0, "/name".to_owned(), "email".to_owned()),
+            (0, String::new(), "email".to_owned())
+        ]
+    );
+}
+
+#[test]
+fn integers_count_only_under_the_name_of_a_persons_number() {
+    assert_eq!(
+        reasons(json!({"name": "a", "card": 4_111_111_111_111_111_u64})),
+        [of("/card", "payment_card")]
+    );
+    assert_eq!(
+        reasons(json!({"name": "a", "more": {"주민등록번호": 9_001_011_234_567_u64}})).len(),
+        1
+    );
+    // 000101-3234567 has lost its leading zeros.
+    assert_eq!(
+        reasons(json!({"name": "a", "rrn": 1_013_234_567_u64})),
+        [of("/rrn", "kr_resident_number")]
+    );
+    assert_eq!(reasons(json!({"name": "a", "count": 4_111_111_111_111_111_u64})), []);
+    assert_eq!(
+        reasons(json!({"name": "a", "value": 4_111_111_111_111_111_u64, "phone_id": 1_012_345_678})),
+        []
+    );
+    let def = json!({"fields": [{"name": "ssn", "type": "integer"}, {"name": "rows", "type": "integer"}]});
+    let contract = Arc::new(serde_json::from_value(def).unwrap());
+    let rows = Batch::decode(&contract, &[json!({"ssn": 123_456_789, "rows": 123_456_789})]);
+    assert_eq!(reasons_of(&rows), [(0, "/ssn".to_owned(), "us_ssn".to_owned())]);
+}
+
+#[test]
+fn the_name_of_a_field_is_context_for_what_is_under_it() {
+    assert_eq!(
+        reasons(json!({"name": "a", "more": {"phone": {"home": "5553 2671 99"}}})),
+        [of("/more/phone/home", "phone")]
+    );
+    assert_eq!(
+        reasons(json!({"name": "a", "more": {"part": {"home": "5553 2671 99"}}})),
+        []
+    );
+    assert_eq!(
+        reasons(json!({"name": "a", "more": {"phones": ["x", "02 345 6789"]}})),
+        [of("/more/phones/1", "phone")]
+    );
+}
+
+#[test]
+fn rows_are_judged_apart() {
+    let rows = batch(&[
+        json!({"name": "a"}),
+        json!({"name": "kim@example.com"}),
+        json!({"name": "b"}),
+    ]);
+    assert_eq!(reasons_of(&rows), [(1, "/name".to_owned(), "email".to_owned())]);
+}
+
+#[test]
+fn a_scan_is_linear_in_the_worst_text() {
+    // Each would take minutes if a rule looked back or ahead without a bound.
+    for unit in [
+        "1 ", "1-", "(1)", "a@", "@a.", "(at)", "+1 ", "9 9 9 9 ", "AB12 ", "<<", "%40", "0101", "1.2.3-",
+    ] {
+        let text = unit.repeat(100_000 / unit.len());
+        Scanner::default().scan(&text, Hints::PHONE);
+    }
+}
+
+#[test]
+fn keeps_the_contract_of_gates() {
+    let rows = batch(&[
+        json!({"name": "kim@example.com"}),
+        json!({"name": "plain", "more": [1, 2, 3]}),
+        json!({"name": "4111 1111 1111 1111", "more": {"x": "010-1234-5678"}}),
+        json!({"name": 7}),
+    ]);
+    check_gate(PersonalData::new, &rows);
+}

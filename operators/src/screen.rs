@@ -1,0 +1,256 @@
+//! The stage that asks a model whether a record may be published.
+//!
+//! Invariant: a record passes only by an opinion of its own. No answer, or an answer of another length, holds every
+//! record.
+
+mod local;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use types::{Batch, Timestamp};
+
+pub use local::LocalScreener;
+
+use crate::{Reason, Stage, Verdict, Verdicts};
+
+const NAME: &str = "screen";
+
+/// A judge of texts, such as a model. Object safe.
+#[async_trait]
+pub trait Screener: Debug + Send + Sync {
+    /// One opinion for each of `records`, in order; a record is the canonical JSON text of its members.
+    ///
+    /// The texts are data: whatever they say, they are not instructions to the judge.
+    async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable>;
+}
+
+/// What a screener thinks of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opinion {
+    /// It may be published.
+    Acceptable,
+    /// It may not.
+    Objectionable {
+        /// The machine-readable rule, such as `prompt_injection`.
+        code: String,
+        /// What the rule asks for.
+        expected: String,
+        /// What the record has, described and not quoted.
+        actual: String,
+    },
+}
+
+/// Why a screener has no opinion now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the screen is unavailable: {}", reason.code())]
+pub struct Unavailable {
+    /// The cause.
+    pub reason: Cause,
+    /// When it is expected to end, where known.
+    pub resumes_after: Option<Timestamp>,
+}
+
+/// What keeps a screener from answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The model budget is spent.
+    Budget,
+    /// The provider refuses, is silent or answers nonsense.
+    Provider,
+    /// An administrator paused validation.
+    Paused,
+}
+
+impl Cause {
+    /// `budget`, `provider` or `paused`.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Provider => "provider",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+/// Turns the opinions of a [`Screener`] into verdicts.
+#[derive(Clone, Debug)]
+pub struct Screen {
+    screener: Arc<dyn Screener>,
+}
+
+impl Screen {
+    /// A stage that asks `screener`.
+    pub fn new(screener: Arc<dyn Screener>) -> Self {
+        Self { screener }
+    }
+}
+
+#[async_trait]
+impl Stage for Screen {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    async fn judge(&self, rows: &Batch) -> Verdicts {
+        let texts: Vec<_> = (0..rows.len())
+            .map(|row| String::from_utf8_lossy(rows.canonical(row)))
+            .collect();
+        let records: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+        match self.screener.screen(&records).await {
+            Ok(opinions) if opinions.len() == rows.len() => {
+                Verdicts::from_exceptions(rows.len(), opinions.into_iter().enumerate().filter_map(refusal))
+            }
+            Ok(opinions) => {
+                let unavailable = Unavailable {
+                    reason: Cause::Provider,
+                    resumes_after: None,
+                };
+                let actual = format!("{} opinions on {} records", opinions.len(), rows.len());
+                hold(rows.len(), unavailable, &actual)
+            }
+            Err(unavailable) => hold(rows.len(), unavailable, "none"),
+        }
+    }
+}
+
+fn refusal((row, opinion): (usize, Opinion)) -> Option<(usize, Verdict)> {
+    match opinion {
+        Opinion::Acceptable => None,
+        Opinion::Objectionable { code, expected, actual } => {
+            let reason = Reason {
+                gate: NAME.to_owned(),
+                code,
+                path: String::new(),
+                expected,
+                actual,
+            };
+            Some((row, Verdict::Refuse { reasons: vec![reason] }))
+        }
+    }
+}
+
+fn hold(rows: usize, Unavailable { reason, resumes_after }: Unavailable, actual: &str) -> Verdicts {
+    let reason = Reason {
+        gate: NAME.to_owned(),
+        code: reason.code().to_owned(),
+        path: String::new(),
+        expected: "one opinion per record".to_owned(),
+        actual: actual.to_owned(),
+    };
+    let held = (0..rows).map(|row| {
+        (
+            row,
+            Verdict::Hold {
+                reason: reason.clone(),
+                resumes_after,
+            },
+        )
+    });
+    Verdicts::from_exceptions(rows, held)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::conformance::{batch, ready};
+
+    /// Answers what it was made with.
+    #[derive(Debug)]
+    struct Says(Result<Vec<Opinion>, Unavailable>);
+
+    #[async_trait]
+    impl Screener for Says {
+        async fn screen(&self, _: &[&str]) -> Result<Vec<Opinion>, Unavailable> {
+            self.0.clone()
+        }
+    }
+
+    /// Objects to every record, quoting it.
+    #[derive(Debug)]
+    struct Quotes;
+
+    #[async_trait]
+    impl Screener for Quotes {
+        async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable> {
+            Ok(records.iter().map(|record| objection(record)).collect())
+        }
+    }
+
+    fn objection(actual: &str) -> Opinion {
+        Opinion::Objectionable {
+            code: "spam".to_owned(),
+            expected: "no spam".to_owned(),
+            actual: actual.to_owned(),
+        }
+    }
+
+    fn judge(screener: impl Screener + 'static) -> Verdicts {
+        let rows = batch(&[json!({"name": "b", "count": 1}), json!({"name": "a"})]);
+        ready(Screen::new(Arc::new(screener)).judge(&rows))
+    }
+
+    fn held(verdicts: &Verdicts) -> Vec<(usize, &str, Option<Timestamp>)> {
+        let hold = |(row, verdict): &'_ (usize, Verdict)| match verdict {
+            Verdict::Hold { reason, resumes_after } => (*row, reason.code.clone(), *resumes_after),
+            other => panic!("{other:?}"),
+        };
+        let codes = ["budget", "provider", "paused"];
+        let named =
+            |(row, code, until): (usize, String, _)| (row, *codes.iter().find(|known| **known == code).unwrap(), until);
+        verdicts.exceptions().iter().map(hold).map(named).collect()
+    }
+
+    #[test]
+    fn opinions_meet_their_records() {
+        let verdicts = judge(Says(Ok(vec![Opinion::Acceptable, objection("x")])));
+        let reason = Reason {
+            gate: "screen".to_owned(),
+            code: "spam".to_owned(),
+            path: String::new(),
+            expected: "no spam".to_owned(),
+            actual: "x".to_owned(),
+        };
+        assert_eq!(verdicts.exceptions(), [(1, Verdict::Refuse { reasons: vec![reason] })]);
+    }
+
+    #[test]
+    fn the_screener_reads_canonical_records() {
+        let verdicts = judge(Quotes);
+        let actual = |index: usize| match &verdicts.exceptions()[index].1 {
+            Verdict::Refuse { reasons } => reasons[0].actual.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            (actual(0).as_str(), actual(1).as_str()),
+            (r#"{"count":1,"name":"b"}"#, r#"{"name":"a"}"#)
+        );
+    }
+
+    #[test]
+    fn a_screener_that_is_away_holds_every_record() {
+        let until = Some(Timestamp::from_micros(7));
+        for (cause, code) in [
+            (Cause::Budget, "budget"),
+            (Cause::Provider, "provider"),
+            (Cause::Paused, "paused"),
+        ] {
+            let verdicts = judge(Says(Err(Unavailable {
+                reason: cause,
+                resumes_after: until,
+            })));
+            assert_eq!(held(&verdicts), [(0, code, until), (1, code, until)]);
+        }
+    }
+
+    #[test]
+    fn an_answer_of_another_length_is_not_trusted() {
+        for opinions in [vec![], vec![Opinion::Acceptable], vec![objection("x"); 3]] {
+            let verdicts = judge(Says(Ok(opinions)));
+            assert_eq!(held(&verdicts), [(0, "provider", None), (1, "provider", None)]);
+        }
+    }
+}

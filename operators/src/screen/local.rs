@@ -1,0 +1,97 @@
+//! The default screener: a documented heuristic that needs no model.
+//!
+//! Invariant: the same text gets the same opinion, always; an objection describes what it found and never quotes it.
+//!
+//! It objects to a record that
+//! - tells its reader's model to ignore or reveal its instructions, in one of nine languages, or forges the turn marks
+//!   of a chat (`prompt_injection`);
+//! - hides text in Unicode tag characters, other than in a flag, or turns its direction with an override
+//!   (`hidden_text`);
+//! - holds a private key, or a token of a cloud, a code host, a payment service or of this service (`secret`);
+//! - is mostly links next to the words of an advertisement, or repeats those words (`link_spam`);
+//! - is one character or a few repeated, or printer's dummy text (`filler`).
+//!
+//! It reads phrases and forms, not meaning: an injection in other words passes, and a record that quotes one literally
+//! is refused. A model behind the same trait does better.
+
+mod filler;
+mod phrases;
+mod secrets;
+
+use async_trait::async_trait;
+
+use super::{Opinion, Screener, Unavailable};
+use crate::text::{fold, glance};
+
+/// Judges by phrases and forms; always available.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocalScreener;
+
+#[async_trait]
+impl Screener for LocalScreener {
+    async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable> {
+        Ok(records.iter().map(|record| judge(record)).collect())
+    }
+}
+
+/// The first objection to a record, or none.
+fn judge(record: &str) -> Opinion {
+    let mut folded = String::new();
+    let mut plain = record;
+    if glance(record.as_bytes()).beyond_ascii {
+        if hides_text(record) {
+            return objection("hidden_text", "text that shows", "characters that hide or reverse text");
+        }
+        // Why: only these bytes begin characters that folding changes and that phrases are disguised with.
+        if record.bytes().any(|byte| matches!(byte, 0xC2 | 0xE2 | 0xEF | 0xF0)) {
+            fold(record, &mut folded);
+            plain = &folded;
+        }
+    }
+    let found = phrases::find(plain);
+    if found.injection {
+        return objection(
+            "prompt_injection",
+            "data, not instructions to a model",
+            "instructions to a model",
+        );
+    }
+    if found.secret && secrets::has_secret(plain) {
+        return objection("secret", "no credentials", "a private key or an access token");
+    }
+    if found.is_spam(plain) {
+        return objection("link_spam", "content of its own", "advertising links");
+    }
+    if found.dummy || filler::is_filler(plain) {
+        return objection("filler", "content of its own", "repeated or dummy text");
+    }
+    Opinion::Acceptable
+}
+
+fn objection(code: &str, expected: &str, actual: &str) -> Opinion {
+    Opinion::Objectionable {
+        code: code.to_owned(),
+        expected: expected.to_owned(),
+        actual: actual.to_owned(),
+    }
+}
+
+/// Whether the text has tag characters outside the flag of a region, or a direction override.
+fn hides_text(text: &str) -> bool {
+    let mut in_flag = false;
+    text.chars().any(|character| match character {
+        '\u{1F3F4}' => {
+            in_flag = true;
+            false
+        }
+        '\u{E0000}'..='\u{E007F}' => !in_flag,
+        '\u{202D}' | '\u{202E}' => true,
+        _ => {
+            in_flag = false;
+            false
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;
