@@ -1,0 +1,228 @@
+//! The embedded backend: one directory, one process, one writer.
+//!
+//! ```text
+//!  append ──┐  bounded by count          ┌── one batch, one fdatasync ──▶ disk (fjall)
+//!  append ──┼─────────────────▶ committer┤
+//!  commit ──┘  and by bytes              └── then `next` moves, waiters and subscribers wake
+//! ```
+//!
+//! Every write goes through one committer thread. While it waits for the disk, further appends queue; together they
+//! are its next batch. So one append costs one `fdatasync`, and many at once share one.
+//!
+//! Invariants:
+//! - [`Partition::next`](state::Partition) moves only after the batch is durable: nothing is delivered that a crash could take
+//!   back, and nothing is acknowledged before it is durable.
+//! - Offsets of a partition have no gaps; the first readable one moves only past records that every group has done.
+//! - The first failed write ends writing for this process: after a failed `fsync` nobody knows what is on disk.
+//!
+//! On disk: `directory`, `layout`. Opening: `recovery`. Writing: `committer`. Trimming: `retention`. Reading: `subscription`.
+
+mod committer;
+mod directory;
+mod draft;
+mod layout;
+mod recovery;
+mod retention;
+mod state;
+mod subscription;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use tokio::sync::oneshot;
+
+use crate::{Bounds, Error, EventLog, MAX_NAME_BYTES, MAX_RECORD_BYTES, Position, Record, Subscription};
+use committer::{Committer, Entry, Request};
+use state::{Shared, locked};
+use subscription::Reader;
+
+/// The most partitions a topic can have.
+const MAX_PARTITIONS: u32 = 1024;
+
+/// How a log is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The number of partitions of topics that do not exist yet, 1 to 1024. A topic keeps the number it was created
+    /// with for its life, or keys would change their partition; opening with another number says so in the log.
+    pub partitions: u32,
+    /// How many records per partition stay readable after every group has done them. Up to 63 more may stay.
+    pub retain: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            partitions: 8,
+            retain: 1_000,
+        }
+    }
+}
+
+/// What a log has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Calls of [`EventLog::append`] that were answered with positions.
+    pub appends: u64,
+    /// Records they brought.
+    pub records: u64,
+    /// Durable batches: each is one `fdatasync`.
+    pub fsyncs: u64,
+    /// Records removed because every group had done them.
+    pub trimmed: u64,
+}
+
+/// The log in a directory of this machine. Dropping it closes it: what was queued is written, positions are made
+/// durable, and subscriptions that are still alive answer [`Error::Closed`].
+#[derive(Debug)]
+pub struct Embedded {
+    shared: Arc<Shared>,
+    committer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Embedded {
+    /// Opens the log in the directory `path`, which is created if missing. Blocks while the journal is replayed.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] when another process has it open, [`Error::Damaged`] when a checksum does not match or an
+    /// offset is missing, [`Error::Format`] for a directory of another version.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Arc<Self>, Error> {
+        if !(1..=MAX_PARTITIONS).contains(&options.partitions) {
+            return Err(Error::Invalid {
+                field: "partitions",
+                rule: format!("must be from 1 to {MAX_PARTITIONS}, not {}", options.partitions),
+            });
+        }
+        let (store, topics) = recovery::open(path.as_ref(), options)?;
+        let (shared, requests) = Shared::new(&store, options, topics);
+        let shared = Arc::new(shared);
+        let committer = Committer::new(Arc::clone(&shared), store, requests);
+        let thread = std::thread::Builder::new()
+            .name("eventlog-committer".to_owned())
+            .spawn(move || committer.run())
+            .map_err(|error| Error::Storage {
+                path: shared.path.clone(),
+                cause: Arc::new(error.into()),
+            })?;
+        Ok(Arc::new(Self {
+            shared,
+            committer: Mutex::new(Some(thread)),
+        }))
+    }
+
+    /// What this log has done since it was opened.
+    pub fn stats(&self) -> Stats {
+        self.shared.counters.stats()
+    }
+
+    /// Records as they are written. Done by the caller, so that the committer has less to do.
+    fn encode(&self, records: Vec<Record>) -> Result<Vec<Entry>, Error> {
+        let entry = |record: Record| {
+            let value = layout::encode(&record)?;
+            Ok(Entry { key: record.key, value })
+        };
+        let entries: std::io::Result<Vec<Entry>> = records.into_iter().map(entry).collect();
+        entries.map_err(|error| Error::Storage {
+            path: self.shared.path.clone(),
+            cause: Arc::new(error.into()),
+        })
+    }
+
+    /// Asks the committer and waits for its answer.
+    async fn ask<T>(&self, request: Request, answer: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
+        self.shared
+            .requests
+            .send(request)
+            .await
+            .map_err(|_closed| Error::Closed)?;
+        answer.await.unwrap_or(Err(Error::Closed))
+    }
+}
+
+#[async_trait]
+impl EventLog for Embedded {
+    async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        check_name("topic", topic)?;
+        let mut bytes = 0;
+        for record in &records {
+            let size = record.key.len() + record.value.len();
+            if size > MAX_RECORD_BYTES {
+                return Err(Error::TooLarge {
+                    bytes: size,
+                    limit: MAX_RECORD_BYTES,
+                });
+            }
+            bytes += size;
+        }
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        let room = self.shared.room(bytes).await?;
+        let entries = self.encode(records)?;
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Append {
+            topic: topic.to_owned(),
+            entries,
+            bytes,
+            room,
+            reply,
+        };
+        self.ask(request, answer).await
+    }
+
+    async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
+        check_name("topic", topic)?;
+        check_name("group", group)?;
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Join {
+            topic: topic.to_owned(),
+            group: Some(group.to_owned()),
+            reply,
+        };
+        let joined = self.ask(request, answer).await?;
+        Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined)?))
+    }
+
+    async fn tail(&self, topic: &str) -> Result<Box<dyn Subscription>, Error> {
+        check_name("topic", topic)?;
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Join {
+            topic: topic.to_owned(),
+            group: None,
+            reply,
+        };
+        let joined = self.ask(request, answer).await?;
+        Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined)?))
+    }
+
+    async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
+        check_name("topic", topic)?;
+        Ok(match self.shared.topic(topic) {
+            Some(topic) => topic.partitions.iter().map(state::Partition::bounds).collect(),
+            None => vec![Bounds { first: 0, next: 0 }; self.shared.options.partitions as usize],
+        })
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.shared.close();
+        let thread = locked(&self.committer).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!(path = %self.shared.path.display(), "the committer of the log ended by a panic");
+        }
+    }
+}
+
+/// Names are part of keys on disk and of topic names in Kafka, so both take the same ones.
+fn check_name(field: &'static str, name: &str) -> Result<(), Error> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(legal) {
+        return Err(Error::Invalid {
+            field,
+            rule: format!("must be 1 to {MAX_NAME_BYTES} of a-z, A-Z, 0-9, `.`, `_`, `-`, not {name:?}"),
+        });
+    }
+    Ok(())
+}

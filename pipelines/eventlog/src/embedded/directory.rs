@@ -1,0 +1,198 @@
+//! The directory of a log.
+//!
+//! ```text
+//! lock       held while the log is open
+//! data/      the database; there is none, or a complete one
+//! creating/  what a process that died was creating; removed
+//! ```
+//!
+//! Invariant: `data` comes to be by one rename of a finished database, because the database's own creation is many
+//! steps, and a death between two of them leaves what it can neither create nor open.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fjall::compaction::Leveled;
+use fjall::{CompressionType, Database, KeyspaceCreateOptions, LsmError, PersistMode};
+
+use super::layout::{FORMAT, FORMAT_KEY, Store};
+use crate::Error;
+
+/// Blocks kept in memory. Most reads are of records just written, which are in memory anyway.
+const CACHE_BYTES: u64 = 16 << 20;
+/// Records in memory before they become a table. The most there can be is five times as much.
+const MEMTABLE_BYTES: u64 = 16 << 20;
+/// The same for positions and marks, so that they do not hold old journals back.
+const SMALL_MEMTABLE_BYTES: u64 = 1 << 20;
+/// Full journals on disk before what holds them back is written out. Opening replays no more than this and one.
+const JOURNAL_BYTES: u64 = 64 << 20;
+
+/// The right to the directory, given up when dropped.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Lock {
+    fn take(path: &Path) -> Result<Self, Error> {
+        let failed = |cause: io::Error| error(path, cause.into());
+        let mut options = File::options();
+        let file = options
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path.join("lock"))
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => Err(Error::Locked {
+                path: path.to_path_buf(),
+            }),
+            Err(TryLockError::Error(cause)) => Err(failed(cause)),
+        }
+    }
+}
+
+impl Drop for Lock {
+    /// Not left to the closing of the file: a child process between its fork and its exec has that file open too.
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "unlocking the directory of the log");
+        }
+    }
+}
+
+/// Opens or creates the database of the log in `path`.
+pub(super) fn open(path: &Path) -> Result<Store, Error> {
+    let failed = |cause: io::Error| error(path, cause.into());
+    create_directory(path).map_err(failed)?;
+    let lock = Lock::take(path)?;
+    let data = path.join("data");
+    if !data.try_exists().map_err(failed)? {
+        let creating = path.join("creating");
+        if creating.try_exists().map_err(failed)? {
+            std::fs::remove_dir_all(&creating).map_err(failed)?;
+        }
+        create(path, &creating)?;
+        std::fs::rename(&creating, &data).map_err(failed)?;
+        sync_directory(path).map_err(failed)?;
+    } else if !data.join("version").try_exists().map_err(failed)? {
+        return Err(Error::Damaged {
+            path: path.to_path_buf(),
+            what: "the file `data/version` is missing".to_owned(),
+        });
+    }
+    let database = open_database(path, &data)?;
+    open_keyspaces(path, database, lock)
+}
+
+/// Makes an empty log, durable when this returns.
+fn create(path: &Path, creating: &Path) -> Result<(), Error> {
+    let failed = |cause| error(path, cause);
+    let database = open_database(path, creating)?;
+    keyspace(path, &database, "log", MEMTABLE_BYTES)?;
+    keyspace(path, &database, "cursors", SMALL_MEMTABLE_BYTES)?;
+    let meta = keyspace(path, &database, "meta", SMALL_MEMTABLE_BYTES)?;
+    meta.insert(FORMAT_KEY, FORMAT.to_be_bytes()).map_err(failed)?;
+    database.persist(PersistMode::SyncAll).map_err(failed)
+}
+
+fn open_keyspaces(path: &Path, database: Database, lock: Lock) -> Result<Store, Error> {
+    for name in ["log", "cursors", "meta"] {
+        if !database.keyspace_exists(name) {
+            return Err(Error::Damaged {
+                path: path.to_path_buf(),
+                what: format!("the keyspace `{name}` is missing"),
+            });
+        }
+    }
+    Ok(Store {
+        path: path.to_path_buf(),
+        log: keyspace(path, &database, "log", MEMTABLE_BYTES)?,
+        cursors: keyspace(path, &database, "cursors", SMALL_MEMTABLE_BYTES)?,
+        meta: keyspace(path, &database, "meta", SMALL_MEMTABLE_BYTES)?,
+        database,
+        _lock: lock,
+    })
+}
+
+fn keyspace(path: &Path, database: &Database, name: &str, memtable: u64) -> Result<fjall::Keyspace, Error> {
+    let options = || {
+        KeyspaceCreateOptions::default()
+            .max_memtable_size(memtable)
+            .compaction_strategy(Arc::new(Leveled::default().with_table_target_size(memtable)))
+    };
+    database.keyspace(name, options).map_err(|cause| error(path, cause))
+}
+
+/// Opens the database in `data`. Some damage is met by an assertion there; it is an error here.
+fn open_database(path: &Path, data: &Path) -> Result<Database, Error> {
+    let builder = Database::builder(data)
+        .cache_size(CACHE_BYTES)
+        // What is durable is what was handed over: no compression between an append and its fsync.
+        .journal_compression(CompressionType::None)
+        .max_journaling_size(JOURNAL_BYTES)
+        .worker_threads(2);
+    match catch_unwind(AssertUnwindSafe(|| builder.open())) {
+        Ok(opened) => opened.map_err(|cause| error(path, cause)),
+        Err(payload) => Err(Error::Damaged {
+            path: path.to_path_buf(),
+            what: match payload.downcast_ref::<String>() {
+                Some(message) => message.clone(),
+                None => payload
+                    .downcast_ref::<&str>()
+                    .copied()
+                    .unwrap_or("its recovery panicked")
+                    .to_owned(),
+            },
+        }),
+    }
+}
+
+/// What an error of the storage means.
+pub(super) fn error(path: &Path, cause: fjall::Error) -> Error {
+    let path = path.to_path_buf();
+    match &cause {
+        fjall::Error::Locked => Error::Locked { path },
+        fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) if !is_damage(error) => Error::Storage {
+            path,
+            cause: Arc::new(cause),
+        },
+        fjall::Error::Poisoned | fjall::Error::KeyspaceDeleted => Error::Storage {
+            path,
+            cause: Arc::new(cause),
+        },
+        _ => Error::Damaged {
+            path,
+            what: format!("{cause:?}"),
+        },
+    }
+}
+
+/// Whether an I/O error is about what was read, not about reading.
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::NotFound
+    )
+}
+
+/// Creates `path` and what is missing above it, durably: a directory whose entry is lost takes its files with it.
+fn create_directory(path: &Path) -> io::Result<()> {
+    let missing: Vec<PathBuf> = path
+        .ancestors()
+        .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists())
+        .map(Path::to_path_buf)
+        .collect();
+    std::fs::create_dir_all(path)?;
+    for created in missing.iter().rev() {
+        let parent = created.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sync_directory(parent.unwrap_or_else(|| Path::new(".")))?;
+    }
+    Ok(())
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}

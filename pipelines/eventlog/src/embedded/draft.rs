@@ -1,0 +1,195 @@
+//! A batch while it is put together.
+//!
+//! Invariant: nothing of a draft can be read before [`Draft::commit`] made it durable, except that a new topic or
+//! group is known, empty, a moment earlier.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use fjall::{OwnedWriteBatch, PersistMode};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::committer::{Entry, Joined, answer};
+use super::layout::{Store, cursor_key, first_key, record_key, topic_key, topic_value};
+use super::state::{Group, Partition, Shared, Topic};
+use crate::{Bounds, Error, Position, partition_of};
+
+/// A batch while it is put together.
+pub(super) struct Draft<'a> {
+    store: &'a Store,
+    shared: &'a Shared,
+    batch: OwnedWriteBatch,
+    /// Whether somebody waits for its durability.
+    durable: bool,
+    records: u64,
+    trimmed: u64,
+    /// The next offset of each partition that gets records, by topic id.
+    tails: BTreeMap<u32, (Arc<Topic>, BTreeMap<u32, u64>)>,
+    appends: Vec<Append>,
+    joins: Vec<(Joined, oneshot::Sender<Result<Joined, Error>>)>,
+}
+
+struct Append {
+    positions: Vec<Position>,
+    reply: oneshot::Sender<Result<Vec<Position>, Error>>,
+    room: OwnedSemaphorePermit,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(store: &'a Store, shared: &'a Shared) -> Self {
+        Self {
+            store,
+            shared,
+            batch: store.database.batch(),
+            durable: false,
+            records: 0,
+            trimmed: 0,
+            tails: BTreeMap::new(),
+            appends: Vec::new(),
+            joins: Vec::new(),
+        }
+    }
+
+    /// The number of records appended by this draft.
+    pub(super) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The topic called `name`, created under the id `next_id` if it does not exist.
+    pub(super) fn topic(&mut self, name: &str, next_id: &mut u32) -> Arc<Topic> {
+        if let Some(topic) = self.shared.topic(name) {
+            return topic;
+        }
+        let partitions = self.shared.options.partitions;
+        let empty = Bounds { first: 0, next: 0 };
+        let topic = Arc::new(Topic::new(
+            name.to_owned(),
+            *next_id,
+            (0..partitions).map(|_| Partition::new(empty)).collect(),
+        ));
+        *next_id += 1;
+        let value = topic_value(topic.id, partitions);
+        self.batch.insert(&self.store.meta, topic_key(name), value);
+        self.durable = true;
+        self.shared.add_topic(&topic);
+        topic
+    }
+
+    /// The group called `name`, created at the first readable records if it does not exist.
+    pub(super) fn group(&mut self, topic: &Arc<Topic>, name: &str) -> Arc<Group> {
+        let mut groups = topic.groups.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = groups.get(name) {
+            return Arc::clone(group);
+        }
+        let positions: Vec<u64> = topic.partitions.iter().map(Partition::first).collect();
+        for (partition, position) in (0..).zip(&positions) {
+            let key = cursor_key(name, topic.id, partition);
+            self.batch.insert(&self.store.cursors, key, position.to_be_bytes());
+        }
+        self.durable = true;
+        let group = Arc::new(Group::new(name.to_owned(), &positions));
+        groups.insert(name.to_owned(), Arc::clone(&group));
+        group
+    }
+
+    /// Appends to `topic`.
+    pub(super) fn append(
+        &mut self,
+        topic: &Arc<Topic>,
+        entries: Vec<Entry>,
+        room: OwnedSemaphorePermit,
+        reply: oneshot::Sender<Result<Vec<Position>, Error>>,
+    ) {
+        let count = u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX);
+        let (_, tails) = self
+            .tails
+            .entry(topic.id)
+            .or_insert_with(|| (Arc::clone(topic), BTreeMap::new()));
+        let mut positions = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let partition = partition_of(&entry.key, count);
+            let next = tails
+                .entry(partition)
+                .or_insert_with(|| topic.partitions[partition as usize].next());
+            let offset = *next;
+            *next += 1;
+            let key = record_key(topic.id, partition, offset);
+            self.batch.insert(&self.store.log, key, entry.value);
+            positions.push(Position { partition, offset });
+        }
+        self.records += positions.len() as u64;
+        self.durable = true;
+        self.appends.push(Append { positions, reply, room });
+    }
+
+    /// Answers `reply` once what it joined is durable.
+    pub(super) fn join(&mut self, joined: Joined, reply: oneshot::Sender<Result<Joined, Error>>) {
+        self.joins.push((joined, reply));
+    }
+
+    /// Writes the positions of `group` that moved. Nobody waits for them.
+    pub(super) fn positions(&mut self, topic: &Topic, group: &Group) {
+        for (partition, (committed, written)) in (0..).zip(group.committed.iter().zip(&group.written)) {
+            let position = committed.load(Ordering::SeqCst);
+            if written.swap(position, Ordering::AcqRel) != position {
+                let key = cursor_key(&group.name, topic.id, partition);
+                self.batch.insert(&self.store.cursors, key, position.to_be_bytes());
+            }
+        }
+    }
+
+    /// Removes the records from the first readable one up to `end`. Readers stop looking for them at once: one that
+    /// finds some of them gone sees that the first readable offset has moved.
+    pub(super) fn trim(&mut self, topic: &Topic, partition: u32, end: u64) {
+        let bounds = &topic.partitions[partition as usize];
+        let first = bounds.first();
+        bounds.advance_first(end);
+        for offset in first..end {
+            let key = record_key(topic.id, partition, offset);
+            self.batch.remove(&self.store.log, key);
+        }
+        let key = first_key(topic.id, partition);
+        self.batch.insert(&self.store.meta, key, end.to_be_bytes());
+        self.trimmed += end.saturating_sub(first);
+    }
+
+    /// Writes the batch, lets it be read, and answers.
+    pub(super) fn commit(self) {
+        let mode = if self.durable {
+            PersistMode::SyncData
+        } else {
+            PersistMode::Buffer
+        };
+        let counters = &self.shared.counters;
+        if let Err(cause) = self.batch.durability(Some(mode)).commit() {
+            let error = self.shared.fail(cause);
+            tracing::error!(%error, "the log stopped");
+            for append in self.appends {
+                answer(append.reply, Err(error.clone()));
+            }
+            for (_, reply) in self.joins {
+                answer(reply, Err(error.clone()));
+            }
+            return;
+        }
+        counters.fsyncs.fetch_add(u64::from(self.durable), Ordering::Relaxed);
+        counters.appends.fetch_add(self.appends.len() as u64, Ordering::Relaxed);
+        counters.records.fetch_add(self.records, Ordering::Relaxed);
+        counters.trimmed.fetch_add(self.trimmed, Ordering::Relaxed);
+        for (topic, tails) in self.tails.into_values() {
+            for (partition, next) in tails {
+                topic.partitions[partition as usize].advance_next(next);
+            }
+            topic.wake.notify_waiters();
+        }
+        for append in self.appends {
+            drop(append.room);
+            answer(append.reply, Ok(append.positions));
+        }
+        for (joined, reply) in self.joins {
+            answer(reply, Ok(joined));
+        }
+    }
+}
