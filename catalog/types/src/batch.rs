@@ -15,7 +15,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use serde_json::{Map, Value};
 
 use crate::key::KeyHasher;
-use crate::{Contract, FieldType, RecordKey, Timestamp, canonical, contract, json};
+use crate::{Contract, FieldType, RecordKey, Timestamp, canonical, json};
 
 /// The largest integer below which every integer is an IEEE double.
 const EXACT_DOUBLE: u64 = 1 << 53;
@@ -313,7 +313,7 @@ impl<'a> Decoder<'a> {
             (Column::Boolean(builder), &Value::Bool(flag)) => {
                 builder.append_value(flag);
                 self.canonical_member(start, name, |out| {
-                    out.extend_from_slice(if flag { b"true" } else { b"false" })
+                    out.extend_from_slice(if flag { b"true" } else { b"false" });
                 });
             }
             (Column::Integer(builder), Value::Number(number)) => match integer(number) {

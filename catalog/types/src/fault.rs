@@ -109,12 +109,12 @@ pub use armed::{arm, planted, point};
 
 /// Passes a crash point.
 #[cfg(not(feature = "faults"))]
-#[inline(always)]
+#[inline]
 pub const fn point(_name: &'static str) {}
 
 /// Whether `plant` is in this process.
 #[cfg(not(feature = "faults"))]
-#[inline(always)]
+#[inline]
 pub const fn planted(_plant: Plant) -> bool {
     false
 }

@@ -1,4 +1,4 @@
-//! Typed ids over UUIDv7 (RFC 9562), and dataset versions.
+//! Typed ids over version 7 UUIDs (RFC 9562), and dataset versions.
 
 use std::fmt;
 use std::str::FromStr;

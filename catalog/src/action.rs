@@ -1,0 +1,187 @@
+//! The actions of a Delta log that this catalog writes and reads (Delta protocol, *Actions*).
+//!
+//! Invariant: an action this module does not know is an error, because a table is only ever written by this catalog.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
+
+use crate::Merge;
+
+/// The format of [`Sluice`].
+pub(crate) const FORMAT: u32 = 1;
+
+/// One line of a commit.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Action {
+    CommitInfo(CommitInfo),
+    Protocol(Protocol),
+    MetaData(MetaData),
+    Txn(Txn),
+    Add(Add),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CommitInfo {
+    /// Milliseconds since the epoch.
+    pub(crate) timestamp: i64,
+    pub(crate) operation: String,
+    pub(crate) operation_parameters: BTreeMap<String, String>,
+    pub(crate) engine_info: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sluice: Option<Sluice>,
+}
+
+/// The merge of the commit; [`Merge`] with the format of its members.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Sluice {
+    pub(crate) format: u32,
+    pub(crate) contribution: ContributionId,
+    pub(crate) agent: AgentId,
+    pub(crate) version: Version,
+    pub(crate) accepted: u64,
+    pub(crate) record_count: u64,
+    pub(crate) root: String,
+    pub(crate) duplicates: Vec<u32>,
+    pub(crate) at: Timestamp,
+    pub(crate) notes: serde_json::Value,
+}
+
+impl From<Merge> for Sluice {
+    fn from(merge: Merge) -> Self {
+        let Merge {
+            contribution,
+            agent,
+            version,
+            accepted,
+            record_count,
+            root,
+            duplicates,
+            at,
+            notes,
+        } = merge;
+        Self {
+            format: FORMAT,
+            contribution,
+            agent,
+            version,
+            accepted,
+            record_count,
+            root,
+            duplicates,
+            at,
+            notes,
+        }
+    }
+}
+
+impl From<Sluice> for Merge {
+    fn from(sluice: Sluice) -> Self {
+        let Sluice {
+            contribution,
+            agent,
+            version,
+            accepted,
+            record_count,
+            root,
+            duplicates,
+            at,
+            notes,
+            ..
+        } = sluice;
+        Self {
+            contribution,
+            agent,
+            version,
+            accepted,
+            record_count,
+            root,
+            duplicates,
+            at,
+            notes,
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Protocol {
+    pub(crate) min_reader_version: u32,
+    pub(crate) min_writer_version: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MetaData {
+    pub(crate) id: DatasetId,
+    pub(crate) format: Format,
+    pub(crate) schema_string: String,
+    pub(crate) partition_columns: Vec<String>,
+    pub(crate) configuration: BTreeMap<String, String>,
+    /// Milliseconds since the epoch.
+    pub(crate) created_time: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Format {
+    pub(crate) provider: String,
+    pub(crate) options: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Txn {
+    pub(crate) app_id: DatasetId,
+    pub(crate) version: Version,
+    /// Milliseconds since the epoch.
+    pub(crate) last_updated: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Add {
+    pub(crate) path: String,
+    pub(crate) partition_values: BTreeMap<String, String>,
+    pub(crate) size: u64,
+    /// Milliseconds since the epoch.
+    pub(crate) modification_time: i64,
+    pub(crate) data_change: bool,
+    /// JSON text.
+    pub(crate) stats: String,
+    pub(crate) tags: Tags,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Tags {
+    /// 64 lower-case hexadecimal digits.
+    pub(crate) sha256: String,
+}
+
+/// The statistics of a part; without minima and maxima, which Delta does not ask for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Stats {
+    pub(crate) num_records: u64,
+}
+
+/// The type of a table's rows.
+#[derive(Debug, Serialize)]
+pub(crate) struct StructType {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) fields: Vec<StructField>,
+}
+
+/// One column; always nullable, as the contract is judged before a row is written.
+#[derive(Debug, Serialize)]
+pub(crate) struct StructField {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) nullable: bool,
+    pub(crate) metadata: BTreeMap<String, String>,
+}

@@ -1,0 +1,342 @@
+//! Proves the invariants of a table from its files alone.
+//!
+//! Invariant: it shares with the rest of the catalog only the Parquet decoder and what `types` defines (canonical form,
+//! record key). Paths, commits and the content root are read anew here, so a mistake there is found here. It only
+//! reads, and a table may grow meanwhile: what was committed when it looked is checked.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _};
+use serde::Serialize;
+use serde_json::Value;
+use types::{Contract, DatasetId};
+
+use crate::Error;
+
+mod rows;
+
+/// A rule that a table breaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The rule: one of [`RULES`].
+    pub rule: &'static str,
+    /// The object, or the contribution.
+    pub at: String,
+    /// What was found.
+    pub found: String,
+}
+
+/// The rules that [`table()`] checks.
+pub const RULES: [&str; 15] = [
+    "commit_gap",
+    "commit_empty",
+    "commit_unreadable",
+    "table_protocol",
+    "table_contract",
+    "version_number",
+    "contribution_twice",
+    "record_count",
+    "part_missing",
+    "part_hash",
+    "part_unreadable",
+    "hidden_columns",
+    "record_key",
+    "key_twice",
+    "content_root",
+];
+
+/// One version as its commit tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckedVersion {
+    /// The version.
+    pub version: u64,
+    /// The contribution it names.
+    pub contribution: String,
+    /// How many rows its part has; 0 where it could not be read.
+    pub rows: u64,
+    /// The content root computed from the rows up to here, where all could be read.
+    pub root: Option<String>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The versions, ascending.
+    pub versions: Vec<CheckedVersion>,
+    /// How many rows the parts have together.
+    pub records: u64,
+    /// Parts that no commit names: what a crash or a lost race left. They are never read and break no rule.
+    pub orphans: Vec<String>,
+    /// The rules that are broken; empty for a sound table.
+    pub violations: Vec<Violation>,
+}
+
+/// Checks the table of a dataset; one that does not exist is sound and has no versions.
+///
+/// # Errors
+/// Only where the store cannot be read; what is wrong with the table is in the report.
+pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<Report, Error> {
+    let mut checker = Checker {
+        objects: Arc::clone(objects),
+        dataset: dataset.to_string(),
+        report: Report::default(),
+        contributions: HashMap::new(),
+        keys: HashSet::new(),
+        root: Some([0; 32]),
+        named: HashSet::new(),
+    };
+    let numbers = checker.list("_delta_log", ".json").await?;
+    let head = numbers.keys().filter_map(|stem| stem.parse::<u64>().ok()).max();
+    for stem in numbers
+        .keys()
+        .filter(|stem| stem.len() != 20 || stem.parse::<u64>().is_err())
+    {
+        checker.violation("commit_unreadable", stem, "its name is not a commit number");
+    }
+    if let Some(head) = head {
+        checker.commits(head).await?;
+    }
+    let parts = checker.list("", ".parquet").await?;
+    // Why: a part younger than the last commit that was read may be named by the commit to come.
+    let settled = |stem: &str| {
+        let version = stem.split('-').nth(1).and_then(|version| version.parse::<u64>().ok());
+        version.is_none_or(|version| head.is_some_and(|head| version <= head))
+    };
+    let orphans = parts
+        .into_iter()
+        .filter(|(stem, path)| settled(stem) && !checker.named.contains(path));
+    checker.report.orphans = orphans.map(|(_, path)| path).collect();
+    Ok(checker.report)
+}
+
+struct Checker {
+    objects: Arc<dyn ObjectStore>,
+    dataset: String,
+    report: Report,
+    contributions: HashMap<String, u64>,
+    keys: HashSet<[u8; 16]>,
+    /// The content root so far; `None` once rows could not be read.
+    root: Option<[u8; 32]>,
+    named: HashSet<String>,
+}
+
+impl Checker {
+    fn violation(&mut self, rule: &'static str, at: &str, found: &(impl ToString + ?Sized)) {
+        debug_assert!(RULES.contains(&rule), "rule `{rule}` is not in the list");
+        self.report.violations.push(Violation {
+            rule,
+            at: at.to_owned(),
+            found: found.to_string(),
+        });
+    }
+
+    /// The objects of a directory of the table whose names end so: name without the end → path.
+    async fn list(&self, directory: &str, end: &str) -> Result<BTreeMap<String, String>, Error> {
+        let prefix = Path::from(format!("{}/{directory}", self.dataset));
+        let listed = self.objects.list_with_delimiter(Some(&prefix)).await;
+        let listed = listed.map_err(|error| Error::storage(&prefix, error))?;
+        let stems = listed.objects.into_iter().filter_map(|object| {
+            let stem = object.location.filename()?.strip_suffix(end)?.to_owned();
+            Some((stem, object.location.to_string()))
+        });
+        Ok(stems.collect())
+    }
+
+    /// The bytes of an object; `None` where it does not exist.
+    async fn get(&self, path: &str) -> Result<Option<Bytes>, Error> {
+        let read = async {
+            let found = self.objects.get(&Path::from(path)).await?;
+            let chunks: Vec<Bytes> = found.into_stream().try_collect().await?;
+            Ok(chunks.concat().into())
+        };
+        match read.await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(Error::storage(path, error)),
+        }
+    }
+
+    async fn commits(&mut self, head: u64) -> Result<(), Error> {
+        let mut contract = None;
+        for number in 0..=head {
+            let path = format!("{}/_delta_log/{number:020}.json", self.dataset);
+            let Some(bytes) = self.get(&path).await? else {
+                self.violation("commit_gap", &path, "it does not exist and a later commit does");
+                self.root = None;
+                continue;
+            };
+            if bytes.is_empty() {
+                self.violation("commit_empty", &path, "it has no bytes");
+                self.root = None;
+                continue;
+            }
+            let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+            let actions: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
+            let mut merged = serde_json::Map::new();
+            match actions {
+                Ok(actions) => actions
+                    .into_iter()
+                    .filter_map(into_object)
+                    .for_each(|action| merged.extend(action)),
+                Err(error) => {
+                    self.violation("commit_unreadable", &path, &error);
+                    self.root = None;
+                    continue;
+                }
+            }
+            let actions = Value::Object(merged);
+            if number == 0 {
+                contract = self.created(&path, &actions);
+            } else {
+                self.version(number, &path, &actions, contract.as_ref()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn created(&mut self, path: &str, actions: &Value) -> Option<Arc<Contract>> {
+        let configuration = &actions["metaData"]["configuration"];
+        for (pointer, expected) in [
+            ("/protocol/minReaderVersion", Value::from(1)),
+            ("/protocol/minWriterVersion", Value::from(2)),
+            ("/metaData/configuration/delta.appendOnly", Value::from("true")),
+            (
+                "/metaData/configuration/delta.enableExpiredLogCleanup",
+                Value::from("false"),
+            ),
+        ] {
+            if actions.pointer(pointer) != Some(&expected) {
+                self.violation("table_protocol", path, &format!("{pointer} is not {expected}"));
+            }
+        }
+        match configuration["sluice.contract"]
+            .as_str()
+            .map(serde_json::from_str::<Contract>)
+        {
+            Some(Ok(contract)) => Some(Arc::new(contract)),
+            Some(Err(error)) => {
+                self.violation("table_contract", path, &error);
+                None
+            }
+            None => {
+                self.violation("table_contract", path, "there is none");
+                None
+            }
+        }
+    }
+
+    async fn version(
+        &mut self,
+        number: u64,
+        path: &str,
+        actions: &Value,
+        contract: Option<&Arc<Contract>>,
+    ) -> Result<(), Error> {
+        let info = &actions["commitInfo"]["sluice"];
+        let (Some(contribution), Some(agent), Some(name)) = (
+            info["contribution"].as_str(),
+            info["agent"].as_str(),
+            actions["add"]["path"].as_str(),
+        ) else {
+            self.violation(
+                "commit_unreadable",
+                path,
+                "it names no contribution, no agent or no part",
+            );
+            self.root = None;
+            return Ok(());
+        };
+        let told = [&info["version"], &actions["txn"]["version"]];
+        if told.iter().any(|version| version.as_u64() != Some(number)) {
+            self.violation("version_number", path, &format!("it says {} and {}", told[0], told[1]));
+        }
+        if actions["txn"]["appId"] != self.dataset.as_str() {
+            self.violation("version_number", path, "its transaction is of another table");
+        }
+        if let Some(first) = self.contributions.insert(contribution.to_owned(), number) {
+            self.violation(
+                "contribution_twice",
+                contribution,
+                &format!("in versions {first} and {number}"),
+            );
+        }
+        let part = format!("{}/{name}", self.dataset);
+        self.named.insert(part.clone());
+        let before = self.report.records;
+        let rows = match self.get(&part).await? {
+            None => {
+                self.violation("part_missing", &part, &format!("version {number} names it"));
+                self.root = None;
+                0
+            }
+            Some(bytes) => {
+                self.hash(&part, &bytes, &actions["add"]);
+                let expected = rows::Expected {
+                    number,
+                    contribution,
+                    agent,
+                    contract,
+                };
+                self.rows(&part, bytes, &expected)
+            }
+        };
+        self.report.records += rows;
+        self.counts(path, actions, rows, before);
+        let root = self.root.map(|root| data_encoding::HEXLOWER.encode(&root));
+        if root.as_deref().is_some_and(|root| info["root"] != root) {
+            self.violation("content_root", path, "it is not the hash of the rows");
+        }
+        let contribution = contribution.to_owned();
+        self.report.versions.push(CheckedVersion {
+            version: number,
+            contribution,
+            rows,
+            root,
+        });
+        Ok(())
+    }
+
+    fn hash(&mut self, part: &str, bytes: &Bytes, add: &Value) {
+        use sha2::Digest as _;
+        let found = data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(bytes));
+        if add["size"].as_u64() != Some(bytes.len() as u64) || add["tags"]["sha256"] != found.as_str() {
+            self.violation(
+                "part_hash",
+                part,
+                &format!("{} bytes with SHA-256 {found}", bytes.len()),
+            );
+        }
+    }
+
+    fn counts(&mut self, path: &str, actions: &Value, rows: u64, before: u64) {
+        let info = &actions["commitInfo"]["sluice"];
+        let stats = actions["add"]["stats"]
+            .as_str()
+            .and_then(|stats| serde_json::from_str::<Value>(stats).ok());
+        let stats = stats.unwrap_or_default();
+        let told = [&info["accepted"], &stats["numRecords"], &info["recordCount"]].map(Value::as_u64);
+        if told != [Some(rows), Some(rows), Some(before + rows)] || rows == 0 {
+            self.violation(
+                "record_count",
+                path,
+                &format!("it says {told:?}, the part has {rows} after {before}"),
+            );
+        }
+    }
+}
+
+fn into_object(action: Value) -> Option<serde_json::Map<String, Value>> {
+    match action {
+        Value::Object(members) => Some(members),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The rows of a part against its commit: hidden columns, keys, and the content root.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Int64Type};
+use bytes::Bytes;
+use serde_json::Value;
+use types::{Batch, Contract, render};
+
+use super::Checker;
+
+/// What the rows of a version must say.
+pub(super) struct Expected<'a> {
+    pub(super) number: u64,
+    pub(super) contribution: &'a str,
+    pub(super) agent: &'a str,
+    pub(super) contract: Option<&'a Arc<Contract>>,
+}
+
+impl Checker {
+    /// Checks the rows of a part and extends the root by them; returns how many there are.
+    pub(super) fn rows(&mut self, part: &str, bytes: Bytes, expected: &Expected<'_>) -> u64 {
+        let batches = match crate::part::decode(bytes) {
+            Ok(batches) => batches,
+            Err(error) => {
+                self.violation("part_unreadable", part, &error);
+                self.root = None;
+                return 0;
+            }
+        };
+        let mut hasher = self.root.map(|root| {
+            let mut hasher = blake3::Hasher::new_derive_key("sluice 2026-11 content root v1");
+            hasher.update(&root);
+            hasher
+        });
+        let mut rows = 0;
+        for batch in &batches {
+            if let Err(problem) = self.batch(part, batch, rows, expected, hasher.as_mut()) {
+                self.violation("part_unreadable", part, &problem);
+                hasher = None;
+            }
+            rows += batch.num_rows() as u64;
+        }
+        self.root = hasher.map(|hasher| *hasher.finalize().as_bytes());
+        rows
+    }
+
+    fn batch(
+        &mut self,
+        part: &str,
+        batch: &RecordBatch,
+        first: u64,
+        expected: &Expected<'_>,
+        root: Option<&mut blake3::Hasher>,
+    ) -> Result<(), String> {
+        let contract = expected.contract.ok_or("the table has no contract")?;
+        let column = |name: &str, kind: &DataType| {
+            let column = batch
+                .column_by_name(name)
+                .ok_or_else(|| format!("it has no column `{name}`"))?;
+            if column.data_type() == kind {
+                Ok(column)
+            } else {
+                Err(format!("column `{name}` is not {kind}"))
+            }
+        };
+        let keys = column("_sluice_key", &DataType::Binary)?.as_binary::<i32>();
+        let contributions = column("_sluice_contribution", &DataType::Utf8)?.as_string::<i32>();
+        let agents = column("_sluice_agent", &DataType::Utf8)?.as_string::<i32>();
+        let versions = column("_sluice_version", &DataType::Int64)?.as_primitive::<Int64Type>();
+        let ordinals = column("_sluice_ordinal", &DataType::Int64)?.as_primitive::<Int64Type>();
+
+        let records = render::records_of(contract, batch).map_err(|error| error.to_string())?;
+        let records: Vec<Value> = records.into_iter().map(Value::Object).collect();
+        let decoded = Batch::decode(contract, &records);
+        if let Some(defect) = decoded.defects().first() {
+            self.violation(
+                "record_key",
+                part,
+                &format!("row {} breaks the contract", first + defect.row as u64),
+            );
+        }
+        for row in 0..batch.num_rows() {
+            let ordinal = first + row as u64;
+            let told = keys.is_valid(row)
+                && contributions.is_valid(row)
+                && contributions.value(row) == expected.contribution
+                && agents.is_valid(row)
+                && agents.value(row) == expected.agent
+                && u64::try_from(versions.value(row)) == Ok(expected.number)
+                && u64::try_from(ordinals.value(row)) == Ok(ordinal);
+            if !told {
+                let version = versions.value(row);
+                self.violation(
+                    "hidden_columns",
+                    part,
+                    &format!("row {ordinal} is of version {version} or misplaced"),
+                );
+            }
+            let key = decoded.keys()[row];
+            if keys.value(row) != key.as_bytes() {
+                self.violation(
+                    "record_key",
+                    part,
+                    &format!("row {ordinal} has another key than its record"),
+                );
+            }
+            if !self.keys.insert(*key.as_bytes()) {
+                self.violation(
+                    "key_twice",
+                    part,
+                    &format!("row {ordinal}: `{key}` is in the table already"),
+                );
+            }
+        }
+        if let Some(root) = root {
+            for row in 0..batch.num_rows() {
+                let canonical = decoded.canonical(row);
+                root.update(&u32::try_from(canonical.len()).unwrap_or(u32::MAX).to_le_bytes());
+                root.update(canonical);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! The stored half of the key indexes: one fjall database for the tables of a process.
+//!
+//! Invariant: the keys of a table and the version they reflect change together. The database holds nothing that the
+//! tables do not, so one that cannot be used is put aside and built again.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fjall::config::{CompressionPolicy, FilterPolicy};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+use types::{DatasetId, RecordKey, Version};
+
+use crate::{Error, Root};
+
+/// A file with this name says that the database was found damaged while it was in use.
+const CONDEMNED: &str = "condemned";
+/// The directory of the database within the index directory.
+const DATABASE: &str = "keys";
+/// How many key removals go into one batch.
+const REMOVALS: usize = 65_536;
+
+/// The version that the stored keys of a table reflect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) version: Version,
+    /// The content root of the version: tells another history of the same table apart.
+    pub(crate) root: Root,
+    /// How many keys there are.
+    pub(crate) keys: u64,
+}
+
+/// The keys of every table, by dataset.
+pub(crate) struct KeyStore {
+    directory: PathBuf,
+    database: Database,
+    keys: Keyspace,
+    ingesting: Mutex<()>,
+    /// How many keys all indexes hold in memory only.
+    pub(crate) unstored: AtomicUsize,
+}
+
+impl std::fmt::Debug for KeyStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeyStore")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+impl KeyStore {
+    /// Opens the database in `directory`; one that is damaged is put aside and an empty one takes its place.
+    pub(crate) fn open(directory: PathBuf) -> Result<Self, Error> {
+        std::fs::create_dir_all(&directory).map_err(|error| Error::Index(error.into()))?;
+        let path = directory.join(DATABASE);
+        if directory.join(CONDEMNED).exists() {
+            put_aside(&directory, "it was found damaged before")?;
+        }
+        let opened = match open_database(&path) {
+            Err(Some(fjall::Error::Locked)) => {
+                return Err(Error::IndexLocked {
+                    path: path.display().to_string(),
+                });
+            }
+            Err(problem) => {
+                let problem = problem.map_or_else(|| "opening it panicked".to_owned(), |error| error.to_string());
+                put_aside(&directory, &problem)?;
+                open_database(&path)
+            }
+            opened => opened,
+        };
+        let (database, keys) = opened.map_err(|error| Error::Index(error.unwrap_or(fjall::Error::Unrecoverable)))?;
+        Ok(Self {
+            directory,
+            database,
+            keys,
+            ingesting: Mutex::default(),
+            unstored: AtomicUsize::new(0),
+        })
+    }
+
+    /// Makes the next opening build the database again.
+    pub(crate) fn condemn(&self) {
+        if let Err(error) = std::fs::write(self.directory.join(CONDEMNED), b"") {
+            tracing::warn!(%error, "a damaged key index could not be marked");
+        }
+    }
+
+    /// What the stored keys of a table reflect; `None` where it has none.
+    pub(crate) fn stored(&self, dataset: DatasetId) -> fjall::Result<Option<Stored>> {
+        Ok(self
+            .keys
+            .get(dataset.as_bytes())?
+            .and_then(|value| Stored::decode(&value)))
+    }
+
+    /// Whether a table's stored keys have this one.
+    pub(crate) fn contains(&self, dataset: DatasetId, key: &RecordKey) -> fjall::Result<bool> {
+        self.keys.contains_key(stored_key(dataset, key))
+    }
+
+    /// Calls `each` with every stored key of a table, in order.
+    pub(crate) fn scan(&self, dataset: DatasetId, mut each: impl FnMut(RecordKey)) -> fjall::Result<()> {
+        for item in self.keys.prefix(dataset.as_bytes()) {
+            if let Ok(key) = item.key()?[16..].try_into() {
+                each(RecordKey::from_bytes(key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds keys, ascending and distinct, and what the table's stored keys reflect with them, atomically.
+    pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
+        let _one_at_a_time = self.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
+        // Why: sorted keys become one table file as they are, at a tenth of the cost of the journal and memtable.
+        let mut ingestion = self.keys.start_ingestion()?;
+        ingestion.write(*dataset.as_bytes(), stored.encode())?;
+        for key in keys {
+            ingestion.write(stored_key(dataset, key), [])?;
+        }
+        ingestion.finish()
+    }
+
+    /// Removes the stored keys of a table. What they reflect goes last, so that a crash in between is noticed.
+    pub(crate) fn clear(&self, dataset: DatasetId) -> fjall::Result<()> {
+        let _one_at_a_time = self.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let mut removals = self.database.batch();
+            for item in self.keys.prefix(dataset.as_bytes()).rev().take(REMOVALS) {
+                removals.remove(&self.keys, item.key()?);
+            }
+            let last = removals.len() < REMOVALS;
+            removals.commit()?;
+            if last {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn unstored(&self) -> usize {
+        self.unstored.load(Ordering::Relaxed)
+    }
+}
+
+/// `None` is a panic of the database.
+fn open_database(path: &Path) -> Result<(Database, Keyspace), Option<fjall::Error>> {
+    let open = || {
+        let database = Database::builder(path).worker_threads(1).cache_size(16 << 20).open()?;
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .max_memtable_size(4 << 20)
+                // Why: keys are random and filtered in memory already.
+                .data_block_compression_policy(CompressionPolicy::disabled())
+                .filter_policy(FilterPolicy::disabled())
+        };
+        let keys = database.keyspace("keys", options)?;
+        Ok((database, keys))
+    };
+    // Why: the database asserts on some damage; what it holds is derived, so damage must never stop the service.
+    match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(opened) => opened.map_err(Some),
+        Err(_) => Err(None),
+    }
+}
+
+fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
+    let (from, to) = (directory.join(DATABASE), directory.join("keys.damaged"));
+    tracing::warn!(directory = %directory.display(), problem, "the key index is put aside and built again");
+    let missing_is_fine = |result: std::io::Result<()>| match result {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::Index(error.into())),
+        _ => Ok(()),
+    };
+    missing_is_fine(std::fs::remove_dir_all(&to))?;
+    missing_is_fine(std::fs::rename(&from, &to))?;
+    missing_is_fine(std::fs::remove_file(directory.join(CONDEMNED)))
+}
+
+fn stored_key(dataset: DatasetId, key: &RecordKey) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes[..16].copy_from_slice(dataset.as_bytes());
+    bytes[16..].copy_from_slice(key.as_bytes());
+    bytes
+}
+
+impl Stored {
+    fn encode(self) -> [u8; 48] {
+        let mut bytes = [0; 48];
+        bytes[..8].copy_from_slice(&self.version.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.keys.to_le_bytes());
+        bytes[16..].copy_from_slice(self.root.as_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (version, rest) = bytes.split_first_chunk()?;
+        let (keys, root) = rest.split_first_chunk()?;
+        Some(Self {
+            version: Version(u64::from_le_bytes(*version)),
+            root: Root::from_bytes(root.try_into().ok()?),
+            keys: u64::from_le_bytes(*keys),
+        })
+    }
+}

@@ -1,0 +1,137 @@
+use types::Timestamp;
+use types::key::KeyHasher;
+
+use super::*;
+
+fn keys(range: std::ops::Range<u32>) -> Vec<RecordKey> {
+    let mut hasher = KeyHasher::new();
+    range.map(|number| hasher.key(&number.to_le_bytes())).collect()
+}
+
+fn root(number: u8) -> Root {
+    Root::from_bytes([number; 32])
+}
+
+struct Fixture {
+    directory: tempfile::TempDir,
+    dataset: DatasetId,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            dataset: DatasetId::new(Timestamp::from_micros(1)),
+        }
+    }
+
+    fn open(&self) -> KeyIndex {
+        let store = Arc::new(KeyStore::open(self.directory.path().to_owned()).unwrap());
+        let stored = store.stored(self.dataset).unwrap();
+        KeyIndex::open(self.dataset, store, stored)
+    }
+}
+
+#[test]
+fn keys_are_known_before_during_and_after_they_are_stored() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    for version in 1..=4_u32 {
+        index.insert(Version(u64::from(version)), &keys(version * 100..version * 100 + 100));
+        if version % 2 == 0 {
+            index.flush(Version(u64::from(version)), root(1));
+        }
+    }
+    assert!(index.contains(&keys(100..500)).unwrap().into_iter().all(|known| known));
+    assert!(!index.contains(&keys(500..900)).unwrap().into_iter().any(|known| known));
+    drop(index);
+    let index = fixture.open();
+    assert_eq!(index.reflects(), Version(4));
+    assert!(index.contains(&keys(100..500)).unwrap().into_iter().all(|known| known));
+    assert!(!index.contains(&keys(500..900)).unwrap().into_iter().any(|known| known));
+}
+
+#[test]
+fn only_the_next_version_is_taken() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    index.insert(Version(2), &keys(0..1));
+    assert_eq!(
+        (index.reflects(), index.contains(&keys(0..1)).unwrap()),
+        (Version(0), vec![false])
+    );
+    index.insert(Version(1), &keys(0..1));
+    index.insert(Version(1), &keys(1..2));
+    assert_eq!(
+        (index.reflects(), index.contains(&keys(0..2)).unwrap()),
+        (Version(1), vec![true, false])
+    );
+}
+
+#[test]
+fn keys_are_stored_only_under_the_version_they_are_of() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    index.insert(Version(1), &keys(0..10));
+    index.insert(Version(2), &keys(10..20));
+    index.flush(Version(1), root(1));
+    assert_eq!(index.store.stored(fixture.dataset).unwrap(), None);
+    index.flush(Version(2), root(2));
+    let stored = Stored {
+        version: Version(2),
+        root: root(2),
+        keys: 20,
+    };
+    assert_eq!(index.store.stored(fixture.dataset).unwrap(), Some(stored));
+}
+
+#[test]
+fn stored_keys_that_do_not_belong_are_dropped() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    index.insert(Version(1), &keys(0..70_000));
+    assert!(index.is_due());
+    index.flush(Version(1), root(1));
+    let store = Arc::clone(&index.store);
+    drop(index);
+    let other = DatasetId::new(Timestamp::from_micros(2));
+    store
+        .add(
+            other,
+            &[keys(0..1)[0]],
+            Stored {
+                version: Version(1),
+                root: root(1),
+                keys: 1,
+            },
+        )
+        .unwrap();
+
+    let index = KeyIndex::open(fixture.dataset, Arc::clone(&store), None);
+    assert!(!index.contains(&keys(0..70_000)).unwrap().into_iter().any(|known| known));
+    assert_eq!(store.stored(fixture.dataset).unwrap(), None);
+    let mut left = 0;
+    store.scan(fixture.dataset, |_| left += 1).unwrap();
+    assert_eq!(left, 0);
+    // Other tables keep theirs.
+    assert!(store.contains(other, &keys(0..1)[0]).unwrap());
+}
+
+#[test]
+fn after_the_store_was_given_up_keys_stay_in_memory_and_the_next_opening_starts_anew() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    index.insert(Version(1), &keys(0..10));
+    index.flush(Version(1), root(1));
+    index.forget_stored();
+    assert_eq!(
+        (index.reflects(), index.contains(&keys(0..1)).unwrap()),
+        (Version(0), vec![false])
+    );
+    index.insert(Version(1), &keys(0..70_000));
+    assert!(!index.is_due());
+    index.flush(Version(1), root(1));
+    assert_eq!(index.contains(&keys(0..1)).unwrap(), [true]);
+    drop(index);
+    assert_eq!(fixture.open().reflects(), Version(0));
+}

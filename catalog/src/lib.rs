@@ -1,0 +1,47 @@
+//! One append-only Delta table per dataset: direct commits, the guard against merging twice, versions and their pages.
+//!
+//! Invariants:
+//! - Version N of a dataset is commit N of its Delta log, put once and never changed; versions have no gaps.
+//! - A contribution is merged at most once: the commit names it, and every commit is known before the next is put.
+//! - No two rows of a table have the same record key.
+//! - Whatever a commit names is durable before the commit is, and the commit before the merge returns.
+//! - The log is the only truth. The key index and the part timeline are derived from it and can be deleted at any time.
+//!
+//! Nothing on the path of a merge lists a directory or reads an earlier commit, so a merge costs the same at version 10
+//! and at version 10,000.
+//!
+//! ```text
+//! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
+//! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
+//! <dataset>/part-<version>-<contribution>.parquet
+//! <dataset>/_sluice/timeline                       derived: what opening would read from the commits
+//! ```
+
+mod action;
+mod bloom;
+mod catalog;
+pub mod check;
+mod commit;
+mod error;
+mod key_store;
+mod keys;
+mod log;
+mod merge;
+mod part;
+mod root;
+mod snapshot;
+mod state;
+pub mod storage;
+mod table;
+mod timeline;
+
+pub use catalog::Catalog;
+pub use error::Error;
+pub use merge::{Merge, MergeOutcome, Proposal};
+pub use part::{HIDDEN, PartInfo};
+pub use root::Root;
+pub use snapshot::{Columns, Snapshot};
+pub use table::Table;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! The Delta log of a table: commits as bytes, and reading them in order.
+//!
+//! Invariants: a commit that is empty, cut off, of another number, or not this catalog's is an error that names it,
+//! never a version; a missing commit before an existing one is an error, never the end of the log.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use futures_util::future::try_join_all;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _};
+use types::{Contract, DatasetId, Timestamp};
+
+use crate::action::{
+    Action, Add, CommitInfo, FORMAT, Format, MetaData, Protocol, Stats, StructField, StructType, Tags, Txn,
+};
+use crate::part::{self, PartInfo};
+use crate::{Error, Merge};
+
+/// The key of the contract in the table's configuration.
+pub(crate) const CONTRACT: &str = "sluice.contract";
+/// The most commits that are read at once.
+const READ_AHEAD: u64 = 32;
+
+/// What a commit did.
+#[derive(Clone, Debug)]
+pub(crate) enum Commit {
+    /// Commit 0: the table exists and has this contract.
+    Created(Arc<Contract>),
+    /// Commit N: version N.
+    Merged(Box<Merge>, PartInfo),
+}
+
+/// The object of commit `number`.
+pub(crate) fn path(dataset: DatasetId, number: u64) -> Path {
+    Path::from(format!("{dataset}/_delta_log/{number:020}.json"))
+}
+
+/// The bytes of commit 0.
+pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) -> Result<Vec<u8>, serde_json::Error> {
+    let configuration = [
+        ("delta.appendOnly", "true".to_owned()),
+        ("delta.enableExpiredLogCleanup", "false".to_owned()),
+        (CONTRACT, serde_json::to_string(contract)?),
+    ];
+    lines(&[
+        Action::CommitInfo(CommitInfo {
+            timestamp: at.millis(),
+            operation: "CREATE TABLE".to_owned(),
+            operation_parameters: BTreeMap::new(),
+            engine_info: "sluice".to_owned(),
+            sluice: None,
+        }),
+        Action::Protocol(PROTOCOL),
+        Action::MetaData(MetaData {
+            id: dataset,
+            format: Format {
+                provider: "parquet".to_owned(),
+                options: BTreeMap::new(),
+            },
+            schema_string: schema_string(contract)?,
+            partition_columns: Vec::new(),
+            configuration: configuration.map(|(key, value)| (key.to_owned(), value)).into(),
+            created_time: at.millis(),
+        }),
+    ])
+}
+
+const PROTOCOL: Protocol = Protocol {
+    min_reader_version: 1,
+    min_writer_version: 2,
+};
+
+/// The bytes of the commit of a version.
+pub(crate) fn merged(dataset: DatasetId, merge: &Merge, part: &PartInfo) -> Result<Vec<u8>, serde_json::Error> {
+    let timestamp = merge.at.millis();
+    lines(&[
+        Action::CommitInfo(CommitInfo {
+            timestamp,
+            operation: "WRITE".to_owned(),
+            operation_parameters: [("mode".to_owned(), "Append".to_owned())].into(),
+            engine_info: "sluice".to_owned(),
+            sluice: Some(merge.clone().into()),
+        }),
+        Action::Txn(Txn {
+            app_id: dataset,
+            version: merge.version,
+            last_updated: timestamp,
+        }),
+        Action::Add(Add {
+            path: part.name(),
+            partition_values: BTreeMap::new(),
+            size: part.bytes,
+            modification_time: timestamp,
+            data_change: true,
+            stats: serde_json::to_string(&Stats { num_records: part.rows })?,
+            tags: Tags {
+                sha256: data_encoding::HEXLOWER.encode(&part.sha256),
+            },
+        }),
+    ])
+}
+
+fn lines(actions: &[Action]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = Vec::with_capacity(2_048);
+    for action in actions {
+        serde_json::to_writer(&mut bytes, action)?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}
+
+/// The Delta schema of a table (Delta protocol, *Schema Serialization Format*).
+fn schema_string(contract: &Contract) -> Result<String, serde_json::Error> {
+    let schema = part::schema(contract);
+    let fields = schema.fields().iter().map(|field| {
+        let kind = match field.data_type() {
+            DataType::Int64 => "long",
+            DataType::Float64 => "double",
+            DataType::Boolean => "boolean",
+            DataType::Timestamp(_, _) => "timestamp",
+            DataType::Binary => "binary",
+            _ => "string",
+        };
+        StructField {
+            name: field.name().clone(),
+            kind,
+            nullable: true,
+            metadata: BTreeMap::new(),
+        }
+    });
+    serde_json::to_string(&StructType {
+        kind: "struct",
+        fields: fields.collect(),
+    })
+}
+
+/// Reads the bytes of commit `number`.
+fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, String> {
+    // Why: a power cut can leave an empty file where a store does not sync, and readers take it for an empty commit.
+    if bytes.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    let mut actions = Vec::with_capacity(3);
+    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        actions.push(serde_json::from_slice(line).map_err(|error| error.to_string())?);
+    }
+    match <[Action; 3]>::try_from(actions) {
+        Ok(
+            [
+                Action::CommitInfo(_),
+                Action::Protocol(PROTOCOL),
+                Action::MetaData(table),
+            ],
+        ) if number == 0 => decode_created(dataset, &table),
+        Ok([Action::CommitInfo(info), Action::Txn(txn), Action::Add(add)]) if number > 0 => {
+            decode_merged(dataset, number, info, &txn, &add)
+        }
+        _ => Err("it does not have the actions of a commit with its number".to_owned()),
+    }
+}
+
+fn decode_created(dataset: DatasetId, table: &MetaData) -> Result<Commit, String> {
+    if table.id != dataset {
+        return Err(format!("it is of table `{}`", table.id));
+    }
+    let contract = table.configuration.get(CONTRACT).ok_or("it has no contract")?;
+    let contract = serde_json::from_str(contract).map_err(|error| error.to_string())?;
+    Ok(Commit::Created(Arc::new(contract)))
+}
+
+fn decode_merged(dataset: DatasetId, number: u64, info: CommitInfo, txn: &Txn, add: &Add) -> Result<Commit, String> {
+    let sluice = info.sluice.ok_or("it names no contribution")?;
+    if sluice.format != FORMAT {
+        return Err(format!("it has format `{}`", sluice.format));
+    }
+    let merge = Merge::from(sluice);
+    if txn.app_id != dataset || txn.version != merge.version || merge.version.0 != number {
+        return Err("its version is not its number".to_owned());
+    }
+    let stats: Stats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
+    if stats.num_records != merge.accepted {
+        return Err("its part does not have as many rows as it accepted".to_owned());
+    }
+    let attempt = part::attempt_of(&add.path, merge.version, merge.contribution);
+    let sha256 = data_encoding::HEXLOWER
+        .decode(add.tags.sha256.as_bytes())
+        .unwrap_or_default();
+    let part = PartInfo {
+        version: merge.version,
+        contribution: merge.contribution,
+        attempt: attempt.ok_or("its part has the name of another version")?,
+        rows: merge.accepted,
+        bytes: add.size,
+        sha256: sha256.try_into().map_err(|_wrong: Vec<u8>| "its part has no SHA-256")?,
+    };
+    Ok(Commit::Merged(Box::new(merge), part))
+}
+
+/// Reads one commit; `None` where it does not exist.
+pub(crate) async fn read(
+    objects: &Arc<dyn ObjectStore>,
+    dataset: DatasetId,
+    number: u64,
+) -> Result<Option<Commit>, Error> {
+    let path = path(dataset, number);
+    let read = async { objects.get(&path).await?.bytes().await };
+    let bytes = match read.await {
+        Ok(bytes) => bytes,
+        Err(object_store::Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(Error::storage(&path, error)),
+    };
+    decode(dataset, number, &bytes)
+        .map(Some)
+        .map_err(|problem| Error::corrupt(&path, &problem))
+}
+
+/// Reads every commit from `first` to the head, in order. Never lists: the log ends at the first commit that does not
+/// exist.
+pub(crate) async fn read_from(
+    objects: &Arc<dyn ObjectStore>,
+    dataset: DatasetId,
+    first: u64,
+    mut apply: impl FnMut(Commit) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut next = first;
+    let mut ahead = 2;
+    loop {
+        let commits = try_join_all((next..next + ahead).map(|number| read(objects, dataset, number))).await?;
+        if commits[0].is_none() {
+            let Some(later) = commits.iter().position(Option::is_some) else {
+                return Ok(());
+            };
+            // Why: a missing commit and a later one can both be new; a commit that is still missing now never was.
+            if read(objects, dataset, next).await?.is_none() {
+                tracing::error!(%dataset, missing = next, found = next + later as u64, "the log has a gap");
+                return Err(Error::Gap {
+                    path: path(dataset, next).to_string(),
+                });
+            }
+            continue;
+        }
+        for commit in commits.into_iter().map_while(|commit| commit) {
+            apply(commit)?;
+            next += 1;
+        }
+        ahead = (ahead * 2).min(READ_AHEAD);
+    }
+}
+
+#[cfg(test)]
+mod tests;

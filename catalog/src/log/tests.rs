@@ -1,0 +1,94 @@
+use serde_json::json;
+use types::{AgentId, ContributionId, Version};
+
+use super::*;
+
+fn dataset() -> DatasetId {
+    "0197b3c0-0000-7000-8000-000000000001".parse().unwrap()
+}
+
+fn contract() -> Contract {
+    serde_json::from_value(json!({"fields": [{"name": "name", "type": "string"}], "allowExtra": true})).unwrap()
+}
+
+fn version_two() -> (Merge, PartInfo) {
+    let contribution: ContributionId = "0197b3c0-0000-7000-8000-000000000002".parse().unwrap();
+    let agent: AgentId = "0197b3c0-0000-7000-8000-000000000003".parse().unwrap();
+    let merge = Merge {
+        contribution,
+        agent,
+        version: Version(2),
+        accepted: 3,
+        record_count: 5,
+        root: "ab".repeat(32),
+        duplicates: vec![0, 7],
+        at: Timestamp::from_micros(1_700_000_000_123_456),
+        notes: json!({"rows": 5}),
+    };
+    let part = PartInfo {
+        version: Version(2),
+        contribution,
+        attempt: 0,
+        rows: 3,
+        bytes: 4_096,
+        sha256: [1; 32],
+    };
+    (merge, part)
+}
+
+/// Frozen: commits of this form are in tables.
+#[test]
+fn golden_commits() {
+    let zero = created(dataset(), &contract(), Timestamp::from_micros(1_700_000_000_123_456)).unwrap();
+    assert_eq!(String::from_utf8(zero).unwrap(), include_str!("tests/0.json"));
+    let (merge, part) = version_two();
+    let two = merged(dataset(), &merge, &part).unwrap();
+    assert_eq!(String::from_utf8(two).unwrap(), include_str!("tests/2.json"));
+}
+
+#[test]
+fn a_commit_reads_as_it_was_written() {
+    let (merge, part) = version_two();
+    let bytes = merged(dataset(), &merge, &part).unwrap();
+    match decode(dataset(), 2, &bytes).unwrap() {
+        Commit::Merged(found, named) => assert_eq!((*found, named), (merge, part)),
+        Commit::Created(_) => panic!("it is a merge"),
+    }
+    let bytes = created(dataset(), &contract(), Timestamp::from_micros(0)).unwrap();
+    match decode(dataset(), 0, &bytes).unwrap() {
+        Commit::Created(found) => assert_eq!(*found, contract()),
+        Commit::Merged(..) => panic!("it is no merge"),
+    }
+}
+
+#[test]
+fn a_commit_cut_anywhere_is_no_commit() {
+    let (merge, part) = version_two();
+    let bytes = merged(dataset(), &merge, &part).unwrap();
+    for length in 0..bytes.len() - 1 {
+        assert!(decode(dataset(), 2, &bytes[..length]).is_err(), "{length}");
+    }
+}
+
+#[test]
+fn a_commit_of_another_number_table_or_writer_is_no_commit() {
+    let (merge, part) = version_two();
+    let bytes = merged(dataset(), &merge, &part).unwrap();
+    assert!(decode(dataset(), 3, &bytes).is_err());
+    assert!(decode(dataset(), 0, &bytes).is_err());
+    assert!(decode("0197b3c0-0000-7000-8000-00000000000f".parse().unwrap(), 2, &bytes).is_err());
+    let text = String::from_utf8(bytes).unwrap();
+    for (from, to) in [
+        ("\"format\":1", "\"format\":2"),
+        ("part-00000000000000000002", "part-00000000000000000001"),
+        ("\\\"numRecords\\\":3", "\\\"numRecords\\\":2"),
+        ("\"sha256\":\"0101", "\"sha256\":\"01"),
+        ("{\"txn\":", "{\"remove\":"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        assert!(
+            decode(dataset(), 2, text.replace(from, to).as_bytes()).is_err(),
+            "{from}"
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! A part: the rows of one version as one Parquet file.
+//!
+//! Invariant: the same rows give the same bytes, in the order of the batch, with the hidden columns after those of the
+//! contract.
+
+mod read;
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use object_store::path::Path;
+use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use sha2::{Digest as _, Sha256};
+use types::{AgentId, Batch, Contract, ContributionId, DatasetId, RecordKey, Version};
+
+pub(crate) use read::{Selected, decode, keys, read};
+
+use crate::Error;
+
+/// The hidden columns, after those of the contract: key (binary, 16 bytes), contribution (text), agent (text), version
+/// (64 bits), ordinal (64 bits: index of the row in its version).
+pub const HIDDEN: [&str; 5] = [
+    "_sluice_key",
+    "_sluice_contribution",
+    "_sluice_agent",
+    "_sluice_version",
+    "_sluice_ordinal",
+];
+
+/// How many rows a data page has at most: what a read of one row decodes.
+const PAGE_ROWS: usize = 1_024;
+/// How many rows a row group has at most.
+const GROUP_ROWS: usize = 32_768;
+
+/// The columns of a table: those of the contract, then [`HIDDEN`].
+pub(crate) fn schema(contract: &Contract) -> SchemaRef {
+    let mut fields: Vec<_> = contract.schema().fields().iter().cloned().collect();
+    let types = [
+        DataType::Binary,
+        DataType::Utf8,
+        DataType::Utf8,
+        DataType::Int64,
+        DataType::Int64,
+    ];
+    fields.extend(
+        HIDDEN
+            .into_iter()
+            .zip(types)
+            .map(|(name, kind)| Arc::new(Field::new(name, kind, true))),
+    );
+    Arc::new(Schema::new(fields))
+}
+
+/// A part as its commit names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartInfo {
+    /// The version that added it.
+    pub version: Version,
+    /// The contribution whose rows it has.
+    pub contribution: ContributionId,
+    /// How often the version was tried under the same name before; 0 nearly always.
+    pub(crate) attempt: u32,
+    /// How many rows it has.
+    pub rows: u64,
+    /// The size of the file.
+    pub bytes: u64,
+    /// The SHA-256 of the file.
+    pub sha256: [u8; 32],
+}
+
+impl PartInfo {
+    /// The file's name within the table.
+    pub fn name(&self) -> String {
+        name(self.version, self.contribution, self.attempt)
+    }
+
+    /// The object that holds the part.
+    pub fn path(&self, dataset: DatasetId) -> Path {
+        Path::from(format!("{dataset}/{}", self.name()))
+    }
+}
+
+/// The name of a part. A part that a crash orphaned keeps its name, and the next try of its contribution takes the
+/// next attempt.
+pub(crate) fn name(version: Version, contribution: ContributionId, attempt: u32) -> String {
+    let version = version.0;
+    match attempt {
+        0 => format!("part-{version:020}-{contribution}.parquet"),
+        _ => format!("part-{version:020}-{contribution}-{attempt}.parquet"),
+    }
+}
+
+/// The attempt of the part of this version and contribution that has this name.
+pub(crate) fn attempt_of(name: &str, version: Version, contribution: ContributionId) -> Option<u32> {
+    let stem = format!("part-{:020}-{contribution}", version.0);
+    let attempt = match name.strip_prefix(&stem)?.strip_suffix(".parquet")? {
+        "" => 0,
+        suffix => suffix.strip_prefix('-')?.parse().ok()?,
+    };
+    (self::name(version, contribution, attempt) == name).then_some(attempt)
+}
+
+/// An encoded part.
+#[derive(Clone, Debug)]
+pub(crate) struct Encoded {
+    pub(crate) bytes: Bytes,
+    pub(crate) sha256: [u8; 32],
+}
+
+/// Encodes the rows of a version.
+pub(crate) fn encode(
+    batch: &Batch,
+    contribution: ContributionId,
+    agent: AgentId,
+    version: Version,
+) -> Result<Encoded, Error> {
+    let rows = batch.len();
+    let count = i64::try_from(rows).unwrap_or(i64::MAX);
+    let number = i64::try_from(version.0).unwrap_or(i64::MAX);
+    let (contribution, agent) = (contribution.to_string(), agent.to_string());
+    let mut columns = batch.columns().columns().to_vec();
+    let hidden: [ArrayRef; 5] = [
+        Arc::new(BinaryArray::from_iter_values(
+            batch.keys().iter().map(RecordKey::as_bytes),
+        )),
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(contribution, rows))),
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(agent, rows))),
+        Arc::new(Int64Array::from_value(number, rows)),
+        Arc::new(Int64Array::from_iter_values(0..count)),
+    ];
+    columns.extend(hidden);
+    let schema = schema(batch.contract());
+    let rows = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(|error| Error::Encode(error.into()))?;
+    let bytes = write(&rows).map_err(Error::Encode)?;
+    Ok(Encoded {
+        sha256: Sha256::digest(&bytes).into(),
+        bytes,
+    })
+}
+
+fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
+    let [key, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_dictionary_enabled(false)
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(PAGE_ROWS)
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_statistics_enabled(EnabledStatistics::Page)
+        // Why: keys are random, so neither compression nor a range of them helps.
+        .set_column_compression(key.clone(), Compression::UNCOMPRESSED)
+        .set_column_statistics_enabled(key, EnabledStatistics::None);
+    for constant in [contribution, agent, version] {
+        properties = properties.set_column_dictionary_enabled(constant, true);
+    }
+    // Why: the columns' types are plain, so the Arrow schema would only make every file larger.
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties.build())
+        .with_skip_arrow_metadata(true);
+    let buffer = Vec::with_capacity(rows.get_array_memory_size() / 2);
+    let mut writer = ArrowWriter::try_new_with_options(buffer, rows.schema(), options)?;
+    writer.write(rows)?;
+    Ok(writer.into_inner()?.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Reading parts, whole or by ranges.
+//!
+//! Invariant: a part is read only if it is what its commit says: the whole file by its SHA-256, a range of a large one
+//! by its size and row count.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use futures_util::future::{BoxFuture, FutureExt as _};
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderBuilder, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use sha2::{Digest as _, Sha256};
+use types::{Contract, DatasetId, RecordKey};
+
+use super::{HIDDEN, PartInfo, schema};
+use crate::Error;
+
+/// Up to this size a part is read whole and its hash is checked.
+const WHOLE: u64 = 512 << 10;
+
+/// Which columns of a part are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Selected<'a> {
+    /// The columns of a contract.
+    Contract(&'a Contract),
+    /// Those and the hidden ones.
+    All(&'a Contract),
+    /// The key column.
+    Keys,
+}
+
+impl Selected<'_> {
+    fn schema(self) -> SchemaRef {
+        match self {
+            Self::Contract(contract) => contract.schema(),
+            Self::All(contract) => schema(contract),
+            Self::Keys => Arc::new(Schema::new(vec![Field::new(HIDDEN[0], DataType::Binary, true)])),
+        }
+    }
+}
+
+/// Reads `rows` of a part, no more of it than they need when it is large.
+pub(crate) async fn read(
+    objects: &Arc<dyn ObjectStore>,
+    dataset: DatasetId,
+    part: &PartInfo,
+    selected: Selected<'_>,
+    rows: Range<u64>,
+) -> Result<Vec<RecordBatch>, Error> {
+    let path = part.path(dataset);
+    let wanted = selected.schema();
+    let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
+    let read: Vec<RecordBatch> = if part.bytes <= WHOLE {
+        let bytes = whole(objects, dataset, part).await?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(&error))?;
+        let reader = select(builder, part, &wanted, &rows)
+            .map_err(|problem| damaged(&problem))?
+            .build();
+        let reader = reader.map_err(|error| damaged(&error))?;
+        reader.collect::<Result<_, _>>().map_err(|error| damaged(&error))?
+    } else {
+        let input = Ranged {
+            objects: Arc::clone(objects),
+            path: path.clone(),
+            bytes: part.bytes,
+        };
+        let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
+        let opened = ParquetRecordBatchStreamBuilder::new_with_options(input, options).await;
+        let builder = opened.map_err(|error| unreadable(&path, error))?;
+        let stream = select(builder, part, &wanted, &rows)
+            .map_err(|problem| damaged(&problem))?
+            .build();
+        let stream = stream.map_err(|error| damaged(&error))?;
+        stream.try_collect().await.map_err(|error| unreadable(&path, error))?
+    };
+    read.into_iter()
+        .map(|batch| {
+            RecordBatch::try_new(Arc::clone(&wanted), batch.columns().to_vec()).map_err(|error| damaged(&error))
+        })
+        .collect()
+}
+
+/// The keys of a part's rows.
+pub(crate) async fn keys(
+    objects: &Arc<dyn ObjectStore>,
+    dataset: DatasetId,
+    part: &PartInfo,
+) -> Result<Vec<RecordKey>, Error> {
+    let mut keys = Vec::with_capacity(usize::try_from(part.rows).unwrap_or(0));
+    for batch in read(objects, dataset, part, Selected::Keys, 0..part.rows).await? {
+        for key in batch.column(0).as_binary::<i32>() {
+            let key = key.and_then(|bytes| bytes.try_into().ok()).map(RecordKey::from_bytes);
+            keys.push(key.ok_or_else(|| Error::corrupt(&part.path(dataset), "a key does not have 16 bytes"))?);
+        }
+    }
+    Ok(keys)
+}
+
+/// The bytes of a part, if they are the ones that were committed.
+pub(crate) async fn whole(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, part: &PartInfo) -> Result<Bytes, Error> {
+    let path = part.path(dataset);
+    let read = async { objects.get(&path).await?.bytes().await };
+    let bytes = read.await.map_err(|error| lost(&path, error))?;
+    if Sha256::digest(&bytes)[..] != part.sha256 {
+        return Err(Error::corrupt(&path, "its SHA-256 is not the one in its commit"));
+    }
+    Ok(bytes)
+}
+
+/// A part that its commit names and that is not there is corruption; everything else is the store's trouble.
+fn lost(path: &Path, error: object_store::Error) -> Error {
+    match error {
+        object_store::Error::NotFound { .. } => Error::corrupt(path, "its commit names it and it does not exist"),
+        error => Error::storage(path, error),
+    }
+}
+
+fn unreadable(path: &Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<object_store::Error>() {
+            Ok(error) => lost(path, *error),
+            Err(error) => Error::corrupt(path, &error),
+        },
+        error => Error::corrupt(path, &error),
+    }
+}
+
+/// Narrows a reader to columns and rows, if the file has them.
+fn select<T>(
+    builder: ArrowReaderBuilder<T>,
+    part: &PartInfo,
+    wanted: &Schema,
+    rows: &Range<u64>,
+) -> Result<ArrowReaderBuilder<T>, String> {
+    let found = builder.metadata().file_metadata().num_rows();
+    if u64::try_from(found) != Ok(part.rows) {
+        return Err(format!("it has {found} rows and its commit says {}", part.rows));
+    }
+    let columns = builder.schema().fields();
+    let mut indexes = Vec::with_capacity(wanted.fields().len());
+    for field in wanted.fields() {
+        let index = columns.iter().position(|column| column.name() == field.name());
+        indexes.push(index.ok_or_else(|| format!("it has no column `{}`", field.name()))?);
+    }
+    let mask = ProjectionMask::roots(builder.parquet_schema(), indexes);
+    let offset = usize::try_from(rows.start).map_err(|error| error.to_string())?;
+    let limit = usize::try_from(rows.end - rows.start).map_err(|error| error.to_string())?;
+    Ok(builder
+        .with_projection(mask)
+        .with_offset(offset)
+        .with_limit(limit)
+        .with_batch_size(limit.clamp(1, 8_192)))
+}
+
+/// A large part, read by ranges.
+#[derive(Debug)]
+struct Ranged {
+    objects: Arc<dyn ObjectStore>,
+    path: Path,
+    bytes: u64,
+}
+
+impl AsyncFileReader for Ranged {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes, ParquetError>> {
+        async move { self.objects.get_range(&self.path, range).await.map_err(external) }.boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>, ParquetError>> {
+        async move { self.objects.get_ranges(&self.path, &ranges).await.map_err(external) }.boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, Result<Arc<ParquetMetaData>, ParquetError>> {
+        async move {
+            let (bytes, policy) = (
+                self.bytes,
+                options.map_or(PageIndexPolicy::Skip, ArrowReaderOptions::offset_index_policy),
+            );
+            let reader = ParquetMetaDataReader::new()
+                .with_offset_index_policy(policy)
+                .with_prefetch_hint(Some(64 << 10));
+            Ok(Arc::new(reader.load_and_finish(self, bytes).await?))
+        }
+        .boxed()
+    }
+}
+
+fn external(error: object_store::Error) -> ParquetError {
+    ParquetError::External(Box::new(error))
+}
+
+/// Reads all columns of the bytes of a part, as a check does.
+pub(crate) fn decode(bytes: Bytes) -> Result<Vec<RecordBatch>, ParquetError> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes)?.build()?;
+    reader.collect::<Result<_, _>>().map_err(ParquetError::from)
+}

@@ -1,0 +1,72 @@
+use arrow::array::AsArray as _;
+use serde_json::json;
+
+use super::*;
+
+fn ids() -> (ContributionId, AgentId) {
+    let contribution = "0197b3c0-0000-7000-8000-000000000002".parse().unwrap();
+    (contribution, "0197b3c0-0000-7000-8000-000000000003".parse().unwrap())
+}
+
+#[test]
+fn the_name_of_a_part_tells_its_attempt() {
+    let (contribution, _) = ids();
+    for attempt in [0, 1, 12] {
+        let name = name(Version(7), contribution, attempt);
+        assert_eq!(attempt_of(&name, Version(7), contribution), Some(attempt));
+        assert_eq!(attempt_of(&name, Version(8), contribution), None);
+    }
+    let stem = format!("part-00000000000000000007-{contribution}");
+    for foreign in [
+        "-0.parquet",
+        "-01.parquet",
+        "-+1.parquet",
+        "-.parquet",
+        ".parquet.tmp",
+        "-x.parquet",
+        "",
+    ] {
+        assert_eq!(
+            attempt_of(&format!("{stem}{foreign}"), Version(7), contribution),
+            None,
+            "{foreign}"
+        );
+    }
+}
+
+#[test]
+fn a_part_encodes_the_same_every_time_and_has_the_hidden_columns() {
+    let contract = json!({"fields": [{"name": "name", "type": "string"}]});
+    let contract = Arc::new(serde_json::from_value(contract).unwrap());
+    let records: Vec<_> = (0..2_500).map(|number| json!({"name": format!("n{number}")})).collect();
+    let batch = Batch::decode(&contract, &records);
+    let (contribution, agent) = ids();
+    let encoded = encode(&batch, contribution, agent, Version(3)).unwrap();
+    assert_eq!(
+        encoded.sha256,
+        encode(&batch, contribution, agent, Version(3)).unwrap().sha256
+    );
+    let rows = decode(encoded.bytes).unwrap();
+    assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 2_500);
+    let first = &rows[0];
+    assert_eq!(
+        first.column_by_name(HIDDEN[0]).unwrap().as_binary::<i32>().value(5),
+        batch.keys()[5].as_bytes()
+    );
+    assert_eq!(
+        first.column_by_name(HIDDEN[1]).unwrap().as_string::<i32>().value(5),
+        contribution.to_string()
+    );
+    assert_eq!(
+        first.column_by_name(HIDDEN[2]).unwrap().as_string::<i32>().value(5),
+        agent.to_string()
+    );
+    let number = |name: &str| {
+        first
+            .column_by_name(name)
+            .unwrap()
+            .as_primitive::<arrow::datatypes::Int64Type>()
+            .value(5)
+    };
+    assert_eq!((number(HIDDEN[3]), number(HIDDEN[4])), (3, 5));
+}

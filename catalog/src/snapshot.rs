@@ -1,0 +1,112 @@
+//! A version of a table, to be read.
+//!
+//! Invariant: the rows of a snapshot and their order never change, whatever is merged after it.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use types::{Contract, DatasetId, Version};
+
+use crate::part::{self, PartInfo, Selected};
+use crate::state::{PARTS_AT_ONCE, State};
+use crate::{Error, Merge};
+
+/// Which columns are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// Those of the contract, with the extra members where it allows them.
+    Records,
+    /// Those and [`crate::HIDDEN`].
+    All,
+}
+
+/// One version of a table. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    state: Arc<State>,
+    contract: Option<Arc<Contract>>,
+    version: Version,
+    rows: u64,
+}
+
+impl Snapshot {
+    /// The table at a version that its timeline has.
+    pub(crate) fn new(state: Arc<State>, version: Version) -> Self {
+        let rows = state.rows_at(version);
+        Self {
+            contract: state.contract(),
+            version,
+            rows,
+            state,
+        }
+    }
+
+    /// The dataset.
+    pub fn dataset(&self) -> DatasetId {
+        self.state.dataset
+    }
+
+    /// The version.
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// How many rows it has.
+    pub const fn record_count(&self) -> u64 {
+        self.rows
+    }
+
+    /// The contract; none before the first merge.
+    pub const fn contract(&self) -> Option<&Arc<Contract>> {
+        self.contract.as_ref()
+    }
+
+    /// The parts that hold its rows, in the order of the rows.
+    pub fn parts(&self) -> Vec<PartInfo> {
+        self.state.parts_between(Version::EMPTY, self.version)
+    }
+
+    /// The merge that made the version; none for version 0.
+    pub async fn merge(&self) -> Result<Option<Merge>, Error> {
+        if self.version == Version::EMPTY {
+            return Ok(None);
+        }
+        self.state.merge_of(self.version).await.map(Some)
+    }
+
+    /// Up to `limit` rows from index `offset` on, in the columns of the contract. Reads only the parts that have them.
+    pub async fn page(&self, offset: u64, limit: usize) -> Result<Vec<RecordBatch>, Error> {
+        self.page_of(Columns::Records, offset, limit).await
+    }
+
+    /// As [`Self::page`], in these columns.
+    pub async fn page_of(&self, columns: Columns, offset: u64, limit: usize) -> Result<Vec<RecordBatch>, Error> {
+        let Some(contract) = &self.contract else {
+            return Ok(Vec::new());
+        };
+        let end = offset.saturating_add(limit as u64).min(self.rows);
+        if offset >= end {
+            return Ok(Vec::new());
+        }
+        let selected = match columns {
+            Columns::Records => Selected::Contract(contract),
+            Columns::All => Selected::All(contract),
+        };
+        let batches: Vec<Vec<RecordBatch>> = stream::iter(self.state.locate(offset..end))
+            .map(|slice| async move {
+                part::read(
+                    &self.state.objects,
+                    self.state.dataset,
+                    &slice.part,
+                    selected,
+                    slice.rows,
+                )
+                .await
+            })
+            .buffered(PARTS_AT_ONCE)
+            .try_collect()
+            .await?;
+        Ok(batches.into_iter().flatten().collect())
+    }
+}

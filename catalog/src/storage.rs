@@ -1,0 +1,287 @@
+//! Where tables are kept: a local directory whose puts survive a power cut.
+//!
+//! Invariant: when [`DurableLocal`] has answered a put, the object survives a power cut whole, and when it has not, a
+//! reader sees the object whole or not at all.
+
+#[cfg(any(test, feature = "testing"))]
+mod counting;
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+#[cfg(any(test, feature = "testing"))]
+pub use counting::{Counting, Counts};
+
+/// The directory below the root where files are written before they get their name.
+const STAGING: &str = ".staging";
+/// How old a staged file is when no living process can be writing it.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+/// A local directory as an object store with durable puts.
+///
+/// A put writes a staged file, syncs it (`fdatasync`), gives it its name, by hard link for [`PutMode::Create`], which
+/// fails where the name is taken, or by rename for [`PutMode::Overwrite`], and syncs the directory. Reads, lists and
+/// deletes are those of [`LocalFileSystem`]. Multipart uploads and copies are not implemented, because they would not
+/// be durable.
+#[derive(Clone, Debug)]
+pub struct DurableLocal {
+    files: LocalFileSystem,
+    root: Arc<PathBuf>,
+    work: Arc<Work>,
+}
+
+#[derive(Debug, Default)]
+struct Work {
+    staged: AtomicU64,
+    of_files: AtomicU64,
+    of_directories: AtomicU64,
+}
+
+/// What durability has cost since the store was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Syncs {
+    /// Files written.
+    pub files: u64,
+    /// `fdatasync` calls on files.
+    pub of_files: u64,
+    /// `fsync` calls on directories.
+    pub of_directories: u64,
+}
+
+impl DurableLocal {
+    /// Opens the directory, creating it if it does not exist, and removes what a crash left half written.
+    pub fn open(root: impl AsRef<FilePath>) -> Result<Self> {
+        let root = root.as_ref();
+        let staging = root.join(STAGING);
+        let work = Arc::new(Work::default());
+        create_directory(&staging, &work).map_err(|source| failed(&staging, source))?;
+        let root = root.canonicalize().map_err(|source| failed(root, source))?;
+        let store = Self {
+            files: LocalFileSystem::new_with_prefix(&root)?,
+            root: Arc::new(root),
+            work,
+        };
+        store.sweep().map_err(|source| failed(&staging, source))?;
+        Ok(store)
+    }
+
+    /// What durability has cost so far.
+    pub fn syncs(&self) -> Syncs {
+        Syncs {
+            files: self.work.staged.load(Ordering::Relaxed),
+            of_files: self.work.of_files.load(Ordering::Relaxed),
+            of_directories: self.work.of_directories.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Removes staged files that no living process can be writing, judged by the file system's own clock.
+    fn sweep(&self) -> io::Result<()> {
+        let (probe, path) = self.create_staged()?;
+        let now = probe.metadata()?.modified()?;
+        fs::remove_file(path)?;
+        for entry in fs::read_dir(self.root.join(STAGING))? {
+            let entry = entry?;
+            let age = entry
+                .metadata()
+                .and_then(|found| found.modified())
+                .map(|modified| now.duration_since(modified));
+            if matches!(age, Ok(Ok(age)) if age > ABANDONED) {
+                ignore_missing(fs::remove_file(entry.path()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A new file that only this call knows.
+    fn create_staged(&self) -> io::Result<(File, PathBuf)> {
+        loop {
+            let number = self.work.staged.fetch_add(1, Ordering::Relaxed);
+            // Why: names that end in `#` and digits are never listed as objects.
+            let path = self
+                .root
+                .join(STAGING)
+                .join(format!("put#{}{number:012}", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(file) => return Ok((file, path)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Puts one object durably, on a thread that may block.
+    fn publish(&self, target: &FilePath, payload: &PutPayload, create: bool) -> io::Result<()> {
+        let (mut file, staged) = self.create_staged()?;
+        let named = (|| {
+            for bytes in payload {
+                file.write_all(bytes)?;
+            }
+            file.sync_data()?;
+            self.work.of_files.fetch_add(1, Ordering::Relaxed);
+            self.name(&staged, target, create)
+        })();
+        if create || named.is_err() {
+            // Why: a staged file that stays behind is swept later; the put itself has been decided.
+            if let Err(error) = fs::remove_file(&staged) {
+                tracing::debug!(path = %staged.display(), %error, "a staged file could not be removed");
+            }
+        }
+        named
+    }
+
+    fn name(&self, staged: &FilePath, target: &FilePath, create: bool) -> io::Result<()> {
+        let link = || {
+            if create {
+                fs::hard_link(staged, target)
+            } else {
+                fs::rename(staged, target)
+            }
+        };
+        let directory = target.parent().unwrap_or(&self.root);
+        match link() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                create_directory(directory, &self.work)?;
+                link()?;
+            }
+            result => result?,
+        }
+        sync_directory(directory, &self.work)
+    }
+
+    fn refused(&self, operation: &str) -> object_store::Error {
+        object_store::Error::NotImplemented {
+            operation: operation.to_owned(),
+            implementer: self.to_string(),
+        }
+    }
+}
+
+/// Creates a directory, and those above it, durably.
+fn create_directory(directory: &FilePath, work: &Work) -> io::Result<()> {
+    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or_else(|| FilePath::new("."));
+    match fs::create_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            create_directory(parent, work)?;
+            create_directory(directory, work)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => sync_directory(parent, work),
+    }
+}
+
+fn sync_directory(directory: &FilePath, work: &Work) -> io::Result<()> {
+    File::open(directory)?.sync_all()?;
+    work.of_directories.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+fn failed(path: &FilePath, source: io::Error) -> object_store::Error {
+    let path = path.display().to_string();
+    match source.kind() {
+        ErrorKind::AlreadyExists => object_store::Error::AlreadyExists {
+            path,
+            source: source.into(),
+        },
+        ErrorKind::PermissionDenied => object_store::Error::PermissionDenied {
+            path,
+            source: source.into(),
+        },
+        _ => object_store::Error::Generic {
+            store: "DurableLocal",
+            source: format!("{path}: {source}").into(),
+        },
+    }
+}
+
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
+    result.or_else(|error| {
+        if error.kind() == ErrorKind::NotFound {
+            Ok(())
+        } else {
+            Err(error)
+        }
+    })
+}
+
+impl fmt::Display for DurableLocal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DurableLocal({})", self.root.display())
+    }
+}
+
+#[async_trait]
+impl ObjectStore for DurableLocal {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        let create = match options.mode {
+            PutMode::Create => true,
+            PutMode::Overwrite => false,
+            PutMode::Update(_) => return Err(self.refused("put_opts with PutMode::Update")),
+        };
+        if !options.attributes.is_empty() {
+            return Err(self.refused("put_opts with attributes"));
+        }
+        let target = self.files.path_to_filesystem(location)?;
+        let store = self.clone();
+        let put = move || {
+            store
+                .publish(&target, &payload, create)
+                .map_err(|source| failed(&target, source))
+        };
+        tokio::task::spawn_blocking(put).await??;
+        Ok(PutResult {
+            e_tag: None,
+            version: None,
+        })
+    }
+
+    async fn put_multipart_opts(&self, _: &Path, _: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        Err(self.refused("put_multipart_opts"))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.files.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[std::ops::Range<u64>]) -> Result<Vec<bytes::Bytes>> {
+        self.files.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.files.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.files.list(prefix)
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.files.list_with_offset(prefix, offset)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.files.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
+        Err(self.refused("copy_opts"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,9 @@
+//! Scenarios over whole tables in a directory.
+
+mod costs;
+mod damage;
+mod fixture;
+mod index;
+mod merging;
+mod pages;
+mod racing;

@@ -1,0 +1,133 @@
+use std::fs;
+
+use types::{Classify as _, Retry, Version};
+
+use super::fixture::{World, names, numbered};
+use crate::Error;
+
+/// A table of three versions, closed.
+async fn three_versions() -> World {
+    let world = World::new();
+    let catalog = world.catalog("writer");
+    let mut table = world.table(&catalog).await;
+    for version in 0..3 {
+        world.merge(&mut table, &numbered(version * 2..version * 2 + 2)).await;
+    }
+    world
+}
+
+fn rules(report: &crate::check::Report) -> Vec<&'static str> {
+    let mut rules: Vec<_> = report.violations.iter().map(|violation| violation.rule).collect();
+    rules.dedup();
+    rules
+}
+
+#[tokio::test]
+async fn a_commit_that_is_not_whole_is_named_and_never_served() {
+    for number in [0, 2, 3] {
+        let world = three_versions().await;
+        let path = world.commit_file(number);
+        let bytes = fs::read(&path).unwrap();
+        let half = &bytes[..bytes.len() / 2];
+        let first_line = &bytes[..=bytes.iter().position(|&byte| byte == b'\n').unwrap()];
+        for damaged in [&b""[..], b"\n", b"{}\n", half, first_line] {
+            fs::write(&path, damaged).unwrap();
+            let catalog = world.catalog("reader");
+            let error = catalog.snapshot(world.dataset, None).await.unwrap_err();
+            let Error::Corrupt { path, .. } = &error else {
+                panic!("{error:?}")
+            };
+            assert!(path.ends_with(&format!("{number:020}.json")), "{path}");
+            assert_eq!(error.retry(), Retry::Backoff);
+            assert!(catalog.table(world.dataset, &world.contract).await.is_err());
+            assert!(!world.check().await.violations.is_empty());
+        }
+        // Repaired, the table is served without a restart.
+        let catalog = world.catalog("again");
+        catalog.snapshot(world.dataset, None).await.unwrap_err();
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(names(&catalog, world.dataset, 3).await.len(), 6);
+    }
+}
+
+#[tokio::test]
+async fn an_owner_does_not_step_over_an_empty_commit() {
+    let world = three_versions().await;
+    let catalog = world.catalog("owner");
+    let mut table = world.table(&catalog).await;
+    fs::write(world.commit_file(4), b"").unwrap();
+    let error = table.merge(world.proposal(&numbered(10..12))).await.unwrap_err();
+    assert!(matches!(error, Error::Corrupt { .. }), "{error:?}");
+    assert_eq!(rules(&world.check().await), ["commit_empty"]);
+}
+
+#[tokio::test]
+async fn a_missing_commit_is_a_gap() {
+    let world = three_versions().await;
+    fs::remove_file(world.commit_file(2)).unwrap();
+    let error = world.catalog("reader").snapshot(world.dataset, None).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Gap { path } if path.contains("0002.json")),
+        "{error:?}"
+    );
+    assert!(rules(&world.check().await).contains(&"commit_gap"));
+}
+
+#[tokio::test]
+async fn a_part_that_is_not_what_was_committed_is_never_served() {
+    let world = three_versions().await;
+    let part = world.file(&world.parts()[1]);
+    let mut bytes = fs::read(&part).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&part, &bytes).unwrap();
+    let catalog = world.catalog("reader");
+    let snapshot = catalog
+        .snapshot(world.dataset, Some(Version(3)))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(matches!(snapshot.page(0, 6).await, Err(Error::Corrupt { .. })));
+    assert!(rules(&world.check().await).contains(&"part_hash"));
+    // What does not need it is served.
+    assert_eq!(snapshot.page(0, 2).await.unwrap().len(), 1);
+
+    fs::remove_file(&part).unwrap();
+    assert!(matches!(snapshot.page(2, 1).await, Err(Error::Corrupt { .. })));
+    assert!(rules(&world.check().await).contains(&"part_missing"));
+}
+
+#[tokio::test]
+async fn a_derived_file_that_is_damaged_or_foreign_is_ignored() {
+    let world = World::new();
+    let catalog = world.catalog("writer");
+    let mut table = world.table(&catalog).await;
+    for version in 0..260 {
+        world.merge(&mut table, &numbered(version..version + 1)).await;
+    }
+    table.maintain().await.unwrap();
+    let derived = world.file("_sluice/timeline");
+    let good = fs::read(&derived).unwrap();
+
+    let before = world.counting.counts().gets;
+    assert_eq!(names(&world.catalog("reader"), world.dataset, 1).await, ["n0"]);
+    let opened = world.counting.counts().gets - before;
+    assert!(opened < 10, "{opened} objects read to open a table with a derived file");
+
+    let mut flipped = good.clone();
+    flipped[100] ^= 1;
+    for damaged in [&good[..good.len() - 1], b"", &flipped] {
+        fs::write(&derived, damaged).unwrap();
+        assert_eq!(names(&world.catalog("reader"), world.dataset, 260).await.len(), 260);
+    }
+    // Of another history: its last commit is not the one in the log.
+    fs::write(&derived, &good).unwrap();
+    fs::remove_file(world.commit_file(260)).unwrap();
+    let snapshot = world
+        .catalog("reader")
+        .snapshot(world.dataset, None)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(snapshot.version(), Version(259));
+}
