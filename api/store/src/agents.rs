@@ -1,0 +1,140 @@
+//! Agents, and who a secret belongs to.
+//!
+//! Invariant: one name for the whole service whatever its case and look-alike characters, at most so many agents per
+//! operator, also when they are created at the same instant.
+
+use types::{AgentId, OperatorId, Timestamp};
+
+use crate::row::Columns;
+use crate::writer::Change;
+use crate::{Error, Store, operators};
+
+/// An agent to create.
+#[derive(Clone, Debug)]
+pub struct NewAgent {
+    /// Its id.
+    pub id: AgentId,
+    /// The operator it acts for.
+    pub operator: OperatorId,
+    /// Its name, as given.
+    pub name: String,
+    /// Its name with case and look-alike characters folded; unique.
+    pub skeleton: String,
+    /// Where it is paid.
+    pub wallet_address: Option<String>,
+    /// What it does.
+    pub description: Option<String>,
+    /// Hash of its key.
+    pub key_hash: [u8; 32],
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What became of [`Store::agent_create`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum AgentCreated {
+    /// The agent exists and its key is valid.
+    Created,
+    /// An agent has this name or one that looks like it; nothing changed.
+    NameTaken,
+    /// The operator has as many agents as it may; nothing changed.
+    LimitReached,
+}
+
+/// Who a secret belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Principal {
+    /// A person, by operator token.
+    Operator {
+        /// The operator.
+        operator: OperatorId,
+        /// Whether the operator is suspended.
+        suspended: bool,
+    },
+    /// An agent, by its key.
+    Agent {
+        /// The agent.
+        agent: AgentId,
+        /// The operator it acts for.
+        operator: OperatorId,
+        /// The agent's name.
+        name: String,
+        /// Whether the operator is suspended.
+        suspended: bool,
+    },
+}
+
+impl Store {
+    /// Creates an agent, unless its operator has `limit` agents or its name is taken; the limit is looked at first.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such operator, [`Error::Refused`] when the id or the key's hash is in use.
+    pub async fn agent_create(&self, new: NewAgent, limit: u32) -> Result<AgentCreated, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                operators::lock(cx, new.operator).await?;
+                let agents: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM agents WHERE operator_id = $1")
+                    .bind(new.operator.to_string())
+                    .fetch_one(&mut *cx)
+                    .await?;
+                if agents >= i64::from(limit) {
+                    return Ok(Change::Undo(AgentCreated::LimitReached));
+                }
+                let inserted = sqlx::query(
+                    "INSERT INTO agents
+                         (id, operator_id, name, skeleton, wallet_address, description, key_hash, created_at)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+                     ON CONFLICT (skeleton) DO NOTHING",
+                )
+                .bind(new.id.to_string())
+                .bind(new.operator.to_string())
+                .bind(new.name)
+                .bind(new.skeleton)
+                .bind(new.wallet_address)
+                .bind(new.description)
+                .bind(new.key_hash.to_vec())
+                .bind(new.now.micros())
+                .execute(&mut *cx)
+                .await?;
+                if inserted.rows_affected() == 0 {
+                    return Ok(Change::Undo(AgentCreated::NameTaken));
+                }
+                Ok(Change::Keep(AgentCreated::Created))
+            })
+        })
+        .await
+    }
+
+    /// Who the secret with this hash belongs to, also when suspended: refusing is the caller's.
+    pub async fn principal_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Principal>, Error> {
+        self.read(async {
+            let row = sqlx::query(
+                "SELECT operators.id AS operator_id, operators.suspended_at AS suspended_at,
+                        agents.id AS agent_id, agents.name AS name
+                 FROM agents JOIN operators ON operators.id = agents.operator_id
+                 WHERE agents.key_hash = $1
+                 UNION ALL
+                 SELECT operators.id, operators.suspended_at, NULL, NULL
+                 FROM operator_tokens JOIN operators ON operators.id = operator_tokens.operator_id
+                 WHERE operator_tokens.token_hash = $1",
+            )
+            .bind(hash.to_vec())
+            .fetch_optional(self.readers())
+            .await?;
+            let Some(row) = row else { return Ok(None) };
+            let operator = row.parsed("operator_id")?;
+            let suspended = row.time_optional("suspended_at")?.is_some();
+            Ok(Some(match row.parsed_optional("agent_id")? {
+                Some(agent) => Principal::Agent {
+                    agent,
+                    operator,
+                    name: row.value("name")?,
+                    suspended,
+                },
+                None => Principal::Operator { operator, suspended },
+            }))
+        })
+        .await
+    }
+}

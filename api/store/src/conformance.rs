@@ -1,0 +1,63 @@
+//! The definition of a correct engine: every scenario runs on every engine, each on a fresh database.
+//!
+//! Invariant: a scenario talks to the database through [`Store`](crate::Store) only, so it holds whatever the engine.
+//!
+//! [`store_suite!`](crate::store_suite) makes a module of tests from the scenarios:
+//!
+//! ```ignore
+//! store::store_suite!(sqlite, || (format!("sqlite://{}", path.display()), guard));
+//! ```
+#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "scenarios of tests")]
+
+pub mod accounts;
+pub mod contributions;
+pub mod dead_letters;
+mod fixture;
+pub mod outcomes;
+pub mod projects;
+pub mod races;
+pub mod service;
+
+/// Makes a module of tests named for an engine.
+///
+/// The second argument is called once per test and returns the URL of a fresh database, and whatever keeps it alive.
+#[macro_export]
+macro_rules! store_suite {
+    ($engine:ident, $fresh:expr) => {
+        $crate::store_suite! { $engine, $fresh;
+            accounts: an_address_has_one_operator_whatever_its_case, a_suspension_reaches_tokens_and_keys,
+                a_secret_names_its_owner, a_name_and_its_look_alikes_are_one, an_unknown_operator_is_missing;
+            projects: a_project_is_found_as_it_was_created, a_slug_is_never_freed, archiving_makes_room_for_another,
+                private_projects_are_listed_for_their_operator_only, a_search_takes_its_text_literally,
+                a_search_ignores_case_beyond_ascii, pages_neither_repeat_nor_skip, archived_is_final,
+                a_price_changes_once_per_window, a_refused_change_changes_nothing;
+            contributions: an_acknowledged_contribution_is_kept_with_its_submission,
+                a_key_replays_within_its_window_and_not_after, a_key_with_another_body_is_refused,
+                a_key_belongs_to_its_agent_and_project, a_project_that_is_not_open_refuses,
+                a_refused_contribution_leaves_nothing, an_allowance_is_per_operator_and_day,
+                old_keys_are_pruned, the_outbox_gives_what_is_due;
+            outcomes: a_merge_closes_and_makes_a_version, a_rejection_closes_and_says_why,
+                the_first_terminal_outcome_wins, an_outcome_of_another_generation_is_ignored,
+                waiting_keeps_the_row_open_and_says_when, the_position_is_what_was_told_last,
+                an_unapplicable_outcome_does_not_stop_the_others, versions_and_contributors_add_up;
+            dead_letters: a_dead_letter_is_kept_once, a_replay_reopens_what_was_unprocessable,
+                a_late_outcome_of_the_old_generation_does_not_close_a_replay, other_letters_are_not_replayed;
+            races: twins_of_one_key_are_one_contribution, an_operator_never_exceeds_its_agents,
+                an_operator_never_exceeds_its_projects, an_allowance_is_exact_under_contention,
+                one_of_many_wins_a_slug, two_projectors_apply_each_outcome_once;
+            service: counts_add_up_and_keep_no_text, a_checker_sees_what_is_there, two_handles_share_one_database,
+                a_change_costs_one_commit, a_closed_store_says_so;
+        }
+    };
+    ($engine:ident, $fresh:expr; $($group:ident: $($scenario:ident),*;)*) => {
+        mod $engine {
+            $(mod $group {
+                $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    let (url, _database) = $fresh();
+                    $crate::conformance::$group::$scenario(&url).await;
+                })*
+            })*
+        }
+    };
+}

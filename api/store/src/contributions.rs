@@ -1,0 +1,127 @@
+//! Contributions: acknowledging them, looking them up, and the outbox that keeps what has no outcome yet.
+//!
+//! Invariant: a contribution is in the outbox exactly as long as it has no terminal outcome, so what was acknowledged
+//! can be submitted again until it has one.
+
+use sqlx::any::AnyRow;
+use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
+
+use crate::row::Columns;
+use crate::words::ContributionStatus;
+use crate::{Error, Store};
+
+pub(crate) mod outbox;
+mod submit;
+
+pub use outbox::{Due, Outbox, Swept};
+pub use submit::{Allowance, Idempotency, NewContribution, SubmitOutcome};
+
+/// A contribution and, once there is one, its outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contribution {
+    /// Its id.
+    pub id: ContributionId,
+    /// The project it is for.
+    pub project: DatasetId,
+    /// The agent that contributed.
+    pub agent: AgentId,
+    /// That agent's name.
+    pub agent_name: String,
+    /// The operator it acts for.
+    pub operator: OperatorId,
+    /// How many records were submitted.
+    pub rows: u32,
+    /// Where the records come from.
+    pub source_declaration: Option<String>,
+    /// Whether the project is private.
+    pub private: bool,
+    /// When it was acknowledged.
+    pub submitted_at: Timestamp,
+    /// How often it was replayed.
+    pub generation: u32,
+    /// Where it stands.
+    pub status: ContributionStatus,
+    /// When it was decided; with a terminal status.
+    pub decided_at: Option<Timestamp>,
+    /// The version it became; when merged.
+    pub version: Option<Version>,
+    /// How many of its records are in that version; when merged.
+    pub accepted: Option<u64>,
+    /// How many records that version has in all; when merged.
+    pub record_count: Option<u64>,
+    /// Content root of that version, 64 hexadecimal digits; when merged.
+    pub root: Option<String>,
+    /// Machine-readable reason; when rejected.
+    pub reject_code: Option<String>,
+    /// One sentence for the contributor; when rejected.
+    pub reject_message: Option<String>,
+    /// `budget`, `provider` or `paused`; when waiting.
+    pub waiting_reason: Option<String>,
+    /// When it will be judged; when waiting and known.
+    pub resumes_after: Option<Timestamp>,
+    /// What each gate did, as JSON; with a terminal status.
+    pub tallies: Option<String>,
+}
+
+impl Store {
+    /// The contribution with this id, whoever may see it: that is the caller's to judge.
+    pub async fn contribution(&self, id: ContributionId) -> Result<Option<Contribution>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT contributions.id AS id, contributions.project_id AS project_id,
+                        contributions.agent_id AS agent_id, agents.name AS agent_name,
+                        contributions.operator_id AS operator_id, row_count, source_declaration, private, submitted_at,
+                        generation, status, decided_at, version, accepted, record_count, root, reject_code,
+                        reject_message, waiting_reason, resumes_after, tallies
+                 FROM contributions JOIN agents ON agents.id = contributions.agent_id
+                 WHERE contributions.id = $1",
+            )
+            .bind(id.to_string())
+            .fetch_optional(self.readers())
+            .await?
+            .map(|row| contribution(&row))
+            .transpose()
+        })
+        .await
+    }
+
+    /// The verdicts other than pass of a decided contribution, as the JSON its outcome carried; nothing before, and
+    /// nothing for an id that is not known.
+    pub async fn contribution_verdicts(&self, id: ContributionId) -> Result<Option<String>, Error> {
+        self.read(async {
+            let verdicts: Option<Option<String>> =
+                sqlx::query_scalar("SELECT verdicts FROM contributions WHERE id = $1")
+                    .bind(id.to_string())
+                    .fetch_optional(self.readers())
+                    .await?;
+            Ok(verdicts.flatten())
+        })
+        .await
+    }
+}
+
+fn contribution(row: &AnyRow) -> Result<Contribution, Error> {
+    Ok(Contribution {
+        id: row.parsed("id")?,
+        project: row.parsed("project_id")?,
+        agent: row.parsed("agent_id")?,
+        agent_name: row.value("agent_name")?,
+        operator: row.parsed("operator_id")?,
+        rows: row.number("row_count")?,
+        source_declaration: row.value("source_declaration")?,
+        private: row.flag("private")?,
+        submitted_at: row.time("submitted_at")?,
+        generation: row.number("generation")?,
+        status: row.parsed("status")?,
+        decided_at: row.time_optional("decided_at")?,
+        version: row.number_optional("version")?.map(Version),
+        accepted: row.number_optional("accepted")?,
+        record_count: row.number_optional("record_count")?,
+        root: row.value("root")?,
+        reject_code: row.value("reject_code")?,
+        reject_message: row.value("reject_message")?,
+        waiting_reason: row.value("waiting_reason")?,
+        resumes_after: row.time_optional("resumes_after")?,
+        tallies: row.value("tallies")?,
+    })
+}

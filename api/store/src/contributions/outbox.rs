@@ -1,0 +1,171 @@
+//! The outbox: the submissions of contributions without a terminal outcome, and when to append each again.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::{ContributionId, DatasetId, Timestamp};
+
+use crate::row::{Columns, length};
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// A submission to append to the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The contribution.
+    pub id: ContributionId,
+    /// Its project, which is the record's key.
+    pub project: DatasetId,
+    /// The encoded submission.
+    pub submission: Vec<u8>,
+    /// How often it was appended again since its last answer.
+    pub attempts: u32,
+}
+
+/// A submission that was appended again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Swept {
+    /// The contribution.
+    pub id: ContributionId,
+    /// When to append it once more, should it still have no outcome.
+    pub next_sweep: Timestamp,
+}
+
+/// How full the outbox is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outbox {
+    /// Contributions without a terminal outcome.
+    pub open: u64,
+    /// Bytes of their submissions.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// The submissions that are due, longest overdue first.
+    pub async fn contributions_due(&self, now: Timestamp, limit: u32) -> Result<Vec<Due>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT contribution_id, project_id, attempts, submission FROM outbox
+                 WHERE next_sweep <= $1 ORDER BY next_sweep, contribution_id LIMIT $2",
+            )
+            .bind(now.micros())
+            .bind(i64::from(limit))
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(due)
+            .collect()
+        })
+        .await
+    }
+
+    /// A page of all open submissions by id, due or not: those after `after`, or the first.
+    pub async fn contributions_open_at_start(
+        &self,
+        limit: u32,
+        after: Option<ContributionId>,
+    ) -> Result<Vec<Due>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT contribution_id, project_id, attempts, submission FROM outbox
+                 WHERE contribution_id > $1 ORDER BY contribution_id LIMIT $2",
+            )
+            .bind(after.map(|id| id.to_string()).unwrap_or_default())
+            .bind(i64::from(limit))
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(due)
+            .collect()
+        })
+        .await
+    }
+
+    /// Notes that submissions were appended again; those closed in the meantime are passed over.
+    pub async fn contributions_swept(&self, swept: Vec<Swept>) -> Result<(), Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                for Swept { id, next_sweep } in swept {
+                    sqlx::query(
+                        "UPDATE outbox SET attempts = attempts + 1, next_sweep = $2 WHERE contribution_id = $1",
+                    )
+                    .bind(id.to_string())
+                    .bind(next_sweep.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                }
+                Ok(Change::Keep(()))
+            })
+        })
+        .await
+    }
+
+    /// How full the outbox is. The cost grows with the number of open contributions, not with their size.
+    pub async fn open_count_and_bytes(&self) -> Result<Outbox, Error> {
+        self.read(async {
+            let row = sqlx::query(
+                "SELECT COUNT(*) AS open_count, CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS byte_count FROM outbox",
+            )
+            .fetch_one(self.readers())
+            .await?;
+            Ok(Outbox {
+                open: row.number("open_count")?,
+                bytes: row.number("byte_count")?,
+            })
+        })
+        .await
+    }
+}
+
+/// Puts a submission in the outbox.
+pub(crate) async fn insert(
+    cx: &mut AnyConnection,
+    id: ContributionId,
+    project: DatasetId,
+    submission: Vec<u8>,
+    next_sweep: Timestamp,
+) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO outbox (contribution_id, project_id, attempts, next_sweep, byte_count, submission)
+         VALUES ($1, $2, 0, $3, $4, $5)",
+    )
+    .bind(id.to_string())
+    .bind(project.to_string())
+    .bind(next_sweep.micros())
+    .bind(length(&submission))
+    .bind(submission)
+    .execute(cx)
+    .await?;
+    Ok(())
+}
+
+/// Takes the submission of a decided contribution out of the outbox.
+pub(crate) async fn remove(cx: &mut AnyConnection, id: ContributionId) -> Result<(), Error> {
+    sqlx::query("DELETE FROM outbox WHERE contribution_id = $1")
+        .bind(id.to_string())
+        .execute(cx)
+        .await?;
+    Ok(())
+}
+
+/// Changes when an open submission is appended next and counts its attempts anew; whether it is open.
+pub(crate) async fn reschedule(
+    cx: &mut AnyConnection,
+    id: ContributionId,
+    next_sweep: Timestamp,
+) -> Result<bool, Error> {
+    let updated = sqlx::query("UPDATE outbox SET attempts = 0, next_sweep = $2 WHERE contribution_id = $1")
+        .bind(id.to_string())
+        .bind(next_sweep.micros())
+        .execute(cx)
+        .await?;
+    Ok(updated.rows_affected() > 0)
+}
+
+fn due(row: &AnyRow) -> Result<Due, Error> {
+    Ok(Due {
+        id: row.parsed("contribution_id")?,
+        project: row.parsed("project_id")?,
+        submission: row.value("submission")?,
+        attempts: row.number("attempts")?,
+    })
+}

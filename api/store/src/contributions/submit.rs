@@ -1,0 +1,236 @@
+//! Acknowledging a contribution.
+//!
+//! Invariant: the row, its outbox entry, the idempotency key and the allowance used are one transaction: all of them
+//! are there when the acknowledgement is sent, none of them when it is refused.
+
+use std::time::Duration;
+
+use sqlx::AnyConnection;
+use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
+
+use crate::row::Columns;
+use crate::words::ProjectStatus;
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// A contribution to acknowledge.
+#[derive(Clone, Debug)]
+pub struct NewContribution {
+    /// Its id.
+    pub id: ContributionId,
+    /// The project it is for.
+    pub project: DatasetId,
+    /// The agent that contributes.
+    pub agent: AgentId,
+    /// The operator it acts for.
+    pub operator: OperatorId,
+    /// Where the records come from.
+    pub source_declaration: Option<String>,
+    /// How many records.
+    pub rows: u32,
+    /// Whether the project is private.
+    pub private: bool,
+    /// The encoded submission.
+    pub submission: Vec<u8>,
+    /// When.
+    pub now: Timestamp,
+    /// The caller's idempotency key.
+    pub idempotency: Option<Idempotency>,
+    /// The allowance it uses one of; `None` where none applies.
+    pub allowance: Option<Allowance>,
+    /// When to submit it again should it still have no outcome.
+    pub first_sweep: Timestamp,
+}
+
+/// An idempotency key; its scope is the agent and the project.
+#[derive(Clone, Debug)]
+pub struct Idempotency {
+    /// The key.
+    pub key: String,
+    /// Hash of the request's body.
+    pub body_hash: [u8; 32],
+    /// How long the key holds.
+    pub window: Duration,
+}
+
+/// How many contributions an operator may make on a UTC day.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowance {
+    /// How many.
+    pub limit: u32,
+    /// The day, counted from 1970-01-01.
+    pub day: i64,
+}
+
+/// What became of [`Store::contribution_submit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum SubmitOutcome {
+    /// It is acknowledged: durable, and submitted until it has an outcome.
+    Submitted,
+    /// The key and the body are those of this earlier contribution; nothing changed.
+    Replayed(ContributionId),
+    /// The key came with another body before; nothing changed.
+    KeyReused,
+    /// The project takes no contributions; nothing changed.
+    NotOpen {
+        /// The status it has.
+        status: ProjectStatus,
+    },
+    /// The day's allowance is used up; nothing changed.
+    AllowanceSpent,
+}
+
+impl Store {
+    /// Acknowledges a contribution, unless it is a replay, its project is not open or the allowance is spent; looked at
+    /// in this order.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such project; [`Error::Refused`] when the id is in use or the agent does
+    /// not exist. After [`Error::Unavailable`] or [`Error::TimedOut`] the contribution may or may not be acknowledged:
+    /// with an idempotency key, asking again tells.
+    pub async fn contribution_submit(&self, new: NewContribution) -> Result<SubmitOutcome, Error> {
+        fault::point("ack.begin");
+        let outcome = self
+            .write(move |cx| {
+                Box::pin(async move {
+                    if let Some(idempotency) = &new.idempotency
+                        && let Some(earlier) = key_claim(cx, &new, idempotency).await?
+                    {
+                        return Ok(Change::Undo(earlier));
+                    }
+                    let status = project_status(cx, new.project).await?;
+                    if status != ProjectStatus::Open {
+                        return Ok(Change::Undo(SubmitOutcome::NotOpen { status }));
+                    }
+                    if let Some(allowance) = new.allowance
+                        && !allowance_use(cx, new.operator, allowance).await?
+                    {
+                        return Ok(Change::Undo(SubmitOutcome::AllowanceSpent));
+                    }
+                    insert(cx, new).await?;
+                    fault::point("ack.rows");
+                    Ok(Change::Keep(SubmitOutcome::Submitted))
+                })
+            })
+            .await?;
+        if outcome == SubmitOutcome::Submitted {
+            fault::point("ack.commit");
+        }
+        Ok(outcome)
+    }
+
+    /// Forgets up to `limit` idempotency keys that were stored before `before`, and answers how many there were.
+    pub async fn idempotency_prune(&self, before: Timestamp, limit: u32) -> Result<u64, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                let deleted = sqlx::query(
+                    "DELETE FROM idempotency_keys
+                     WHERE (agent_id, project_id, idempotency_key) IN
+                           (SELECT agent_id, project_id, idempotency_key FROM idempotency_keys
+                            WHERE created_at < $1 ORDER BY created_at LIMIT $2)",
+                )
+                .bind(before.micros())
+                .bind(i64::from(limit))
+                .execute(&mut *cx)
+                .await?;
+                Ok(Change::Keep(deleted.rows_affected()))
+            })
+        })
+        .await
+    }
+}
+
+/// Takes the key for this contribution, or tells what it was used for within its window.
+///
+/// Inserting first makes twins meet at the primary key: the second waits for the first and then sees its row.
+async fn key_claim(
+    cx: &mut AnyConnection,
+    new: &NewContribution,
+    idempotency: &Idempotency,
+) -> Result<Option<SubmitOutcome>, Error> {
+    let claimed = sqlx::query(
+        "INSERT INTO idempotency_keys (agent_id, project_id, idempotency_key, body_hash, contribution_id, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (agent_id, project_id, idempotency_key) DO UPDATE
+         SET body_hash = excluded.body_hash, contribution_id = excluded.contribution_id,
+             created_at = excluded.created_at
+         WHERE idempotency_keys.created_at <= $7",
+    )
+    .bind(new.agent.to_string())
+    .bind(new.project.to_string())
+    .bind(idempotency.key.as_str())
+    .bind(idempotency.body_hash.to_vec())
+    .bind(new.id.to_string())
+    .bind(new.now.micros())
+    .bind(new.now.minus(idempotency.window).micros())
+    .execute(&mut *cx)
+    .await?;
+    if claimed.rows_affected() > 0 {
+        return Ok(None);
+    }
+    let row = sqlx::query(
+        "SELECT body_hash, contribution_id FROM idempotency_keys
+         WHERE agent_id = $1 AND project_id = $2 AND idempotency_key = $3",
+    )
+    .bind(new.agent.to_string())
+    .bind(new.project.to_string())
+    .bind(idempotency.key.as_str())
+    .fetch_one(&mut *cx)
+    .await?;
+    let same_body = row.value::<&[u8]>("body_hash")? == idempotency.body_hash;
+    Ok(Some(if same_body {
+        SubmitOutcome::Replayed(row.parsed("contribution_id")?)
+    } else {
+        SubmitOutcome::KeyReused
+    }))
+}
+
+async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Result<ProjectStatus, Error> {
+    sqlx::query("SELECT status FROM projects WHERE id = $1")
+        .bind(id.to_string())
+        .fetch_optional(cx)
+        .await?
+        .ok_or_else(|| Error::Missing {
+            what: "project",
+            id: id.to_string(),
+        })?
+        .parsed("status")
+}
+
+/// Uses one of the day's allowance, if there is one left.
+async fn allowance_use(cx: &mut AnyConnection, operator: OperatorId, allowance: Allowance) -> Result<bool, Error> {
+    if allowance.limit == 0 {
+        return Ok(false);
+    }
+    let used = sqlx::query(
+        "INSERT INTO allowances (operator_id, day, used) VALUES ($1, $2, 1)
+         ON CONFLICT (operator_id, day) DO UPDATE SET used = allowances.used + 1 WHERE allowances.used < $3",
+    )
+    .bind(operator.to_string())
+    .bind(allowance.day)
+    .bind(i64::from(allowance.limit))
+    .execute(cx)
+    .await?;
+    Ok(used.rows_affected() > 0)
+}
+
+async fn insert(cx: &mut AnyConnection, new: NewContribution) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO contributions
+             (id, project_id, agent_id, operator_id, source_declaration, row_count, private, submitted_at, status,
+              generation)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'submitted', 0)",
+    )
+    .bind(new.id.to_string())
+    .bind(new.project.to_string())
+    .bind(new.agent.to_string())
+    .bind(new.operator.to_string())
+    .bind(new.source_declaration)
+    .bind(i64::from(new.rows))
+    .bind(i64::from(new.private))
+    .bind(new.now.micros())
+    .execute(&mut *cx)
+    .await?;
+    super::outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await
+}

@@ -1,0 +1,259 @@
+//! Dead letters: messages that nobody could process, kept until somebody looks at them.
+//!
+//! Invariant: a dead letter is kept once per message and replayed at most once; replaying reopens its contribution
+//! under a new generation, so a late outcome of the old one cannot close it.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::{ContributionId, Timestamp};
+
+use crate::contributions::outbox;
+use crate::row::{Columns, bigint};
+use crate::words::ContributionStatus;
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// A message that could not be processed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Its id, of the caller's choice.
+    pub id: String,
+    /// The topic it was read from.
+    pub topic: String,
+    /// The partition of the topic.
+    pub partition: u32,
+    /// Its offset in the partition.
+    pub offset: u64,
+    /// The contribution it belongs to, where it could be told.
+    pub contribution: Option<ContributionId>,
+    /// The message.
+    pub payload: Vec<u8>,
+    /// Why it could not be processed.
+    pub reason: String,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What became of [`Store::dead_letter_add`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadLetterAdded {
+    /// It is kept.
+    Added,
+    /// It was kept before.
+    Known,
+}
+
+/// A dead letter as listed, without its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetterEntry {
+    /// Its id.
+    pub id: String,
+    /// The topic it was read from.
+    pub topic: String,
+    /// The partition of the topic.
+    pub partition: u32,
+    /// Its offset in the partition.
+    pub offset: u64,
+    /// The contribution it belongs to, where it could be told.
+    pub contribution: Option<ContributionId>,
+    /// Why it could not be processed.
+    pub reason: String,
+    /// When it was kept.
+    pub created_at: Timestamp,
+    /// When it was replayed.
+    pub replayed_at: Option<Timestamp>,
+}
+
+/// What became of [`Store::dead_letter_replay`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Replay {
+    /// Its contribution, rejected as unprocessable, is open again and due.
+    Reopened {
+        /// The contribution.
+        contribution: ContributionId,
+        /// Its new generation.
+        generation: u32,
+    },
+    /// Its contribution is open as it is; it is due now.
+    Requeued {
+        /// The contribution.
+        contribution: ContributionId,
+    },
+    /// Its contribution was decided otherwise; nothing changed.
+    Decided {
+        /// The contribution.
+        contribution: ContributionId,
+        /// How.
+        status: ContributionStatus,
+    },
+    /// It belongs to no contribution, so there is nothing to replay; nothing changed.
+    NoContribution,
+    /// The message cannot be read even now; nothing changed.
+    Unreadable,
+    /// It was replayed before; nothing changed.
+    AlreadyReplayed,
+    /// There is no such dead letter.
+    Unknown,
+}
+
+/// Reject code of a contribution whose message could not be processed; the only one that a replay reopens.
+const UNPROCESSABLE: &str = "unprocessable";
+
+impl Store {
+    /// Keeps a dead letter; the same message at the same place is kept once, under the id it had first.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the id is another message's.
+    pub async fn dead_letter_add(&self, letter: DeadLetter) -> Result<DeadLetterAdded, Error> {
+        let offset = bigint("log_offset", letter.offset)?;
+        self.write(move |cx| {
+            Box::pin(async move {
+                let inserted = sqlx::query(
+                    "INSERT INTO dead_letters
+                         (id, topic, log_partition, log_offset, payload_hash, contribution_id, reason, created_at,
+                          payload)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                     ON CONFLICT (topic, log_partition, log_offset, payload_hash) DO NOTHING",
+                )
+                .bind(letter.id)
+                .bind(letter.topic)
+                .bind(i64::from(letter.partition))
+                .bind(offset)
+                .bind(blake3::hash(&letter.payload).as_bytes().to_vec())
+                .bind(letter.contribution.map(|id| id.to_string()))
+                .bind(letter.reason)
+                .bind(letter.now.micros())
+                .bind(letter.payload)
+                .execute(&mut *cx)
+                .await?;
+                Ok(Change::Keep(match inserted.rows_affected() {
+                    0 => DeadLetterAdded::Known,
+                    _ => DeadLetterAdded::Added,
+                }))
+            })
+        })
+        .await
+    }
+
+    /// A page of the dead letters by id, replayed ones included: those after `after`, or the first.
+    pub async fn dead_letters(&self, limit: u32, after: Option<&str>) -> Result<Vec<DeadLetterEntry>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT id, topic, log_partition, log_offset, contribution_id, reason, created_at, replayed_at
+                 FROM dead_letters WHERE id > $1 ORDER BY id LIMIT $2",
+            )
+            .bind(after.unwrap_or_default())
+            .bind(i64::from(limit))
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(entry)
+            .collect()
+        })
+        .await
+    }
+
+    /// Replays a dead letter.
+    ///
+    /// `renew` makes the new submission from the message and its new generation; `None` when the message cannot be
+    /// read. It is asked only when a contribution that was rejected as `unprocessable` reopens.
+    pub async fn dead_letter_replay(
+        &self,
+        id: String,
+        renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Send + 'static,
+        now: Timestamp,
+    ) -> Result<Replay, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                let taken = sqlx::query(
+                    "UPDATE dead_letters SET replayed_at = $2 WHERE id = $1 AND replayed_at IS NULL
+                     RETURNING contribution_id, payload",
+                )
+                .bind(id.as_str())
+                .bind(now.micros())
+                .fetch_optional(&mut *cx)
+                .await?;
+                let Some(letter) = taken else {
+                    let known = exists(cx, &id).await?;
+                    return Ok(Change::Undo(if known {
+                        Replay::AlreadyReplayed
+                    } else {
+                        Replay::Unknown
+                    }));
+                };
+                let Some(contribution) = letter.parsed_optional("contribution_id")? else {
+                    return Ok(Change::Undo(Replay::NoContribution));
+                };
+                reopen(cx, contribution, letter.value("payload")?, renew, now).await
+            })
+        })
+        .await
+    }
+}
+
+async fn reopen(
+    cx: &mut AnyConnection,
+    contribution: ContributionId,
+    payload: &[u8],
+    renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Send,
+    now: Timestamp,
+) -> Result<Change<Replay>, Error> {
+    let reopened = sqlx::query(
+        "UPDATE contributions
+         SET generation = generation + 1, status = 'submitted', decided_at = NULL, reject_code = NULL,
+             reject_message = NULL, tallies = NULL, verdicts = NULL
+         WHERE id = $1 AND status = 'rejected' AND reject_code = $2
+         RETURNING generation, project_id",
+    )
+    .bind(contribution.to_string())
+    .bind(UNPROCESSABLE)
+    .fetch_optional(&mut *cx)
+    .await?;
+    if let Some(row) = reopened {
+        let generation = row.number("generation")?;
+        let Some(submission) = renew(payload, generation) else {
+            return Ok(Change::Undo(Replay::Unreadable));
+        };
+        outbox::insert(cx, contribution, row.parsed("project_id")?, submission, now).await?;
+        return Ok(Change::Keep(Replay::Reopened {
+            contribution,
+            generation,
+        }));
+    }
+    if outbox::reschedule(cx, contribution, now).await? {
+        return Ok(Change::Keep(Replay::Requeued { contribution }));
+    }
+    let decided = sqlx::query("SELECT status FROM contributions WHERE id = $1")
+        .bind(contribution.to_string())
+        .fetch_optional(&mut *cx)
+        .await?;
+    Ok(Change::Undo(match decided {
+        Some(row) => Replay::Decided {
+            contribution,
+            status: row.parsed("status")?,
+        },
+        None => Replay::NoContribution,
+    }))
+}
+
+async fn exists(cx: &mut AnyConnection, id: &str) -> Result<bool, Error> {
+    let row = sqlx::query("SELECT id FROM dead_letters WHERE id = $1")
+        .bind(id)
+        .fetch_optional(cx)
+        .await?;
+    Ok(row.is_some())
+}
+
+fn entry(row: &AnyRow) -> Result<DeadLetterEntry, Error> {
+    Ok(DeadLetterEntry {
+        id: row.value("id")?,
+        topic: row.value("topic")?,
+        partition: row.number("log_partition")?,
+        offset: row.number("log_offset")?,
+        contribution: row.parsed_optional("contribution_id")?,
+        reason: row.value("reason")?,
+        created_at: row.time("created_at")?,
+        replayed_at: row.time_optional("replayed_at")?,
+    })
+}

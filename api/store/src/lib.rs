@@ -1,0 +1,46 @@
+//! The metadata database: all SQL text of the product, behind one type, [`Store`].
+//!
+//! Invariant: every method that changes something is one transaction, and an answer is given only after its commit is
+//! durable. Losing a race is an outcome of the method's enum, never an [`Error`]; an error means that it could not be
+//! found out, and no call waits longer than [`Options::timeout`].
+//!
+//! Invariant: the SQL text is the portable subset of `SQLite` and `PostgreSQL`. Columns are `TEXT`, `BIGINT` or bytes;
+//! flags are 0 or 1, times microseconds, money micro-USDC, JSON text; sums are cast; placeholders are `$n`; ids and
+//! times come from the caller. What differs between engines is in `engine` and in one folder of migrations each.
+//!
+//! A row that a transaction is about to judge is locked by writing it (`UPDATE … RETURNING`), which holds on every
+//! engine; uniqueness is decided by `ON CONFLICT`, limits by a conditional update or under such a lock.
+
+mod agents;
+mod check;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+mod contributions;
+mod dead_letters;
+mod engine;
+mod error;
+mod operators;
+mod outcomes;
+mod projects;
+mod row;
+mod store;
+mod usage;
+mod words;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use agents::{AgentCreated, NewAgent, Principal};
+pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
+pub use contributions::{Allowance, Contribution, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept};
+pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay};
+pub use error::Error;
+pub use operators::{NewOperator, Operator, OperatorCreated};
+pub use outcomes::{Applied, OutcomeRow, Position, Resolution};
+pub use projects::{
+    Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
+    ProjectUpdated, ProjectVersion,
+};
+pub use store::{Options, Store};
+pub use words::{Access, ContributionStatus, ProjectStatus, UnknownWord, Visibility};

@@ -1,0 +1,231 @@
+//! Operators: the people that agents act for, and their tokens.
+//!
+//! Invariant: an e-mail address belongs to one operator, whatever its case; of a token only the hash is kept.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::{OperatorId, Timestamp};
+
+use crate::row::Columns;
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// An operator to create, active from the start.
+#[derive(Clone, Debug)]
+pub struct NewOperator {
+    /// Its id.
+    pub id: OperatorId,
+    /// Its address, as given.
+    pub email: String,
+    /// What it is called.
+    pub display_name: String,
+    /// The terms it accepted.
+    pub terms_version: String,
+    /// Hash of its first token.
+    pub token_hash: [u8; 32],
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What became of [`Store::operator_create`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum OperatorCreated {
+    /// The operator and its token exist.
+    Created,
+    /// The address belongs to an operator already; nothing changed.
+    EmailTaken,
+}
+
+/// An operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// Its id.
+    pub id: OperatorId,
+    /// Its address, as given.
+    pub email: String,
+    /// What it is called.
+    pub display_name: String,
+    /// The terms it accepted last.
+    pub terms_version: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Since when it is suspended, and why.
+    pub suspended: Option<(Timestamp, String)>,
+}
+
+impl Store {
+    /// Creates an operator with its first token.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when the id or the token's hash is in use.
+    pub async fn operator_create(&self, new: NewOperator) -> Result<OperatorCreated, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                let inserted = sqlx::query(
+                    "INSERT INTO operators (id, email, email_key, display_name, terms_version, created_at)
+                     VALUES ($1, $2, $3, $4, $5, $6)
+                     ON CONFLICT (email_key) DO NOTHING",
+                )
+                .bind(new.id.to_string())
+                .bind(new.email.as_str())
+                .bind(email_key(&new.email))
+                .bind(new.display_name)
+                .bind(new.terms_version)
+                .bind(new.now.micros())
+                .execute(&mut *cx)
+                .await?;
+                if inserted.rows_affected() == 0 {
+                    return Ok(Change::Undo(OperatorCreated::EmailTaken));
+                }
+                token_insert(cx, new.id, new.token_hash, new.now).await?;
+                Ok(Change::Keep(OperatorCreated::Created))
+            })
+        })
+        .await
+    }
+
+    /// Adds a token; those it has stay valid.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such operator, [`Error::Refused`] when the hash is in use.
+    pub async fn operator_token_add(
+        &self,
+        operator: OperatorId,
+        token_hash: [u8; 32],
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                lock(cx, operator).await?;
+                token_insert(cx, operator, token_hash, now).await?;
+                Ok(Change::Keep(()))
+            })
+        })
+        .await
+    }
+
+    /// Suspends an operator: from the commit on, neither its tokens nor its agents' keys are valid. Suspending a
+    /// suspended operator keeps the first instant and takes the new reason.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such operator.
+    pub async fn operator_suspend(&self, id: OperatorId, reason: String, now: Timestamp) -> Result<(), Error> {
+        self.suspension(id, Some((reason, now))).await
+    }
+
+    /// Ends a suspension; an active operator stays active.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such operator.
+    pub async fn operator_restore(&self, id: OperatorId) -> Result<(), Error> {
+        self.suspension(id, None).await
+    }
+
+    /// The operator with this id.
+    pub async fn operator(&self, id: OperatorId) -> Result<Option<Operator>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT id, email, display_name, terms_version, created_at, suspended_at, suspended_reason
+                 FROM operators WHERE id = $1",
+            )
+            .bind(id.to_string())
+            .fetch_optional(self.readers())
+            .await?
+            .map(|row| operator(&row))
+            .transpose()
+        })
+        .await
+    }
+
+    /// The operator with this address, whatever its case.
+    pub async fn operator_by_email(&self, email: &str) -> Result<Option<Operator>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT id, email, display_name, terms_version, created_at, suspended_at, suspended_reason
+                 FROM operators WHERE email_key = $1",
+            )
+            .bind(email_key(email))
+            .fetch_optional(self.readers())
+            .await?
+            .map(|row| operator(&row))
+            .transpose()
+        })
+        .await
+    }
+
+    async fn suspension(&self, id: OperatorId, suspended: Option<(String, Timestamp)>) -> Result<(), Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                let (reason, since) = suspended.unzip();
+                let updated = sqlx::query(
+                    "UPDATE operators
+                     SET suspended_reason = $2,
+                         suspended_at = CASE WHEN CAST($3 AS BIGINT) IS NULL THEN NULL
+                                             ELSE COALESCE(suspended_at, CAST($3 AS BIGINT)) END
+                     WHERE id = $1",
+                )
+                .bind(id.to_string())
+                .bind(reason)
+                .bind(since.map(Timestamp::micros))
+                .execute(&mut *cx)
+                .await?;
+                if updated.rows_affected() == 0 {
+                    return Err(missing(id));
+                }
+                Ok(Change::Keep(()))
+            })
+        })
+        .await
+    }
+}
+
+/// Holds the operator's row until the transaction ends, so that limits counted per operator are exact.
+pub(crate) async fn lock(cx: &mut AnyConnection, id: OperatorId) -> Result<(), Error> {
+    let locked = sqlx::query("UPDATE operators SET email = email WHERE id = $1")
+        .bind(id.to_string())
+        .execute(cx)
+        .await?;
+    if locked.rows_affected() == 0 {
+        Err(missing(id))
+    } else {
+        Ok(())
+    }
+}
+
+fn missing(id: OperatorId) -> Error {
+    Error::Missing {
+        what: "operator",
+        id: id.to_string(),
+    }
+}
+
+async fn token_insert(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    token_hash: [u8; 32],
+    now: Timestamp,
+) -> Result<(), Error> {
+    sqlx::query("INSERT INTO operator_tokens (token_hash, operator_id, created_at) VALUES ($1, $2, $3)")
+        .bind(token_hash.to_vec())
+        .bind(operator.to_string())
+        .bind(now.micros())
+        .execute(cx)
+        .await?;
+    Ok(())
+}
+
+fn email_key(email: &str) -> String {
+    email.to_lowercase()
+}
+
+fn operator(row: &AnyRow) -> Result<Operator, Error> {
+    Ok(Operator {
+        id: row.parsed("id")?,
+        email: row.value("email")?,
+        display_name: row.value("display_name")?,
+        terms_version: row.value("terms_version")?,
+        created_at: row.time("created_at")?,
+        suspended: row.time_optional("suspended_at")?.zip(row.value("suspended_reason")?),
+    })
+}

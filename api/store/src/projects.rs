@@ -1,0 +1,321 @@
+//! Dataset projects: creating, finding and changing them, and what was merged into them.
+//!
+//! Invariant: a slug names one project for ever; contract, access and visibility never change; an archived project
+//! stays archived; a price changes at most once per window.
+
+use serde_json::Error as JsonError;
+use sqlx::any::AnyRow;
+use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
+
+use crate::row::{Columns, bigint};
+use crate::words::{Access, ProjectStatus, Visibility};
+use crate::writer::Change;
+use crate::{Error, Store, operators};
+
+mod find;
+mod update;
+
+pub use find::{ParseCursorError, ProjectCursor, ProjectFilter};
+pub use update::{ProjectChanges, ProjectUpdated};
+
+/// A project to create; it starts open and empty.
+#[derive(Clone, Debug)]
+pub struct NewProject {
+    /// Its id.
+    pub id: DatasetId,
+    /// Its name in addresses; unique and never freed.
+    pub slug: String,
+    /// Its title.
+    pub title: String,
+    /// What it is about.
+    pub readme: String,
+    /// The contract of its records, as JSON.
+    pub contract_json: String,
+    /// Id of the licence.
+    pub license: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Who may read its records.
+    pub access: Access,
+    /// Who may know of it.
+    pub visibility: Visibility,
+    /// Price of a version in micro-USDC: 0 is free, `None` the platform's default.
+    pub price_micro: Option<i64>,
+    /// Whether buyers may pay with given credits.
+    pub trial_sale: bool,
+    /// The operator that maintains it.
+    pub operator: OperatorId,
+    /// The agent that created it, when it was not the operator in person.
+    pub created_by_agent: Option<AgentId>,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What became of [`Store::project_create`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum ProjectCreated {
+    /// The project exists.
+    Created,
+    /// The slug names a project already; nothing changed.
+    SlugTaken,
+    /// The operator has as many active projects as it may; nothing changed.
+    LimitReached,
+}
+
+/// A dataset project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its id.
+    pub id: DatasetId,
+    /// Its name in addresses.
+    pub slug: String,
+    /// Its title.
+    pub title: String,
+    /// What it is about.
+    pub readme: String,
+    /// The contract of its records, as the JSON it was created with.
+    pub contract_json: String,
+    /// Id of the licence.
+    pub license: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Who may read its records.
+    pub access: Access,
+    /// Who may know of it.
+    pub visibility: Visibility,
+    /// Price of a version in micro-USDC: 0 is free, `None` the platform's default.
+    pub price_micro: Option<i64>,
+    /// Whether buyers may pay with given credits.
+    pub trial_sale: bool,
+    /// Whether it takes contributions.
+    pub status: ProjectStatus,
+    /// The operator that maintains it.
+    pub operator: OperatorId,
+    /// The agent that created it, when it was not the operator in person.
+    pub created_by_agent: Option<AgentId>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When its title, readme, tags, status, price or sale terms last changed.
+    pub updated_at: Timestamp,
+    /// The latest version that an outcome told of. The table itself may be ahead.
+    pub version: Version,
+    /// How many records that version has.
+    pub record_count: u64,
+}
+
+/// A merged version of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectVersion {
+    /// Its number.
+    pub version: Version,
+    /// The contribution that made it.
+    pub contribution: ContributionId,
+    /// The agent that contributed.
+    pub agent: AgentId,
+    /// That agent's name.
+    pub agent_name: String,
+    /// How many records it added.
+    pub accepted: u64,
+    /// How many records it has in all.
+    pub record_count: u64,
+    /// Its content root, 64 hexadecimal digits.
+    pub root: String,
+    /// When it was merged.
+    pub created_at: Timestamp,
+}
+
+/// An agent whose contributions were merged into a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contributor {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its name.
+    pub name: String,
+    /// How many of its contributions were merged.
+    pub contributions: u64,
+    /// How many records they added.
+    pub accepted: u64,
+}
+
+impl Store {
+    /// Creates a project, unless its operator has `active_limit` projects that are not archived or the slug is taken;
+    /// the limit is looked at first.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such operator, [`Error::Refused`] when the id is in use, the agent does not
+    /// exist, or a private project is to be paid.
+    pub async fn project_create(&self, new: NewProject, active_limit: u32) -> Result<ProjectCreated, Error> {
+        let tags = tags_text(&new.tags)?;
+        self.write(move |cx| {
+            Box::pin(async move {
+                operators::lock(cx, new.operator).await?;
+                let active: i64 = sqlx::query_scalar(
+                    "SELECT COUNT(*) FROM projects WHERE operator_id = $1 AND status IN ('open', 'paused')",
+                )
+                .bind(new.operator.to_string())
+                .fetch_one(&mut *cx)
+                .await?;
+                if active >= i64::from(active_limit) {
+                    return Ok(Change::Undo(ProjectCreated::LimitReached));
+                }
+                let inserted = sqlx::query(
+                    "INSERT INTO projects
+                         (id, slug, title, title_key, readme, contract, license, tags, access, visibility, price_micro,
+                          trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
+                          record_count)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'open', $13, $14, $15, $15, 0, 0)
+                     ON CONFLICT (slug) DO NOTHING",
+                )
+                .bind(new.id.to_string())
+                .bind(new.slug)
+                .bind(new.title.as_str())
+                .bind(find::fold(&new.title))
+                .bind(new.readme)
+                .bind(new.contract_json)
+                .bind(new.license)
+                .bind(tags)
+                .bind(new.access.as_str())
+                .bind(new.visibility.as_str())
+                .bind(new.price_micro)
+                .bind(i64::from(new.trial_sale))
+                .bind(new.operator.to_string())
+                .bind(new.created_by_agent.map(|agent| agent.to_string()))
+                .bind(new.now.micros())
+                .execute(&mut *cx)
+                .await?;
+                if inserted.rows_affected() == 0 {
+                    return Ok(Change::Undo(ProjectCreated::SlugTaken));
+                }
+                Ok(Change::Keep(ProjectCreated::Created))
+            })
+        })
+        .await
+    }
+
+    /// The versions of a project that outcomes told of, newest first: those before `before`, or the newest.
+    pub async fn project_versions(
+        &self,
+        id: DatasetId,
+        before: Option<Version>,
+        limit: u32,
+    ) -> Result<Vec<ProjectVersion>, Error> {
+        let before = before.map_or(Ok(i64::MAX), |version| bigint("version", version.0))?;
+        self.read(async {
+            sqlx::query(
+                "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
+                        versions.agent_id AS agent_id, agents.name AS agent_name, versions.accepted AS accepted,
+                        versions.record_count AS record_count, versions.root AS root,
+                        versions.created_at AS created_at
+                 FROM versions JOIN agents ON agents.id = versions.agent_id
+                 WHERE versions.project_id = $1 AND versions.version < $2
+                 ORDER BY versions.version DESC LIMIT $3",
+            )
+            .bind(id.to_string())
+            .bind(before)
+            .bind(i64::from(limit))
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(version)
+            .collect()
+        })
+        .await
+    }
+
+    /// How many versions of a project outcomes told of.
+    pub async fn project_version_count(&self, id: DatasetId) -> Result<u64, Error> {
+        self.read(async {
+            sqlx::query("SELECT COUNT(*) AS versions FROM versions WHERE project_id = $1")
+                .bind(id.to_string())
+                .fetch_one(self.readers())
+                .await?
+                .number("versions")
+        })
+        .await
+    }
+
+    /// The agents that contributed to a project, those with most records first.
+    pub async fn project_contributors(&self, id: DatasetId, limit: u32) -> Result<Vec<Contributor>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT agents.id AS agent_id, agents.name AS name, COUNT(*) AS contributions,
+                        CAST(COALESCE(SUM(versions.accepted), 0) AS BIGINT) AS accepted
+                 FROM versions JOIN agents ON agents.id = versions.agent_id
+                 WHERE versions.project_id = $1
+                 GROUP BY agents.id, agents.name
+                 ORDER BY CAST(COALESCE(SUM(versions.accepted), 0) AS BIGINT) DESC, agents.id LIMIT $2",
+            )
+            .bind(id.to_string())
+            .bind(i64::from(limit))
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(|row| {
+                Ok(Contributor {
+                    agent: row.parsed("agent_id")?,
+                    name: row.value("name")?,
+                    contributions: row.number("contributions")?,
+                    accepted: row.number("accepted")?,
+                })
+            })
+            .collect()
+        })
+        .await
+    }
+}
+
+/// A row with every column of `projects` but the keys that searches use.
+fn project(row: &AnyRow) -> Result<Project, Error> {
+    let tags = serde_json::from_str(row.value("tags")?).map_err(|error| Error::Malformed {
+        column: "tags",
+        problem: error.to_string(),
+    })?;
+    Ok(Project {
+        id: row.parsed("id")?,
+        slug: row.value("slug")?,
+        title: row.value("title")?,
+        readme: row.value("readme")?,
+        contract_json: row.value("contract")?,
+        license: row.value("license")?,
+        tags,
+        access: row.parsed("access")?,
+        visibility: row.parsed("visibility")?,
+        price_micro: row.value("price_micro")?,
+        trial_sale: row.flag("trial_sale")?,
+        status: row.parsed("status")?,
+        operator: row.parsed("operator_id")?,
+        created_by_agent: row.parsed_optional("created_by_agent_id")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+        version: Version(row.number("version")?),
+        record_count: row.number("record_count")?,
+    })
+}
+
+fn version(row: &AnyRow) -> Result<ProjectVersion, Error> {
+    Ok(ProjectVersion {
+        version: Version(row.number("version")?),
+        contribution: row.parsed("contribution_id")?,
+        agent: row.parsed("agent_id")?,
+        agent_name: row.value("agent_name")?,
+        accepted: row.number("accepted")?,
+        record_count: row.number("record_count")?,
+        root: row.value("root")?,
+        created_at: row.time("created_at")?,
+    })
+}
+
+fn tags_text(tags: &[String]) -> Result<String, Error> {
+    serde_json::to_string(tags).map_err(|error: JsonError| Error::Malformed {
+        column: "tags",
+        problem: error.to_string(),
+    })
+}
+
+fn missing(id: DatasetId) -> Error {
+    Error::Missing {
+        what: "project",
+        id: id.to_string(),
+    }
+}

@@ -1,0 +1,175 @@
+//! Finding projects: by slug, and as pages of what a viewer may see.
+//!
+//! Invariant: a page never shows another operator's private project, and paging neither repeats nor skips a project
+//! that was there when it began.
+
+use std::fmt;
+use std::str::FromStr;
+
+use types::{DatasetId, OperatorId, Timestamp};
+
+use super::{Project, project};
+use crate::{Error, Store};
+
+/// Which projects to list.
+#[derive(Clone, Debug)]
+pub struct ProjectFilter {
+    /// Keeps those whose slug or title contains this text, whatever its case.
+    pub q: Option<String>,
+    /// The operator whose private projects are listed too.
+    pub viewer: Option<OperatorId>,
+    /// Where the page before ended.
+    pub after: Option<ProjectCursor>,
+    /// How many at most.
+    pub limit: u32,
+}
+
+/// The place of a project in the list, newest first; text of the form `<microseconds>.<id>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProjectCursor {
+    /// When the project was created.
+    pub created_at: Timestamp,
+    /// Its id, which orders projects of one instant.
+    pub id: DatasetId,
+}
+
+impl From<&Project> for ProjectCursor {
+    fn from(project: &Project) -> Self {
+        Self {
+            created_at: project.created_at,
+            id: project.id,
+        }
+    }
+}
+
+impl fmt::Display for ProjectCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.created_at.micros(), self.id)
+    }
+}
+
+/// A text is not the place of a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a cursor that a list of projects returned")]
+pub struct ParseCursorError;
+
+impl FromStr for ProjectCursor {
+    type Err = ParseCursorError;
+
+    fn from_str(text: &str) -> Result<Self, ParseCursorError> {
+        let (micros, id) = text.split_once('.').ok_or(ParseCursorError)?;
+        Ok(Self {
+            created_at: Timestamp::from_micros(micros.parse().map_err(|_error| ParseCursorError)?),
+            id: id.parse().map_err(|_error| ParseCursorError)?,
+        })
+    }
+}
+
+impl Store {
+    /// The project with this slug, whoever may see it: that is the caller's to judge.
+    pub async fn project_by_slug(&self, slug: &str) -> Result<Option<Project>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT id, slug, title, readme, contract, license, tags, access, visibility, price_micro, trial_sale,
+                        status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count
+                 FROM projects WHERE slug = $1",
+            )
+            .bind(slug)
+            .fetch_optional(self.readers())
+            .await?
+            .map(|row| project(&row))
+            .transpose()
+        })
+        .await
+    }
+
+    /// A page of the public projects and the viewer's private ones, newest first.
+    pub async fn projects(&self, filter: &ProjectFilter) -> Result<Vec<Project>, Error> {
+        let (micros, id) = filter.after.map_or((i64::MAX, String::new()), |cursor| {
+            (cursor.created_at.micros(), cursor.id.to_string())
+        });
+        self.read(async {
+            sqlx::query(
+                r"SELECT id, slug, title, readme, contract, license, tags, access, visibility, price_micro, trial_sale,
+                        status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count
+                 FROM projects
+                 WHERE (created_at < $1 OR (created_at = $1 AND id < $2))
+                   AND (visibility = 'public' OR operator_id = $3)
+                   AND (slug LIKE $4 ESCAPE '\' OR title_key LIKE $4 ESCAPE '\')
+                 ORDER BY created_at DESC, id DESC LIMIT $5",
+            )
+            .bind(micros)
+            .bind(id)
+            .bind(filter.viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
+            .bind(pattern(filter.q.as_deref().unwrap_or_default()))
+            .bind(i64::from(filter.limit))
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(project)
+            .collect()
+        })
+        .await
+    }
+}
+
+/// The text with its case folded, character by character, so that a part of a text folds to a part of its fold.
+///
+/// Why not `str::to_lowercase`: it looks at neighbours (the final sigma), so a part may fold differently from the
+/// whole.
+pub(super) fn fold(text: &str) -> String {
+    text.chars()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// The pattern of `LIKE … ESCAPE '\'` for texts that contain `q` literally.
+fn pattern(q: &str) -> String {
+    let mut pattern = String::with_capacity(q.len() + 2);
+    pattern.push('%');
+    for character in fold(q).chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_folds_to_a_part_of_the_fold() {
+        for (title, part) in [
+            ("ΟΔΥΣΣΕΑΣ", "δυσ"),
+            ("ΟΔΥΣΣΕΑΣ", "ΕΑς"),
+            ("Straße", "STRASSE"),
+            ("서울 Weather", "울 WEA"),
+            ("ÉCOLE", "école"),
+        ] {
+            assert!(fold(title).contains(&fold(part)), "{title} {part}");
+        }
+    }
+
+    #[test]
+    fn what_like_would_interpret_is_escaped() {
+        assert_eq!(pattern(r"50%_\X"), r"%50\%\_\\x%");
+        assert_eq!(pattern(""), "%%");
+    }
+
+    #[test]
+    fn cursors_round_trip_and_other_texts_are_refused() {
+        let cursor = ProjectCursor {
+            created_at: Timestamp::from_micros(-7),
+            id: DatasetId::new(Timestamp::from_micros(7)),
+        };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for text in ["", ".", "1.", "x.0", "1.0"] {
+            assert_eq!(text.parse::<ProjectCursor>(), Err(ParseCursorError), "{text}");
+        }
+    }
+}

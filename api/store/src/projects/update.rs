@@ -1,0 +1,138 @@
+//! Changing a project.
+//!
+//! Invariant: a change is made whole or not at all.
+
+use std::time::Duration;
+
+use types::{DatasetId, Timestamp};
+
+use super::{Project, find, missing, project, tags_text};
+use crate::row::Columns;
+use crate::words::ProjectStatus;
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// What to change of a project; `None` leaves as it is.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectChanges {
+    /// The new title.
+    pub title: Option<String>,
+    /// The new readme.
+    pub readme: Option<String>,
+    /// The new tags.
+    pub tags: Option<Vec<String>>,
+    /// The new status.
+    pub status: Option<ProjectStatus>,
+    /// The new price in micro-USDC; `Some(None)` is the platform's default.
+    #[expect(
+        clippy::option_option,
+        reason = "no change, the default and an amount are three things"
+    )]
+    pub price: Option<Option<i64>>,
+    /// Whether buyers may pay with given credits from now on.
+    pub trial_sale: Option<bool>,
+}
+
+/// What became of [`Store::project_update`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+#[expect(clippy::large_enum_variant, reason = "the large variant is the usual one")]
+pub enum ProjectUpdated {
+    /// The project as it is now.
+    Updated(Project),
+    /// The price changed less than a window ago; nothing changed.
+    PriceTooSoon {
+        /// How long until it may change again; more than zero.
+        retry_after: Duration,
+    },
+    /// The project is archived, which is final; nothing changed.
+    StatusConflict {
+        /// The status it has.
+        from: ProjectStatus,
+        /// The status asked for.
+        to: ProjectStatus,
+    },
+}
+
+impl Store {
+    /// Changes a project.
+    ///
+    /// Setting what is already so changes nothing and counts for nothing: in particular, setting the price that the
+    /// project has does not use up the one change that a window of `price_window` allows. The price at creation is not
+    /// a change.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such project.
+    pub async fn project_update(
+        &self,
+        id: DatasetId,
+        changes: ProjectChanges,
+        now: Timestamp,
+        price_window: Duration,
+    ) -> Result<ProjectUpdated, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                // Writing the row holds it: what is judged below cannot change under the judgement.
+                let row = sqlx::query(
+                    "UPDATE projects SET slug = slug WHERE id = $1
+                     RETURNING id, slug, title, readme, contract, license, tags, access, visibility, price_micro,
+                               trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
+                               record_count, price_changed_at",
+                )
+                .bind(id.to_string())
+                .fetch_optional(&mut *cx)
+                .await?
+                .ok_or_else(|| missing(id))?;
+                let old = project(&row)?;
+                let mut price_changed_at = row.time_optional("price_changed_at")?;
+
+                let mut new = old.clone();
+                if let Some(to) = changes.status {
+                    if old.status == ProjectStatus::Archived && to != old.status {
+                        return Ok(Change::Undo(ProjectUpdated::StatusConflict { from: old.status, to }));
+                    }
+                    new.status = to;
+                }
+                if let Some(price_micro) = changes.price.filter(|price| *price != old.price_micro) {
+                    let allowed_at = price_changed_at.map(|changed_at| changed_at.plus(price_window));
+                    if let Some(allowed_at) = allowed_at.filter(|allowed_at| *allowed_at > now) {
+                        return Ok(Change::Undo(ProjectUpdated::PriceTooSoon {
+                            retry_after: allowed_at.since(now),
+                        }));
+                    }
+                    new.price_micro = price_micro;
+                    price_changed_at = Some(now);
+                }
+                new.title = changes.title.unwrap_or(new.title);
+                new.readme = changes.readme.unwrap_or(new.readme);
+                new.tags = changes.tags.unwrap_or(new.tags);
+                new.trial_sale = changes.trial_sale.unwrap_or(new.trial_sale);
+                if new == old {
+                    return Ok(Change::Undo(ProjectUpdated::Updated(old)));
+                }
+
+                new.updated_at = now;
+                sqlx::query(
+                    "UPDATE projects
+                     SET title = $2, title_key = $3, readme = $4, tags = $5, status = $6, price_micro = $7,
+                         price_changed_at = $8, trial_sale = $9, updated_at = $10
+                     WHERE id = $1",
+                )
+                .bind(id.to_string())
+                .bind(new.title.as_str())
+                .bind(find::fold(&new.title))
+                .bind(new.readme.as_str())
+                .bind(tags_text(&new.tags)?)
+                .bind(new.status.as_str())
+                .bind(new.price_micro)
+                .bind(price_changed_at.map(Timestamp::micros))
+                .bind(i64::from(new.trial_sale))
+                .bind(now.micros())
+                .execute(&mut *cx)
+                .await?;
+                Ok(Change::Keep(ProjectUpdated::Updated(new)))
+            })
+        })
+        .await
+    }
+}

@@ -1,0 +1,90 @@
+//! Reading typed values from rows, and making values that the database can hold.
+//!
+//! Invariant: a stored value that does not parse is [`Error::Malformed`] with its column, never a default.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use sqlx::any::AnyRow;
+use sqlx::{Any, Decode, Row, Type};
+use types::Timestamp;
+
+use crate::Error;
+
+/// Typed access to the columns of a row, by name.
+pub(crate) trait Columns {
+    /// A value as the driver gives it.
+    fn value<'r, T: Decode<'r, Any> + Type<Any>>(&'r self, column: &'static str) -> Result<T, Error>;
+
+    /// A text that is an id or a word.
+    fn parsed<T: FromStr<Err: Display>>(&self, column: &'static str) -> Result<T, Error> {
+        parse(column, self.value::<&str>(column)?)
+    }
+
+    /// A text that is an id or a word, or nothing.
+    fn parsed_optional<T: FromStr<Err: Display>>(&self, column: &'static str) -> Result<Option<T>, Error> {
+        self.value::<Option<&str>>(column)?
+            .map(|text| parse(column, text))
+            .transpose()
+    }
+
+    /// A count, offset or version number.
+    fn number<T: TryFrom<i64>>(&self, column: &'static str) -> Result<T, Error> {
+        convert(column, self.value::<i64>(column)?)
+    }
+
+    /// A count, offset or version number, or nothing.
+    fn number_optional<T: TryFrom<i64>>(&self, column: &'static str) -> Result<Option<T>, Error> {
+        self.value::<Option<i64>>(column)?
+            .map(|number| convert(column, number))
+            .transpose()
+    }
+
+    /// A flag: 0 or 1.
+    fn flag(&self, column: &'static str) -> Result<bool, Error> {
+        Ok(self.value::<i64>(column)? != 0)
+    }
+
+    /// An instant.
+    fn time(&self, column: &'static str) -> Result<Timestamp, Error> {
+        Ok(Timestamp::from_micros(self.value(column)?))
+    }
+
+    /// An instant, or nothing.
+    fn time_optional(&self, column: &'static str) -> Result<Option<Timestamp>, Error> {
+        Ok(self.value::<Option<i64>>(column)?.map(Timestamp::from_micros))
+    }
+}
+
+impl Columns for AnyRow {
+    fn value<'r, T: Decode<'r, Any> + Type<Any>>(&'r self, column: &'static str) -> Result<T, Error> {
+        self.try_get(column).map_err(|error| Error::Malformed {
+            column,
+            problem: error.to_string(),
+        })
+    }
+}
+
+/// `value` as the database holds it.
+pub(crate) fn bigint(column: &'static str, value: u64) -> Result<i64, Error> {
+    i64::try_from(value).map_err(|_error| Error::Range { column, value })
+}
+
+/// The length of `bytes` as the database holds it.
+pub(crate) fn length(bytes: &[u8]) -> i64 {
+    i64::try_from(bytes.len()).unwrap_or(i64::MAX)
+}
+
+fn parse<T: FromStr<Err: Display>>(column: &'static str, text: &str) -> Result<T, Error> {
+    text.parse().map_err(|error: T::Err| Error::Malformed {
+        column,
+        problem: error.to_string(),
+    })
+}
+
+fn convert<T: TryFrom<i64>>(column: &'static str, number: i64) -> Result<T, Error> {
+    T::try_from(number).map_err(|_error| Error::Malformed {
+        column,
+        problem: format!("{number} is out of range"),
+    })
+}

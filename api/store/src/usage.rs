@@ -1,0 +1,41 @@
+//! How often something was used: numbers per day and kind, never what was asked.
+
+use crate::row::{Columns, bigint};
+use crate::writer::Change;
+use crate::{Error, Store};
+
+impl Store {
+    /// Adds `n` to the count of `kind` (such as `search` or `query`) on a UTC day counted from 1970-01-01.
+    pub async fn usage_count(&self, day: i64, kind: &'static str, n: u64) -> Result<(), Error> {
+        let n = bigint("used", n)?;
+        self.write(move |cx| {
+            Box::pin(async move {
+                sqlx::query(
+                    "INSERT INTO usage_counts (day, kind, used) VALUES ($1, $2, $3)
+                     ON CONFLICT (day, kind) DO UPDATE SET used = usage_counts.used + excluded.used",
+                )
+                .bind(day)
+                .bind(kind)
+                .bind(n)
+                .execute(&mut *cx)
+                .await?;
+                Ok(Change::Keep(()))
+            })
+        })
+        .await
+    }
+
+    /// The counts of a day, by kind.
+    pub async fn usage(&self, day: i64) -> Result<Vec<(String, u64)>, Error> {
+        self.read(async {
+            sqlx::query("SELECT kind, used FROM usage_counts WHERE day = $1 ORDER BY kind")
+                .bind(day)
+                .fetch_all(self.readers())
+                .await?
+                .iter()
+                .map(|row| Ok((row.value("kind")?, row.number("used")?)))
+                .collect()
+        })
+        .await
+    }
+}

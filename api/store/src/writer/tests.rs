@@ -1,0 +1,195 @@
+//! What becomes of changes that share a commit.
+
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use types::{Classify, Kind, Retry};
+
+use super::Change;
+use crate::tests::fresh_file;
+use crate::{Error, Options, Store};
+
+/// A change that holds the writer until it is told to go on.
+struct Held {
+    go_on: oneshot::Sender<()>,
+    done: tokio::task::JoinHandle<Result<(), Error>>,
+}
+
+async fn hold(store: &Store) -> Held {
+    let (started, begun) = oneshot::channel();
+    let (go_on, gone_on) = oneshot::channel::<()>();
+    let store = store.clone();
+    let done = tokio::spawn(async move {
+        store
+            .write(move |_| {
+                Box::pin(async move {
+                    started.send(()).ok();
+                    gone_on.await.ok();
+                    Ok(Change::Keep(()))
+                })
+            })
+            .await
+    });
+    begun.await.unwrap();
+    Held { go_on, done }
+}
+
+impl Held {
+    async fn release(self) {
+        self.go_on.send(()).unwrap();
+        self.done.await.unwrap().unwrap();
+    }
+}
+
+/// Takes a change as far as the queue.
+fn queue<T>(change: Pin<&mut impl Future<Output = T>>) {
+    let polled = change.poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(polled, Poll::Pending), "the writer is held");
+}
+
+async fn count(store: &Store, kind: &str) -> u64 {
+    let counts = store.usage(1).await.unwrap();
+    counts
+        .iter()
+        .find(|(name, _)| name == kind)
+        .map_or(0, |(_, used)| *used)
+}
+
+#[tokio::test]
+async fn changes_that_queue_up_share_a_commit() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let before = store.commits();
+    let held = hold(&store).await;
+    let mut changes: Vec<_> = (0..20).map(|_| Box::pin(store.usage_count(1, "kept", 1))).collect();
+    for change in &mut changes {
+        queue(change.as_mut());
+    }
+    held.release().await;
+    for change in changes {
+        change.await.unwrap();
+    }
+    assert_eq!(count(&store, "kept").await, 20);
+    assert_eq!(store.commits() - before, 2);
+}
+
+#[tokio::test]
+async fn a_change_that_fails_takes_no_other_with_it() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let before = store.commits();
+    let held = hold(&store).await;
+    let mut first = pin!(store.usage_count(1, "kept", 1));
+    let mut failing = pin!(store.write(|cx| {
+        Box::pin(async move {
+            sqlx::query("INSERT INTO usage_counts (day, kind, used) VALUES (1, 'failing', 1)")
+                .execute(&mut *cx)
+                .await?;
+            sqlx::query("INSERT INTO usage_counts (day, kind, used) VALUES (1, 'failing', 2)")
+                .execute(&mut *cx)
+                .await?;
+            Ok(Change::Keep(()))
+        })
+    }));
+    let mut undone = pin!(store.write(|cx| {
+        Box::pin(async move {
+            sqlx::query("UPDATE usage_counts SET used = 1000")
+                .execute(&mut *cx)
+                .await?;
+            Ok(Change::Undo(7))
+        })
+    }));
+    let mut last = pin!(store.usage_count(1, "kept", 1));
+    queue(first.as_mut());
+    queue(failing.as_mut());
+    queue(undone.as_mut());
+    queue(last.as_mut());
+    held.release().await;
+
+    first.await.unwrap();
+    let error = failing.await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (Kind::Internal, Retry::Never));
+    assert_eq!(undone.await.unwrap(), 7);
+    last.await.unwrap();
+    assert_eq!((count(&store, "kept").await, count(&store, "failing").await), (2, 0));
+    assert_eq!(store.commits() - before, 2);
+}
+
+#[tokio::test]
+async fn a_change_whose_caller_is_gone_before_it_begins_is_not_made() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let held = hold(&store).await;
+    {
+        let mut abandoned = Box::pin(store.usage_count(1, "abandoned", 1));
+        queue(abandoned.as_mut());
+    }
+    let mut kept = pin!(store.usage_count(1, "kept", 1));
+    queue(kept.as_mut());
+    held.release().await;
+    kept.await.unwrap();
+    assert_eq!((count(&store, "kept").await, count(&store, "abandoned").await), (1, 0));
+}
+
+#[tokio::test]
+async fn a_group_that_loses_its_transaction_fails_whole_and_the_next_is_made() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let held = hold(&store).await;
+    let mut first = pin!(store.usage_count(1, "lost", 1));
+    // What an engine does on its own when a disk is full: the transaction is gone under the group.
+    let mut fatal = pin!(store.write(|cx| {
+        Box::pin(async move {
+            sqlx::query("ROLLBACK").execute(&mut *cx).await?;
+            Ok(Change::Keep(()))
+        })
+    }));
+    queue(first.as_mut());
+    queue(fatal.as_mut());
+    held.release().await;
+    assert!(first.await.is_err());
+    assert!(fatal.await.is_err());
+    store.usage_count(1, "kept", 1).await.unwrap();
+    assert_eq!((count(&store, "kept").await, count(&store, "lost").await), (1, 0));
+}
+
+#[tokio::test]
+async fn reads_do_not_wait_behind_a_write_and_other_writers_give_up_in_time() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let impatient = Options {
+        busy_timeout: Duration::from_millis(20),
+        ..Options::default()
+    };
+    let other = Store::connect(&url, impatient).await.unwrap();
+    store.usage_count(1, "kept", 1).await.unwrap();
+
+    let held = hold(&store).await;
+    assert_eq!((count(&store, "kept").await, count(&other, "kept").await), (1, 1));
+    store.ping().await.unwrap();
+    let error = other.usage_count(1, "kept", 1).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+    assert_eq!(error.retry(), Retry::Backoff);
+    held.release().await;
+    other.usage_count(1, "kept", 1).await.unwrap();
+    assert_eq!(count(&store, "kept").await, 2);
+}
+
+#[tokio::test]
+async fn a_change_that_does_not_end_in_time_is_unavailable() {
+    let (url, _folder) = fresh_file();
+    let hasty = Options {
+        timeout: Duration::from_millis(200),
+        ..Options::default()
+    };
+    let store = Store::connect(&url, hasty).await.unwrap();
+    let held = hold(&store).await;
+    let error = store.usage_count(1, "late", 1).await.unwrap_err();
+    assert!(matches!(error, Error::TimedOut { .. }), "{error:?}");
+    assert_eq!((error.kind(), error.retry()), (Kind::Unavailable, Retry::Backoff));
+    drop(held.go_on);
+    store.usage_count(1, "kept", 1).await.unwrap();
+    assert_eq!((count(&store, "kept").await, count(&store, "late").await), (1, 0));
+}
