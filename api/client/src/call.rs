@@ -1,0 +1,154 @@
+//! One request to the service, and the calls of the interface.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::{Method, Url};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::model::{Agent, Contribution, NewAgent, NewProject, Page, Project, RowVerdict, Validation};
+use crate::{Client, Error};
+
+/// A request before it is sent.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    segments: Vec<String>,
+    query: Vec<(&'static str, String)>,
+    pub(crate) body: Option<Bytes>,
+    pub(crate) idempotency_key: Option<String>,
+    pub(crate) wait: Duration,
+    reads: bool,
+}
+
+impl Call {
+    fn get<const N: usize>(segments: [&str; N]) -> Self {
+        Self::new(Method::GET, segments, true)
+    }
+
+    fn post<const N: usize>(segments: [&str; N], body: &impl Serialize) -> Self {
+        // Why: the shapes of this crate have text keys and finite numbers, so none of them fails to serialize.
+        let body = serde_json::to_vec(body).unwrap_or_default().into();
+        Self {
+            body: Some(body),
+            ..Self::new(Method::POST, segments, false)
+        }
+    }
+
+    fn new<const N: usize>(method: Method, segments: [&str; N], reads: bool) -> Self {
+        Self {
+            method,
+            segments: segments.map(str::to_owned).into(),
+            query: Vec::new(),
+            body: None,
+            idempotency_key: None,
+            wait: Duration::ZERO,
+            reads,
+        }
+    }
+
+    fn query(mut self, name: &'static str, value: impl Into<u64>) -> Self {
+        self.query.push((name, value.into().to_string()));
+        self
+    }
+
+    fn wait(mut self, seconds: u32) -> Self {
+        self.wait = Duration::from_secs(seconds.into());
+        if seconds == 0 {
+            self
+        } else {
+            self.query("wait", seconds)
+        }
+    }
+
+    /// Whether doing it twice is the same as doing it once.
+    pub(crate) const fn repeatable(&self) -> bool {
+        self.reads || self.idempotency_key.is_some()
+    }
+
+    pub(crate) fn path(&self) -> String {
+        format!("/{}", self.segments.join("/"))
+    }
+
+    pub(crate) fn url(&self, base: &Url) -> Url {
+        let mut url = base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(&self.segments);
+        }
+        if !self.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&self.query);
+        }
+        url
+    }
+}
+
+impl Client {
+    /// Registers an agent; needs the operator token. The key is in this answer only.
+    pub async fn agent_create(&self, agent: &NewAgent) -> Result<Agent, Error> {
+        self.json(Call::post(["agents"], agent)).await
+    }
+
+    /// Creates a dataset project.
+    pub async fn project_create(&self, project: &NewProject) -> Result<Project, Error> {
+        self.json(Call::post(["projects"], project)).await
+    }
+
+    /// The project with its readme, contract, versions and contributors.
+    pub async fn project(&self, slug: &str) -> Result<Project, Error> {
+        self.json(Call::get(["projects", slug])).await
+    }
+
+    /// Contributes 1 to 500 records and waits up to `wait` seconds (0 to 20) for the outcome.
+    ///
+    /// With an `idempotency_key` the call is tried again where that can help, and never merges its records twice.
+    pub async fn contribute(
+        &self,
+        slug: &str,
+        records: &[Value],
+        wait: u32,
+        idempotency_key: Option<&str>,
+    ) -> Result<Contribution, Error> {
+        let mut call = Call::post(["projects", slug, "contribute"], &json!({ "records": records })).wait(wait);
+        call.idempotency_key = idempotency_key.map(str::to_owned);
+        self.json(call).await
+    }
+
+    /// A contribution's status; waits up to `wait` seconds (0 to 20) for its outcome.
+    pub async fn contribution(&self, slug: &str, id: &str, wait: u32) -> Result<Contribution, Error> {
+        self.json(Call::get(["projects", slug, "contributions", id]).wait(wait))
+            .await
+    }
+
+    /// What the gates said of each record of a decided contribution, in row order.
+    pub async fn contribution_verdicts(&self, slug: &str, id: &str) -> Result<Vec<RowVerdict>, Error> {
+        let call = Call::get(["projects", slug, "contributions", id, "verdicts"]);
+        let path = call.path();
+        let lines = self.bytes(call).await?;
+        serde_json::Deserializer::from_slice(&lines)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .map_err(|source| Error::Answer {
+                method: Method::GET.to_string(),
+                path,
+                source,
+            })
+    }
+
+    /// Judges records as a contribution of them would be judged, and keeps nothing.
+    pub async fn validate(&self, slug: &str, records: &[Value]) -> Result<Validation, Error> {
+        let call = Call::post(["projects", slug, "validate"], &json!({ "records": records }));
+        self.json(Call { reads: true, ..call }).await
+    }
+
+    /// A page of a version's records; the latest version where none is named.
+    pub async fn data(&self, slug: &str, version: Option<u64>, offset: u64, limit: u32) -> Result<Page, Error> {
+        let mut call = Call::get(["projects", slug, "data"])
+            .query("offset", offset)
+            .query("limit", limit);
+        if let Some(version) = version {
+            call = call.query("version", version);
+        }
+        self.json(call).await
+    }
+}

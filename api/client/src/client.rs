@@ -1,0 +1,162 @@
+//! The client and its one way to send a call.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{StatusCode, Url};
+use serde::de::DeserializeOwned;
+
+use crate::call::Call;
+use crate::patience::Pauses;
+use crate::{Error, Patience, Problem};
+
+/// How long an answer may take, not counting the `wait` the call asks for.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// A client of one service with at most one credential; cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    base: Url,
+    key: Option<String>,
+    http: reqwest::Client,
+    patience: Patience,
+}
+
+impl Client {
+    /// A client that authenticates with `key`: an agent key or an operator token.
+    pub fn new(base_url: &str, key: impl Into<String>) -> Result<Self, Error> {
+        let client = Self::anonymous(base_url)?;
+        Ok(Self {
+            key: Some(key.into()),
+            ..client
+        })
+    }
+
+    /// A client without a credential, for public reads.
+    pub fn anonymous(base_url: &str) -> Result<Self, Error> {
+        let refuse = |problem: String| Error::Address {
+            address: base_url.to_owned(),
+            problem,
+        };
+        let base = Url::parse(base_url).map_err(|error| refuse(error.to_string()))?;
+        if base.scheme() != "http" {
+            return Err(refuse("only `http://` is spoken".to_owned()));
+        }
+        let mut http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            // Why: shorter than the service keeps an idle connection, so that none is reused as it closes.
+            .pool_idle_timeout(Duration::from_secs(20))
+            .user_agent(concat!("sluice-client/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none());
+        if is_this_machine(&base) {
+            http = http.no_proxy();
+        }
+        let http = http.build().map_err(|error| refuse(error.to_string()))?;
+        Ok(Self {
+            base,
+            key: None,
+            http,
+            patience: Patience::default(),
+        })
+    }
+
+    /// The same client with other bounds on trying again.
+    #[must_use]
+    pub fn with_patience(self, patience: Patience) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Sends a call, again where that is allowed and can help, and reads its answer as JSON.
+    pub(crate) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
+        let (method, path) = (call.method.to_string(), call.path());
+        let body = self.bytes(call).await?;
+        serde_json::from_slice(&body).map_err(|source| Error::Answer { method, path, source })
+    }
+
+    /// Sends a call, again where that is allowed and can help, and returns the body of its answer.
+    pub(crate) async fn bytes(&self, call: Call) -> Result<Bytes, Error> {
+        let mut pauses = Pauses::new(self.patience);
+        loop {
+            let error = match self.once(&call).await {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            let asked = match &error {
+                Error::Transport { .. } => None,
+                Error::Refused { problem, .. } if matches!(problem.status, 429 | 503) => problem.retry_after,
+                _ => return Err(error),
+            };
+            let Some(pause) = call.repeatable().then(|| pauses.next(asked)).flatten() else {
+                return Err(error);
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn once(&self, call: &Call) -> Result<Bytes, Error> {
+        let broken = |source: reqwest::Error| Error::Transport {
+            method: call.method.to_string(),
+            path: call.path(),
+            source: source.without_url(),
+        };
+        let mut request = self
+            .http
+            .request(call.method.clone(), call.url(&self.base))
+            .timeout(ANSWER_WITHIN + call.wait);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key);
+        }
+        if let Some(key) = &call.idempotency_key {
+            request = request.header("idempotency-key", key);
+        }
+        if let Some(body) = &call.body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        let answer = request.send().await.map_err(broken)?;
+        let status = answer.status();
+        let retry_after = retry_after(answer.headers());
+        let body = answer.bytes().await.map_err(broken)?;
+        if status.is_success() {
+            return Ok(body);
+        }
+        Err(refused(call, status, retry_after, &body))
+    }
+}
+
+/// Whether the address is this machine's own, which no proxy can reach.
+fn is_this_machine(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn refused(call: &Call, status: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Error {
+    Error::Refused {
+        method: call.method.to_string(),
+        path: call.path(),
+        problem: Box::new(Problem::new(status.as_u16(), retry_after, body)),
+    }
+}
+
+/// The delay-seconds form of `Retry-After` (RFC 9110 section 10.2.3), the one the service sends.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// Shows that there is a key, never the key.
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("base", &self.base.as_str())
+            .field("key", &self.key.as_ref().map(|_| "…"))
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

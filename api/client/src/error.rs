@@ -1,0 +1,155 @@
+//! What can go wrong with a call.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use types::{Classify, Kind, Retry};
+
+/// Why a call gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The base address is not one this client can call.
+    #[error("`{address}` is not an address of the service: {problem}")]
+    Address {
+        /// The address as given.
+        address: String,
+        /// The rule that is broken.
+        problem: String,
+    },
+    /// The request did not get through, or its answer broke off. What it asked for may have been done.
+    #[error("the service did not answer {method} {path}")]
+    Transport {
+        /// The HTTP method.
+        method: String,
+        /// The path called.
+        path: String,
+        /// The cause.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// The service refused.
+    #[error("{method} {path} was answered {problem}")]
+    Refused {
+        /// The HTTP method.
+        method: String,
+        /// The path called.
+        path: String,
+        /// What the service said.
+        problem: Box<Problem>,
+    },
+    /// The answer does not have the shape that this client knows.
+    #[error("the answer to {method} {path} is not understood")]
+    Answer {
+        /// The HTTP method.
+        method: String,
+        /// The path called.
+        path: String,
+        /// The cause.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+impl Error {
+    /// What the service said, where it refused.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Refused { problem, .. } => Some(problem),
+            Self::Address { .. } | Self::Transport { .. } | Self::Answer { .. } => None,
+        }
+    }
+}
+
+impl Classify for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Address { .. } => Kind::Invalid,
+            Self::Transport { .. } => Kind::Unavailable,
+            Self::Answer { .. } => Kind::Internal,
+            Self::Refused { problem, .. } => match problem.status {
+                401 => Kind::Unauthenticated,
+                402 => Kind::PaymentRequired,
+                403 => Kind::Forbidden,
+                404 => Kind::NotFound,
+                409 => Kind::Conflict,
+                413 => Kind::TooLarge,
+                422 => Kind::Unprocessable,
+                429 => Kind::Limited,
+                408 | 502..=504 => Kind::Unavailable,
+                400..=499 => Kind::Invalid,
+                _ => Kind::Internal,
+            },
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self.kind() {
+            Kind::Limited | Kind::Unavailable => Retry::Backoff,
+            _ => Retry::Never,
+        }
+    }
+}
+
+/// An error answer of the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The HTTP status.
+    pub status: u16,
+    /// The machine code, the body's `error`; empty where the answer had none.
+    pub code: String,
+    /// The sentence for people, the body's `message`.
+    pub message: String,
+    /// What is wrong where, the body's `details`.
+    pub details: Vec<Detail>,
+    /// The `Retry-After` header.
+    pub retry_after: Option<Duration>,
+    /// The whole body, with the fields of the case.
+    pub body: Map<String, Value>,
+}
+
+/// One broken rule.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Detail {
+    /// Where: a JSON pointer, or the name of a parameter.
+    pub path: String,
+    /// The rule.
+    pub problem: String,
+}
+
+impl Problem {
+    pub(crate) fn new(status: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
+        let body: Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
+        let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self {
+            status,
+            code: text("error"),
+            message: text("message"),
+            details: body
+                .get("details")
+                .and_then(|details| Vec::deserialize(details).ok())
+                .unwrap_or_default(),
+            retry_after,
+            body,
+        }
+    }
+}
+
+/// `400 invalid: one sentence (path: rule; path: rule)`.
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.status, self.code)?;
+        if !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        if !self.details.is_empty() {
+            let details: Vec<_> = self
+                .details
+                .iter()
+                .map(|detail| format!("{}: {}", detail.path, detail.problem))
+                .collect();
+            write!(f, " ({})", details.join("; "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! How often and how long a call is tried again.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// The bounds on trying a call again after 429, 503 or a broken connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// How many times a call is sent at most; 1 never tries again.
+    pub tries: u32,
+    /// The pause before the second try where the service names none; it doubles from try to try.
+    pub first_pause: Duration,
+    /// The longest sum of pauses. A `Retry-After` beyond what is left ends the call with the service's answer.
+    pub total: Duration,
+}
+
+impl Patience {
+    /// Never tries again.
+    pub const NONE: Self = Self {
+        tries: 1,
+        first_pause: Duration::ZERO,
+        total: Duration::ZERO,
+    };
+}
+
+impl Default for Patience {
+    /// Eight tries from 100 ms on, at most 90 s in all: outlasts one window of a per-minute limit.
+    fn default() -> Self {
+        Self {
+            tries: 8,
+            first_pause: Duration::from_millis(100),
+            total: Duration::from_secs(90),
+        }
+    }
+}
+
+/// What is left of a [`Patience`] within one call.
+#[derive(Debug)]
+pub(crate) struct Pauses {
+    patience: Patience,
+    taken: u32,
+    spent: Duration,
+}
+
+impl Pauses {
+    pub(crate) const fn new(patience: Patience) -> Self {
+        Self {
+            patience,
+            taken: 0,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// The pause before the next try, or `None` when the bounds are reached.
+    pub(crate) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
+        self.taken += 1;
+        if self.taken >= self.patience.tries {
+            return None;
+        }
+        let pause = asked.unwrap_or_else(|| jitter(self.patience.first_pause * 2_u32.saturating_pow(self.taken - 1)));
+        self.spent += pause;
+        (self.spent <= self.patience.total).then_some(pause)
+    }
+}
+
+/// Between half of `pause` and all of it, so that clients that failed together do not come back together.
+fn jitter(pause: Duration) -> Duration {
+    // Why: the seed of a hasher is the one source of randomness in the standard library.
+    let random = RandomState::new().hash_one(()) % 1_000;
+    pause / 2 + pause * u32::try_from(random).unwrap_or(0) / 2_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patience(tries: u32, total: u64) -> Patience {
+        Patience {
+            tries,
+            first_pause: Duration::from_secs(1),
+            total: Duration::from_secs(total),
+        }
+    }
+
+    #[test]
+    fn pauses_double_and_end_with_the_tries() {
+        let mut pauses = Pauses::new(patience(4, 100));
+        for longest in [1, 2, 4] {
+            let pause = pauses.next(None).unwrap();
+            assert!(pause <= Duration::from_secs(longest) && pause >= Duration::from_secs(longest) / 2);
+        }
+        assert_eq!(pauses.next(None), None);
+    }
+
+    #[test]
+    fn a_pause_beyond_the_total_ends_the_call() {
+        let mut pauses = Pauses::new(patience(9, 60));
+        assert_eq!(
+            pauses.next(Some(Duration::from_secs(45))),
+            Some(Duration::from_secs(45))
+        );
+        assert_eq!(pauses.next(Some(Duration::from_secs(45))), None);
+    }
+
+    #[test]
+    fn no_patience_means_one_try() {
+        assert_eq!(Pauses::new(Patience::NONE).next(Some(Duration::ZERO)), None);
+    }
+}
