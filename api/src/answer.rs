@@ -1,0 +1,144 @@
+//! What an operation gives back, independent of the transport.
+//!
+//! Invariant: the schema that is published for an answer is made from the type that is serialised.
+
+use std::fmt;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use http::StatusCode;
+use http::header::{HeaderName, HeaderValue};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::ApiError;
+use crate::schema;
+
+/// Media type of JSON (RFC 8259).
+pub const JSON: &str = "application/json";
+/// Media type of newline-delimited JSON.
+pub const NDJSON: &str = "application/x-ndjson";
+/// How many lines of an NDJSON answer are written at once.
+const LINES_AT_ONCE: usize = 256;
+
+/// A finished answer.
+pub enum Output {
+    /// One JSON value.
+    Json {
+        /// The status of the answer.
+        status: StatusCode,
+        /// Headers beyond those every answer has.
+        headers: Vec<(HeaderName, HeaderValue)>,
+        /// The value, serialised.
+        body: Bytes,
+    },
+    /// A body that is made while it is sent.
+    Stream {
+        /// Media type of the body.
+        content_type: &'static str,
+        /// The pieces of the body, in order.
+        body: BoxStream<'static, Result<Bytes, std::io::Error>>,
+    },
+}
+
+impl Output {
+    /// The status of the answer.
+    pub const fn status(&self) -> StatusCode {
+        match self {
+            Self::Json { status, .. } => *status,
+            Self::Stream { .. } => StatusCode::OK,
+        }
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output")
+            .field("status", &self.status())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a function of the table may return.
+pub trait Answer: Send + 'static {
+    /// Media type of the body.
+    const CONTENT_TYPE: &'static str;
+    /// The schema of the body: of the whole for JSON, of one line for NDJSON.
+    fn schema() -> Value;
+    /// The answer for a transport.
+    fn into_output(self) -> Result<Output, ApiError>;
+}
+
+/// A JSON answer with a status.
+#[derive(Debug)]
+pub struct Reply<T> {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// The body.
+    pub body: T,
+}
+
+impl<T> Reply<T> {
+    /// 200 with this body.
+    pub const fn ok(body: T) -> Self {
+        Self {
+            status: StatusCode::OK,
+            body,
+        }
+    }
+
+    /// 201 with this body.
+    pub const fn created(body: T) -> Self {
+        Self {
+            status: StatusCode::CREATED,
+            body,
+        }
+    }
+}
+
+impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
+    const CONTENT_TYPE: &'static str = JSON;
+
+    fn schema() -> Value {
+        schema::of_output::<T>()
+    }
+
+    fn into_output(self) -> Result<Output, ApiError> {
+        let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
+        Ok(Output::Json {
+            status: self.status,
+            headers: Vec::new(),
+            body: body.into(),
+        })
+    }
+}
+
+/// An answer of JSON values, one a line.
+#[derive(Debug)]
+pub struct Lines<T>(pub Vec<T>);
+
+impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
+    const CONTENT_TYPE: &'static str = NDJSON;
+
+    fn schema() -> Value {
+        schema::of_output::<T>()
+    }
+
+    fn into_output(self) -> Result<Output, ApiError> {
+        let chunks = stream::iter(self.0).chunks(LINES_AT_ONCE);
+        let body = chunks.map(|lines| {
+            let mut text = Vec::new();
+            for line in &lines {
+                serde_json::to_writer(&mut text, line)?;
+                text.push(b'\n');
+            }
+            Ok(Bytes::from(text))
+        });
+        Ok(Output::Stream {
+            content_type: NDJSON,
+            body: body.boxed(),
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Handles to every plane the operations use.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use catalog::Catalog;
+use operators::screen::Screener;
+use store::Store;
+use tokio::sync::Semaphore;
+use types::Clock;
+
+use crate::config::{Config, Limits};
+use crate::flow::{Relay, SweeperConfig, Waiters};
+use crate::limit::Limiter;
+
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+/// How many dry runs are judged at once.
+const DRY_RUNS: usize = 2;
+
+/// Everything an operation may reach; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct App {
+    /// The metadata database.
+    pub store: Store,
+    /// The read side of the tables.
+    pub catalog: Catalog,
+    /// The short cut from a committed submission to the log.
+    pub relay: Relay,
+    /// Who waits for an outcome.
+    pub waiters: Waiters,
+    /// The judge of the model screen, for dry runs.
+    pub screener: Arc<dyn Screener>,
+    /// The one source of time.
+    pub clock: Arc<dyn Clock>,
+    /// When an acknowledged contribution is submitted again.
+    pub sweeper: Arc<SweeperConfig>,
+    /// How the service presents itself.
+    pub config: Arc<Config>,
+    /// The limits of the interface.
+    pub limits: Arc<Limits>,
+    /// Calls per address and minute.
+    pub(crate) calls: Arc<Limiter>,
+    /// Agents registered per address and hour.
+    pub(crate) registrations: Arc<Limiter>,
+    /// Places for dry runs, so that they never take every core from the merges.
+    pub(crate) dry_runs: Arc<Semaphore>,
+}
+
+/// The planes an [`App`] is made of.
+#[derive(Clone, Debug)]
+pub struct Planes {
+    /// The metadata database.
+    pub store: Store,
+    /// The read side of the tables.
+    pub catalog: Catalog,
+    /// The short cut from a committed submission to the log.
+    pub relay: Relay,
+    /// Who waits for an outcome.
+    pub waiters: Waiters,
+    /// The judge of the model screen, for dry runs.
+    pub screener: Arc<dyn Screener>,
+    /// The one source of time.
+    pub clock: Arc<dyn Clock>,
+    /// When an acknowledged contribution is submitted again.
+    pub sweeper: SweeperConfig,
+}
+
+impl App {
+    /// Puts the planes behind one handle, with counters that stand at zero.
+    pub fn new(planes: Planes, config: Config, limits: Limits) -> Self {
+        Self {
+            store: planes.store,
+            catalog: planes.catalog,
+            relay: planes.relay,
+            waiters: planes.waiters,
+            screener: planes.screener,
+            clock: planes.clock,
+            calls: Arc::new(Limiter::new(limits.calls_per_ip_per_minute, MINUTE)),
+            registrations: Arc::new(Limiter::new(limits.agents_per_ip_per_hour, HOUR)),
+            dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
+            sweeper: Arc::new(planes.sweeper),
+            config: Arc::new(config),
+            limits: Arc::new(limits),
+        }
+    }
+}

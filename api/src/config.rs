@@ -1,0 +1,64 @@
+//! What the binary's configuration says of this package.
+//!
+//! Invariant: no type here has a `Default`; the binary's commented default file is the only source of values.
+
+use serde::Deserialize;
+
+/// Where and how the service presents itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The address callers use, without a trailing slash, such as `https://sluice.example`.
+    pub public_url: String,
+    /// How many proxies stand before the service: the caller is that entry of `X-Forwarded-For`, counted from the
+    /// right. 0 ignores the header, which anybody can send.
+    pub trusted_proxies: u8,
+    /// Version of the terms of service in force.
+    pub terms_version: String,
+    /// Where the terms of service are.
+    pub terms_url: String,
+    /// Whether anyone may sign up; otherwise by invitation.
+    pub signup_open: bool,
+    /// Whether a shared cache is configured; reported by `readyz`.
+    pub cache: Cache,
+}
+
+/// The shared cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// None: limits are counted in this process.
+    Off,
+}
+
+/// The limits of the interface.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Calls of one address in a minute; an IPv6 address counts as its /64.
+    pub calls_per_ip_per_minute: u32,
+    /// Agents registered from one address in an hour.
+    pub agents_per_ip_per_hour: u32,
+    /// Agents of one operator, waiting claims counted.
+    pub agents_per_operator: u32,
+    /// Projects of one operator that are not archived.
+    pub active_projects_per_operator: u32,
+    /// Contributions of one operator to public projects in a UTC day.
+    pub public_contributions_per_day: u32,
+    /// Records of one contribution.
+    pub records_per_contribution: u32,
+    /// The longest `wait` for an outcome, in seconds.
+    pub wait_seconds: u32,
+    /// How long after a change of its price a project's price may change again, in hours.
+    pub price_change_hours: u32,
+    /// How long an idempotency key is remembered, in hours.
+    pub idempotency_hours: u32,
+    /// The largest body of a contribution or a dry run, in bytes.
+    pub contribution_bytes: usize,
+    /// The largest body of any other call, in bytes.
+    pub body_bytes: usize,
+    /// Records of one page of data.
+    pub page_records: u32,
+    /// Records of a page of data where the caller does not say.
+    pub default_page_records: u32,
+}

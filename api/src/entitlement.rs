@@ -1,0 +1,131 @@
+//! May this caller know of a project, read a version of it, and at what price.
+//!
+//! Invariant: every read path asks here. To whom a private project is not visible, it answers what a missing one does.
+
+use store::{Access, Project, Visibility};
+use types::money::MicroUsdc;
+use types::{Kind, OperatorId, Version};
+
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::price;
+
+/// What a caller may do with a version of a dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entitlement {
+    /// Read it.
+    Granted,
+    /// Read it once it is bought, for this much.
+    Priced(MicroUsdc),
+    /// Not even know of it.
+    Hidden,
+}
+
+/// The one rule.
+fn judge(caller: Option<OperatorId>, project: &Project) -> Entitlement {
+    let owns = caller == Some(project.operator);
+    match (project.visibility, project.access) {
+        _ if owns => Entitlement::Granted,
+        (Visibility::Private, _) => Entitlement::Hidden,
+        (Visibility::Public, Access::Public) => Entitlement::Granted,
+        (Visibility::Public, Access::Paid) => Entitlement::Priced(price_of(project)),
+    }
+}
+
+/// What a version of a paid project costs.
+pub(crate) fn price_of(project: &Project) -> MicroUsdc {
+    project.price_micro.map_or(price::DATASET_DEFAULT, MicroUsdc)
+}
+
+/// The project with this slug, if the caller may know of it.
+pub(crate) async fn visible(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
+    let project = cx.app.store.project_by_slug(slug).await?;
+    project
+        .filter(|project| judge(cx.operator(), project) != Entitlement::Hidden)
+        .ok_or_else(|| ApiError::no_project(slug))
+}
+
+/// Whether the caller may read the records of `version`, or of the latest; a refusal says what it costs.
+pub(crate) fn records(cx: &Cx, project: &Project, version: Option<Version>) -> Result<(), ApiError> {
+    match judge(cx.operator(), project) {
+        Entitlement::Granted => Ok(()),
+        Entitlement::Hidden => Err(ApiError::no_project(&project.slug)),
+        Entitlement::Priced(price) => Err(unpaid(cx, project, version, price)),
+    }
+}
+
+fn unpaid(cx: &Cx, project: &Project, version: Option<Version>, price: MicroUsdc) -> ApiError {
+    let (base, slug) = (&cx.app.config.public_url, &project.slug);
+    let version = version.map_or_else(String::new, |version| format!("&version={version}"));
+    let message = format!("a version of `{slug}` costs ${price} and the operator has not bought it");
+    ApiError::new(Kind::PaymentRequired, "payment_required", message)
+        .field("price", price.to_string())
+        .field("priceMicro", price.0)
+        .field(
+            "credits",
+            serde_json::json!({"buy": format!("{base}/projects/{slug}/buy")}),
+        )
+        .field("pay", format!("{base}/paid/dataset?slug={slug}{version}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use store::ProjectStatus;
+    use types::{DatasetId, Timestamp};
+
+    use super::*;
+
+    fn operator(number: u8) -> OperatorId {
+        OperatorId::from_bytes([number; 16])
+    }
+
+    fn project(visibility: Visibility, access: Access, price_micro: Option<i64>) -> Project {
+        let now = Timestamp::from_micros(0);
+        Project {
+            id: DatasetId::new(now),
+            slug: "weather".to_owned(),
+            title: "Weather".to_owned(),
+            readme: String::new(),
+            contract_json: String::new(),
+            license: String::new(),
+            tags: Vec::new(),
+            access,
+            visibility,
+            price_micro,
+            trial_sale: false,
+            status: ProjectStatus::Open,
+            operator: operator(1),
+            created_by_agent: None,
+            created_at: now,
+            updated_at: now,
+            version: Version(0),
+            record_count: 0,
+        }
+    }
+
+    #[test]
+    fn the_owner_reads_whatever_it_costs() {
+        for (visibility, access) in [
+            (Visibility::Public, Access::Public),
+            (Visibility::Public, Access::Paid),
+            (Visibility::Private, Access::Public),
+        ] {
+            let project = project(visibility, access, Some(500_000));
+            assert_eq!(judge(Some(operator(1)), &project), Entitlement::Granted);
+        }
+    }
+
+    #[test]
+    fn others_read_public_pay_paid_and_do_not_know_of_private() {
+        for caller in [None, Some(operator(2))] {
+            let public = project(Visibility::Public, Access::Public, None);
+            assert_eq!(judge(caller, &public), Entitlement::Granted);
+            let paid = project(Visibility::Public, Access::Paid, Some(500_000));
+            assert_eq!(judge(caller, &paid), Entitlement::Priced(MicroUsdc(500_000)));
+            let unpriced = project(Visibility::Public, Access::Paid, None);
+            assert_eq!(judge(caller, &unpriced), Entitlement::Priced(price::DATASET_DEFAULT));
+            let private = project(Visibility::Private, Access::Public, None);
+            assert_eq!(judge(caller, &private), Entitlement::Hidden);
+        }
+    }
+}

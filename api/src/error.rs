@@ -1,0 +1,251 @@
+//! What a caller is told when an operation fails.
+//!
+//! Invariant: only `code`, `message`, the case fields, the details and the headers leave the service; `context` goes to
+//! the log and has no other way out. A failure of the service itself always reads the same, with the request's id.
+
+use http::StatusCode;
+use http::header::{self, HeaderName, HeaderValue};
+use serde_json::{Map, Value, json};
+use types::{Classify, Kind};
+
+/// The sentence of every failure that is a defect of the service.
+const INTERNAL: &str = "the service failed to answer; tell its operator the request id";
+/// The sentence of every failure of a part that may come back.
+const UNAVAILABLE: &str = "a part of the service is not available; try again shortly";
+/// Seconds after which to try again when a part is down.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
+/// The most details an answer carries.
+pub(crate) const MAX_DETAILS: usize = 20;
+
+/// One place of the request that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// JSON pointer (RFC 6901) into the input; empty for the whole of it.
+    pub path: String,
+    /// The rule, as what must hold.
+    pub problem: String,
+}
+
+/// Why an operation has no result.
+#[derive(Debug)]
+pub struct ApiError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    fields: Map<String, Value>,
+    details: Vec<Detail>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    context: Option<String>,
+}
+
+impl ApiError {
+    /// An error of this kind with a machine code and a sentence for the caller.
+    pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            status: status(kind),
+            code,
+            message: message.into(),
+            fields: Map::new(),
+            details: Vec::new(),
+            headers: Vec::new(),
+            context: None,
+        }))
+    }
+
+    /// The request breaks a rule at `path`.
+    pub fn invalid(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::invalid_all(vec![Detail {
+            path: path.into(),
+            problem: problem.into(),
+        }])
+    }
+
+    /// The request breaks these rules; the message names the first.
+    pub fn invalid_all(mut details: Vec<Detail>) -> Self {
+        let message = match details.first() {
+            None => "the request does not match its schema".to_owned(),
+            Some(Detail { path, problem }) if path.is_empty() => format!("the request {problem}"),
+            Some(Detail { path, problem }) => format!("`{path}` {problem}"),
+        };
+        details.truncate(MAX_DETAILS);
+        let mut error = Self::new(Kind::Invalid, "invalid_request", message);
+        error.0.details = details;
+        error
+    }
+
+    /// There is no such thing, or the caller may not know that there is.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Kind::NotFound, "not_found", message)
+    }
+
+    /// No project of this slug that the caller may see. The only sentence for a missing and for a hidden one.
+    pub fn no_project(slug: &str) -> Self {
+        Self::not_found(format!("there is no project `{slug}`"))
+    }
+
+    /// It contradicts the current state.
+    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Kind::Conflict, code, message)
+    }
+
+    /// A limit is used up for `seconds` more (at least 1): sets `Retry-After` and `retryAfter`.
+    pub fn limited(code: &'static str, message: impl Into<String>, seconds: u64) -> Self {
+        let seconds = seconds.max(1);
+        Self::new(Kind::Limited, code, message)
+            .field("retryAfter", seconds)
+            .header(header::RETRY_AFTER, HeaderValue::from(seconds))
+    }
+
+    /// A defect of the service; `context` is for the log only.
+    pub fn internal(context: impl std::fmt::Display) -> Self {
+        Self::new(Kind::Internal, "internal", INTERNAL).context(context)
+    }
+
+    /// A part of the service is down; `context` is for the log only.
+    pub fn unavailable(context: impl std::fmt::Display) -> Self {
+        Self::new(Kind::Unavailable, "unavailable", UNAVAILABLE)
+            .header(header::RETRY_AFTER, HeaderValue::from(UNAVAILABLE_RETRY_SECONDS))
+            .context(context)
+    }
+
+    /// Adds a field of the case to the body.
+    #[must_use]
+    pub fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.fields.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a header to the answer.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.headers.push((name, value));
+        self
+    }
+
+    /// Replaces the code, for an invalid request with a case of its own.
+    #[must_use]
+    pub fn code(mut self, code: &'static str) -> Self {
+        self.0.code = code;
+        self
+    }
+
+    /// Replaces the status, for a case HTTP has a status of its own for.
+    #[must_use]
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.0.status = status;
+        self
+    }
+
+    /// Says what really happened, for the log.
+    #[must_use]
+    pub fn context(mut self, context: impl std::fmt::Display) -> Self {
+        self.0.context = Some(context.to_string());
+        self
+    }
+
+    /// What the error means, independent of the transport.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    /// The machine code.
+    pub fn machine_code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// The sentence for the caller.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The headers of the answer.
+    pub fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        &self.0.headers
+    }
+
+    /// What to log, where there is something the caller is not told.
+    pub fn log_context(&self) -> Option<&str> {
+        self.0.context.as_deref()
+    }
+
+    /// The body of the answer: `{error, message, …case fields, details?, requestId?}`.
+    pub fn body(&self, request_id: &str) -> Value {
+        let mut body = Map::new();
+        body.insert("error".to_owned(), self.0.code.into());
+        body.insert("message".to_owned(), self.0.message.clone().into());
+        for (name, value) in &self.0.fields {
+            body.insert(name.clone(), value.clone());
+        }
+        if !self.0.details.is_empty() {
+            let details = self.0.details.iter();
+            let details = details.map(|detail| json!({"path": detail.path, "problem": detail.problem}));
+            body.insert("details".to_owned(), details.collect());
+        }
+        if self.0.status.is_server_error() {
+            body.insert("requestId".to_owned(), request_id.into());
+        }
+        Value::Object(body)
+    }
+}
+
+/// The HTTP status of a kind.
+pub const fn status(kind: Kind) -> StatusCode {
+    match kind {
+        Kind::Invalid => StatusCode::BAD_REQUEST,
+        Kind::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Kind::PaymentRequired => StatusCode::PAYMENT_REQUIRED,
+        Kind::Forbidden => StatusCode::FORBIDDEN,
+        Kind::NotFound => StatusCode::NOT_FOUND,
+        Kind::Conflict => StatusCode::CONFLICT,
+        Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Kind::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
+        Kind::Limited => StatusCode::TOO_MANY_REQUESTS,
+        Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// An error with its causes, outermost first: for the log.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// A failure of a plane below: the caller learns only whether trying again can help.
+fn below(error: &(impl Classify + std::error::Error)) -> ApiError {
+    match error.kind() {
+        Kind::Unavailable => ApiError::unavailable(chain(error)),
+        _ => ApiError::internal(chain(error)),
+    }
+}
+
+impl From<store::Error> for ApiError {
+    fn from(error: store::Error) -> Self {
+        below(&error)
+    }
+}
+
+impl From<catalog::Error> for ApiError {
+    fn from(error: catalog::Error) -> Self {
+        below(&error)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! The projector: applies outcomes and dead letters to the database.
+//!
+//! Invariant: an outcome is applied in one transaction with its position, before its position in the log is committed,
+//! and before anybody who waits for it is woken.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use data_encoding::BASE64;
+use eventlog::{Delivered, EventLog, Position, Subscription};
+use pipelines::message::{DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
+use store::{DeadLetterAdded, OutcomeRow, Store};
+use tokio_util::sync::CancellationToken;
+use types::{Classify as _, Clock, Retry};
+
+use super::Waiters;
+
+/// The consumer group that projects.
+const GROUP: &str = "projector";
+/// The most outcomes of one transaction.
+const FETCH: usize = 128;
+/// The longest wait between two tries of a transaction.
+const MOST_WAIT: Duration = Duration::from_secs(5);
+
+/// Applies what workers decided.
+#[derive(Debug)]
+pub struct Projector {
+    store: Store,
+    log: Arc<dyn EventLog>,
+    waiters: Waiters,
+    clock: Arc<dyn Clock>,
+}
+
+impl Projector {
+    /// A projector that has not started.
+    pub fn new(store: Store, log: Arc<dyn EventLog>, waiters: Waiters, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store,
+            log,
+            waiters,
+            clock,
+        }
+    }
+
+    /// Projects until `stop`. An error is the log's: the database is tried until it answers.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), eventlog::Error> {
+        let mut outcomes = self.log.subscribe(OUTCOMES, GROUP).await?;
+        let mut letters = self.log.subscribe(DEAD_LETTERS, GROUP).await?;
+        let projecting = async {
+            loop {
+                tokio::select! {
+                    batch = outcomes.next(FETCH) => self.project(outcomes.as_mut(), batch?).await?,
+                    batch = letters.next(FETCH) => self.bury(letters.as_mut(), batch?).await?,
+                }
+            }
+        };
+        stop.run_until_cancelled(projecting).await.unwrap_or(Ok(()))
+    }
+
+    async fn project(&self, outcomes: &mut dyn Subscription, batch: Vec<Delivered>) -> Result<(), eventlog::Error> {
+        let mut rows = Vec::with_capacity(batch.len());
+        for delivered in &batch {
+            match row(&delivered.record.value) {
+                Ok(row) => rows.push((row, delivered)),
+                Err(error) => self.unreadable(OUTCOMES, delivered, &error.to_string()).await,
+            }
+        }
+        let marks = marks(&batch);
+        let positions: Vec<_> = marks
+            .iter()
+            .map(|mark| store::Position {
+                topic: OUTCOMES.to_owned(),
+                partition: mark.partition,
+                next_offset: mark.offset,
+            })
+            .collect();
+        let all = rows.iter().map(|(row, _)| row.clone()).collect();
+        if self.apply(all, positions).await.is_err() {
+            // One of them cannot be applied, ever: the others are, one by one.
+            for (row, delivered) in &rows {
+                if let Err(error) = self.apply(vec![row.clone()], Vec::new()).await {
+                    self.unreadable(OUTCOMES, delivered, &error.to_string()).await;
+                }
+            }
+        }
+        for (row, _) in rows {
+            self.waiters.wake(row.id);
+        }
+        outcomes.commit(&marks).await
+    }
+
+    /// Applies outcomes in one transaction, trying for as long as that can help.
+    async fn apply(&self, rows: Vec<OutcomeRow>, positions: Vec<store::Position>) -> Result<(), store::Error> {
+        let mut failures = 0;
+        loop {
+            match self.store.outcomes_apply(rows.clone(), positions.clone()).await {
+                Ok(_applied) => return Ok(()),
+                Err(error) if error.retry() == Retry::Never => return Err(error),
+                Err(error) => back_off(&error, &mut failures).await,
+            }
+        }
+    }
+
+    async fn bury(&self, letters: &mut dyn Subscription, batch: Vec<Delivered>) -> Result<(), eventlog::Error> {
+        for delivered in &batch {
+            match letter(&delivered.record.value) {
+                Some(letter) => self.keep(letter).await,
+                None => {
+                    self.unreadable(DEAD_LETTERS, delivered, "a dead letter that cannot be read")
+                        .await
+                }
+            }
+        }
+        letters.commit(&marks(&batch)).await
+    }
+
+    /// Keeps a message of the log that this build cannot read.
+    async fn unreadable(&self, topic: &str, delivered: &Delivered, reason: &str) {
+        let Position { partition, offset } = delivered.position;
+        tracing::error!(topic, partition, offset, reason, "a message cannot be read");
+        self.keep(store::DeadLetter {
+            id: letter_id(topic, delivered.position, &delivered.record.value),
+            topic: topic.to_owned(),
+            partition,
+            offset,
+            contribution: None,
+            payload: delivered.record.value.to_vec(),
+            reason: reason.to_owned(),
+            now: self.clock.now(),
+        })
+        .await;
+    }
+
+    async fn keep(&self, letter: store::DeadLetter) {
+        let mut failures = 0;
+        loop {
+            match self.store.dead_letter_add(letter.clone()).await {
+                Ok(DeadLetterAdded::Added | DeadLetterAdded::Known) => return,
+                Err(error) => back_off(&error, &mut failures).await,
+            }
+        }
+    }
+}
+
+/// The id of a dead letter: where it was read, and what it says, because positions begin again when a topic does.
+fn letter_id(topic: &str, position: Position, payload: &[u8]) -> String {
+    let hash = blake3::hash(payload).to_hex();
+    format!("{topic}-{}-{}-{}", position.partition, position.offset, &hash[..8])
+}
+
+fn letter(value: &[u8]) -> Option<store::DeadLetter> {
+    let letter: DeadLetter = serde_json::from_slice(value).ok()?;
+    let payload = BASE64.decode(letter.value.as_bytes()).ok()?;
+    let position = Position {
+        partition: letter.partition,
+        offset: letter.offset,
+    };
+    Some(store::DeadLetter {
+        id: letter_id(&letter.topic, position, &payload),
+        topic: letter.topic,
+        partition: letter.partition,
+        offset: letter.offset,
+        contribution: letter.contribution,
+        payload,
+        reason: letter.reason,
+        now: letter.at,
+    })
+}
+
+/// Why an outcome cannot be applied as it is.
+#[derive(Debug, thiserror::Error)]
+enum OutcomeError {
+    #[error(transparent)]
+    Decode(#[from] pipelines::message::DecodeError),
+    #[error("what the gates did cannot be encoded: {0}")]
+    Encode(#[from] serde_json::Error),
+}
+
+fn row(value: &[u8]) -> Result<OutcomeRow, OutcomeError> {
+    let outcome = Outcome::decode(value)?;
+    Ok(OutcomeRow {
+        id: outcome.contribution,
+        generation: outcome.generation,
+        at: outcome.at,
+        resolution: match outcome.resolution {
+            Resolution::Merged {
+                version,
+                accepted,
+                record_count,
+                root,
+            } => store::Resolution::Merged {
+                version,
+                accepted,
+                record_count,
+                root,
+            },
+            Resolution::Rejected { code, message } => store::Resolution::Rejected { code, message },
+            Resolution::Waiting { reason, resumes_after } => store::Resolution::Waiting { reason, resumes_after },
+        },
+        tallies: serde_json::to_string(&outcome.tallies)?,
+        verdicts: serde_json::to_string(&outcome.verdicts)?,
+    })
+}
+
+/// The position after the last message of each partition.
+fn marks(batch: &[Delivered]) -> Vec<Position> {
+    let mut next = BTreeMap::new();
+    for Delivered { position, .. } in batch {
+        next.insert(position.partition, position.offset + 1);
+    }
+    next.into_iter()
+        .map(|(partition, offset)| Position { partition, offset })
+        .collect()
+}
+
+async fn back_off(error: &store::Error, failures: &mut u32) {
+    tracing::warn!(
+        error = error as &dyn std::error::Error,
+        "the database did not take an outcome, trying again"
+    );
+    let wait = Duration::from_millis(50)
+        .saturating_mul(2_u32.saturating_pow((*failures).min(10)))
+        .min(MOST_WAIT);
+    tokio::time::sleep(wait).await;
+    *failures += 1;
+}
+
+#[cfg(test)]
+mod tests;

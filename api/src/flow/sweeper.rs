@@ -1,0 +1,153 @@
+//! The sweeper: appends again what is acknowledged and has no outcome.
+//!
+//! Invariant: every open contribution is appended again sooner or later, however the relay, the log or a worker lost
+//! it. Appending one that is not lost is harmless, so the sweeper never asks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use eventlog::{EventLog, Record};
+use pipelines::message::CONTRIBUTIONS;
+use serde::Deserialize;
+use store::{Due, Store, Swept};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use types::{Clock, Timestamp};
+
+/// How many submissions are read and appended at once; each is at most a few MiB.
+const PAGE: u32 = 16;
+/// The longest wait doubles the first this often.
+const MOST_DOUBLINGS: u32 = 6;
+
+/// When submissions are appended again.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// How many seconds pass between two looks for what is due.
+    pub interval_seconds: u64,
+    /// After how many seconds without an outcome a submission is appended again for the first time; doubles each time,
+    /// to 64 times as long.
+    pub first_seconds: u64,
+}
+
+impl Config {
+    /// When a submission acknowledged at `now` is due for the first time.
+    pub fn first(&self, now: Timestamp) -> Timestamp {
+        now.plus(Duration::from_secs(self.first_seconds))
+    }
+
+    fn next(&self, now: Timestamp, attempts: u32) -> Timestamp {
+        let doubled = 2_u32.saturating_pow(attempts.min(MOST_DOUBLINGS));
+        now.plus(Duration::from_secs(self.first_seconds).saturating_mul(doubled))
+    }
+}
+
+/// Appends open submissions again.
+#[derive(Debug)]
+pub struct Sweeper {
+    store: Store,
+    log: Arc<dyn EventLog>,
+    clock: Arc<dyn Clock>,
+    config: Config,
+}
+
+/// Why a sweep ended early; the next one goes on.
+#[derive(Debug, thiserror::Error)]
+enum SweepError {
+    #[error("the database did not answer")]
+    Store(#[from] store::Error),
+    #[error("the log did not take the submissions")]
+    Log(#[from] eventlog::Error),
+}
+
+impl Sweeper {
+    /// A sweeper that has not started.
+    pub fn new(store: Store, log: Arc<dyn EventLog>, clock: Arc<dyn Clock>, config: Config) -> Self {
+        Self {
+            store,
+            log,
+            clock,
+            config,
+        }
+    }
+
+    /// Appends every open submission once, then, until `stop`, what is due.
+    pub async fn run(self, stop: CancellationToken) {
+        let sweeping = async {
+            let mut tick = tokio::time::interval(Duration::from_secs(self.config.interval_seconds.max(1)));
+            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut started = false;
+            loop {
+                tick.tick().await;
+                let swept = if started {
+                    self.due().await
+                } else {
+                    self.everything().await
+                };
+                match swept {
+                    Ok(0) => started = true,
+                    Ok(count) => {
+                        started = true;
+                        tracing::info!(count, "appended open submissions again");
+                    }
+                    Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the sweep ended early"),
+                }
+            }
+        };
+        stop.run_until_cancelled(sweeping).await;
+    }
+
+    /// What the process before this one left open. The rest of a crash is here, so this does not wait until it is due.
+    async fn everything(&self) -> Result<usize, SweepError> {
+        let mut count = 0;
+        let mut after = None;
+        loop {
+            let page = self.store.contributions_open_at_start(PAGE, after).await?;
+            let Some(last) = page.last() else { return Ok(count) };
+            after = Some(last.id);
+            count += page.len();
+            self.append(page).await?;
+        }
+    }
+
+    async fn due(&self) -> Result<usize, SweepError> {
+        let mut count = 0;
+        loop {
+            let page = self.store.contributions_due(self.clock.now(), PAGE).await?;
+            if page.is_empty() {
+                return Ok(count);
+            }
+            count += page.len();
+            self.append(page).await?;
+        }
+    }
+
+    async fn append(&self, page: Vec<Due>) -> Result<(), SweepError> {
+        let now = self.clock.now();
+        let mut swept = Vec::with_capacity(page.len());
+        let mut records = Vec::with_capacity(page.len());
+        for Due {
+            id,
+            project,
+            submission,
+            attempts,
+        } in page
+        {
+            swept.push(Swept {
+                id,
+                next_sweep: self.config.next(now, attempts),
+            });
+            records.push(Record {
+                key: Bytes::copy_from_slice(project.as_bytes()),
+                value: submission.into(),
+            });
+        }
+        self.log.append(CONTRIBUTIONS, records).await?;
+        self.store.contributions_swept(swept).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

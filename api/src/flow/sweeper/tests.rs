@@ -1,0 +1,85 @@
+use eventlog::{Embedded, Options};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::*;
+use crate::testing::Service;
+
+/// A service whose relay is never run, with contributions acknowledged, and a log of its own for the sweeper.
+async fn world(contributions: usize) -> (Service, Arc<Embedded>, TempDir, Sweeper) {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "contributor").await;
+    service.project(&key, "gauges", &json!({})).await;
+    for number in 0..contributions {
+        let body = json!({"records": [{"name": format!("n{number}")}]}).to_string();
+        let got = service
+            .call("POST", "/projects/gauges/contribute", Some(&key), &body)
+            .await;
+        assert_eq!(got.status, 201);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let log = Embedded::open(
+        directory.path(),
+        Options {
+            partitions: 1,
+            retain: 10,
+        },
+    )
+    .unwrap();
+    let config = Config {
+        interval_seconds: 1,
+        first_seconds: 30,
+    };
+    let clock = Arc::clone(&service.app.clock);
+    let sweeper = Sweeper::new(
+        service.app.store.clone(),
+        Arc::clone(&log) as Arc<dyn EventLog>,
+        clock,
+        config,
+    );
+    (service, log, directory, sweeper)
+}
+
+async fn appended(log: &Embedded) -> u64 {
+    log.bounds(CONTRIBUTIONS)
+        .await
+        .unwrap()
+        .iter()
+        .map(|bounds| bounds.next)
+        .sum()
+}
+
+#[tokio::test]
+async fn everything_open_at_the_start_is_appended_at_once() {
+    let open = 2 * PAGE as usize + 3;
+    let (_service, log, _directory, sweeper) = world(open).await;
+    assert_eq!(sweeper.everything().await.unwrap(), open);
+    assert_eq!(appended(&log).await, open as u64);
+    let mut subscription = log.subscribe(CONTRIBUTIONS, "test").await.unwrap();
+    let mut names = std::collections::HashSet::new();
+    for delivered in subscription.next(open).await.unwrap() {
+        let submission = pipelines::message::Submission::decode(&delivered.record.value).unwrap();
+        assert_eq!(delivered.record.key, submission.dataset.as_bytes()[..]);
+        names.insert(submission.records[0]["name"].clone());
+    }
+    assert_eq!(names, (0..open).map(|number| json!(format!("n{number}"))).collect());
+}
+
+#[tokio::test]
+async fn what_is_due_is_appended_again_and_later_each_time() {
+    let (service, log, _directory, sweeper) = world(1).await;
+    assert_eq!(sweeper.due().await.unwrap(), 0);
+    let mut total = 0;
+    // 30 seconds after the acknowledgement, then 30, 60, 120 seconds after the one before.
+    for wait in [30, 30, 60, 120] {
+        service
+            .clock
+            .advance(Duration::from_secs(wait) - Duration::from_millis(1));
+        assert_eq!(sweeper.due().await.unwrap(), 0, "before {wait} seconds");
+        service.clock.advance(Duration::from_millis(1));
+        assert_eq!(sweeper.due().await.unwrap(), 1, "after {wait} seconds");
+        total += 1;
+        assert_eq!(appended(&log).await, total);
+    }
+}

@@ -1,0 +1,58 @@
+//! Operations over HTTP: one table, one door.
+//!
+//! ```text
+//! ops/*.rs ──add──▶ Operations ◀──read── rest.rs (routes) · openapi.rs (description)
+//!                       │
+//!                    dispatch: limit → credential → permission → schema → call → log
+//! ```
+//!
+//! Invariants:
+//! - An operation is written once; every surface reads the table, and policy has one door.
+//! - An acknowledged contribution is in the database before its answer is on its way.
+//! - What a private project answers to others is what a missing one answers.
+//! - Search texts, keys and bodies are never logged.
+
+pub mod answer;
+pub mod app;
+pub mod auth;
+pub mod config;
+pub mod cx;
+mod entitlement;
+pub mod error;
+pub mod flow;
+pub mod licenses;
+pub mod limit;
+pub mod names;
+pub mod openapi;
+pub mod operation;
+mod ops;
+pub mod price;
+mod problem;
+mod rest;
+pub mod schema;
+#[cfg(test)]
+mod testing;
+mod wire;
+
+pub use app::{App, Planes};
+pub use config::{Config, Limits};
+pub use error::ApiError;
+pub use operation::Operations;
+pub use rest::REQUEST_ID;
+
+/// The service over HTTP. The server must give each request its peer as `ConnectInfo<SocketAddr>`
+/// (`into_make_service_with_connect_info`).
+pub fn router(app: App) -> axum::Router {
+    let operations = operations(&app.limits);
+    rest::router(app, operations)
+}
+
+/// The table of operations, stating these limits.
+pub fn operations(limits: &Limits) -> Operations {
+    ops::all(limits)
+}
+
+/// The description of the interface (`OpenAPI` 3.1) of a service at `public_url`.
+pub fn openapi(limits: &Limits, public_url: &str) -> serde_json::Value {
+    openapi::document(&operations(limits), public_url)
+}

@@ -1,0 +1,110 @@
+//! Agent names: which are legal, which are reserved, and which count as the same.
+//!
+//! Invariant: two names count as the same exactly when their [`skeleton`]s are equal.
+
+/// Words that speak for the platform.
+const RESERVED: [&str; 19] = [
+    "admin",
+    "administrator",
+    "anonymous",
+    "api",
+    "help",
+    "marketplace",
+    "mcp",
+    "moderator",
+    "null",
+    "official",
+    "platform",
+    "root",
+    "security",
+    "service",
+    "sluice",
+    "staff",
+    "support",
+    "system",
+    "undefined",
+];
+
+/// What is left of a name when case and look-alikes are folded: `0` is `o`; `1`, `i` and `l` are one; `rn` is `m`;
+/// `vv` is `w`.
+///
+/// Why `i`: case folds, and a capital `I` cannot be told from `l`. Separators stay: they are seen.
+pub fn skeleton(name: &str) -> String {
+    let letters: String = name
+        .chars()
+        .map(|character| match character.to_ascii_lowercase() {
+            '0' => 'o',
+            '1' | 'i' => 'l',
+            other => other,
+        })
+        .collect();
+    letters.replace("rn", "m").replace("vv", "w")
+}
+
+/// Whether a name speaks for the platform: it is a reserved word, however separated, or nothing but reserved words.
+pub fn is_reserved(name: &str) -> bool {
+    let reserved = |word: &str| {
+        let word = skeleton(word);
+        RESERVED.iter().any(|reserved| skeleton(reserved) == word)
+    };
+    let parts = || name.split(['.', '_', '-']).filter(|part| !part.is_empty());
+    let squeezed: String = parts().collect();
+    squeezed.is_empty() || reserved(&squeezed) || parts().all(reserved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_and_look_alikes_are_the_same_name() {
+        for (left, right) in [
+            ("Bob", "bob"),
+            ("b0b", "bob"),
+            ("lab1", "labl"),
+            ("LabI", "lab1"),
+            ("modern", "modem"),
+            ("MODERN", "m0dem"),
+            ("wave", "vvave"),
+            ("kernel-01", "Kemel-Ol"),
+        ] {
+            assert_eq!(skeleton(left), skeleton(right), "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn other_names_differ() {
+        for (left, right) in [
+            ("bob", "bobb"),
+            ("agent-a", "agent-b"),
+            ("agent-1", "agent-2"),
+            ("a.b", "a-b"),
+            ("ab", "a-b"),
+            ("nr", "m"),
+            ("5", "s"),
+        ] {
+            assert_ne!(skeleton(left), skeleton(right), "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn words_of_the_platform_are_reserved_however_they_are_written() {
+        for name in [
+            "sluice",
+            "SLUICE",
+            "s1uice",
+            "Admin",
+            "adm1n",
+            "ad-min",
+            "0fficial",
+            "sluice-official",
+            "..",
+            "-",
+        ] {
+            assert!(is_reserved(name), "{name}");
+        }
+        for name in ["sluice-fan", "administrate", "my.agent", "officially", "a"] {
+            assert!(!is_reserved(name), "{name}");
+        }
+    }
+}

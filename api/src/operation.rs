@@ -1,0 +1,217 @@
+//! One table of operations, and the one door to them.
+//!
+//! Invariants: whether a call is let in is decided in [`Operations::dispatch`] from the data of its [`Spec`], and
+//! nowhere else. A transport reads the table and carries values; it holds no policy.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::answer::{Answer, Output};
+use crate::app::App;
+use crate::auth;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::limit::Source;
+use crate::schema::{Bound, InputSchema};
+
+mod spec;
+
+pub use spec::{Auth, BodySize, Effect, Place, Rate, Scope, Spec};
+
+/// Who is at the door, as a transport sees it.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The address the call comes from.
+    pub client: IpAddr,
+    /// The value of the `Authorization` header; `Err` when it is not text.
+    pub authorization: Option<Result<String, ()>>,
+}
+
+type Handler = dyn Fn(Cx, Value) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;
+
+/// One entry of the table.
+pub struct Operation {
+    /// The operation as data.
+    pub spec: Spec,
+    /// The schema of its input.
+    pub input: InputSchema,
+    /// The schema of its answer.
+    pub output: Value,
+    /// Media type of its answer.
+    pub content_type: &'static str,
+    call: Box<Handler>,
+}
+
+impl Operation {
+    /// Whether it reads a JSON body.
+    pub fn has_body(&self) -> bool {
+        self.input
+            .properties()
+            .any(|(name, _)| self.spec.place(name) == Place::Body)
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operation")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The table, in reading order.
+#[derive(Debug, Default)]
+pub struct Operations {
+    entries: Vec<Arc<Operation>>,
+    by_name: HashMap<&'static str, usize>,
+}
+
+impl Operations {
+    /// Adds an operation: the only place where a name, a route, a permission and a function meet. `bounds` set the
+    /// limits of the configuration in its input schema. A name that is taken replaces its operation.
+    pub fn add<I, O, F, Fut>(&mut self, spec: Spec, bounds: &[Bound], function: F)
+    where
+        I: DeserializeOwned + JsonSchema + Send + 'static,
+        O: Answer,
+        F: Fn(Cx, I) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, ApiError>> + Send + 'static,
+    {
+        let function = Arc::new(function);
+        let call: Box<Handler> = Box::new(move |cx, input| {
+            let function = Arc::clone(&function);
+            async move {
+                // Why an error of the caller: what the schema let through and the type does not is out of range.
+                let input: I = serde_json::from_value(input)
+                    .map_err(|error| ApiError::invalid("", format!("is out of range: {error}")))?;
+                function(cx, input).await?.into_output()
+            }
+            .boxed()
+        });
+        let name = spec.name;
+        let operation = Arc::new(Operation {
+            spec,
+            input: InputSchema::of::<I>(bounds),
+            output: O::schema(),
+            content_type: O::CONTENT_TYPE,
+            call,
+        });
+        if let Some(&index) = self.by_name.get(name) {
+            self.entries[index] = operation;
+        } else {
+            self.by_name.insert(name, self.entries.len());
+            self.entries.push(operation);
+        }
+    }
+
+    /// Every operation in reading order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Operation>> {
+        self.entries.iter()
+    }
+
+    /// The operation of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Operation>> {
+        self.by_name.get(name).map(|&index| &self.entries[index])
+    }
+
+    /// The one door: limit on rate, authentication, permission, schema, call, log.
+    ///
+    /// `input` is read only once the caller may call, so who may not learns nothing of what is wrong with the rest.
+    pub async fn dispatch<R>(
+        self: &Arc<Self>,
+        app: &App,
+        operation: &Arc<Operation>,
+        caller: Caller,
+        request_id: &str,
+        input: R,
+    ) -> Result<Output, ApiError>
+    where
+        R: Future<Output = Result<Map<String, Value>, ApiError>> + Send,
+    {
+        let started = app.clock.now();
+        let result = self.answer(app, operation, caller, input).await;
+        let micros = app.clock.now().since(started).as_micros();
+        let name = operation.spec.name;
+        match &result {
+            Ok(output) => {
+                let status = output.status().as_u16();
+                tracing::debug!(operation = name, request = request_id, status, micros, "answered");
+            }
+            Err(error) => {
+                let (status, code, context) = (error.status().as_u16(), error.machine_code(), error.log_context());
+                if error.status().is_server_error() {
+                    tracing::error!(
+                        operation = name,
+                        request = request_id,
+                        status,
+                        code,
+                        micros,
+                        context,
+                        "failed"
+                    );
+                } else {
+                    tracing::debug!(
+                        operation = name,
+                        request = request_id,
+                        status,
+                        code,
+                        micros,
+                        context,
+                        "refused"
+                    );
+                }
+            }
+        }
+        result
+    }
+
+    async fn answer<R>(
+        self: &Arc<Self>,
+        app: &App,
+        operation: &Arc<Operation>,
+        caller: Caller,
+        input: R,
+    ) -> Result<Output, ApiError>
+    where
+        R: Future<Output = Result<Map<String, Value>, ApiError>> + Send,
+    {
+        let spec = &operation.spec;
+        if spec.rate == Rate::Call {
+            app.admit(caller.client)?;
+        }
+        let principal = auth::authenticate(app, spec.auth, caller.authorization).await?;
+        let input = Value::Object(input.await?);
+        operation.input.check(&input, spec.fixed)?;
+        let cx = Cx {
+            app: app.clone(),
+            operations: Arc::clone(self),
+            caller: principal,
+            client: caller.client,
+            now: app.clock.now(),
+        };
+        (operation.call)(cx, input).await
+    }
+}
+
+impl App {
+    /// Counts one call of an address; refuses it past the limit.
+    pub(crate) fn admit(&self, client: IpAddr) -> Result<(), ApiError> {
+        self.calls
+            .take(Source::from(client), self.clock.now())
+            .map_err(|seconds| {
+                let limit = self.limits.calls_per_ip_per_minute;
+                ApiError::limited(
+                    "rate_limited",
+                    format!("more than {limit} calls in a minute from this address"),
+                    seconds,
+                )
+            })
+    }
+}

@@ -1,0 +1,28 @@
+//! Every operation, in reading order: one call of [`Operations::add`] each.
+
+mod agents;
+mod contribute;
+mod contributions;
+mod data;
+mod dry_run;
+mod projects;
+mod service;
+
+use crate::config::Limits;
+use crate::operation::Operations;
+
+/// The table of the service, with the limits of its configuration.
+pub(crate) fn all(limits: &Limits) -> Operations {
+    let mut table = Operations::default();
+    service::add(&mut table);
+    agents::add(&mut table);
+    projects::add(&mut table);
+    contribute::add(&mut table, limits);
+    contributions::add(&mut table, limits);
+    dry_run::add(&mut table, limits);
+    data::add(&mut table, limits);
+    table
+}
+
+#[cfg(test)]
+mod tests;

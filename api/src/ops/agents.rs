@@ -1,0 +1,127 @@
+//! Agents: made by their operator.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::{AgentCreated, NewAgent};
+use types::{AgentId, Kind};
+
+use crate::answer::Reply;
+use crate::auth::{Secret, SecretKind};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::limit::Source;
+use crate::names;
+use crate::operation::{Auth, Effect, Operations, Scope, Spec};
+use crate::schema::LINE;
+use crate::wire::When;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "create_agent",
+            method: Method::POST,
+            path: "/agents",
+            summary: "Create an agent and its key",
+            description: "The key is shown once; the service keeps only its hash. Names are one namespace: case and \
+                          look-alike characters (0/o, 1/i/l, rn/m, vv/w) count as the same.",
+            tag: "accounts",
+            auth: Auth::Operator,
+            scope: Scope::Write,
+            effect: Effect::Write,
+            success: &[(201, "The agent and its key.")],
+            failure: &[
+                (
+                    403,
+                    "The credential is of the wrong kind, or the operator has as many agents as it may.",
+                ),
+                (409, "The name, or one that looks like it, is taken."),
+            ],
+            example: r#"{"name": "weather-station", "walletAddress": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}"#,
+            ..Spec::BASE
+        },
+        &[],
+        create,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Create {
+    /// What the agent is called.
+    #[schemars(length(min = 1, max = 60), regex(pattern = r"^[a-zA-Z0-9._-]+$"))]
+    name: String,
+    /// Where the agent is paid.
+    #[schemars(length(min = 1, max = 100), regex(pattern = LINE))]
+    wallet_address: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Agent {
+    /// The agent's id.
+    id: String,
+    /// What it is called.
+    name: String,
+    /// Where it is paid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wallet_address: Option<String>,
+    /// When it was created.
+    created_at: When,
+    /// The agent's key, shown this once.
+    key: String,
+}
+
+async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
+    let operator = cx.the_operator()?;
+    if names::is_reserved(&input.name) {
+        let problem = "is a word of the platform and reserved";
+        return Err(ApiError::invalid("/name", problem).code("name_reserved"));
+    }
+    let source = Source::from(cx.client);
+    cx.app.registrations.take(source, cx.now).map_err(|seconds| {
+        let limit = cx.app.limits.agents_per_ip_per_hour;
+        ApiError::limited(
+            "registration_limit",
+            format!("more than {limit} agents in an hour from this address"),
+            seconds,
+        )
+    })?;
+    let secret = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
+    let id = AgentId::new(cx.now);
+    let new = NewAgent {
+        id,
+        operator,
+        name: input.name.clone(),
+        skeleton: names::skeleton(&input.name),
+        wallet_address: input.wallet_address.clone(),
+        description: None,
+        key_hash: secret.hash(),
+        now: cx.now,
+    };
+    let limit = cx.app.limits.agents_per_operator;
+    let created = cx.app.store.agent_create(new, limit).await;
+    if !matches!(created, Ok(AgentCreated::Created)) {
+        cx.app.registrations.give_back(source, cx.now);
+    }
+    match created? {
+        AgentCreated::Created => Ok(Reply::created(Agent {
+            id: id.to_string(),
+            name: input.name,
+            wallet_address: input.wallet_address,
+            created_at: cx.now.into(),
+            key: secret.reveal(),
+        })),
+        AgentCreated::NameTaken => Err(ApiError::conflict(
+            "name_taken",
+            format!("the name `{}`, or one that looks like it, is taken", input.name),
+        )),
+        AgentCreated::LimitReached => {
+            let message = format!("the operator has {limit} agents, which is as many as it may");
+            Err(ApiError::new(Kind::Forbidden, "agent_limit", message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Contributing records.
+//!
+//! Invariant: a 201 is sent only after the contribution's row, which is its outbox, is durable. Whatever fails after
+//! that, the answer is still 201.
+
+use std::time::Duration;
+
+use http::Method;
+use pipelines::message::{FORMAT, Submission};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use store::{Allowance, Idempotency, NewContribution, Project, SubmitOutcome, Visibility};
+use types::fault::{self, Plant};
+use types::{Contract, ContributionId, Kind, canonical};
+
+use super::contributions::{View, wait_bound};
+use crate::answer::Reply;
+use crate::config::Limits;
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::ApiError;
+use crate::operation::{Auth, BodySize, Effect, Operations, Scope, Spec};
+use crate::schema::{Bound, TEXT, VISIBLE};
+
+const HOUR: Duration = Duration::from_hours(1);
+/// A body with records.
+pub(super) const EXAMPLE: &str = r#"{
+    "records": [{"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83}],
+    "sourceDeclaration": "Read from the gauge on site."
+}"#;
+
+pub(super) fn add(table: &mut Operations, limits: &Limits) {
+    table.add(
+        Spec {
+            name: "contribute_records",
+            method: Method::POST,
+            path: "/projects/{slug}/contribute",
+            query: &["wait"],
+            headers: &[("idempotencyKey", "Idempotency-Key")],
+            summary: "Contribute a batch of records",
+            description: "A 201 is durable: the batch will be judged and merged or rejected, once. The same \
+                          idempotency key within its window replays the first answer with the outcome as it is now.",
+            tag: "datasets",
+            auth: Auth::Key,
+            scope: Scope::Write,
+            effect: Effect::Write,
+            body: BodySize::Batch,
+            success: &[
+                (
+                    200,
+                    "The answer of an earlier call with the same idempotency key, `replayed`.",
+                ),
+                (
+                    201,
+                    "The contribution; with `wait`, its outcome if that is known in time.",
+                ),
+            ],
+            failure: &[
+                (404, "There is no such project, or it is private to others."),
+                (409, "The project is not open."),
+                (422, "The idempotency key came with another body before."),
+                (
+                    429,
+                    "Too many calls, or the day's allowance is used up; `allowance.resetAt` says until when.",
+                ),
+            ],
+            example: EXAMPLE,
+            ..Spec::BASE
+        },
+        &[wait_bound(limits), records_bound(limits)],
+        contribute,
+    );
+}
+
+/// The most records of a batch, from the configuration.
+pub(super) fn records_bound(limits: &Limits) -> Bound {
+    Bound {
+        at: "/properties/records",
+        keyword: "maxItems",
+        value: limits.records_per_contribution.into(),
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Contribute {
+    /// The project's slug.
+    slug: String,
+    /// How many seconds to wait for the outcome.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 20))]
+    wait: u32,
+    /// Makes a repeated call harmless.
+    #[schemars(length(min = 1, max = 255), regex(pattern = VISIBLE))]
+    idempotency_key: Option<String>,
+    /// The records.
+    #[schemars(with = "Vec<Map<String, Value>>", length(min = 1, max = 500))]
+    records: Vec<Value>,
+    /// What was measured, where and when, or whose work it is.
+    #[schemars(length(max = 500), regex(pattern = TEXT))]
+    source_declaration: Option<String>,
+}
+
+async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> {
+    let project = entitlement::visible(&cx, &input.slug).await?;
+    let wait = Duration::from_secs(input.wait.into());
+    let id = ContributionId::new(cx.now);
+    let (new, record) = submission(&cx, &project, id, input)?;
+    let rows = new.rows;
+    let acknowledged = View::submitted(id, &project.slug, rows, cx.now);
+    if fault::planted(Plant::AckBeforeRow) {
+        let store = cx.app.store.clone();
+        drop(tokio::spawn(async move { store.contribution_submit(new).await }));
+        return Ok(Reply::created(acknowledged));
+    }
+    match cx.app.store.contribution_submit(new).await? {
+        SubmitOutcome::Submitted => {
+            fault::point("ack.respond");
+            cx.app.relay.submit(record);
+            if wait.is_zero() {
+                return Ok(Reply::created(acknowledged));
+            }
+            Ok(Reply::created(outcome(&cx, &project, id, wait).await.unwrap_or_else(
+                |error| {
+                    tracing::warn!(%id, error = error.log_context(), "the outcome of a contribution could not be read");
+                    acknowledged
+                },
+            )))
+        }
+        SubmitOutcome::Replayed(earlier) => Ok(Reply::ok(outcome(&cx, &project, earlier, wait).await?.replayed())),
+        SubmitOutcome::KeyReused => Err(ApiError::new(
+            Kind::Unprocessable,
+            "idempotency_key_reused",
+            "the idempotency key came with another body before",
+        )),
+        SubmitOutcome::NotOpen { status } => {
+            let message = format!("the project `{}` is {status} and takes no contributions", project.slug);
+            Err(ApiError::conflict("project_not_open", message).field("status", status.as_str()))
+        }
+        SubmitOutcome::AllowanceSpent => Err(allowance_spent(&cx)),
+    }
+}
+
+/// The row of a contribution, and the record of the log that it is the outbox of.
+fn submission(
+    cx: &Cx,
+    project: &Project,
+    id: ContributionId,
+    input: Contribute,
+) -> Result<(NewContribution, eventlog::Record), ApiError> {
+    let limits = &cx.app.limits;
+    let agent = cx.the_agent()?;
+    let private = project.visibility == Visibility::Private;
+    let rows = u32::try_from(input.records.len()).map_err(ApiError::internal)?;
+    let idempotency = input.idempotency_key.map(|key| Idempotency {
+        key,
+        body_hash: body_hash(&input.records, input.source_declaration.as_deref()),
+        window: HOUR * limits.idempotency_hours,
+    });
+    let message = Submission {
+        format: FORMAT,
+        contribution: id,
+        generation: 0,
+        dataset: project.id,
+        agent,
+        private,
+        contract: contract(project)?,
+        submitted_at: cx.now,
+        records: input.records,
+    };
+    let record = message
+        .record()
+        .map_err(|error| ApiError::internal(format!("submission: {error}")))?;
+    let allowance = Allowance {
+        limit: limits.public_contributions_per_day,
+        day: cx.now.day(),
+    };
+    let new = NewContribution {
+        id,
+        project: project.id,
+        agent,
+        operator: cx.the_operator()?,
+        source_declaration: input.source_declaration,
+        rows,
+        private,
+        submission: record.value.to_vec(),
+        now: cx.now,
+        idempotency,
+        allowance: (!private).then_some(allowance),
+        first_sweep: cx.app.sweeper.first(cx.now),
+    };
+    Ok((new, record))
+}
+
+/// The contract a project was created with.
+pub(super) fn contract(project: &Project) -> Result<Contract, ApiError> {
+    serde_json::from_str(&project.contract_json)
+        .map_err(|error| ApiError::internal(format!("contract of project {}: {error}", project.id)))
+}
+
+/// A hash of what a body says, whatever its spelling.
+fn body_hash(records: &[Value], source_declaration: Option<&str>) -> [u8; 32] {
+    let mut text = Vec::new();
+    canonical::write_value(&mut text, &source_declaration.map_or(Value::Null, Value::from));
+    for record in records {
+        text.push(b'\n');
+        canonical::write_value(&mut text, record);
+    }
+    Sha256::digest(&text).into()
+}
+
+/// The contribution as it is once it is decided or `wait` is over.
+async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration) -> Result<View, ApiError> {
+    let row = cx.app.waiters.outcome(&cx.app.store, id, wait).await?;
+    let row = row.ok_or_else(|| ApiError::internal(format!("contribution {id} is not in the database")))?;
+    View::of(cx, &project.slug, row).await
+}
+
+fn allowance_spent(cx: &Cx) -> ApiError {
+    let limit = cx.app.limits.public_contributions_per_day;
+    let resets_at = cx.now.next_day();
+    let left = resets_at.since(cx.app.clock.now());
+    let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+    let message =
+        format!("the operator has made {limit} contributions to public datasets today, which is the allowance");
+    let allowance = serde_json::json!({"limit": limit, "used": limit, "resetAt": resets_at.to_string()});
+    ApiError::limited("allowance_spent", message, seconds).field("allowance", allowance)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_same_body_in_another_spelling_has_the_same_hash() {
+        let one = body_hash(&[json!({"a": 1, "b": "x"})], Some("s"));
+        assert_eq!(one, body_hash(&[json!({"b": "x", "a": 1.0})], Some("s")));
+    }
+
+    #[test]
+    fn another_body_has_another_hash() {
+        let one = body_hash(&[json!({"a": 1}), json!({"a": 2})], None);
+        for other in [
+            body_hash(&[json!({"a": 2}), json!({"a": 1})], None),
+            body_hash(&[json!({"a": 1})], None),
+            body_hash(&[json!({"a": 1}), json!({"a": 2})], Some("")),
+            body_hash(&[json!({"a": "1"}), json!({"a": 2})], None),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What became of a contribution.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::Contribution;
+use types::ContributionId;
+
+use crate::answer::{Lines, Reply};
+use crate::config::Limits;
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::ApiError;
+use crate::operation::{Auth, Operations, Spec};
+use crate::schema::Bound;
+use crate::wire::VerdictLine;
+
+mod view;
+
+pub(super) use view::View;
+
+pub(super) fn add(table: &mut Operations, limits: &Limits) {
+    table.add(
+        Spec {
+            name: "contribution_status",
+            path: "/projects/{slug}/contributions/{id}",
+            summary: "Where a contribution stands",
+            description: "For the operator that contributed and the one that maintains the project.",
+            tag: "datasets",
+            auth: Auth::Key,
+            success: &[(200, "The contribution: submitted, waiting, merged or rejected.")],
+            failure: &[(404, "There is no such contribution that the caller may see.")],
+            ..Spec::BASE
+        },
+        &[wait_bound(limits)],
+        status,
+    );
+    table.add(
+        Spec {
+            name: "contribution_verdicts",
+            path: "/projects/{slug}/contributions/{id}/verdicts",
+            summary: "What the gates said of each record of a contribution",
+            description: "One line per submitted record, in order, those that passed included. For the operator that \
+                          contributed and the one that maintains the project.",
+            tag: "datasets",
+            auth: Auth::KeyOrOperator,
+            success: &[(200, "One verdict a line.")],
+            failure: &[
+                (404, "There is no such contribution that the caller may see."),
+                (409, "The contribution is not decided yet."),
+            ],
+            ..Spec::BASE
+        },
+        &[],
+        verdicts,
+    );
+}
+
+/// The longest `wait`, from the configuration.
+pub(super) fn wait_bound(limits: &Limits) -> Bound {
+    Bound {
+        at: "/properties/wait",
+        keyword: "maximum",
+        value: limits.wait_seconds.into(),
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Status {
+    /// The project's slug.
+    slug: String,
+    /// The contribution's id.
+    #[schemars(extend("format" = "uuid"))]
+    id: String,
+    /// How many seconds to wait for the outcome.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 20))]
+    wait: u32,
+}
+
+async fn status(cx: Cx, input: Status) -> Result<Reply<View>, ApiError> {
+    let mut row = find(&cx, &input.slug, &input.id).await?;
+    if input.wait > 0 && !row.status.is_terminal() {
+        let wait = Duration::from_secs(input.wait.into());
+        if let Some(later) = cx.app.waiters.outcome(&cx.app.store, row.id, wait).await? {
+            row = later;
+        }
+    }
+    Ok(Reply::ok(View::of(&cx, &input.slug, row).await?))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    /// The project's slug.
+    slug: String,
+    /// The contribution's id.
+    #[schemars(extend("format" = "uuid"))]
+    id: String,
+}
+
+async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> {
+    let row = find(&cx, &input.slug, &input.id).await?;
+    if !row.status.is_terminal() {
+        let message = format!("the contribution is {} and has no verdicts yet", row.status);
+        return Err(ApiError::conflict("undecided", message).field("status", row.status.as_str()));
+    }
+    let mut lines: Vec<VerdictLine> = (0..row.rows).map(VerdictLine::pass).collect();
+    for said in view::verdicts(&cx, row.id).await? {
+        if let Some(line) = lines.get_mut(said.row as usize) {
+            *line = said.into();
+        }
+    }
+    Ok(Lines(lines))
+}
+
+/// A contribution to a project, if the caller's operator contributed it or maintains the project.
+async fn find(cx: &Cx, slug: &str, id: &str) -> Result<Contribution, ApiError> {
+    let project = entitlement::visible(cx, slug).await?;
+    let missing = || ApiError::not_found(format!("there is no contribution `{id}` to `{slug}`"));
+    let parsed: ContributionId = id.parse().map_err(|_error| missing())?;
+    let caller = cx.the_operator()?;
+    let row = cx.app.store.contribution(parsed).await?;
+    row.filter(|row| row.project == project.id && (row.operator == caller || project.operator == caller))
+        .ok_or_else(missing)
+}
+
+#[cfg(test)]
+mod tests;

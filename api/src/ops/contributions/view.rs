@@ -1,0 +1,143 @@
+//! Contributions as callers see them.
+
+use operators::{RowVerdict, Tally};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use store::{Contribution, ContributionStatus};
+use types::{ContributionId, Timestamp};
+
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::wire::{BatchReason, ContributionStatusWord, TallyView, VerdictLine, When};
+
+/// How many offending records an outcome shows.
+const SHOWN: usize = 20;
+
+/// A contribution and, once there is one, its outcome.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::ops) struct View {
+    /// Its id.
+    id: String,
+    /// The slug of its project.
+    project: String,
+    /// Where it stands.
+    #[schemars(with = "ContributionStatusWord")]
+    status: ContributionStatus,
+    /// Present and true when the answer is that of an earlier call with the same idempotency key.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replayed: bool,
+    /// How many records were submitted.
+    submitted_count: u32,
+    /// When it was acknowledged.
+    submitted_at: When,
+    /// When it was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_at: Option<When>,
+    /// The version it became, when merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merged_version: Option<u64>,
+    /// How many of its records are new in that version, when merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted_count: Option<u64>,
+    /// How many records that version has in all, when merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    record_count: Option<u64>,
+    /// Content root (BLAKE3) of that version, when merged: 64 hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<String>,
+    /// Why it is rejected or waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<BatchReason>,
+    /// When it will be judged, when it waits and that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumes_after: Option<When>,
+    /// What each gate did, once decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tallies: Option<Vec<TallyView>>,
+    /// The first records that did not pass, at most 20, when rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts: Option<Vec<VerdictLine>>,
+    /// Where every record's verdict is, once decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdicts_url: Option<String>,
+}
+
+impl View {
+    /// A contribution that was acknowledged just now.
+    pub(in crate::ops) fn submitted(id: ContributionId, slug: &str, rows: u32, now: Timestamp) -> Self {
+        Self {
+            id: id.to_string(),
+            project: slug.to_owned(),
+            status: ContributionStatus::Submitted,
+            replayed: false,
+            submitted_count: rows,
+            submitted_at: now.into(),
+            decided_at: None,
+            merged_version: None,
+            accepted_count: None,
+            record_count: None,
+            root: None,
+            reason: None,
+            resumes_after: None,
+            tallies: None,
+            verdicts: None,
+            verdicts_url: None,
+        }
+    }
+
+    /// A contribution as the database has it; a rejected one with its first offending records.
+    pub(in crate::ops) async fn of(cx: &Cx, slug: &str, row: Contribution) -> Result<Self, ApiError> {
+        let mut view = Self::submitted(row.id, slug, row.rows, row.submitted_at);
+        view.status = row.status;
+        match row.status {
+            ContributionStatus::Submitted => return Ok(view),
+            ContributionStatus::Waiting => {
+                view.reason = row.waiting_reason.as_deref().map(BatchReason::held);
+                view.resumes_after = row.resumes_after.map(Into::into);
+                return Ok(view);
+            }
+            ContributionStatus::Merged => {
+                view.merged_version = row.version.map(|version| version.0);
+                view.accepted_count = row.accepted;
+                view.record_count = row.record_count;
+                view.root = row.root;
+            }
+            ContributionStatus::Rejected => {
+                view.reason = row
+                    .reject_code
+                    .zip(row.reject_message)
+                    .map(|(code, message)| BatchReason::rejected(code, message));
+                let mut said = verdicts(cx, row.id).await?;
+                said.truncate(SHOWN);
+                view.verdicts = Some(said.into_iter().map(Into::into).collect());
+            }
+        }
+        let tallies: Option<Vec<Tally>> = row.tallies.as_deref().map(|text| stored("tallies", text)).transpose()?;
+        view.tallies = tallies.map(|tallies| tallies.into_iter().map(Into::into).collect());
+        view.decided_at = row.decided_at.map(Into::into);
+        let base = &cx.app.config.public_url;
+        view.verdicts_url = Some(format!("{base}/projects/{slug}/contributions/{}/verdicts", row.id));
+        Ok(view)
+    }
+
+    /// The same, as an answer to a repeated call.
+    #[must_use]
+    pub(in crate::ops) const fn replayed(mut self) -> Self {
+        self.replayed = true;
+        self
+    }
+}
+
+/// The verdicts other than pass of a decided contribution, in row order.
+pub(super) async fn verdicts(cx: &Cx, id: ContributionId) -> Result<Vec<RowVerdict>, ApiError> {
+    match cx.app.store.contribution_verdicts(id).await? {
+        Some(text) => stored("verdicts", &text),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn stored<T: DeserializeOwned>(what: &str, text: &str) -> Result<T, ApiError> {
+    serde_json::from_str(text).map_err(|error| ApiError::internal(format!("stored {what}: {error}")))
+}

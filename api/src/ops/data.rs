@@ -1,0 +1,126 @@
+//! Reading records, a page at a time.
+//!
+//! Invariant: a page is of one version, which its answer names; the records of a version and their order never change.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use types::{Version, render};
+
+use crate::answer::Reply;
+use crate::config::Limits;
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::ApiError;
+use crate::operation::{Auth, Operations, Spec};
+use crate::schema::Bound;
+
+/// The greatest integer that every JSON reader takes exactly (RFC 7493 section 2.2).
+const GREATEST: u64 = (1 << 53) - 1;
+
+pub(super) fn add(table: &mut Operations, limits: &Limits) {
+    table.add(
+        Spec {
+            name: "read_dataset",
+            path: "/projects/{slug}/data",
+            summary: "A page of the records of a version",
+            description: "Without `version`, the latest; keep the `version` of the first page for the ones after it.",
+            tag: "datasets",
+            auth: Auth::Key,
+            success: &[(200, "The page.")],
+            failure: &[
+                (
+                    402,
+                    "The project is paid and the version is not bought; `credits.buy` and `pay` say how to.",
+                ),
+                (
+                    404,
+                    "There is no such project or version, or the project is private to others.",
+                ),
+            ],
+            ..Spec::BASE
+        },
+        &[
+            Bound {
+                at: "/properties/limit",
+                keyword: "maximum",
+                value: limits.page_records.into(),
+            },
+            Bound {
+                at: "/properties/limit",
+                keyword: "default",
+                value: limits.default_page_records.into(),
+            },
+        ],
+        read,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    /// The project's slug.
+    slug: String,
+    /// The version; the latest where not given.
+    #[schemars(range(min = 1, max = GREATEST))]
+    version: Option<u64>,
+    /// How many records at most.
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: Option<u32>,
+    /// How many records to pass over.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = GREATEST))]
+    offset: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    /// The records, in the order of the version.
+    items: Vec<Map<String, Value>>,
+    /// The version they are of; 0 before the first merge.
+    version: u64,
+    /// How many records the version has.
+    total: u64,
+    /// How many records were passed over.
+    offset: u64,
+    /// How many records the page could have.
+    limit: u32,
+    /// Where the next page begins; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+}
+
+async fn read(cx: Cx, input: Read) -> Result<Reply<Page>, ApiError> {
+    let project = entitlement::visible(&cx, &input.slug).await?;
+    let version = input.version.map(Version);
+    entitlement::records(&cx, &project, version)?;
+    let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
+    let Some(snapshot) = cx.app.catalog.snapshot(project.id, version).await? else {
+        let version = version.unwrap_or_default();
+        return Err(ApiError::not_found(format!(
+            "the dataset `{}` has no version {version}",
+            project.slug
+        )));
+    };
+    let total = snapshot.record_count();
+    let mut items = Vec::new();
+    if let Some(contract) = snapshot.contract() {
+        for rows in snapshot.page(input.offset, limit as usize).await? {
+            let rendered = render::records_of(contract, &rows);
+            items.extend(rendered.map_err(|error| ApiError::internal(format!("rendering records: {error}")))?);
+        }
+    }
+    let next_offset = input.offset.saturating_add(items.len() as u64);
+    Ok(Reply::ok(Page {
+        next_offset: (next_offset < total && !items.is_empty()).then_some(next_offset),
+        items,
+        version: snapshot.version().0,
+        total,
+        offset: input.offset,
+        limit,
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use std::sync::Arc;
+
+use catalog::{MergeOutcome, Proposal};
+use serde_json::{Value, json};
+use types::{AgentId, Batch, ContributionId};
+
+use crate::ops::contribute::contract;
+use crate::testing::Service;
+
+/// Merges records straight into the table, as a worker would.
+async fn merge(service: &Service, slug: &str, records: &[Value]) {
+    let project = service.app.store.project_by_slug(slug).await.unwrap().unwrap();
+    let contract = Arc::new(contract(&project).unwrap());
+    let mut table = service.app.catalog.table(project.id, &contract).await.unwrap();
+    let now = service.app.clock.now();
+    let proposal = Proposal {
+        contribution: ContributionId::new(now),
+        agent: AgentId::new(now),
+        batch: Batch::decode(&contract, records),
+        at: now,
+        notes: Value::Null,
+    };
+    assert!(matches!(table.merge(proposal).await.unwrap(), MergeOutcome::Merged(_)));
+}
+
+async fn scene(more: &Value) -> (Service, String, String) {
+    let service = Service::start().await;
+    let (owner, other) = (service.operator().await, service.operator().await);
+    service.project(&owner, "weather", more).await;
+    let (mine, theirs) = (
+        service.agent(&owner, "mine").await,
+        service.agent(&other, "theirs").await,
+    );
+    (service, mine, theirs)
+}
+
+#[tokio::test]
+async fn before_the_first_merge_there_is_an_empty_page_of_version_0() {
+    let (service, key, _) = scene(&json!({})).await;
+    let got = service.get("/projects/weather/data", Some(&key)).await;
+    assert_eq!(got.status, 200);
+    assert_eq!(
+        got.json(),
+        json!({"items": [], "version": 0, "total": 0, "offset": 0, "limit": 200})
+    );
+    assert_eq!(
+        service.get("/projects/weather/data?version=1", Some(&key)).await.status,
+        404
+    );
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_and_old_versions_stay() {
+    let (service, _, key) = scene(&json!({})).await;
+    merge(
+        &service,
+        "weather",
+        &[json!({"name": "a"}), json!({"name": "b"}), json!({"name": "c"})],
+    )
+    .await;
+    merge(&service, "weather", &[json!({"name": "d"})]).await;
+    let get = async |query: &str| {
+        service
+            .get(&format!("/projects/weather/data{query}"), Some(&key))
+            .await
+            .json()
+    };
+    let first = get("?limit=3").await;
+    assert_eq!(first["items"], json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]));
+    assert_eq!(
+        (&first["version"], &first["total"], &first["nextOffset"]),
+        (&json!(2), &json!(4), &json!(3))
+    );
+    let second = get("?limit=3&offset=3&version=2").await;
+    assert_eq!(second["items"], json!([{"name": "d"}]));
+    assert!(second.get("nextOffset").is_none());
+    let old = get("?version=1").await;
+    assert_eq!((&old["version"], &old["total"]), (&json!(1), &json!(3)));
+    let beyond = get("?offset=9007199254740991").await;
+    assert_eq!((&beyond["items"], &beyond["total"]), (&json!([]), &json!(4)));
+}
+
+#[tokio::test]
+async fn what_a_page_is_asked_for_is_in_range() {
+    let (service, key, _) = scene(&json!({})).await;
+    for query in [
+        "limit=0",
+        "limit=1001",
+        "offset=-1",
+        "version=0",
+        "version=1.0",
+        "offset=9007199254740992",
+        "limit=",
+        "page=1",
+    ] {
+        assert_eq!(
+            service
+                .get(&format!("/projects/weather/data?{query}"), Some(&key))
+                .await
+                .status,
+            400,
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_paid_version_costs_others_its_price() {
+    let (service, mine, theirs) = scene(&json!({"access": "paid", "price": "0.25"})).await;
+    merge(&service, "weather", &[json!({"name": "a"})]).await;
+    assert_eq!(
+        service.get("/projects/weather/data", Some(&mine)).await.json()["total"],
+        1
+    );
+    let got = service.get("/projects/weather/data?version=1", Some(&theirs)).await;
+    assert_eq!(got.status, 402);
+    let body = got.json();
+    assert_eq!((&body["price"], &body["priceMicro"]), (&json!("0.25"), &json!(250_000)));
+    assert_eq!(
+        body["credits"],
+        json!({"buy": "http://sluice.test/projects/weather/buy"})
+    );
+    assert_eq!(body["pay"], "http://sluice.test/paid/dataset?slug=weather&version=1");
+}

@@ -1,0 +1,135 @@
+//! Judging records without contributing them.
+//!
+//! Invariant: the chain is the one that judges contributions; nothing is kept and no allowance is used.
+
+use std::sync::Arc;
+
+use http::Method;
+use operators::{Decision, standard_chain};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use store::Visibility;
+use types::Batch;
+
+use super::contribute::{EXAMPLE, contract, records_bound};
+use crate::answer::Reply;
+use crate::config::Limits;
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::ApiError;
+use crate::operation::{Auth, BodySize, Operations, Spec};
+use crate::schema::TEXT;
+use crate::wire::{BatchReason, TallyView, VerdictLine, When};
+
+pub(super) fn add(table: &mut Operations, limits: &Limits) {
+    table.add(
+        Spec {
+            name: "validate_records",
+            method: Method::POST,
+            path: "/projects/{slug}/validate",
+            summary: "Judge records without contributing them",
+            description: "The gates say what they would say of a contribution now. Nothing is kept, no allowance is \
+                          used, and a project that is not open answers too.",
+            tag: "datasets",
+            auth: Auth::Key,
+            body: BodySize::Batch,
+            success: &[(
+                200,
+                "What would become of the batch, and the verdict of every record that does not pass.",
+            )],
+            failure: &[(404, "There is no such project, or it is private to others.")],
+            example: EXAMPLE,
+            ..Spec::BASE
+        },
+        &[records_bound(limits)],
+        validate,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Validate {
+    /// The project's slug.
+    slug: String,
+    /// The records.
+    #[schemars(with = "Vec<Map<String, Value>>", length(min = 1, max = 500))]
+    records: Vec<Value>,
+    /// What was measured, where and when, or whose work it is.
+    #[schemars(length(max = 500), regex(pattern = TEXT))]
+    #[expect(
+        dead_code,
+        reason = "taken so that the body of a contribution is the body of its dry run"
+    )]
+    source_declaration: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DryRun {
+    /// What would become of the batch.
+    #[schemars(with = "DecisionWord")]
+    decision: &'static str,
+    /// Why it would not be merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<BatchReason>,
+    /// When a batch that would wait would be judged again, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumes_after: Option<When>,
+    /// How many records were judged.
+    rows: u32,
+    /// How many of them pass.
+    passed: usize,
+    /// What each gate did.
+    tallies: Vec<TallyView>,
+    /// The records that do not pass, in order.
+    verdicts: Vec<VerdictLine>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum DecisionWord {
+    Merge,
+    Reject,
+    Hold,
+}
+
+async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
+    let project = entitlement::visible(&cx, &input.slug).await?;
+    let contract = Arc::new(contract(&project)?);
+    let known = cx.app.catalog.known(project.id).await?;
+    let screen = (project.visibility == Visibility::Public).then(|| Arc::clone(&cx.app.screener));
+    let place = Arc::clone(&cx.app.dry_runs)
+        .acquire_owned()
+        .await
+        .map_err(ApiError::internal)?;
+    // Why not here: the gates are synchronous and take their time, and other calls share this thread.
+    let runtime = tokio::runtime::Handle::current();
+    let judging = tokio::task::spawn_blocking(move || {
+        let batch = Batch::decode(&contract, &input.records);
+        let judged = runtime.block_on(standard_chain(known, screen).run(batch));
+        drop(place);
+        judged
+    });
+    let judged = judging
+        .await
+        .map_err(|error| ApiError::internal(format!("dry run: {error}")))?;
+    let (decision, reason, resumes_after) = match judged.decision() {
+        Decision::Merge => ("merge", None, None),
+        Decision::Reject { code, message } => ("reject", Some(BatchReason::rejected(code, message)), None),
+        Decision::Hold { reason, resumes_after } => ("hold", Some(BatchReason::held(&reason)), resumes_after),
+    };
+    Ok(Reply::ok(DryRun {
+        decision,
+        reason,
+        resumes_after: resumes_after.map(Into::into),
+        rows: judged.rows,
+        passed: judged.passed.len(),
+        tallies: judged.tallies.into_iter().map(Into::into).collect(),
+        verdicts: judged.verdicts.into_iter().map(Into::into).collect(),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Dataset projects: creating, finding and changing them.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{Access, Visibility};
+
+use crate::operation::{Auth, Effect, Operations, Scope, Spec};
+
+mod create;
+mod read;
+mod update;
+mod view;
+
+const TAG: &str = "datasets";
+const SLUG: &str = r"^[a-z0-9][a-z0-9-]{1,58}[a-z0-9]$";
+const TAG_PATTERN: &str = "^[a-z0-9-]{2,30}$";
+/// A body that creates a project.
+const EXAMPLE: &str = r#"{
+    "slug": "tide-gauges",
+    "title": "Tide gauge readings",
+    "readme": "Sea level at harbour gauges, one record per gauge and hour.",
+    "schemaDef": {"fields": [
+        {"name": "gauge", "type": "string", "required": true},
+        {"name": "at", "type": "timestamp", "required": true},
+        {"name": "metres", "type": "number", "required": true}
+    ]},
+    "license": "CC0-1.0",
+    "tags": ["sea-level", "hourly"]
+}"#;
+
+/// What the entries of this file have in common.
+fn base() -> Spec {
+    Spec { tag: TAG, ..Spec::BASE }
+}
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "create_dataset",
+            method: Method::POST,
+            path: "/projects",
+            summary: "Create a dataset project",
+            description: "The schema, the access and the visibility never change. A private project is visible to the \
+                          operator and its agents only and cannot be paid.",
+            auth: Auth::KeyOrOperator,
+            scope: Scope::Write,
+            effect: Effect::Write,
+            success: &[(201, "The project.")],
+            failure: &[(
+                409,
+                "The slug is taken, or the operator has as many active projects as it may.",
+            )],
+            example: EXAMPLE,
+            ..base()
+        },
+        &[],
+        create::create,
+    );
+    table.add(
+        Spec {
+            name: "list_datasets",
+            path: "/projects",
+            summary: "List dataset projects, newest first",
+            description: "Public projects; with a credential also the operator's private ones.",
+            auth: Auth::Optional,
+            ..base()
+        },
+        &[],
+        read::list,
+    );
+    table.add(
+        Spec {
+            name: "dataset_info",
+            path: "/projects/{slug}",
+            summary: "One project with its readme, schema, versions and contributors",
+            auth: Auth::Optional,
+            failure: &[(404, "There is no such project, or it is private to others.")],
+            ..base()
+        },
+        &[],
+        read::get,
+    );
+    table.add(
+        Spec {
+            name: "update_dataset",
+            method: Method::PATCH,
+            path: "/projects/{slug}",
+            summary: "Change a project of the caller's operator",
+            description: "At least one property. An archived project stays archived; a price changes once a day.",
+            auth: Auth::KeyOrOperator,
+            scope: Scope::Write,
+            effect: Effect::Write,
+            fixed: &["schemaDef", "access", "visibility", "license"],
+            success: &[(200, "The project as it is now.")],
+            failure: &[
+                (403, "The project is another operator's."),
+                (404, "There is no such project, or it is private to others."),
+                (409, "The project is archived."),
+                (
+                    429,
+                    "Too many calls, or the price changed less than a day ago; `retryAfter` says when to come back.",
+                ),
+            ],
+            example: r#"{"status": "paused"}"#,
+            ..base()
+        },
+        &[],
+        update::update,
+    );
+}
+
+/// The slug in a path. Any text: what cannot be a slug names no project.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Named {
+    /// The project's slug.
+    slug: String,
+}
+
+/// What a price is allowed on.
+const fn can_have_price(access: Access, visibility: Visibility) -> bool {
+    matches!((access, visibility), (Access::Paid, Visibility::Public))
+}
+
+#[cfg(test)]
+mod tests;

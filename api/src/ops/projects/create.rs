@@ -1,0 +1,136 @@
+//! Creating a project.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use store::{Access, NewProject, ProjectCreated, ProjectStatus, Visibility};
+use types::{Contract, DatasetId, Field, Version};
+
+use super::view::{Details, SchemaDef};
+use super::{SLUG, TAG_PATTERN, can_have_price};
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::licenses::License;
+use crate::price::PriceInput;
+use crate::schema::{LINE, TEXT};
+use crate::wire::{AccessWord, VisibilityWord};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Create {
+    /// The project's name in addresses; unique and never freed.
+    #[schemars(length(min = 3, max = 60), regex(pattern = SLUG))]
+    slug: String,
+    /// Its title.
+    #[schemars(length(min = 4, max = 140), regex(pattern = LINE))]
+    title: String,
+    /// What it is about.
+    #[schemars(length(min = 20, max = 20_000), regex(pattern = TEXT))]
+    readme: String,
+    /// The contract every record must satisfy.
+    #[schemars(with = "SchemaDef")]
+    schema_def: Value,
+    /// Id of the licence; `platform-standard` where not given.
+    license: Option<License>,
+    /// Words to find it by.
+    #[schemars(length(max = 8), inner(regex(pattern = TAG_PATTERN)))]
+    tags: Option<Vec<String>>,
+    /// Who may read its records; `public` where not given.
+    #[schemars(with = "Option<AccessWord>")]
+    access: Option<Access>,
+    /// Who may know of it; `public` where not given.
+    #[schemars(with = "Option<VisibilityWord>")]
+    visibility: Option<Visibility>,
+    /// What a version costs in dollars, for a paid project; null is the platform's default.
+    price: Option<PriceInput>,
+    /// Whether buyers may pay with given credits.
+    trial_sale: Option<bool>,
+}
+
+pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiError> {
+    let operator = cx.the_operator()?;
+    let contract = contract(input.schema_def)?;
+    let contract_json =
+        serde_json::to_string(&contract).map_err(|error| ApiError::internal(format!("contract: {error}")))?;
+    let access = input.access.unwrap_or(Access::Public);
+    let visibility = input.visibility.unwrap_or(Visibility::Public);
+    if access == Access::Paid && visibility == Visibility::Private {
+        return Err(ApiError::invalid(
+            "/access",
+            "must be `public` for a private project, which cannot be paid",
+        ));
+    }
+    let price = input.price.map(|price| price.amount()).transpose()?.flatten();
+    if price.is_some() && !can_have_price(access, visibility) {
+        return Err(ApiError::invalid("/price", "is for paid projects only"));
+    }
+    let new = NewProject {
+        id: DatasetId::new(cx.now),
+        slug: input.slug,
+        title: input.title,
+        readme: input.readme,
+        contract_json,
+        license: input.license.unwrap_or(License::PlatformStandard).id().to_owned(),
+        tags: input.tags.unwrap_or_default(),
+        access,
+        visibility,
+        price_micro: price.map(|price| price.0),
+        trial_sale: input.trial_sale.unwrap_or(false),
+        operator,
+        created_by_agent: cx.agent(),
+        now: cx.now,
+    };
+    let limit = cx.app.limits.active_projects_per_operator;
+    let created = as_created(&new);
+    match cx.app.store.project_create(new, limit).await? {
+        ProjectCreated::Created => Ok(Reply::created(Details::of(&created)?)),
+        ProjectCreated::SlugTaken => Err(ApiError::conflict(
+            "slug_taken",
+            format!("the slug `{}` is taken", created.slug),
+        )),
+        ProjectCreated::LimitReached => {
+            let message = format!("the operator has {limit} active projects, which is as many as it may; archive one");
+            Err(ApiError::conflict("project_limit", message))
+        }
+    }
+}
+
+/// The contract a `schemaDef` states; the schema has seen to its shape.
+fn contract(schema_def: Value) -> Result<Contract, ApiError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Def {
+        fields: Vec<Field>,
+        #[serde(default)]
+        allow_extra: bool,
+    }
+    let def: Def = serde_json::from_value(schema_def)
+        .map_err(|error| ApiError::invalid("/schemaDef", format!("is not a contract: {error}")))?;
+    Contract::new(def.fields, def.allow_extra)
+        .map_err(|error| ApiError::invalid(format!("/schemaDef{}", error.path), error.problem))
+}
+
+/// The project as it is right after its creation.
+fn as_created(new: &NewProject) -> store::Project {
+    store::Project {
+        id: new.id,
+        slug: new.slug.clone(),
+        title: new.title.clone(),
+        readme: new.readme.clone(),
+        contract_json: new.contract_json.clone(),
+        license: new.license.clone(),
+        tags: new.tags.clone(),
+        access: new.access,
+        visibility: new.visibility,
+        price_micro: new.price_micro,
+        trial_sale: new.trial_sale,
+        status: ProjectStatus::Open,
+        operator: new.operator,
+        created_by_agent: new.created_by_agent,
+        created_at: new.now,
+        updated_at: new.now,
+        version: Version::EMPTY,
+        record_count: 0,
+    }
+}

@@ -1,0 +1,93 @@
+//! Finding projects.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::{ProjectCursor, ProjectFilter};
+
+use super::Named;
+use super::view::{Details, Full, Summary};
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::ApiError;
+use crate::schema::LINE;
+
+/// How many versions and contributors one answer shows.
+const SHOWN: u32 = 100;
+/// How many projects a page has where the caller does not say.
+const PAGE: u32 = 200;
+/// The form of a cursor.
+const CURSOR: &str = "^[0-9]{1,18}[.][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+/// What a search is counted as.
+const SEARCH: &str = "project_search";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct List {
+    /// Keeps projects whose slug or title contains this text, whatever its case.
+    #[schemars(length(max = 200), regex(pattern = LINE))]
+    q: Option<String>,
+    /// How many at most; 200 where not given.
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: Option<u32>,
+    /// The `nextCursor` of the page before.
+    #[schemars(regex(pattern = CURSOR))]
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Page {
+    items: Vec<Summary>,
+    /// Where the next page begins; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
+    let cursor = |text: String| text.parse::<ProjectCursor>();
+    let after = input
+        .cursor
+        .map(cursor)
+        .transpose()
+        .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
+    let limit = input.limit.unwrap_or(PAGE);
+    let searches = input.q.as_ref().is_some_and(|q| !q.is_empty());
+    // One more than asked for tells whether there is a next page.
+    let filter = ProjectFilter {
+        q: input.q,
+        viewer: cx.operator(),
+        after,
+        limit: limit + 1,
+    };
+    let counted = async {
+        if searches && let Err(error) = cx.app.store.usage_count(cx.now.day(), SEARCH, 1).await {
+            tracing::warn!(%error, "a search could not be counted");
+        }
+    };
+    let (projects, ()) = tokio::join!(cx.app.store.projects(&filter), counted);
+    let mut projects = projects?;
+    let more = projects.len() > limit as usize;
+    projects.truncate(limit as usize);
+    let last = projects.last().filter(|_| more);
+    Ok(Reply::ok(Page {
+        next_cursor: last.map(|project| ProjectCursor::from(project).to_string()),
+        items: projects.iter().map(Summary::from).collect(),
+    }))
+}
+
+pub(super) async fn get(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> {
+    let project = entitlement::visible(&cx, &input.slug).await?;
+    let store = &cx.app.store;
+    let (versions, version_count, contributors) = tokio::try_join!(
+        store.project_versions(project.id, None, SHOWN),
+        store.project_version_count(project.id),
+        store.project_contributors(project.id, SHOWN),
+    )?;
+    Ok(Reply::ok(Full {
+        details: Details::of(&project)?,
+        versions: versions.iter().map(Into::into).collect(),
+        version_count,
+        contributors: contributors.iter().map(Into::into).collect(),
+    }))
+}

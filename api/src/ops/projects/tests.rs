@@ -1,0 +1,405 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::testing::Service;
+
+const README: &str = "A readme of at least twenty characters.";
+
+fn body(slug: &str) -> Value {
+    json!({
+        "slug": slug,
+        "title": "Tide gauges",
+        "readme": README,
+        "schemaDef": {"fields": [{"name": "at", "type": "timestamp", "required": true}, {"name": "m", "type": "number"}]},
+    })
+}
+
+fn with(member: &str, value: Value) -> String {
+    let mut body = body("tides");
+    body[member] = value;
+    body.to_string()
+}
+
+#[tokio::test]
+async fn a_project_reads_as_it_was_created() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let mut input = body("tides");
+    input["license"] = json!("CC0-1.0");
+    input["tags"] = json!(["sea-level", "hourly"]);
+    input["schemaDef"]["allowExtra"] = json!(true);
+    let got = service
+        .call("POST", "/projects", Some(&token), &input.to_string())
+        .await;
+    assert_eq!(got.status, 201);
+    let project = service.get("/projects/tides", None).await.json();
+    for (member, expected) in [
+        ("slug", json!("tides")),
+        ("title", json!("Tide gauges")),
+        ("readme", json!(README)),
+        ("license", json!("CC0-1.0")),
+        ("tags", json!(["sea-level", "hourly"])),
+        ("access", json!("public")),
+        ("visibility", json!("public")),
+        ("status", json!("open")),
+        ("trialSale", json!(false)),
+        ("latestVersion", json!(0)),
+        ("recordCount", json!(0)),
+        ("versions", json!([])),
+        ("versionCount", json!(0)),
+        ("contributors", json!([])),
+        ("createdAt", json!("2026-11-21T07:00:00Z")),
+    ] {
+        assert_eq!(project[member], expected, "{member}");
+    }
+    let fields = json!([
+        {"name": "at", "type": "timestamp", "required": true},
+        {"name": "m", "type": "number", "required": false},
+    ]);
+    assert_eq!(project["schemaDef"], json!({"fields": fields, "allowExtra": true}));
+    assert!(project.get("price").is_none());
+    for (member, value) in got.json().as_object().unwrap() {
+        assert_eq!(&project[member], value, "{member}");
+    }
+}
+
+#[tokio::test]
+async fn every_rule_of_a_field_is_named() {
+    let service = Service::start().await;
+    let key = service.operator().await;
+    for (body, path) in [
+        (with("slug", json!("ab")), "/slug"),
+        (with("slug", json!("-abc")), "/slug"),
+        (with("slug", json!("Abc")), "/slug"),
+        (with("slug", json!("abc-")), "/slug"),
+        (with("slug", json!("a".repeat(61))), "/slug"),
+        (with("title", json!("abc")), "/title"),
+        (with("title", json!("a\u{7}bcd")), "/title"),
+        (with("title", json!("가".repeat(141))), "/title"),
+        (with("readme", json!("too short")), "/readme"),
+        (with("readme", json!("x".repeat(20_001))), "/readme"),
+        (with("license", json!("MIT")), "/license"),
+        (with("license", json!(null)), "/license"),
+        (with("tags", json!(["a"])), "/tags/0"),
+        (with("tags", json!(["ok-tag", "Not"])), "/tags/1"),
+        (
+            with("tags", json!(["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"])),
+            "/tags",
+        ),
+        (with("access", json!("free")), "/access"),
+        (with("visibility", json!("hidden")), "/visibility"),
+        (with("trialSale", json!("yes")), "/trialSale"),
+        (with("price", json!("0.10")), "/price"),
+        (with("colour", json!("red")), "/colour"),
+        (with("schemaDef", json!({})), "/schemaDef/fields"),
+        (with("schemaDef", json!({"fields": []})), "/schemaDef/fields"),
+        (
+            with("schemaDef", json!({"fields": [{"name": "a"}]})),
+            "/schemaDef/fields/0/type",
+        ),
+        (
+            with("schemaDef", json!({"fields": [{"name": "a", "type": "uuid"}]})),
+            "/schemaDef/fields/0/type",
+        ),
+        (
+            with("schemaDef", json!({"fields": [{"name": "a b", "type": "json"}]})),
+            "/schemaDef/fields/0/name",
+        ),
+        (
+            with(
+                "schemaDef",
+                json!({"fields": [{"name": "a", "type": "json"}, {"name": "A", "type": "json"}]}),
+            ),
+            "/schemaDef/fields/1/name",
+        ),
+        (
+            with(
+                "schemaDef",
+                json!({"fields": [{"name": "a", "type": "json"}], "strict": true}),
+            ),
+            "/schemaDef/strict",
+        ),
+    ] {
+        let got = service.call("POST", "/projects", Some(&key), &body).await;
+        assert_eq!(got.status, 400, "{body}");
+        assert_eq!(got.json()["details"][0]["path"], path, "{body}");
+    }
+    assert_eq!(service.get("/projects/tides", None).await.status, 404);
+}
+
+#[tokio::test]
+async fn lengths_at_their_limits_are_accepted() {
+    let service = Service::start().await;
+    let key = service.operator().await;
+    let mut body = body(&format!("a{}9", "-".repeat(58)));
+    body["title"] = json!("가".repeat(140));
+    body["readme"] = json!("글\n".repeat(10_000));
+    body["tags"] = json!([
+        "t1",
+        "t2",
+        "t3",
+        "t4",
+        "t5",
+        "t6",
+        "t7",
+        "--------------------------abcd"
+    ]);
+    assert_eq!(
+        service
+            .call("POST", "/projects", Some(&key), &body.to_string())
+            .await
+            .status,
+        201
+    );
+}
+
+#[tokio::test]
+async fn prices_are_for_paid_projects() {
+    let service = Service::start().await;
+    let key = service.operator().await;
+    let create = async |more: Value| {
+        let mut body = body("tides");
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        service.call("POST", "/projects", Some(&key), &body.to_string()).await
+    };
+    for more in [
+        json!({"access": "paid", "visibility": "private"}),
+        json!({"price": 1}),
+        json!({"visibility": "private", "price": "1"}),
+        json!({"access": "paid", "price": "0.001"}),
+        json!({"access": "paid", "price": "0.00"}),
+        json!({"access": "paid", "price": 0}),
+        json!({"access": "paid", "price": -1}),
+        json!({"access": "paid", "price": true}),
+    ] {
+        assert_eq!(create(more.clone()).await.status, 400, "{more}");
+    }
+    let created = create(json!({"access": "paid"})).await;
+    assert_eq!(created.json()["price"], "0.10");
+    assert_eq!(created.json()["priceMicro"], 100_000);
+}
+
+#[tokio::test]
+async fn an_operator_has_three_active_projects_and_a_slug_is_never_freed() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    for slug in ["one", "two", "three"] {
+        service.project(&token, slug, &json!({})).await;
+    }
+    let fourth = body("four").to_string();
+    let got = service.call("POST", "/projects", Some(&token), &fourth).await;
+    assert_eq!(
+        (got.status.as_u16(), got.json()["error"].as_str()),
+        (409, Some("project_limit"))
+    );
+    let got = service
+        .call("PATCH", "/projects/one", Some(&token), r#"{"status": "archived"}"#)
+        .await;
+    assert_eq!(got.status, 200);
+    assert_eq!(
+        service.call("POST", "/projects", Some(&token), &fourth).await.status,
+        201
+    );
+    let other = service.operator().await;
+    let got = service
+        .call("POST", "/projects", Some(&other), &body("one").to_string())
+        .await;
+    assert_eq!(
+        (got.status.as_u16(), got.json()["error"].as_str()),
+        (409, Some("slug_taken"))
+    );
+}
+
+#[tokio::test]
+async fn a_private_project_answers_others_as_a_missing_one_does() {
+    let service = Service::start().await;
+    let (token, other) = (service.operator().await, service.operator().await);
+    let (mine, theirs) = (
+        service.agent(&token, "mine").await,
+        service.agent(&other, "theirs").await,
+    );
+    service
+        .project(&mine, "secret", &json!({"visibility": "private"}))
+        .await;
+    for credential in [&token, &mine] {
+        assert_eq!(service.get("/projects/secret", Some(credential)).await.status, 200);
+    }
+    let id = types::ContributionId::new(types::Timestamp::from_micros(0));
+    for (method, path, body) in [
+        ("GET", "", ""),
+        ("PATCH", "", r#"{"title": "Stolen title"}"#),
+        ("GET", "/data", ""),
+        ("POST", "/contribute", r#"{"records": [{"name": "a"}]}"#),
+        ("POST", "/validate", r#"{"records": [{"name": "a"}]}"#),
+        ("GET", &format!("/contributions/{id}"), ""),
+        ("GET", &format!("/contributions/{id}/verdicts"), ""),
+    ] {
+        let hidden = service
+            .call(method, &format!("/projects/secret{path}"), Some(&theirs), body)
+            .await;
+        let missing = service
+            .call(method, &format!("/projects/nonesuch{path}"), Some(&theirs), body)
+            .await;
+        assert_eq!(
+            (hidden.status.as_u16(), missing.status.as_u16()),
+            (404, 404),
+            "{method} {path}"
+        );
+        let text = String::from_utf8(missing.bytes).unwrap();
+        assert_eq!(
+            String::from_utf8(hidden.bytes).unwrap(),
+            text.replace("nonesuch", "secret"),
+            "{method} {path}"
+        );
+    }
+    assert_eq!(service.get("/projects/secret", None).await.status, 404);
+    let listed = async |credential| {
+        service.get("/projects", credential).await.json()["items"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!(listed(Some(mine.as_str())).await, 1);
+    assert_eq!(listed(Some(theirs.as_str())).await, 0);
+    assert_eq!(listed(None).await, 0);
+}
+
+#[tokio::test]
+async fn the_list_is_searched_paged_and_its_searches_counted() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    for slug in ["tides", "winds", "wind-farms"] {
+        service
+            .project(&token, slug, &json!({"title": format!("About {slug}")}))
+            .await;
+        service.clock.advance(Duration::from_secs(1));
+    }
+    let slugs = |page: &Value| -> Vec<String> {
+        page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["slug"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let found = service.get("/projects?q=WIND", None).await.json();
+    assert_eq!(slugs(&found), ["wind-farms", "winds"]);
+    assert_eq!(
+        slugs(&service.get("/projects?q=%25", None).await.json()),
+        Vec::<String>::new()
+    );
+    let first = service.get("/projects?limit=2", None).await.json();
+    assert_eq!(slugs(&first), ["wind-farms", "winds"]);
+    let cursor = first["nextCursor"].as_str().unwrap();
+    let second = service
+        .get(&format!("/projects?limit=2&cursor={cursor}"), None)
+        .await
+        .json();
+    assert_eq!(slugs(&second), ["tides"]);
+    assert!(second.get("nextCursor").is_none());
+    assert_eq!(service.get("/projects?cursor=x", None).await.status, 400);
+    let counts = service.app.store.usage(service.app.clock.now().day()).await.unwrap();
+    assert_eq!(counts, [("project_search".to_owned(), 2)]);
+}
+
+#[tokio::test]
+async fn what_never_changes_is_refused_by_name_and_nothing_else_of_the_call_happens() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    service.project(&token, "tides", &json!({})).await;
+    for member in ["schemaDef", "access", "visibility", "license"] {
+        let body = json!({member: "public", "title": "Another title"}).to_string();
+        let got = service.call("PATCH", "/projects/tides", Some(&token), &body).await;
+        assert_eq!(got.status, 400, "{member}");
+        let detail = &got.json()["details"][0];
+        assert_eq!(
+            (&detail["path"], &detail["problem"]),
+            (&json!(format!("/{member}")), &json!("never changes after creation"))
+        );
+    }
+    for body in [
+        "{}",
+        "",
+        r#"{"slug": "tides"}"#,
+        r#"{"title": null}"#,
+        r#"{"price": 1}"#,
+        r#"{"status": "gone"}"#,
+    ] {
+        assert_eq!(
+            service
+                .call("PATCH", "/projects/tides", Some(&token), body)
+                .await
+                .status,
+            400,
+            "{body}"
+        );
+    }
+    assert_eq!(service.get("/projects/tides", None).await.json()["title"], "A title");
+}
+
+#[tokio::test]
+async fn a_status_moves_as_the_interface_says() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    service.project(&token, "tides", &json!({})).await;
+    let become_ = async |status: &str| {
+        let body = json!({"status": status}).to_string();
+        service
+            .call("PATCH", "/projects/tides", Some(&token), &body)
+            .await
+            .status
+            .as_u16()
+    };
+    for (status, answer) in [
+        ("paused", 200),
+        ("open", 200),
+        ("paused", 200),
+        ("archived", 200),
+        ("open", 409),
+        ("archived", 200),
+    ] {
+        assert_eq!(become_(status).await, answer, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_price_changes_once_a_day() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    service
+        .project(&token, "tides", &json!({"access": "paid", "price": "0.20"}))
+        .await;
+    let set = async |price: Value| {
+        let body = json!({"price": price}).to_string();
+        service.call("PATCH", "/projects/tides", Some(&token), &body).await
+    };
+    assert_eq!(set(json!(0.5)).await.json()["price"], "0.50");
+    service.clock.advance(Duration::from_hours(1));
+    let got = set(json!("0.60")).await;
+    assert_eq!(got.status, 429);
+    assert_eq!(got.json()["retryAfter"], 23 * 3_600);
+    assert_eq!(got.headers["retry-after"], "82800");
+    assert_eq!(set(json!("0.50")).await.status, 200);
+    service.clock.advance(Duration::from_hours(23));
+    assert_eq!(set(Value::Null).await.json()["price"], "0.10");
+}
+
+#[tokio::test]
+async fn only_the_operator_that_maintains_a_project_changes_it() {
+    let service = Service::start().await;
+    let (token, other) = (service.operator().await, service.operator().await);
+    let key = service.agent(&token, "mine").await;
+    service.project(&token, "tides", &json!({})).await;
+    let body = r#"{"title": "Tides of the sea"}"#;
+    let got = service.call("PATCH", "/projects/tides", Some(&other), body).await;
+    assert_eq!(
+        (got.status.as_u16(), got.json()["error"].as_str()),
+        (403, Some("not_owner"))
+    );
+    let got = service.call("PATCH", "/projects/tides", Some(&key), body).await;
+    assert_eq!(
+        (got.status.as_u16(), got.json()["title"].as_str()),
+        (200, Some("Tides of the sea"))
+    );
+}

@@ -1,0 +1,196 @@
+//! What the service says of itself.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::answer::Reply;
+use crate::config::Cache;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::licenses::License;
+use crate::openapi;
+use crate::operation::{Operations, Rate, Spec};
+use crate::wire::Nothing;
+
+/// The longest the database may take to be called up.
+const PROBE: Duration = Duration::from_secs(2);
+const TAG: &str = "service";
+
+/// What the entries of this file have in common.
+fn base() -> Spec {
+    Spec { tag: TAG, ..Spec::BASE }
+}
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "health",
+            path: "/healthz",
+            summary: "Whether the process is alive",
+            rate: Rate::Exempt,
+            ..base()
+        },
+        &[],
+        health,
+    );
+    table.add(
+        Spec {
+            name: "readiness",
+            path: "/readyz",
+            summary: "Whether the parts the service needs are up",
+            rate: Rate::Exempt,
+            success: &[(200, "Every part is up."), (503, "A part is down.")],
+            ..base()
+        },
+        &[],
+        readiness,
+    );
+    table.add(
+        Spec {
+            name: "openapi",
+            path: "/openapi.json",
+            summary: "This description of the interface",
+            ..base()
+        },
+        &[],
+        document,
+    );
+    table.add(
+        Spec {
+            name: "list_licenses",
+            path: "/licenses",
+            summary: "The licences an item may carry, each with a link to its text",
+            ..base()
+        },
+        &[],
+        licenses,
+    );
+    table.add(
+        Spec {
+            name: "terms_version",
+            path: "/terms/version",
+            summary: "The version of the terms of service in force",
+            ..base()
+        },
+        &[],
+        terms,
+    );
+    table.add(
+        Spec {
+            name: "signup_status",
+            path: "/signup/status",
+            summary: "Whether sign-up is open or by invitation",
+            ..base()
+        },
+        &[],
+        signup,
+    );
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Health {
+    /// Always `ok`.
+    status: &'static str,
+}
+
+async fn health(_: Cx, _: Nothing) -> Result<Reply<Health>, ApiError> {
+    Ok(Reply::ok(Health { status: "ok" }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Readiness {
+    /// The metadata database: `ok` or `down`.
+    db: &'static str,
+    /// The shared cache: `ok`, `down`, or `off` when none is configured.
+    cache: &'static str,
+}
+
+async fn readiness(cx: Cx, _: Nothing) -> Result<Reply<Readiness>, ApiError> {
+    let up = matches!(tokio::time::timeout(PROBE, cx.app.store.ping()).await, Ok(Ok(())));
+    let cache = match cx.app.config.cache {
+        Cache::Off => "off",
+    };
+    Ok(Reply {
+        status: if up {
+            StatusCode::OK
+        } else {
+            StatusCode::SERVICE_UNAVAILABLE
+        },
+        body: Readiness {
+            db: if up { "ok" } else { "down" },
+            cache,
+        },
+    })
+}
+
+async fn document(cx: Cx, _: Nothing) -> Result<Reply<Value>, ApiError> {
+    Ok(Reply::ok(openapi::document(&cx.operations, &cx.app.config.public_url)))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Licenses {
+    items: Vec<LicenseEntry>,
+    total: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct LicenseEntry {
+    /// What `license` takes.
+    id: &'static str,
+    /// What it is called.
+    name: &'static str,
+    /// Where its text is.
+    url: String,
+}
+
+async fn licenses(cx: Cx, _: Nothing) -> Result<Reply<Licenses>, ApiError> {
+    let link = |url: &str| {
+        if url.starts_with('/') {
+            format!("{}{url}", cx.app.config.public_url)
+        } else {
+            url.to_owned()
+        }
+    };
+    let entry = |license: &License| LicenseEntry {
+        id: license.id(),
+        name: license.name(),
+        url: link(license.url()),
+    };
+    let items: Vec<_> = License::ALL.iter().map(entry).collect();
+    Ok(Reply::ok(Licenses {
+        total: items.len(),
+        items,
+    }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Terms {
+    /// What `acceptTerms` must say.
+    version: String,
+    /// Where the terms are.
+    url: String,
+}
+
+async fn terms(cx: Cx, _: Nothing) -> Result<Reply<Terms>, ApiError> {
+    let config = &cx.app.config;
+    Ok(Reply::ok(Terms {
+        version: config.terms_version.clone(),
+        url: config.terms_url.clone(),
+    }))
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SignUp {
+    /// Whether anyone may sign up; otherwise by invitation.
+    open: bool,
+}
+
+async fn signup(cx: Cx, _: Nothing) -> Result<Reply<SignUp>, ApiError> {
+    Ok(Reply::ok(SignUp {
+        open: cx.app.config.signup_open,
+    }))
+}

@@ -1,0 +1,141 @@
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::operation::{Auth, Effect, Operation, Place, Scope};
+use crate::testing;
+
+fn table() -> Operations {
+    all(&testing::limits())
+}
+
+fn placeholders(operation: &Operation) -> Vec<&str> {
+    let inside = |segment: &'static str| segment.strip_prefix('{')?.strip_suffix('}');
+    operation.spec.path.split('/').filter_map(inside).collect()
+}
+
+#[test]
+fn every_operation_has_a_name_and_a_route_of_its_own() {
+    let (mut names, mut routes) = (HashSet::new(), HashSet::new());
+    for operation in table().iter() {
+        let spec = &operation.spec;
+        assert!(names.insert(spec.name), "{}", spec.name);
+        assert!(routes.insert((spec.method.clone(), spec.path)), "{}", spec.path);
+        assert!(!spec.summary.is_empty() && !spec.tag.is_empty(), "{}", spec.name);
+    }
+}
+
+#[test]
+fn permissions_are_those_of_the_interface() {
+    let permissions: Vec<String> = table()
+        .iter()
+        .map(|operation| {
+            let spec = &operation.spec;
+            format!("{} {} {:?} {:?}", spec.method, spec.path, spec.auth, spec.scope)
+        })
+        .collect();
+    assert_eq!(
+        permissions,
+        [
+            "GET /healthz Public Read",
+            "GET /readyz Public Read",
+            "GET /openapi.json Public Read",
+            "GET /licenses Public Read",
+            "GET /terms/version Public Read",
+            "GET /signup/status Public Read",
+            "POST /agents Operator Write",
+            "POST /projects KeyOrOperator Write",
+            "GET /projects Optional Read",
+            "GET /projects/{slug} Optional Read",
+            "PATCH /projects/{slug} KeyOrOperator Write",
+            "POST /projects/{slug}/contribute Key Write",
+            "GET /projects/{slug}/contributions/{id} Key Read",
+            "GET /projects/{slug}/contributions/{id}/verdicts KeyOrOperator Read",
+            "POST /projects/{slug}/validate Key Read",
+            "GET /projects/{slug}/data Key Read",
+        ]
+    );
+}
+
+#[test]
+fn what_changes_something_needs_a_credential_and_more_than_read() {
+    for operation in table().iter() {
+        let spec = &operation.spec;
+        if spec.effect != Effect::Read {
+            assert!(!spec.auth.admits_anyone() && spec.scope != Scope::Read, "{}", spec.name);
+        }
+        assert_eq!(
+            spec.auth == Auth::Public,
+            !spec.auth.admits_key() && !spec.auth.admits_operator(),
+            "{}",
+            spec.name
+        );
+    }
+}
+
+#[test]
+fn every_input_refuses_unknown_members() {
+    for operation in table().iter() {
+        let name = operation.spec.name;
+        assert_eq!(operation.input.document["additionalProperties"], false, "{name}");
+        let error = operation.input.check(&json!({"surprise": 1}), &[]).unwrap_err();
+        assert_eq!(error.status().as_u16(), 400, "{name}: {error:?}");
+        assert!(error.body("r").to_string().contains("/surprise"), "{name}");
+    }
+}
+
+#[test]
+fn what_a_spec_names_is_in_its_input() {
+    for operation in table().iter() {
+        let (name, spec) = (operation.spec.name, &operation.spec);
+        for member in placeholders(operation) {
+            assert!(operation.input.requires(member), "{name} {member}");
+            assert_eq!(spec.place(member), Place::Path);
+        }
+        let headers = spec.headers.iter().map(|(member, _)| member);
+        for member in spec.query.iter().chain(headers) {
+            assert!(operation.input.property(member).is_some(), "{name} {member}");
+        }
+        for member in spec.fixed {
+            assert!(operation.input.property(member).is_none(), "{name} {member}");
+        }
+        let described = |(_, schema): (&String, &Value)| schema["description"].is_string();
+        assert!(operation.input.properties().all(described), "{name}");
+    }
+}
+
+#[test]
+fn every_example_satisfies_its_schema() {
+    for operation in table().iter() {
+        assert_eq!(
+            operation.has_body(),
+            !operation.spec.example.is_empty(),
+            "{}",
+            operation.spec.name
+        );
+        if operation.spec.example.is_empty() {
+            continue;
+        }
+        let mut input: Value = serde_json::from_str(operation.spec.example).unwrap();
+        for member in placeholders(operation) {
+            input[member] = "tide-gauges".into();
+        }
+        operation.input.check(&input, &[]).unwrap();
+    }
+}
+
+#[test]
+fn limits_of_the_configuration_are_published() {
+    let mut limits = testing::limits();
+    limits.records_per_contribution = 7;
+    limits.wait_seconds = 3;
+    limits.page_records = 11;
+    let table = all(&limits);
+    let schema = |name: &str, member: &str| table.get(name).unwrap().input.property(member).unwrap().clone();
+    assert_eq!(schema("contribute_records", "records")["maxItems"], 7);
+    assert_eq!(schema("validate_records", "records")["maxItems"], 7);
+    assert_eq!(schema("contribute_records", "wait")["maximum"], 3);
+    assert_eq!(schema("contribution_status", "wait")["maximum"], 3);
+    assert_eq!(schema("read_dataset", "limit")["maximum"], 11);
+}

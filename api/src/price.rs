@@ -1,0 +1,119 @@
+//! Prices as callers write them: text or a number in dollars, or null for the platform's default.
+//!
+//! Invariant: an accepted price is at least one cent and a whole number of cents.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::Value;
+use types::money::MicroUsdc;
+
+use crate::error::ApiError;
+
+/// The least price of anything that has one.
+pub const LEAST: MicroUsdc = MicroUsdc(10_000);
+/// What a version of a paid dataset costs where its owner does not say.
+pub const DATASET_DEFAULT: MicroUsdc = MicroUsdc(100_000);
+
+/// Text that is a price: a whole number of cents, at least one, below a billion dollars.
+pub const PATTERN: &str = r"^([1-9][0-9]{0,8}(\.[0-9]{1,2})?|0\.(0[1-9]|[1-9][0-9]?))$";
+
+/// A price in a request, not yet checked.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct PriceInput(Value);
+
+impl PriceInput {
+    /// The amount; `None` for null, the platform's default.
+    pub fn amount(&self) -> Result<Option<MicroUsdc>, ApiError> {
+        // Why the number's text: 0.29 has two decimals as it was written, and more as a double.
+        let text: Cow<'_, str> = match &self.0 {
+            Value::Null => return Ok(None),
+            Value::String(text) => text.as_str().into(),
+            Value::Number(number) => {
+                let text = number.to_string();
+                text.strip_suffix(".0").map(str::to_owned).unwrap_or(text).into()
+            }
+            _ => return Err(ApiError::invalid("/price", "must be a string, a number or null")),
+        };
+        let amount: MicroUsdc = text.parse().map_err(|_error| {
+            ApiError::invalid(
+                "/price",
+                "must be an amount in dollars with at most two decimals, such as \"0.10\"",
+            )
+        })?;
+        if amount < LEAST {
+            return Err(ApiError::invalid("/price", format!("must be at least {LEAST}")));
+        }
+        Ok(Some(amount))
+    }
+}
+
+impl JsonSchema for PriceInput {
+    fn schema_name() -> Cow<'static, str> {
+        "Price".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["string", "number", "null"],
+            "pattern": PATTERN,
+            "minimum": 0.01,
+            "maximum": 999_999_999.99,
+            "multipleOf": 0.01,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn amount(value: Value) -> Result<Option<i64>, ()> {
+        let amount = PriceInput(value).amount().map_err(drop)?;
+        Ok(amount.map(|amount| amount.0))
+    }
+
+    #[test]
+    fn text_numbers_and_null_are_prices() {
+        for (value, expected) in [
+            (json!(null), None),
+            (json!("0.10"), Some(100_000)),
+            (json!("12"), Some(12_000_000)),
+            (json!(0.29), Some(290_000)),
+            (json!(3), Some(3_000_000)),
+            (json!(3.0), Some(3_000_000)),
+            (json!(0.01), Some(10_000)),
+        ] {
+            assert_eq!(amount(value.clone()), Ok(expected), "{value}");
+        }
+    }
+
+    #[test]
+    fn less_than_a_cent_and_parts_of_cents_are_refused() {
+        for value in [
+            json!(-1),
+            json!("-1"),
+            json!(0),
+            json!("0.00"),
+            json!(0.009),
+            json!("0.001"),
+            json!(0.1 + 0.2),
+            json!(1e300),
+            json!("1e2"),
+            json!("free"),
+            json!(""),
+            json!(true),
+            json!([1]),
+        ] {
+            assert!(amount(value.clone()).is_err(), "{value}");
+        }
+    }
+}

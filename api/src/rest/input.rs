@@ -1,0 +1,166 @@
+//! Path, query, headers and body as the one object an operation takes.
+//!
+//! Invariant: a member of the input has one place; given in another it is refused, so nothing can be smuggled past the
+//! path by the body.
+
+use std::collections::HashSet;
+
+use axum::RequestPartsExt as _;
+use axum::body::Body;
+use axum::extract::{Query, RawPathParams};
+use http::request::Parts;
+use http::{HeaderMap, header};
+use serde_json::{Map, Value};
+
+use super::{body, takes_body};
+use crate::error::{ApiError, Detail};
+use crate::operation::{Operation, Place};
+use crate::schema::coerce;
+
+/// Reads the input of `operation`; the body, of at most `limit` bytes, only where the operation has one.
+pub(super) async fn read(
+    operation: &Operation,
+    parts: &mut Parts,
+    body: &mut Body,
+    limit: usize,
+) -> Result<Map<String, Value>, ApiError> {
+    let mut reader = Reader {
+        operation,
+        input: Map::new(),
+        details: Vec::new(),
+    };
+    reader.path(parts).await?;
+    reader.query(parts)?;
+    reader.headers(&parts.headers);
+    if takes_body(&parts.method) && operation.has_body() {
+        let bytes = body::read(&parts.headers, body, limit).await?;
+        reader.body(&parts.headers, &bytes)?;
+    }
+    if reader.details.is_empty() {
+        Ok(reader.input)
+    } else {
+        Err(ApiError::invalid_all(reader.details))
+    }
+}
+
+struct Reader<'a> {
+    operation: &'a Operation,
+    input: Map<String, Value>,
+    details: Vec<Detail>,
+}
+
+impl Reader<'_> {
+    async fn path(&mut self, parts: &mut Parts) -> Result<(), ApiError> {
+        if !self.operation.spec.path.contains('{') {
+            return Ok(());
+        }
+        // Why not found: a path that is not text names nothing.
+        let segments: RawPathParams = parts
+            .extract()
+            .await
+            .map_err(|_rejection| ApiError::not_found("there is nothing at this path"))?;
+        for (name, text) in &segments {
+            self.put_text(name, text);
+        }
+        Ok(())
+    }
+
+    fn query(&mut self, parts: &Parts) -> Result<(), ApiError> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+            .map_err(|_rejection| ApiError::invalid("", "has a query that is not URL-encoded"))?;
+        let mut seen = HashSet::new();
+        for (name, text) in &pairs {
+            if !seen.insert(name) {
+                self.refuse(name, "must be given once");
+            } else if self.operation.input.property(name).is_none() {
+                self.refuse(name, "is not a known query parameter");
+            } else if self.operation.spec.place(name) == Place::Query {
+                self.put_text(name, text);
+            } else {
+                self.refuse(name, "is not a query parameter");
+            }
+        }
+        Ok(())
+    }
+
+    fn headers(&mut self, headers: &HeaderMap) {
+        for (name, header) in self.operation.spec.headers {
+            let mut values = headers.get_all(*header).iter();
+            let Some(value) = values.next() else {
+                continue;
+            };
+            match value.to_str() {
+                _ if values.next().is_some() => self.refuse(name, "must be given once"),
+                Ok(text) => self.put_text(name, text),
+                Err(_) => self.refuse(name, "must have visible ASCII characters only"),
+            }
+        }
+    }
+
+    fn body(&mut self, headers: &HeaderMap, bytes: &[u8]) -> Result<(), ApiError> {
+        if headers
+            .get(header::CONTENT_ENCODING)
+            .is_some_and(|encoding| encoding != "identity")
+        {
+            return Err(ApiError::invalid("", "must have a body without Content-Encoding"));
+        }
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        let value = types::json::parse(bytes).map_err(|error| malformed(headers, error))?;
+        let Value::Object(members) = value else {
+            return Err(ApiError::invalid("", "must have a JSON object as its body"));
+        };
+        for (name, value) in members {
+            match self.operation.spec.place(&name) {
+                Place::Body => {
+                    self.input.insert(name, value);
+                }
+                Place::Path => self.refuse(&name, "is in the path and must not be in the body"),
+                Place::Query => self.refuse(&name, "is a query parameter and must not be in the body"),
+                Place::Header(header) => {
+                    self.refuse(&name, format!("is the header {header} and must not be in the body"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put_text(&mut self, name: &str, text: &str) {
+        let value = match self.operation.input.property(name) {
+            Some(schema) => coerce(schema, text),
+            None => Value::String(text.to_owned()),
+        };
+        self.input.insert(name.to_owned(), value);
+    }
+
+    fn refuse(&mut self, name: &str, problem: impl Into<String>) {
+        let mut path = String::new();
+        types::json::push_pointer(&mut path, name);
+        self.details.push(Detail {
+            path,
+            problem: problem.into(),
+        });
+    }
+}
+
+/// A body that is not JSON; where it does not even say to be, the rule is about that.
+fn malformed(headers: &HeaderMap, error: types::json::JsonError) -> ApiError {
+    let media_type = headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| value.to_str().unwrap_or_default());
+    let json = media_type.is_none_or(|media_type| {
+        let essence = media_type
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
+        essence == "application/json" || essence.ends_with("+json")
+    });
+    if json {
+        ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).code("malformed_json")
+    } else {
+        ApiError::invalid("", "must have a JSON body, sent with `Content-Type: application/json`")
+    }
+}

@@ -1,0 +1,419 @@
+use axum::body::Body;
+use http::{Request, header};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Service, config, limits};
+
+#[tokio::test]
+async fn every_operation_that_needs_a_credential_answers_401_before_anything_else() {
+    let service = Service::start().await;
+    for operation in crate::operations(&limits()).iter() {
+        let spec = &operation.spec;
+        let path = spec.path.replace("{slug}", "no-such").replace("{id}", "not-an-id");
+        let got = service.call(spec.method.as_str(), &path, None, "{not json").await;
+        if spec.auth.admits_anyone() {
+            assert_ne!(got.status, 401, "{path}");
+            continue;
+        }
+        assert_eq!(got.status, 401, "{path}");
+        let body = got.json();
+        assert_eq!(body["error"], "unauthenticated", "{path}");
+        assert!(body["hint"].as_str().unwrap().contains("Bearer"), "{path}");
+        assert_eq!(body["getKey"], "http://sluice.test/agents", "{path}");
+        assert!(
+            got.headers[header::WWW_AUTHENTICATE]
+                .to_str()
+                .unwrap()
+                .starts_with("Bearer"),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_credential_that_is_presented_must_be_valid_also_where_none_is_needed() {
+    let service = Service::start().await;
+    for credential in ["km_wrong", "wto_", "nothing", "", "km_\u{e9}"] {
+        assert_eq!(
+            service.get("/projects", Some(credential)).await.status,
+            401,
+            "{credential}"
+        );
+    }
+    let basic = Request::get("/projects")
+        .header("authorization", "Basic a2V5")
+        .body(Body::empty())
+        .unwrap();
+    assert_eq!(service.send(basic).await.status, 401);
+    assert_eq!(service.get("/healthz", Some("nothing")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_valid_credential_of_the_wrong_kind_is_told_which_is_needed() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "bob").await;
+    let got = service
+        .call("POST", "/agents", Some(&key), r#"{"name": "alice"}"#)
+        .await;
+    assert_eq!(got.status, 403);
+    assert!(got.json()["message"].as_str().unwrap().contains("operator token"));
+    let got = service.get("/projects/weather/data", Some(&token)).await;
+    assert_eq!(got.status, 403);
+    assert!(got.json()["message"].as_str().unwrap().contains("agent key"));
+}
+
+#[tokio::test]
+async fn a_suspension_holds_from_the_next_call_on_for_the_operator_and_its_agents() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "bob").await;
+    assert_eq!(service.get("/projects", Some(&key)).await.status, 200);
+    let caller = auth_of(&service, &token).await;
+    let now = service.app.clock.now();
+    service
+        .app
+        .store
+        .operator_suspend(caller, "spam".to_owned(), now)
+        .await
+        .unwrap();
+    for credential in [&token, &key] {
+        let got = service.get("/projects", Some(credential)).await;
+        assert_eq!(got.status, 401);
+        assert!(got.json()["message"].as_str().unwrap().contains("suspended"));
+    }
+    service.app.store.operator_restore(caller).await.unwrap();
+    assert_eq!(service.get("/projects", Some(&key)).await.status, 200);
+}
+
+async fn auth_of(service: &Service, credential: &str) -> types::OperatorId {
+    let header = Some(Ok(format!("Bearer {credential}")));
+    let caller = crate::auth::authenticate(&service.app, crate::operation::Auth::Optional, header).await;
+    match caller.unwrap().unwrap() {
+        store::Principal::Operator { operator, .. } | store::Principal::Agent { operator, .. } => operator,
+    }
+}
+
+#[tokio::test]
+async fn what_matches_no_operation_is_refused_in_the_same_shape() {
+    let service = Service::start().await;
+    for (method, path, status, code) in [
+        ("GET", "/nothing", 404, "not_found"),
+        ("GET", "/projects/", 404, "not_found"),
+        ("GET", "/projects/%ff", 404, "not_found"),
+        ("DELETE", "/projects", 405, "method_not_allowed"),
+        ("PUT", "/healthz", 405, "method_not_allowed"),
+    ] {
+        let got = service.call(method, path, None, "").await;
+        assert_eq!(got.status, status, "{method} {path}");
+        assert_eq!(got.json()["error"], code, "{method} {path}");
+        assert_eq!(got.headers[header::CONTENT_TYPE], JSON);
+    }
+    let got = service.call("DELETE", "/projects", None, "").await;
+    assert_eq!(got.headers[header::ALLOW], "POST,GET,HEAD");
+}
+
+#[tokio::test]
+async fn every_answer_has_a_request_id_and_is_not_sniffed() {
+    let service = Service::start().await;
+    let mut seen = std::collections::HashSet::new();
+    for path in ["/healthz", "/nothing", "/projects/no-such", "/projects/no-such/data"] {
+        let got = service.get(path, None).await;
+        assert!(
+            seen.insert(got.headers[REQUEST_ID].to_str().unwrap().to_owned()),
+            "{path}"
+        );
+        assert_eq!(got.headers[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
+    }
+}
+
+#[tokio::test]
+async fn head_is_get_without_the_body() {
+    let service = Service::start().await;
+    let got = service.call("HEAD", "/licenses", None, "").await;
+    assert_eq!((got.status.as_u16(), got.bytes.len()), (200, 0));
+}
+
+#[tokio::test]
+async fn parameters_are_checked_where_they_belong() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "bob").await;
+    service.project(&key, "weather", &json!({})).await;
+    let body = r#"{"records": [{"name": "a"}]}"#;
+    for (path, body, at, rule) in [
+        (
+            "/projects/weather/contribute?wait=21",
+            body,
+            "/wait",
+            "must be at most 20",
+        ),
+        (
+            "/projects/weather/contribute?wait=x",
+            body,
+            "/wait",
+            "must be an integer",
+        ),
+        (
+            "/projects/weather/contribute?wait=",
+            body,
+            "/wait",
+            "must be an integer",
+        ),
+        (
+            "/projects/weather/contribute?wait=1&wait=2",
+            body,
+            "/wait",
+            "must be given once",
+        ),
+        (
+            "/projects/weather/contribute?fast=1",
+            body,
+            "/fast",
+            "is not a known query parameter",
+        ),
+        (
+            "/projects/weather/contribute?records=1",
+            body,
+            "/records",
+            "is not a query parameter",
+        ),
+        (
+            "/projects/weather/contribute",
+            r#"{"records": [{}], "wait": 1}"#,
+            "/wait",
+            "query parameter",
+        ),
+        (
+            "/projects/weather/contribute",
+            r#"{"records": [{}], "slug": "x"}"#,
+            "/slug",
+            "is in the path",
+        ),
+        (
+            "/projects/weather/contribute",
+            r#"{"records": [{}], "idempotencyKey": "x"}"#,
+            "/idempotencyKey",
+            "header",
+        ),
+        (
+            "/projects/weather/contribute",
+            r#"{"records": [{}], "extra": 1}"#,
+            "/extra",
+            "is not a known field",
+        ),
+        ("/projects/weather/contribute", "", "/records", "is required"),
+        (
+            "/projects/weather/contribute",
+            "[]",
+            "",
+            "must have a JSON object as its body",
+        ),
+    ] {
+        let got = service.call("POST", path, Some(&key), body).await;
+        assert_eq!(got.status, 400, "{path} {body}");
+        let detail = &got.json()["details"][0];
+        assert_eq!(detail["path"], at, "{path} {body}");
+        assert!(
+            detail["problem"].as_str().unwrap().contains(rule),
+            "{path} {body} {detail}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn json_that_readers_could_understand_differently_is_refused_with_its_place() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "bob").await;
+    let deep = format!(
+        r#"{{"records": [{{"name": {}1{}}}]}}"#,
+        "[".repeat(500),
+        "]".repeat(500)
+    );
+    for (body, at) in [
+        (r#"{"records": [{"name": "a", "name": "b"}]}"#, "/records/0/name"),
+        (r#"{"records": [{"name": "\u0000"}]}"#, "/records/0/name"),
+        (r#"{"records": [{"name": "\ud800"}]}"#, "/records/0/name"),
+        (r#"{"records": [{"name": 1e999}]}"#, "/records/0/name"),
+        (r#"{"records": [{}"#, ""),
+    ] {
+        let got = service
+            .call("POST", "/projects/weather/contribute", Some(&key), body)
+            .await;
+        assert_eq!(
+            (got.status.as_u16(), got.json()["error"].as_str()),
+            (400, Some("malformed_json")),
+            "{body}"
+        );
+        assert!(
+            got.json()["details"][0]["path"].as_str().unwrap().starts_with(at),
+            "{body} {}",
+            got.json()
+        );
+    }
+    let got = service
+        .call("POST", "/projects/weather/contribute", Some(&key), &deep)
+        .await;
+    assert_eq!(
+        (got.status.as_u16(), got.json()["error"].as_str()),
+        (400, Some("malformed_json"))
+    );
+}
+
+#[tokio::test]
+async fn a_body_is_json_unless_it_says_otherwise_and_is_not() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let post = |content_type: &str, body: &str| {
+        Request::post("/agents")
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", content_type)
+            .body(Body::from(body.to_owned()))
+            .unwrap()
+    };
+    assert_eq!(
+        service
+            .send(post("application/x-www-form-urlencoded", r#"{"name": "bob"}"#))
+            .await
+            .status,
+        201
+    );
+    let got = service
+        .send(post("application/x-www-form-urlencoded", "name=eve"))
+        .await;
+    assert_eq!(got.status, 400);
+    assert!(
+        got.json()["message"]
+            .as_str()
+            .unwrap()
+            .contains("Content-Type: application/json")
+    );
+    let got = service.send(post("application/json; charset=utf-8", "name=eve")).await;
+    assert_eq!(
+        (got.status.as_u16(), got.json()["error"].as_str()),
+        (400, Some("malformed_json"))
+    );
+}
+
+#[tokio::test]
+async fn a_body_over_its_limit_is_413_whether_or_not_its_length_is_announced() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "bob").await;
+    let large = format!(r#"{{"records": [{{"name": "{}"}}]}}"#, "x".repeat(4 << 20));
+    let got = service
+        .call("POST", "/projects/weather/contribute", Some(&key), &large)
+        .await;
+    assert_eq!(
+        (got.status.as_u16(), got.json()["limitBytes"].as_u64()),
+        (413, Some(4 << 20))
+    );
+    let pieces: Vec<_> = large
+        .as_bytes()
+        .chunks(1 << 16)
+        .map(|piece| Ok::<_, std::io::Error>(piece.to_vec()))
+        .collect();
+    let streamed = Request::post("/projects/weather/validate")
+        .header("authorization", format!("Bearer {key}"))
+        .body(Body::from_stream(futures_util::stream::iter(pieces)))
+        .unwrap();
+    assert_eq!(service.send(streamed).await.status, 413);
+    let long = format!(r#"{{"name": "{}"}}"#, "x".repeat(1 << 20));
+    assert_eq!(service.call("POST", "/agents", Some(&token), &long).await.status, 413);
+}
+
+#[tokio::test]
+async fn calls_of_an_address_are_limited_before_anything_else_and_probes_are_not() {
+    let mut few = limits();
+    few.calls_per_ip_per_minute = 2;
+    let service = Service::with(config(), few).await;
+    assert_eq!(service.get("/licenses", None).await.status, 200);
+    assert_eq!(service.get("/nothing", None).await.status, 404);
+    for path in ["/licenses", "/nothing", "/projects/weather/data"] {
+        let got = service.get(path, None).await;
+        assert_eq!(got.status, 429, "{path}");
+        assert_eq!(got.headers[header::RETRY_AFTER], "60", "{path}");
+        assert_eq!(got.json()["retryAfter"], 60, "{path}");
+    }
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(service.get(path, None).await.status, 200, "{path}");
+    }
+    service.clock.advance(std::time::Duration::from_mins(1));
+    assert_eq!(service.get("/licenses", None).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_forwarded_address_counts_only_as_far_as_proxies_are_trusted() {
+    let mut few = limits();
+    few.calls_per_ip_per_minute = 1;
+    let ask = |forwarded: &str| {
+        Request::get("/licenses")
+            .header("x-forwarded-for", forwarded)
+            .body(Body::empty())
+            .unwrap()
+    };
+    let distrusting = Service::with(config(), few.clone()).await;
+    assert_eq!(distrusting.send(ask("198.51.100.1")).await.status, 200);
+    assert_eq!(distrusting.send(ask("198.51.100.2")).await.status, 429);
+    let mut behind_one = config();
+    behind_one.trusted_proxies = 1;
+    let trusting = Service::with(behind_one, few).await;
+    assert_eq!(trusting.send(ask("198.51.100.1")).await.status, 200);
+    assert_eq!(trusting.send(ask("198.51.100.2")).await.status, 200);
+    assert_eq!(trusting.send(ask("203.0.113.9, 198.51.100.2")).await.status, 429);
+}
+
+#[tokio::test]
+async fn the_service_says_what_it_is() {
+    let service = Service::start().await;
+    let get = async |path: &str| service.get(path, None).await.json();
+    assert_eq!(get("/healthz").await, json!({"status": "ok"}));
+    assert_eq!(get("/readyz").await, json!({"db": "ok", "cache": "off"}));
+    assert_eq!(
+        get("/terms/version").await,
+        json!({"version": "2026-11-01", "url": "http://sluice.test/terms"})
+    );
+    assert_eq!(get("/signup/status").await, json!({"open": true}));
+    let licenses = get("/licenses").await;
+    let ids: Vec<&Value> = licenses["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|license| &license["id"])
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            "platform-standard",
+            "CC0-1.0",
+            "CC-BY-4.0",
+            "CC-BY-SA-4.0",
+            "ODbL-1.0",
+            "PDDL-1.0",
+            "CDLA-Permissive-2.0"
+        ]
+    );
+    assert_eq!(get("/openapi.json").await["info"]["version"], "0.20.9");
+}
+
+#[tokio::test]
+async fn a_database_that_is_down_is_503_with_a_fixed_sentence_and_the_request_id() {
+    let service = Service::start().await;
+    service.app.store.close().await;
+    let got = service.get("/readyz", None).await;
+    assert_eq!(
+        (got.status.as_u16(), got.json()),
+        (503, json!({"db": "down", "cache": "off"}))
+    );
+    let got = service.get("/projects/weather", None).await;
+    assert_eq!(got.status, 503);
+    assert_eq!(got.json()["requestId"], got.headers[REQUEST_ID].to_str().unwrap());
+    assert_eq!(
+        got.json()["message"],
+        "a part of the service is not available; try again shortly"
+    );
+    assert!(got.headers.contains_key(header::RETRY_AFTER));
+    assert_eq!(service.get("/healthz", None).await.status, 200);
+}

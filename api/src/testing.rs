@@ -1,0 +1,184 @@
+//! A service over temporary directories, for tests of this package.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use catalog::Catalog;
+use catalog::storage::DurableLocal;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
+use operators::screen::LocalScreener;
+use serde_json::Value;
+use store::{NewOperator, Store};
+use tempfile::TempDir;
+use tower::ServiceExt as _;
+use types::clock::ManualClock;
+use types::{Clock, OperatorId, Timestamp};
+
+use crate::app::{App, Planes};
+use crate::auth::{Secret, SecretKind};
+use crate::config::{Cache, Config, Limits};
+use crate::flow::{Relay, SweeperConfig, Waiters};
+
+/// The limits of the interface.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        calls_per_ip_per_minute: 300,
+        agents_per_ip_per_hour: 20,
+        agents_per_operator: 5,
+        active_projects_per_operator: 3,
+        public_contributions_per_day: 200,
+        records_per_contribution: 500,
+        wait_seconds: 20,
+        price_change_hours: 24,
+        idempotency_hours: 24,
+        contribution_bytes: 4 << 20,
+        body_bytes: 1 << 20,
+        page_records: 1_000,
+        default_page_records: 200,
+    }
+}
+
+/// How the service of the tests presents itself.
+pub(crate) fn config() -> Config {
+    Config {
+        public_url: "http://sluice.test".to_owned(),
+        trusted_proxies: 0,
+        terms_version: "2026-11-01".to_owned(),
+        terms_url: "http://sluice.test/terms".to_owned(),
+        signup_open: true,
+        cache: Cache::Off,
+    }
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub(crate) struct Got {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Got {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap()
+    }
+}
+
+/// The service without its workers: nobody judges what is contributed.
+pub(crate) struct Service {
+    pub(crate) app: App,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) router: axum::Router,
+    _directory: TempDir,
+}
+
+impl Service {
+    pub(crate) async fn start() -> Self {
+        Self::with(config(), limits()).await
+    }
+
+    pub(crate) async fn with(config: Config, limits: Limits) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let clock = Arc::new(ManualClock::at("2026-11-21T07:00:00Z".parse::<Timestamp>().unwrap()));
+        let url = format!("sqlite://{}", path.join("sluice.db").display());
+        let store = Store::connect(&url, store::Options::default()).await.unwrap();
+        let log = eventlog::Embedded::open(path.join("log"), eventlog::Options::default()).unwrap();
+        let objects = Arc::new(DurableLocal::open(path.join("tables")).unwrap());
+        let shared: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
+        let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
+        let (relay, _task) = Relay::new(log);
+        let planes = Planes {
+            store,
+            catalog,
+            relay,
+            waiters: Waiters::default(),
+            screener: Arc::new(LocalScreener),
+            clock: shared,
+            sweeper: SweeperConfig {
+                interval_seconds: 1,
+                first_seconds: 30,
+            },
+        };
+        let app = App::new(planes, config, limits);
+        Self {
+            router: crate::router(app.clone()),
+            app,
+            clock,
+            _directory: directory,
+        }
+    }
+
+    /// A fresh operator's token.
+    pub(crate) async fn operator(&self) -> String {
+        let secret = Secret::generate(SecretKind::OperatorToken).unwrap();
+        let now = self.app.clock.now();
+        let id = OperatorId::new(now);
+        let new = NewOperator {
+            id,
+            email: format!("{id}@example.org"),
+            display_name: "Somebody".to_owned(),
+            terms_version: "2026-11-01".to_owned(),
+            token_hash: secret.hash(),
+            now,
+        };
+        assert_eq!(
+            self.app.store.operator_create(new).await.unwrap(),
+            store::OperatorCreated::Created
+        );
+        secret.reveal()
+    }
+
+    /// A fresh agent's key.
+    pub(crate) async fn agent(&self, token: &str, name: &str) -> String {
+        let body = serde_json::json!({"name": name}).to_string();
+        let got = self.call("POST", "/agents", Some(token), &body).await;
+        assert_eq!(got.status, 201, "{}", String::from_utf8_lossy(&got.bytes));
+        got.json()["key"].as_str().unwrap().to_owned()
+    }
+
+    /// A project with a required `name`, created by `credential`.
+    pub(crate) async fn project(&self, credential: &str, slug: &str, more: &Value) {
+        let mut body = serde_json::json!({
+            "slug": slug,
+            "title": "A title",
+            "readme": "A readme of at least twenty characters.",
+            "schemaDef": {"fields": [{"name": "name", "type": "string", "required": true}]},
+        });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let got = self
+            .call("POST", "/projects", Some(credential), &body.to_string())
+            .await;
+        assert_eq!(got.status, 201, "{}", String::from_utf8_lossy(&got.bytes));
+    }
+
+    pub(crate) async fn call(&self, method: &str, path: &str, credential: Option<&str>, body: &str) -> Got {
+        let mut request = Request::builder().method(method).uri(path);
+        if let Some(credential) = credential {
+            request = request.header("authorization", format!("Bearer {credential}"));
+        }
+        self.send(request.body(Body::from(body.to_owned())).unwrap()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str, credential: Option<&str>) -> Got {
+        self.call("GET", path, credential, "").await
+    }
+
+    pub(crate) async fn send(&self, mut request: Request<Body>) -> Got {
+        let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 40_000);
+        if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
+            request.extensions_mut().insert(ConnectInfo(peer));
+        }
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes().to_vec();
+        Got {
+            status: parts.status,
+            headers: parts.headers,
+            bytes,
+        }
+    }
+}
