@@ -1,0 +1,216 @@
+//! Administration: reads and changes the database beside a service that may be running, prints JSON.
+
+use std::fmt;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use api::auth::{Secret, SecretKind};
+use pipelines::message::Submission;
+use serde::Serialize;
+use serde_json::json;
+use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Store};
+use types::{Clock, OperatorId};
+
+use crate::assemble::{self, Layout};
+use crate::cli::{Admin, DeadLetters, Operator};
+use crate::config::Config;
+use crate::terminal;
+
+/// How many dead letters are read at once.
+const PAGE: u32 = 500;
+/// The longest e-mail address and name, in characters.
+const MAX_EMAIL: usize = 254;
+const MAX_NAME: usize = 80;
+
+/// Runs a command and prints its result.
+pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
+    let layout = Layout::new(&config.data.dir);
+    let creates = matches!(command, Admin::Operator(Operator::Add { .. }));
+    if creates {
+        std::fs::create_dir_all(&config.data.dir)
+            .with_context(|| format!("the data directory `{}` cannot be made", config.data.dir.display()))?;
+    }
+    let store = assemble::connect(&layout, creates).await?;
+    let clock = assemble::clock(config);
+    let result = match command {
+        Admin::Operator(command) => operator(&store, &clock, config, command).await,
+        Admin::DeadLetters(DeadLetters::List) => dead_letters(&store).await,
+        Admin::DeadLetters(DeadLetters::Replay { id }) => replay(&store, &clock, id).await,
+    };
+    store.close().await;
+    result
+}
+
+/// An operator that was added, with its token, which is shown this once.
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Added {
+    /// The operator's id.
+    pub operator_id: String,
+    /// Its token.
+    pub token: String,
+}
+
+/// Shows the id, never the token.
+impl fmt::Debug for Added {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Added")
+            .field("operator_id", &self.operator_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Adds an operator that has verified its address and accepted the terms in force; `None` when the address is taken.
+pub async fn operator_add(
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    config: &Config,
+    email: &str,
+    name: &str,
+) -> anyhow::Result<Option<Added>> {
+    check_email(email)?;
+    check_name(name)?;
+    let secret = Secret::generate(SecretKind::OperatorToken)?;
+    let now = clock.now();
+    let id = OperatorId::new(now);
+    let new = NewOperator {
+        id,
+        email: email.to_owned(),
+        display_name: name.to_owned(),
+        terms_version: config.terms.version.clone(),
+        token_hash: secret.hash(),
+        now,
+    };
+    Ok(match store.operator_create(new).await? {
+        OperatorCreated::Created => Some(Added {
+            operator_id: id.to_string(),
+            token: secret.reveal(),
+        }),
+        OperatorCreated::EmailTaken => None,
+    })
+}
+
+fn check_email(email: &str) -> anyhow::Result<()> {
+    let plain = |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || c.is_control());
+    let shaped = email
+        .split_once('@')
+        .is_some_and(|(local, domain)| plain(local) && plain(domain) && !domain.contains('@') && domain.contains('.'));
+    if !shaped || email.chars().count() > MAX_EMAIL {
+        bail!("--email: `{email}` is not an e-mail address of at most {MAX_EMAIL} characters");
+    }
+    Ok(())
+}
+
+fn check_name(name: &str) -> anyhow::Result<()> {
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
+        bail!("--name: must have 1 to {MAX_NAME} characters, none of them a control character");
+    }
+    Ok(())
+}
+
+async fn operator(store: &Store, clock: &Arc<dyn Clock>, config: &Config, command: Operator) -> anyhow::Result<()> {
+    match command {
+        Operator::Add { email, name } => {
+            let Some(added) = operator_add(store, clock, config, &email, &name).await? else {
+                bail!("the e-mail address `{email}` belongs to an operator already");
+            };
+            terminal::json(&added)?;
+        }
+        Operator::Suspend { id, reason } => {
+            let operator = operator_id(&id)?;
+            store.operator_suspend(operator, reason.clone(), clock.now()).await?;
+            terminal::json(&json!({ "operatorId": operator, "suspended": true, "reason": reason }))?;
+        }
+        Operator::Restore { id, reason } => {
+            let operator = operator_id(&id)?;
+            store.operator_restore(operator).await?;
+            terminal::json(&json!({ "operatorId": operator, "suspended": false, "reason": reason }))?;
+        }
+    }
+    Ok(())
+}
+
+fn operator_id(text: &str) -> anyhow::Result<OperatorId> {
+    text.parse()
+        .with_context(|| format!("`{text}` is not the id of an operator"))
+}
+
+async fn dead_letters(store: &Store) -> anyhow::Result<()> {
+    let mut letters: Vec<DeadLetterEntry> = Vec::new();
+    loop {
+        let after = letters.last().map(|letter| letter.id.clone());
+        let page = store.dead_letters(PAGE, after.as_deref()).await?;
+        if page.is_empty() {
+            break;
+        }
+        letters.extend(page);
+    }
+    let items: Vec<_> = letters
+        .iter()
+        .map(|letter| {
+            json!({
+                "id": letter.id,
+                "contributionId": letter.contribution,
+                "topic": letter.topic,
+                "partition": letter.partition,
+                "offset": letter.offset,
+                "reason": letter.reason,
+                "createdAt": letter.created_at.to_string(),
+                "replayedAt": letter.replayed_at.map(|at| at.to_string()),
+            })
+        })
+        .collect();
+    terminal::json(&json!({ "total": items.len(), "items": items }))?;
+    Ok(())
+}
+
+async fn replay(store: &Store, clock: &Arc<dyn Clock>, id: String) -> anyhow::Result<()> {
+    let replayed = store.dead_letter_replay(id.clone(), renewed, clock.now()).await?;
+    match replayed {
+        Replay::Reopened {
+            contribution,
+            generation,
+        } => terminal::json(&json!({
+            "id": id, "contributionId": contribution, "status": "submitted", "generation": generation,
+        }))?,
+        Replay::Requeued { contribution } => {
+            terminal::json(&json!({ "id": id, "contributionId": contribution, "status": "submitted" }))?;
+        }
+        Replay::Decided { contribution, status } => {
+            bail!("the contribution {contribution} of the dead letter `{id}` is {status}; nothing was replayed")
+        }
+        Replay::NoContribution => bail!("the dead letter `{id}` belongs to no contribution; nothing was replayed"),
+        Replay::Unreadable => bail!("the dead letter `{id}` cannot be read by this build; nothing was replayed"),
+        Replay::AlreadyReplayed => bail!("the dead letter `{id}` was replayed before"),
+        Replay::Unknown => bail!("there is no dead letter `{id}`"),
+    }
+    Ok(())
+}
+
+/// The submission in a dead letter under its new generation.
+fn renewed(payload: &[u8], generation: u32) -> Option<Vec<u8>> {
+    let submission = Submission {
+        generation,
+        ..Submission::decode(payload).ok()?
+    };
+    Some(submission.record().ok()?.value.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_names_keep_their_rules() {
+        assert!(check_email("a@example.org").is_ok());
+        let long = format!("{}@example.org", "a".repeat(250));
+        for email in ["", "a", "@b.org", "a@", "a@b", "a b@c.org", "a@b@c.org", long.as_str()] {
+            assert!(check_email(email).is_err(), "{email}");
+        }
+        assert!(check_name("Ada").is_ok());
+        let long = "a".repeat(81);
+        for name in ["", " ", "a\nb", long.as_str()] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The rules between a project's rows in the database and its table.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use catalog::check::{CheckedVersion, Report};
+use store::{ContributionEntry, ContributionStatus, ProjectEntries, ProjectEntry};
+use types::Timestamp;
+
+/// A rule that is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Violation {
+    rule: &'static str,
+    detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.detail)
+    }
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    versions: u64,
+    records: u64,
+    merged: u64,
+    rejected: u64,
+    open: u64,
+    orphans: u64,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.versions += other.versions;
+        self.records += other.records;
+        self.merged += other.merged;
+        self.rejected += other.rejected;
+        self.open += other.open;
+        self.orphans += other.orphans;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let contributions = self.merged + self.rejected + self.open;
+        write!(
+            f,
+            "{} versions, {} records, {contributions} contributions ({} merged, {} rejected, {} open)",
+            self.versions, self.records, self.merged, self.rejected, self.open
+        )?;
+        if self.orphans > 0 {
+            write!(f, ", {} unused files", self.orphans)?;
+        }
+        Ok(())
+    }
+}
+
+/// Compares what the database said before and after with what the table had in between.
+///
+/// A contribution without an outcome is a violation when it was acknowledged before `open_since`.
+pub(super) fn compare(
+    project: &ProjectEntry,
+    before: &ProjectEntries,
+    report: &Report,
+    after: &ProjectEntries,
+    open_since: Timestamp,
+) -> (Counts, Vec<Violation>) {
+    let mut rules = Rules {
+        commits: HashMap::new(),
+        violations: Vec::new(),
+    };
+    for violation in &report.violations {
+        rules.break_rule(violation.rule, format!("{}: {}", violation.at, violation.found));
+    }
+    let mut record_count = 0;
+    for version in &report.versions {
+        record_count += version.rows;
+        rules
+            .commits
+            .entry(&version.contribution)
+            .or_default()
+            .push(Commit { version, record_count });
+    }
+    for entry in &after.contributions {
+        rules.status(entry, open_since);
+    }
+    for entry in &before.contributions {
+        rules.merged(entry);
+    }
+    rules.versions(project, before);
+    rules.known(after);
+    let count = |status: &[ContributionStatus]| {
+        let counted = after
+            .contributions
+            .iter()
+            .filter(|entry| status.contains(&entry.status));
+        counted.count() as u64
+    };
+    let counts = Counts {
+        versions: report.versions.len() as u64,
+        records: report.records,
+        merged: count(&[ContributionStatus::Merged]),
+        rejected: count(&[ContributionStatus::Rejected]),
+        open: count(&[ContributionStatus::Submitted, ContributionStatus::Waiting]),
+        orphans: report.orphans.len() as u64,
+    };
+    (counts, rules.violations)
+}
+
+/// A version of the table, with how many records there are up to it.
+struct Commit<'a> {
+    version: &'a CheckedVersion,
+    record_count: u64,
+}
+
+struct Rules<'a> {
+    /// By the contribution they name.
+    commits: HashMap<&'a str, Vec<Commit<'a>>>,
+    violations: Vec<Violation>,
+}
+
+impl Rules<'_> {
+    fn break_rule(&mut self, rule: &'static str, detail: String) {
+        self.violations.push(Violation { rule, detail });
+    }
+
+    /// A decided contribution has left the outbox, an open one is in it, and none is open for long.
+    fn status(&mut self, entry: &ContributionEntry, open_since: Timestamp) {
+        let (id, status) = (entry.id, entry.status);
+        if status.is_terminal() == entry.in_outbox {
+            let place = if entry.in_outbox { "in" } else { "not in" };
+            self.break_rule(
+                "outbox",
+                format!("contribution {id} is {status} and {place} the outbox"),
+            );
+        }
+        if !status.is_terminal() && entry.submitted_at < open_since {
+            self.break_rule(
+                "open_too_long",
+                format!("contribution {id} is {status} since {}", entry.submitted_at),
+            );
+        }
+    }
+
+    /// A merged contribution is exactly one commit, and they agree; a rejected one is none.
+    fn merged(&mut self, entry: &ContributionEntry) {
+        let id = entry.id.to_string();
+        let found = match (
+            entry.status,
+            self.commits.get(id.as_str()).map_or(&[][..], Vec::as_slice),
+        ) {
+            (ContributionStatus::Merged, [commit]) => differences(entry, commit),
+            (ContributionStatus::Merged, commits) => Some(format!("is merged and in {} versions", commits.len())),
+            (ContributionStatus::Rejected, [_, ..]) => Some("is rejected and in a version".to_owned()),
+            _ => None,
+        };
+        if let Some(found) = found {
+            self.break_rule("outcome", format!("contribution {id} {found}"));
+        }
+    }
+
+    /// The versions in the database have no gaps, and each is its contribution's.
+    fn versions(&mut self, project: &ProjectEntry, entries: &ProjectEntries) {
+        let contributions: HashMap<_, _> = entries.contributions.iter().map(|entry| (entry.id, entry)).collect();
+        for (expected, entry) in (1..).zip(&entries.versions) {
+            let version = entry.version;
+            if version.0 != expected {
+                self.break_rule(
+                    "version_gap",
+                    format!("version {version} is where {expected} should be"),
+                );
+            }
+            let agrees = contributions.get(&entry.contribution).is_some_and(|contribution| {
+                contribution.version == Some(version)
+                    && contribution.agent == entry.agent
+                    && contribution.accepted == Some(entry.accepted)
+                    && contribution.record_count == Some(entry.record_count)
+                    && contribution.root.as_ref() == Some(&entry.root)
+            });
+            if !agrees {
+                let id = entry.contribution;
+                self.break_rule(
+                    "version_row",
+                    format!("version {version} differs from its contribution {id}"),
+                );
+            }
+        }
+        let merged = entries
+            .contributions
+            .iter()
+            .filter(|entry| entry.version.is_some())
+            .count();
+        if merged != entries.versions.len() {
+            let versions = entries.versions.len();
+            self.break_rule(
+                "version_row",
+                format!("{merged} contributions are merged, {versions} versions are known"),
+            );
+        }
+        // Why at least: versions may have come since the project was read.
+        let said = entries.versions.iter().find(|entry| entry.version == project.version);
+        if project.version.0 > 0 && said.is_none_or(|entry| entry.record_count != project.record_count) {
+            let detail = format!(
+                "the project is at version {}, {} records",
+                project.version, project.record_count
+            );
+            self.break_rule("project_head", detail);
+        }
+    }
+
+    /// Every commit names a contribution that the database has, decided as merged or still open.
+    fn known(&mut self, after: &ProjectEntries) {
+        let known: HashMap<_, _> = after
+            .contributions
+            .iter()
+            .map(|entry| (entry.id.to_string(), entry))
+            .collect();
+        let unknown: Vec<_> = self
+            .commits
+            .keys()
+            .filter(|id| !known.contains_key(**id))
+            .map(ToString::to_string)
+            .collect();
+        for id in unknown {
+            self.break_rule(
+                "commit_without_row",
+                format!("contribution {id} is in the table and not in the database"),
+            );
+        }
+    }
+}
+
+/// Where a merged contribution and its commit disagree.
+fn differences(entry: &ContributionEntry, commit: &Commit<'_>) -> Option<String> {
+    let said = (
+        entry.version.map(|version| version.0),
+        entry.accepted,
+        entry.record_count,
+    );
+    let is = (
+        Some(commit.version.version),
+        Some(commit.version.rows),
+        Some(commit.record_count),
+    );
+    if said != is {
+        return Some(format!(
+            "says (version, accepted, records) {said:?} where the table has {is:?}"
+        ));
+    }
+    // A root that could not be computed has a violation of its own.
+    let root = commit.version.root.as_ref()?;
+    (entry.root.as_ref() != Some(root)).then(|| format!("says root {:?} where the table has {root}", entry.root))
+}
+
+#[cfg(test)]
+mod tests;

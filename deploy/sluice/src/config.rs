@@ -1,0 +1,312 @@
+//! Configuration: loaded once, checked, then passed down as values.
+//!
+//! Invariants:
+//! - `default.toml` names every key; a key that it does not name is refused. No type here has a `Default`.
+//! - This module is the only reader of the environment; after [`Loaded::load`] nobody reads configuration again.
+
+#[cfg(feature = "faults")]
+mod faults;
+mod parts;
+mod show;
+mod units;
+
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use config::{ConfigError, Environment, File, FileFormat};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[cfg(feature = "faults")]
+pub use faults::Faults;
+pub use units::{Size, Span, UnitError};
+
+/// Every key with its default and a comment.
+const DEFAULTS: &str = include_str!("../default.toml");
+/// What the names of environment variables begin with, and what divides their parts.
+const PREFIX: &str = "SLUICE";
+const SEPARATOR: &str = "__";
+
+/// The whole configuration; each field is a section of the file.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Config {
+    /// The HTTP server.
+    pub server: Server,
+    /// What is kept.
+    pub data: Data,
+    /// The time.
+    pub clock: Clock,
+    /// What is logged.
+    pub telemetry: Telemetry,
+    /// The terms of service.
+    pub terms: Terms,
+    /// Who may sign up.
+    pub signup: Signup,
+    /// The limits of the interface.
+    pub limits: Limits,
+    /// The event log.
+    pub log: Log,
+    /// The worker.
+    pub worker: Worker,
+    /// The sweeper of open contributions.
+    pub sweeper: Sweeper,
+}
+
+/// The HTTP server.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Server {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The address callers use; empty for the one listened on.
+    pub public_url: String,
+    /// How many proxies stand before the service.
+    pub trusted_proxies: u8,
+    /// How long a peer may take to send the head of a request.
+    pub header_timeout: Span,
+    /// How many connections are served at a time.
+    pub connections: NonZeroUsize,
+    /// How long running requests may take to end when the service stops.
+    pub drain_timeout: Span,
+}
+
+/// What is kept.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Data {
+    /// The folder of everything the service keeps.
+    pub dir: PathBuf,
+}
+
+/// The time.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Clock {
+    /// How far the service's clock runs ahead.
+    pub offset: Span,
+}
+
+/// What is logged.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Telemetry {
+    /// A level or directives.
+    pub filter: String,
+    /// How a line looks.
+    pub format: Format,
+}
+
+/// How a line of the log looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// The terms of service.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Terms {
+    /// The version in force.
+    pub version: String,
+    /// Where they are; empty for a page of the service.
+    pub url: String,
+}
+
+/// Who may sign up.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Signup {
+    /// Whether anyone may.
+    pub open: bool,
+}
+
+/// The limits of the interface.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Limits {
+    /// API calls of one address in a minute.
+    pub calls_per_ip_per_minute: NonZeroU32,
+    /// Registrations of agents by one address in an hour.
+    pub agent_registrations_per_ip_per_hour: u32,
+    /// Agents of one operator.
+    pub agents_per_operator: u32,
+    /// Projects of one operator that are not archived.
+    pub active_projects_per_operator: u32,
+    /// Contributions of one operator to public datasets in a UTC day.
+    pub public_contributions_per_day: u32,
+    /// Records of one contribution.
+    pub records_per_contribution: NonZeroU32,
+    /// The largest body of a contribution or a dry run.
+    pub contribution_body: Size,
+    /// The largest body of any other call.
+    pub body: Size,
+    /// The longest `wait` for an outcome.
+    pub wait: Span,
+    /// How long an idempotency key replays its first answer.
+    pub idempotency_window: Span,
+    /// How long after a change of its price a project's price stays.
+    pub price_change_window: Span,
+    /// Records of one page of data at most.
+    pub page_records: NonZeroU32,
+    /// Records of one page of data where the caller does not say.
+    pub default_page_records: NonZeroU32,
+}
+
+/// The event log.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Log {
+    /// The partitions of each topic.
+    pub partitions: NonZeroU32,
+    /// How many records per partition stay after every reader has done them.
+    pub retain: u64,
+}
+
+/// The worker.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Worker {
+    /// How many submissions of a dataset are judged ahead.
+    pub judged_ahead: NonZeroUsize,
+    /// The most bytes that one dataset may have queued in memory.
+    pub dataset_queue: Size,
+    /// The most bytes that all datasets together may have queued in memory.
+    pub queue: Size,
+    /// After how long without work a dataset's table is closed.
+    pub idle: Span,
+    /// The first wait after a failure.
+    pub retry_first: Span,
+    /// The longest wait after a failure.
+    pub retry_most: Span,
+    /// How long a stopping worker lets its datasets end what they have begun.
+    pub grace: Span,
+}
+
+/// The sweeper of open contributions.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Sweeper {
+    /// How often contributions that are due are looked for.
+    pub every: Span,
+    /// How long a contribution may be open before it is appended again for the first time.
+    pub first: Span,
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A source cannot be read, or a value has the wrong type.
+    #[error("the configuration is not valid")]
+    Invalid(#[from] ConfigError),
+    /// A source has a key that does not exist.
+    #[error("`{key}` is not a key of the configuration; `sluice config --show` lists them all")]
+    UnknownKey {
+        /// The key, with its section.
+        key: String,
+    },
+    /// A duration is finer than what it measures.
+    #[error("`{key}` must be a whole number of {unit}, at least one")]
+    Fraction {
+        /// The key, with its section.
+        key: &'static str,
+        /// What it is counted in.
+        unit: &'static str,
+    },
+    /// What a crash test asks for does not exist.
+    #[cfg(feature = "faults")]
+    #[error("{0}")]
+    Fault(String),
+}
+
+/// A configuration with what it was made of.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The values.
+    pub config: Config,
+    /// What a crash test asks for.
+    #[cfg(feature = "faults")]
+    pub faults: Faults,
+    merged: Value,
+}
+
+impl Loaded {
+    /// Merges the defaults, the file, the environment and the flags, in this order.
+    ///
+    /// Flags are keys with their section, such as `server.listen`.
+    pub fn load(file: Option<&Path>, flags: &[(&str, String)]) -> Result<Self, Error> {
+        Self::merge(file, environment(), flags)
+    }
+
+    fn merge(file: Option<&Path>, environment: Environment, flags: &[(&str, String)]) -> Result<Self, Error> {
+        let defaults = || config::Config::builder().add_source(File::from_str(DEFAULTS, FileFormat::Toml));
+        let mut builder = defaults();
+        if let Some(file) = file {
+            builder = builder.add_source(File::new(&file.to_string_lossy(), FileFormat::Toml));
+        }
+        builder = builder.add_source(environment);
+        for (key, value) in flags {
+            builder = builder.set_override(key, value.as_str())?;
+        }
+        let merged = builder.build()?;
+        let values: Value = merged.clone().try_deserialize()?;
+        let known: Value = defaults().build()?.try_deserialize()?;
+        if let Some(key) = unknown_key(&values, &known) {
+            return Err(Error::UnknownKey { key });
+        }
+        let config: Config = merged.try_deserialize()?;
+        config.check()?;
+        Ok(Self {
+            config,
+            #[cfg(feature = "faults")]
+            faults: Faults::read()?,
+            merged: values,
+        })
+    }
+
+    /// The configuration as a commented TOML file, secrets masked.
+    pub fn show(&self) -> String {
+        show::show(DEFAULTS, &self.merged)
+    }
+}
+
+impl Config {
+    /// Checks what the types of the values cannot.
+    fn check(&self) -> Result<(), Error> {
+        let seconds = [
+            ("limits.wait", self.limits.wait),
+            ("worker.idle", self.worker.idle),
+            ("worker.grace", self.worker.grace),
+            ("sweeper.every", self.sweeper.every),
+            ("sweeper.first", self.sweeper.first),
+        ];
+        let hours = [
+            ("limits.idempotency_window", self.limits.idempotency_window),
+            ("limits.price_change_window", self.limits.price_change_window),
+        ];
+        let seconds = seconds.map(|(key, span)| (key, span, "seconds", 1));
+        let hours = hours.map(|(key, span)| (key, span, "hours", 3_600));
+        for (key, span, unit, length) in seconds.into_iter().chain(hours) {
+            let length = Duration::from_secs(length).as_nanos();
+            if span.0.is_zero() || span.0.as_nanos() % length != 0 {
+                return Err(Error::Fraction { key, unit });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn environment() -> Environment {
+    Environment::with_prefix(PREFIX)
+        .prefix_separator(SEPARATOR)
+        .separator(SEPARATOR)
+}
+
+/// The first key of `values` that `known` does not have.
+fn unknown_key(values: &Value, known: &Value) -> Option<String> {
+    let (Value::Object(values), Value::Object(known)) = (values, known) else {
+        return None;
+    };
+    values.iter().find_map(|(key, value)| match known.get(key) {
+        None => Some(key.clone()),
+        Some(known) => unknown_key(value, known).map(|rest| format!("{key}.{rest}")),
+    })
+}
+
+#[cfg(test)]
+mod tests;

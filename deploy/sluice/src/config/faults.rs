@@ -1,0 +1,41 @@
+//! What a crash test asks of this process, by the environment: test builds only.
+
+use types::fault::{self, Plant};
+
+use super::Error;
+
+/// The faults of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults {
+    /// Whether a second worker with a catalog of its own takes part in every table (`SLUICE_FAULT_RIVAL=1`).
+    pub rival: bool,
+}
+
+impl Faults {
+    /// Reads the environment and arms the process: `SLUICE_FAULT_POINT` names where it kills itself,
+    /// `SLUICE_FAULT_NTH` at which passage from 1, `SLUICE_FAULT_PLANT` the bug it has.
+    pub(super) fn read() -> Result<Self, Error> {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        let point = variable("SLUICE_FAULT_POINT");
+        if !point.is_empty() && !fault::POINTS.contains(&point.as_str()) {
+            return Err(Error::Fault(format!("`{point}` is not a crash point")));
+        }
+        let nth = variable("SLUICE_FAULT_NTH");
+        let nth = if nth.is_empty() { Ok(1) } else { nth.parse() }
+            .map_err(|error| Error::Fault(format!("SLUICE_FAULT_NTH `{nth}`: {error}")))?;
+        let plant = variable("SLUICE_FAULT_PLANT");
+        let planted = Plant::ALL
+            .iter()
+            .find(|(name, _)| *name == plant)
+            .map(|(_, plant)| *plant);
+        if planted.is_none() && !plant.is_empty() {
+            return Err(Error::Fault(format!("`{plant}` is not a bug to plant")));
+        }
+        if !point.is_empty() || planted.is_some() {
+            fault::arm(point, nth, planted);
+        }
+        Ok(Self {
+            rival: variable("SLUICE_FAULT_RIVAL") == "1",
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! What the configuration says to each package.
+
+use std::net::SocketAddr;
+
+use super::{Config, Limits, Log, Size, Span, Sweeper, Worker};
+
+impl Config {
+    /// How the service presents itself when it listens on `address`.
+    pub fn api(&self, address: SocketAddr) -> api::Config {
+        let public_url = match self.server.public_url.trim_end_matches('/') {
+            "" => format!("http://{address}"),
+            url => url.to_owned(),
+        };
+        let terms_url = match self.terms.url.as_str() {
+            "" => format!("{public_url}/terms"),
+            url => url.to_owned(),
+        };
+        api::Config {
+            public_url,
+            trusted_proxies: self.server.trusted_proxies,
+            terms_version: self.terms.version.clone(),
+            terms_url,
+            signup_open: self.signup.open,
+            cache: api::config::Cache::Off,
+        }
+    }
+}
+
+impl From<Limits> for api::Limits {
+    fn from(limits: Limits) -> Self {
+        Self {
+            calls_per_ip_per_minute: limits.calls_per_ip_per_minute.get(),
+            agents_per_ip_per_hour: limits.agent_registrations_per_ip_per_hour,
+            agents_per_operator: limits.agents_per_operator,
+            active_projects_per_operator: limits.active_projects_per_operator,
+            public_contributions_per_day: limits.public_contributions_per_day,
+            records_per_contribution: limits.records_per_contribution.get(),
+            wait_seconds: u32::try_from(limits.wait.0.as_secs()).unwrap_or(u32::MAX),
+            idempotency_hours: hours(limits.idempotency_window),
+            price_change_hours: hours(limits.price_change_window),
+            contribution_bytes: limits.contribution_body.bytes(),
+            body_bytes: limits.body.bytes(),
+            page_records: limits.page_records.get(),
+            default_page_records: limits.default_page_records.get(),
+        }
+    }
+}
+
+impl Log {
+    /// How the embedded log is kept.
+    pub fn options(&self) -> eventlog::Options {
+        eventlog::Options {
+            partitions: self.partitions.get(),
+            retain: self.retain,
+        }
+    }
+}
+
+impl Worker {
+    /// How a worker of the consumer group `group` behaves.
+    pub fn of_group(&self, group: &str) -> pipelines::Config {
+        pipelines::Config {
+            group: group.to_owned(),
+            judged_ahead: self.judged_ahead.get(),
+            lane_bytes: self.dataset_queue.bytes(),
+            queue_bytes: self.queue.bytes(),
+            idle_seconds: self.idle.0.as_secs(),
+            retry_first_ms: millis(self.retry_first),
+            retry_most_ms: millis(self.retry_most),
+            grace_seconds: self.grace.0.as_secs(),
+        }
+    }
+}
+
+impl From<Sweeper> for api::flow::SweeperConfig {
+    fn from(sweeper: Sweeper) -> Self {
+        Self {
+            interval_seconds: sweeper.every.0.as_secs(),
+            first_seconds: sweeper.first.0.as_secs(),
+        }
+    }
+}
+
+impl Size {
+    /// The size as a count of what memory can hold.
+    pub fn bytes(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+fn hours(span: Span) -> u32 {
+    u32::try_from(span.0.as_secs() / 3_600).unwrap_or(u32::MAX)
+}
+
+fn millis(span: Span) -> u64 {
+    u64::try_from(span.0.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,55 @@
+//! The merged configuration as a file: the text of the defaults with the values in force.
+//!
+//! Invariant: the value of a key whose comment has the word `Secret` is never shown.
+
+use serde_json::Value;
+
+/// Replaces every value of `template` by the one of `values`.
+///
+/// The template has one key per line, under section heads of one level.
+pub(super) fn show(template: &str, values: &Value) -> String {
+    let mut shown = String::with_capacity(template.len());
+    let mut section = "";
+    let mut secret = false;
+    for line in template.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            section = name;
+        } else if let Some(comment) = line.strip_prefix('#') {
+            secret |= comment.contains("Secret");
+        } else if let Some((key, _)) = line.split_once(" = ") {
+            let value = match &values[section][key] {
+                Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+                _ if secret => "\"…\"".to_owned(),
+                // Why: JSON's strings, numbers, booleans and arrays of them are TOML's too.
+                value => value.to_string(),
+            };
+            shown.extend([key, " = ", &value, "\n"]);
+            secret = false;
+            continue;
+        }
+        shown.extend([line, "\n"]);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_replaced_and_secrets_masked() {
+        let template = "# About.\n\n[a]\n# Plain.\nx = 1\n# Secret. The key.\ny = \"\"\n[b]\nx = \"\"\n";
+        let values = json!({"a": {"x": 2, "y": "hush"}, "b": {"x": "say \"hi\""}});
+        assert_eq!(
+            show(template, &values),
+            "# About.\n\n[a]\n# Plain.\nx = 2\n# Secret. The key.\ny = \"…\"\n[b]\nx = \"say \\\"hi\\\"\"\n"
+        );
+        let unset = json!({"a": {"x": 2, "y": ""}, "b": {"x": ""}});
+        assert!(
+            show(template, &unset).contains("y = \"\"\n"),
+            "a secret that is not set shows as such"
+        );
+    }
+}

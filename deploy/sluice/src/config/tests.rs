@@ -1,0 +1,127 @@
+//! The order of the sources, and what is refused.
+
+use std::collections::HashMap;
+
+use super::*;
+
+/// Loads with this file text, these environment variables and these flags.
+fn load(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Loaded, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file.map(|text| {
+        let path = folder.path().join("sluice.conf");
+        std::fs::write(&path, text).unwrap();
+        path
+    });
+    let variables: HashMap<String, String> = variables
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let flags: Vec<_> = flags.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+    Loaded::merge(path.as_deref(), environment().source(Some(variables)), &flags)
+}
+
+/// The error with its causes.
+fn told(refused: Result<Loaded, Error>) -> String {
+    format!("{:#}", anyhow::Error::from(refused.unwrap_err()))
+}
+
+#[test]
+fn the_defaults_are_the_limits_of_the_interface() {
+    let config = load(None, &[], &[]).unwrap().config;
+    assert_eq!(config.limits.calls_per_ip_per_minute.get(), 300);
+    assert_eq!(config.limits.public_contributions_per_day, 200);
+    assert_eq!(config.limits.agents_per_operator, 5);
+    assert_eq!(config.limits.active_projects_per_operator, 3);
+    assert_eq!(config.limits.agent_registrations_per_ip_per_hour, 20);
+    assert_eq!(config.limits.records_per_contribution.get(), 500);
+    assert_eq!(config.limits.idempotency_window.0, Duration::from_hours(24));
+    assert_eq!(config.limits.contribution_body.0, 4 << 20);
+    assert!(
+        config.server.drain_timeout.0 > config.limits.wait.0,
+        "a waiting request outlasts a stop"
+    );
+}
+
+#[test]
+fn flags_win_over_the_environment_over_the_file_over_the_defaults() {
+    let file = Some("[limits]\nagents_per_operator = 6\nactive_projects_per_operator = 6\n[log]\npartitions = 6\n");
+    let variables = [
+        ("SLUICE__LIMITS__AGENTS_PER_OPERATOR", "7"),
+        ("SLUICE__LOG__PARTITIONS", "7"),
+        ("SLUICE__CLOCK__OFFSET", "8d"),
+        ("SLUICE_LOG", "another program's"),
+        ("HOME", "/root"),
+    ];
+    let config = load(file, &variables, &[("log.partitions", "8"), ("data.dir", "/tmp/8")])
+        .unwrap()
+        .config;
+    assert_eq!(config.limits.public_contributions_per_day, 200);
+    assert_eq!(config.limits.active_projects_per_operator, 6);
+    assert_eq!(config.limits.agents_per_operator, 7);
+    assert_eq!(config.log.partitions.get(), 8);
+    assert_eq!(config.clock.offset.0, Duration::from_hours(8 * 24));
+    assert_eq!(config.data.dir, PathBuf::from("/tmp/8"));
+}
+
+#[test]
+fn unknown_keys_are_refused_by_name() {
+    for (file, variable, name) in [
+        (Some("[limits]\nagents = 1\n"), None, "`limits.agents`"),
+        (Some("top = 1\n"), None, "`top`"),
+        (None, Some("SLUICE__LIMITS__AGENTS"), "`limits.agents`"),
+        (None, Some("SLUICE__SERVER__LISTEN__PORT"), "server.listen"),
+    ] {
+        let variables: Vec<_> = variable.map(|name| (name, "1")).into_iter().collect();
+        let message = told(load(file, &variables, &[]));
+        assert!(message.contains(name), "{message}");
+    }
+}
+
+#[test]
+fn values_that_do_not_fit_are_refused_by_name() {
+    for (name, value, expected) in [
+        (
+            "SLUICE__LIMITS__AGENTS_PER_OPERATOR",
+            "many",
+            "limits.agents_per_operator",
+        ),
+        (
+            "SLUICE__LIMITS__AGENTS_PER_OPERATOR",
+            "-1",
+            "limits.agents_per_operator",
+        ),
+        ("SLUICE__LOG__PARTITIONS", "0", "log.partitions"),
+        ("SLUICE__CLOCK__OFFSET", "8", "is not a duration"),
+        ("SLUICE__LIMITS__BODY", "1MB", "is not a size"),
+        ("SLUICE__SERVER__LISTEN", "localhost", "server.listen"),
+        ("SLUICE__TELEMETRY__FORMAT", "xml", "telemetry.format"),
+        (
+            "SLUICE__LIMITS__WAIT",
+            "1500ms",
+            "`limits.wait` must be a whole number of seconds",
+        ),
+        ("SLUICE__LIMITS__IDEMPOTENCY_WINDOW", "90m", "whole number of hours"),
+    ] {
+        let message = told(load(None, &[(name, value)], &[]));
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_an_error() {
+    let missing = Loaded::merge(Some(Path::new("/nonexistent/sluice.toml")), environment(), &[]);
+    assert!(told(missing).contains("/nonexistent/sluice.toml"));
+}
+
+#[test]
+fn what_is_shown_can_be_loaded_again() {
+    let variables = [
+        ("SLUICE__LIMITS__AGENTS_PER_OPERATOR", "7"),
+        ("SLUICE__TERMS__URL", "https://a/\"b\""),
+    ];
+    let shown = load(None, &variables, &[]).unwrap().show();
+    let again = load(Some(&shown), &[], &[]).unwrap();
+    assert_eq!(again.config.limits.agents_per_operator, 7);
+    assert_eq!(again.config.terms.url, "https://a/\"b\"");
+    assert_eq!(again.show().lines().count(), DEFAULTS.lines().count());
+}

@@ -1,0 +1,160 @@
+//! Durations and sizes as text: `250ms`, `10s`, `8d`, `64KiB`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A duration written as a whole number and a unit of `ms`, `s`, `m`, `h` or `d` (24 hours).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Span(pub Duration);
+
+/// A number of bytes written as a whole number and a unit of `B`, `KiB`, `MiB` or `GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Size(pub u64);
+
+/// The unit's name and how many milliseconds it has, longest first.
+const SPANS: [(&str, u64); 5] = [
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1_000),
+    ("ms", 1),
+];
+/// The unit's name and how many bytes it has, largest first.
+const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {expected}")]
+pub struct UnitError {
+    text: String,
+    expected: &'static str,
+}
+
+fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    number
+        .parse::<u64>()
+        .ok()
+        .zip(factor)
+        .and_then(|(number, factor)| number.checked_mul(factor))
+        .ok_or_else(|| UnitError {
+            text: text.to_owned(),
+            expected,
+        })
+}
+
+/// In the largest unit that is exact; zero in the smallest but one, as people write it.
+fn show(value: u64, units: &[(&str, u64)], zero: &str) -> String {
+    units
+        .iter()
+        .find(|(_, factor)| value != 0 && value.is_multiple_of(*factor))
+        .map_or_else(|| zero.to_owned(), |(name, factor)| format!("{}{name}", value / factor))
+}
+
+impl FromStr for Span {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse(text, &SPANS, "a duration such as `250ms`, `10s`, `5m`, `2h` or `8d`")
+            .map(|millis| Self(Duration::from_millis(millis)))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&show(
+            u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX),
+            &SPANS,
+            "0s",
+        ))
+    }
+}
+
+impl FromStr for Size {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse(text, &SIZES, "a size such as `512B`, `64KiB`, `4MiB` or `1GiB`").map(Self)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&show(self.0, &SIZES, "0B"))
+    }
+}
+
+macro_rules! text {
+    ($($name:ident)*) => {$(
+        impl TryFrom<String> for $name {
+            type Error = UnitError;
+
+            fn try_from(text: String) -> Result<Self, UnitError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.to_string()
+            }
+        }
+    )*};
+}
+
+text! { Span Size }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_round_trip_in_their_largest_exact_unit() {
+        for (text, shown) in [
+            ("0s", "0s"),
+            ("250ms", "250ms"),
+            ("60s", "1m"),
+            ("90s", "90s"),
+            ("24h", "1d"),
+            ("8d", "8d"),
+        ] {
+            assert_eq!(text.parse::<Span>().unwrap().to_string(), shown);
+        }
+        for (text, shown) in [
+            ("0B", "0B"),
+            ("1024B", "1KiB"),
+            ("4MiB", "4MiB"),
+            ("1536KiB", "1536KiB"),
+        ] {
+            assert_eq!(text.parse::<Size>().unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in [
+            "",
+            "5",
+            "s",
+            "-5s",
+            "5 s",
+            "1.5h",
+            "5S",
+            "99999999999999999999s",
+            "18446744073709551615d",
+        ] {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+        assert_eq!(
+            "4MB".parse::<Size>().unwrap_err().to_string(),
+            "`4MB` is not a size such as `512B`, `64KiB`, `4MiB` or `1GiB`"
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! The binary: configuration, commands, assembly, telemetry.
+//!
+//! Invariants:
+//! - [`assemble`](mod@assemble) is the only place that names every package; nothing depends on this one but the tests.
+//! - Only [`config`](mod@config) reads the environment, once; only [`terminal`] writes to standard output.
+
+pub mod admin;
+pub mod assemble;
+pub mod check;
+pub mod cli;
+pub mod config;
+pub mod lock;
+pub mod quickstart;
+pub mod serve;
+pub mod signals;
+pub mod telemetry;
+pub mod terminal;
+
+use std::process::ExitCode;
+
+use cli::{Cli, Command};
+use config::Loaded;
+
+/// Runs a command to its end.
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let loaded = Loaded::load(cli.global.config.as_deref(), &cli.global.flags())?;
+    match cli.command {
+        Command::Config(_) => terminal::line(loaded.show().trim_end())?,
+        Command::Openapi => {
+            let config = &loaded.config;
+            let public_url = config.api(config.server.listen).public_url;
+            terminal::json(&api::openapi(&config.limits.clone().into(), &public_url))?;
+        }
+        command => return tokio::runtime::Runtime::new()?.block_on(work(&loaded, command)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The commands that open the data directory.
+async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
+    let config = &loaded.config;
+    let mut telemetry = config.telemetry.clone();
+    if !matches!(command, Command::Serve) && telemetry.filter == "info" {
+        // Why: these commands talk to a person, who asks for more than warnings by naming another filter.
+        "warn".clone_into(&mut telemetry.filter);
+    }
+    telemetry::start(&telemetry)?;
+    match command {
+        Command::Serve => serve(loaded).await?,
+        Command::Quickstart(arguments) => quickstart::run(loaded, arguments).await?,
+        Command::Admin(command) => admin::run(config, command).await?,
+        Command::Check(arguments) => return check::run(config, arguments).await,
+        Command::Openapi | Command::Config(_) => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(loaded: &Loaded) -> anyhow::Result<()> {
+    let mut signals = signals::Signals::listen()?;
+    let running = assemble::assemble(loaded).await?;
+    tracing::info!(address = %running.address(), data = %loaded.config.data.dir.display(), "serving");
+    running.run(&mut signals).await
+}

@@ -1,0 +1,308 @@
+//! The quickstart: the whole flow on real data, through the same doors as everybody's.
+//!
+//! Invariant: it reaches the service over HTTP and by the code of `admin`, never past them, so what it shows is what
+//! the service does. A data directory may have had quickstarts before; each gets names of its own.
+
+mod dataset;
+mod report;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use client::Client;
+use client::model::{Agent, Contribution, NewAgent, NewProject};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+use types::{Classify, Kind};
+
+use crate::admin;
+use crate::assemble::{Running, assemble};
+use crate::cli;
+use crate::config::{Config, Loaded};
+use crate::signals::Signals;
+use crate::terminal;
+
+use report::{grouped, head, item};
+
+/// The fewest records it streams.
+pub const FEWEST: u32 = 5_000;
+/// How many records the dataset has.
+pub const ALL: u32 = 34_888;
+/// Records of a contribution; the most the interface takes.
+const BATCH: usize = 500;
+/// How many contributions are under way at once.
+const AT_ONCE: usize = 4;
+/// How many records are kept back for the batch that is half known.
+const KEPT: usize = BATCH / 2;
+/// The longest `wait` of the interface, in seconds.
+const WAIT: u32 = 20;
+/// How often an outcome is asked for before giving up.
+const ASKS: usize = 15;
+
+/// Starts the service, shows the flow, and leaves the service running unless asked not to.
+pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<()> {
+    let mut signals = Signals::listen()?;
+    let running = assemble(loaded).await?;
+    let shown = tokio::select! {
+        shown = show(&running, &loaded.config, arguments.records) => Some(shown),
+        () = signals.asked() => None,
+    };
+    match shown {
+        Some(Ok(())) if !arguments.exit => {
+            terminal::line("\nThe service goes on until Ctrl-C.")?;
+            running.run(&mut signals).await
+        }
+        Some(shown) => shown.and(running.stop().await),
+        None => running.stop().await,
+    }
+}
+
+/// What a quickstart works with.
+struct Stage {
+    agent: Agent,
+    client: Client,
+    base: String,
+    slug: String,
+}
+
+async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<()> {
+    let records = dataset::records(usize::try_from(count)?)?;
+    let stage = set_up(running, config).await?;
+    item(
+        "dataset",
+        &format!("{}: {} records", dataset::TITLE, grouped(records.len() as u64)),
+    )?;
+
+    let (streamed, kept) = records.split_at(records.len() - KEPT);
+    let started = running.clock().now();
+    let mut batches = stream_through(&stage, streamed).await?;
+    let took = running.clock().now().since(started);
+    timing(streamed.len(), batches.len(), took)?;
+
+    head("What was wrong or known already:")?;
+    let again = contribute(&stage, &records[..BATCH], "again").await?;
+    report::outcome("the first batch again", &again)?;
+    let half_known = [&records[..BATCH - KEPT], kept].concat();
+    let mixed = contribute(&stage, &half_known, "half-known").await?;
+    report::outcome(&format!("{} known, {KEPT} new", BATCH - KEPT), &mixed)?;
+    let bad = contribute(&stage, &dataset::bad_records(), "bad").await?;
+    report::outcome("4 bad records of 5", &bad)?;
+    if again.is_merged() || !mixed.is_merged() || bad.is_merged() {
+        bail!("the gates did not do their work");
+    }
+    batches.extend([again, mixed, bad]);
+
+    let project = stage.client.project(&stage.slug).await?;
+    report::versions(&project)?;
+    report::gates(&batches)?;
+    let middle = (project.latest_version / 2).max(1);
+    let whole = stage.client.data(&stage.slug, Some(middle), 0, 1).await?.total;
+    let offset = whole / 2;
+    report::page(&stage.client.data(&stage.slug, Some(middle), offset, 3).await?, offset)?;
+    go_on(&stage, middle)
+}
+
+/// An operator, its agent and its project, under the first names that are free.
+async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
+    let address = reachable(running.address());
+    let base = format!("http://{address}");
+    for number in 1.. {
+        let named = |name: &str| {
+            if number == 1 {
+                name.to_owned()
+            } else {
+                format!("{name}-{number}")
+            }
+        };
+        let (email, slug) = (
+            format!("{}@example.org", named("quickstart")),
+            named("unicode-characters"),
+        );
+        let added = admin::operator_add(running.store(), running.clock(), config, &email, "Quickstart").await?;
+        let Some(operator) = added else { continue };
+        let owner = Client::new(&base, operator.token)?;
+        let new = NewAgent {
+            name: named("quickstart"),
+            wallet_address: None,
+        };
+        let Some(agent) = unless_taken(owner.agent_create(&new).await)? else {
+            continue;
+        };
+        let client = Client::new(&base, agent.key.clone())?;
+        let project = NewProject {
+            slug: slug.clone(),
+            title: dataset::TITLE.to_owned(),
+            readme: dataset::README.to_owned(),
+            schema_def: dataset::schema_def(),
+            tags: vec!["unicode".to_owned(), "quickstart".to_owned()],
+            ..NewProject::default()
+        };
+        if unless_taken(client.project_create(&project).await)?.is_none() {
+            continue;
+        }
+        head(&format!(
+            "Sluice is running at {base}, its data is in `{}`.",
+            config.data.dir.display()
+        ))?;
+        if number > 1 {
+            terminal::line("The names of a first quickstart are taken here, so this one has names of its own.")?;
+        }
+        item(
+            "operator",
+            &format!("{email}, added as `sluice admin operator add` does"),
+        )?;
+        item("agent", &format!("{}, by POST /agents", agent.name))?;
+        item("project", &format!("{slug}, by POST /projects"))?;
+        return Ok(Stage {
+            agent,
+            client,
+            base,
+            slug,
+        });
+    }
+    bail!("every name is taken")
+}
+
+/// `None` when what was to be made exists.
+fn unless_taken<T>(made: Result<T, client::Error>) -> anyhow::Result<Option<T>> {
+    match made {
+        Ok(made) => Ok(Some(made)),
+        Err(error) if error.kind() == Kind::Conflict => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An address of this machine where one that means every address is listened on.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Contributes all of `records`, a few batches at a time, and returns what became of each.
+async fn stream_through(stage: &Stage, records: &[Value]) -> anyhow::Result<Vec<Contribution>> {
+    let progress = Progress::new(records.len() as u64);
+    stream::iter(records.chunks(BATCH).enumerate())
+        .map(|(number, batch)| {
+            let progress = &progress;
+            async move {
+                let merged = contribute(stage, batch, &number.to_string()).await?;
+                if !merged.is_merged() {
+                    bail!("batch {number} was not merged: {merged:?}");
+                }
+                progress.add(batch.len() as u64);
+                Ok(merged)
+            }
+        })
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await
+}
+
+/// Contributes a batch and waits until it is decided.
+async fn contribute(stage: &Stage, records: &[Value], name: &str) -> anyhow::Result<Contribution> {
+    let key = format!("{}-{name}", stage.slug);
+    let (client, slug) = (&stage.client, &stage.slug);
+    let mut batch = client.contribute(slug, records, WAIT, Some(&key)).await?;
+    for _ in 0..ASKS {
+        if batch.is_decided() {
+            return Ok(batch);
+        }
+        batch = client.contribution(slug, &batch.id, WAIT).await?;
+    }
+    Err(anyhow::anyhow!("{batch:?}")).context("a batch has no outcome")
+}
+
+/// How far the stream is: a bar where somebody watches, a line now and then elsewhere.
+struct Progress {
+    bar: ProgressBar,
+    watched: bool,
+}
+
+impl Progress {
+    fn new(total: u64) -> Self {
+        let bar = ProgressBar::new(total);
+        if let Ok(style) = ProgressStyle::with_template("  {bar:40} {human_pos}/{human_len} records, {eta} left") {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            watched: terminal::is_watched(),
+        }
+    }
+
+    fn add(&self, records: u64) {
+        let before = self.bar.position();
+        self.bar.inc(records);
+        let (now, total) = (before + records, self.bar.length().unwrap_or(u64::MAX));
+        let quarter = |position: u64| position * 4 / total;
+        if !self.watched && quarter(before) != quarter(now) {
+            terminal::note(&format!("  {}/{} records", grouped(now), grouped(total)));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn timing(records: usize, batches: usize, took: Duration) -> anyhow::Result<()> {
+    let seconds = took.as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = records as f64 / seconds.max(0.001);
+    item(
+        "streamed",
+        &format!(
+            "{} records in {batches} contributions in {seconds:.1} s: {rate:.0} records/s, each batch durable, judged, \
+             merged and readable",
+            grouped(records as u64)
+        ),
+    )?;
+    Ok(())
+}
+
+/// What to try next.
+fn go_on(stage: &Stage, version: u64) -> anyhow::Result<()> {
+    let Stage { agent, base, slug, .. } = stage;
+    let key = &agent.key;
+    let authorization = format!("-H 'Authorization: Bearer {key}'");
+    let json = "-H 'Content-Type: application/json'";
+    let record = r#"{"codePoint":"U+E000","value":57344,"name":"EXAMPLE ONE","category":"Co","combiningClass":0,"bidiClass":"L","mirrored":false}"#;
+    head("Go on with:")?;
+    item("address", base)?;
+    item("agent key", key)?;
+    terminal::line("\n  # a page of an old version, a record of yours, a dry run")?;
+    terminal::line(&format!(
+        "  curl -s {authorization} '{base}/projects/{slug}/data?version={version}&limit=3'"
+    ))?;
+    terminal::line(&format!(
+        "  curl -s {authorization} {json} '{base}/projects/{slug}/contribute?wait=20' -d '{{\"records\":[{record}]}}'"
+    ))?;
+    terminal::line(&format!(
+        "  curl -s {authorization} {json} '{base}/projects/{slug}/validate' -d '{{\"records\":[{{\"value\":\"one\"}}]}}'"
+    ))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_means_every_address_is_reached_on_this_machine() {
+        for (listened, reached) in [
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("10.1.2.3:80", "10.1.2.3:80"),
+        ] {
+            assert_eq!(reachable(listened.parse().unwrap()).to_string(), reached);
+        }
+    }
+}
