@@ -1,0 +1,94 @@
+//! Measures what the goals are about: a batch over HTTP, the merge step, an idle server. Ratios within one run; never
+//! part of a test.
+//!
+//! ```text
+//! cargo run --release -p tests --bin bench -- http     500 records over HTTP against the same raw durable writes
+//! cargo run --release -p tests --bin bench -- merge    CPU of a merge step at 10 and at 10,000 versions
+//! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
+//! cargo run --release -p tests --bin bench -- all
+//! ```
+//!
+//! Invariant: a time is compared only with a time measured alternately in the same run on the same file system. The
+//! folder is that of `TMPDIR`, which must be a real disk for the durable writes to mean anything.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench prints its table and has nobody to report to"
+)]
+
+mod http;
+mod idle;
+mod merge;
+mod usage;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use serde_json::{Value, json};
+
+/// Records of a batch.
+const RECORDS: usize = 500;
+
+fn main() -> ExitCode {
+    let what = std::env::args().nth(1).unwrap_or_default();
+    let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    match what.as_str() {
+        "http" => runtime().block_on(http::run()),
+        "merge" => merge::run(),
+        "idle" => runtime().block_on(idle::run()),
+        "all" => {
+            runtime().block_on(http::run());
+            merge::run();
+            runtime().block_on(idle::run());
+        }
+        // The server that is measured is this program under another name.
+        _ => return sluice::run(sluice::cli::Cli::parse()).unwrap_or(ExitCode::FAILURE),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Prints a table of two columns.
+fn print(title: &str, rows: &[(String, String)]) {
+    println!("\n| {title} | |\n|-|-|");
+    for (name, value) in rows {
+        println!("| {name} | {value} |");
+    }
+}
+
+/// The contract of what is measured.
+fn contract() -> Value {
+    json!({"fields": [
+        {"name": "station", "type": "string", "required": true},
+        {"name": "sample", "type": "integer", "required": true},
+        {"name": "value", "type": "number"},
+        {"name": "at", "type": "timestamp"},
+        {"name": "note", "type": "string"},
+    ]})
+}
+
+/// A batch that shares no record with another number's.
+fn records(number: usize, count: usize) -> Vec<Value> {
+    let record = |row: usize| {
+        let value = f64::from(u32::try_from((row * 37 + number * 11) % 1_000).unwrap()) / 8.0;
+        json!({
+            "station": format!("station-{:03}", row % 97),
+            "sample": number * 1_000 + row,
+            "value": value,
+            "at": format!("2026-01-{:02}T{:02}:{:02}:{:02}Z", 1 + number % 28, row / 60 % 24, row % 60, number % 60),
+            "note": format!("reading {row} of run {number}, taken by the usual instrument in fair weather"),
+        })
+    };
+    (0..count).map(record).collect()
+}
+
+/// The value below which `percent` of a hundred of `sorted` are.
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)]
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}

@@ -1,0 +1,138 @@
+//! `sluice check`: silent about a sound service, and not silent about any other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tests::checker::delta::tables_below;
+use tests::world::{contribute, records};
+use tests::{Options, World};
+
+use crate::binary;
+
+/// A stopped service with one dataset of four versions: what keeps its folder, its options, its table.
+async fn stopped() -> (tempfile::TempDir, Options, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::new(binary(), folder.path().join("data"));
+    let server = tests::Server::start(&options).await;
+    let http = server.http();
+    let operator = tests::world::Operator::create(&options, "first");
+    let agent = tests::world::Agent::create(&http, &operator, "first.agent").await;
+    agent.http.post("/projects", &tests::world::project_body("checked")).await.expect(201);
+    for series in ["a", "b", "c", "d"] {
+        contribute(&agent.http, "checked", &records(series, 25)).await;
+    }
+    assert!(server.stop().await.success());
+    let table = tables_below(options.data()).remove(0);
+    (folder, options, table)
+}
+
+/// Whether the check finds the service sound, and what it says.
+fn check(options: &Options) -> (bool, String) {
+    let output = options.run(&["check"]);
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[track_caller]
+fn assert_found(options: &Options, what: &str) {
+    let (sound, said) = check(options);
+    assert!(!sound, "{what} was not found:\n{said}");
+    assert!(!said.contains("panicked"), "{what}:\n{said}");
+}
+
+fn commit(table: &Path, number: u64) -> PathBuf {
+    table.join(format!("_delta_log/{number:020}.json"))
+}
+
+fn part(table: &Path) -> PathBuf {
+    let entries = fs::read_dir(table).unwrap().map(|entry| entry.unwrap().path());
+    let mut parts: Vec<_> = entries.filter(|path| path.extension().is_some_and(|name| name == "parquet")).collect();
+    parts.sort();
+    parts.remove(1)
+}
+
+#[tokio::test]
+async fn a_sound_service_passes_at_work_and_at_rest() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    for series in ["a", "b", "c"] {
+        contribute(&world.agent.http, &slug, &records(series, 25)).await;
+        contribute(&world.agent.http, &slug, &records(series, 25)).await;
+    }
+    let (sound, said) = check(world.server.options());
+    assert!(sound, "{said}");
+    let options = world.server.options().clone();
+    assert!(world.server.stop().await.success());
+    let (sound, said) = check(&options);
+    assert!(sound, "{said}");
+}
+
+#[tokio::test]
+async fn a_changed_byte_of_a_part_is_found() {
+    let (_folder, options, table) = stopped().await;
+    assert!(check(&options).0);
+    let part = part(&table);
+    let sound = fs::read(&part).unwrap();
+    for at in [4, sound.len() / 2, sound.len() - 1] {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1;
+        fs::write(&part, bytes).unwrap();
+        assert_found(&options, &format!("a changed byte at {at}"));
+    }
+    fs::write(&part, &sound[..sound.len() - 1]).unwrap();
+    assert_found(&options, "a part that is cut off");
+    fs::remove_file(&part).unwrap();
+    assert_found(&options, "a missing part");
+    fs::write(&part, sound).unwrap();
+    assert!(check(&options).0);
+}
+
+#[tokio::test]
+async fn a_missing_empty_or_cut_commit_is_found() {
+    let (_folder, options, table) = stopped().await;
+    for number in 0..=4 {
+        let path = commit(&table, number);
+        let sound = fs::read(&path).unwrap();
+        fs::write(&path, b"").unwrap();
+        assert_found(&options, &format!("an empty commit {number}"));
+        fs::write(&path, &sound[..sound.len() / 2]).unwrap();
+        assert_found(&options, &format!("a cut commit {number}"));
+        fs::remove_file(&path).unwrap();
+        assert_found(&options, &format!("a missing commit {number}"));
+        fs::write(&path, sound).unwrap();
+    }
+    assert!(check(&options).0);
+}
+
+#[tokio::test]
+async fn a_forged_commit_is_found() {
+    let (_folder, options, table) = stopped().await;
+    let path = commit(&table, 3);
+    let sound = fs::read_to_string(&path).unwrap();
+    for (from, to) in [
+        ("\"accepted\":25", "\"accepted\":24"),
+        ("\"recordCount\":75", "\"recordCount\":76"),
+        ("\"numRecords\\\":25", "\"numRecords\\\":26"),
+        ("\"root\":\"", "\"root\":\"0"),
+        ("\"sha256\":\"", "\"sha256\":\"f"),
+    ] {
+        let forged = sound.replacen(from, to, 1);
+        assert_ne!(forged, sound, "{from} is not in {sound}");
+        fs::write(&path, forged).unwrap();
+        assert_found(&options, &format!("{from} as {to}"));
+    }
+    fs::copy(commit(&table, 3), commit(&table, 5)).unwrap();
+    fs::write(&path, &sound).unwrap();
+    assert_found(&options, "a commit that repeats another");
+    fs::write(commit(&table, 5), sound.replace("\"version\":3", "\"version\":5")).unwrap();
+    assert_found(&options, "a contribution in two versions");
+}
+
+#[tokio::test]
+async fn versions_the_database_knows_and_the_table_lost_are_found() {
+    let (_folder, options, table) = stopped().await;
+    fs::remove_file(commit(&table, 4)).unwrap();
+    assert_found(&options, "a lost head");
+    fs::rename(&table, table.with_extension("gone")).unwrap();
+    assert_found(&options, "a lost table");
+}

@@ -1,0 +1,230 @@
+//! Kills the process wherever it can die between an acknowledgement and its outcome, and proves that nothing is lost
+//! and nothing doubled; then plants bugs and proves that the proof would see them.
+//!
+//! Invariant: a point that never fired, or a fault that never happened, fails the run.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use tests::crash::{Counters, Fault, Site};
+use tests::history::Event;
+use tests::random::Random;
+use types::fault::{POINTS, Plant};
+
+use crate::{binary, configured};
+
+/// Kills in a usual run; `SLUICE_TEST_KILLS` asks for more.
+const KILLS: u64 = 200;
+/// Kills within which every planted bug must be seen.
+const KILLS_PER_PLANT: usize = 60;
+/// Kills after which a folder is left for a new one, so that judging stays quick.
+const LIVES: usize = 12;
+/// How long a recovery may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a recovery may take where a planted bug may keep it from ever ending.
+const PLANTED_PATIENCE: Duration = Duration::from_secs(10);
+/// Passages at which a point is armed, in the order of the rounds.
+const PASSAGES: [u64; 8] = [3, 1, 8, 2, 14, 5, 20, 11];
+/// Every other way to run: a second worker that believes the tables to be its own.
+const RIVAL: (&str, &str) = ("SLUICE_FAULT_RIVAL", "1");
+/// Threads that kill at the same time.
+const THREADS: usize = 2;
+/// What must have happened at least once in a run.
+const REQUIRED: [&str; 8] = [
+    "kills at work",
+    "kills in recovery",
+    "kills with a rival",
+    "unanswered requests repeated",
+    "requests without an answer",
+    "replayed answers",
+    "merged",
+    "rejected",
+];
+
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    fault: Fault,
+    nested: Option<Fault>,
+    rival: bool,
+}
+
+/// Every point at every passage, round after round; some with a second death, some with a rival.
+fn jobs(rounds: usize, random: &mut Random) -> VecDeque<Job> {
+    let recovery: Vec<_> = POINTS.into_iter().filter(|point| is_passed_in_recovery(point)).collect();
+    let mut jobs = VecDeque::new();
+    for round in 0..rounds {
+        for (index, point) in POINTS.into_iter().enumerate() {
+            let nth = PASSAGES[round % PASSAGES.len()] + (round / PASSAGES.len()) as u64;
+            let nested = ((index + round) % 2 == 0)
+                .then(|| Fault { point: recovery[random.below(recovery.len())], nth: 1 + random.bits() % 2 });
+            let rival = (index + round) % 4 == 3;
+            jobs.push_back(Job { fault: Fault { point, nth }, nested, rival });
+        }
+    }
+    jobs
+}
+
+fn is_passed_in_recovery(point: &str) -> bool {
+    !point.starts_with("ack.") && !point.starts_with("project.")
+}
+
+fn kills_in(counters: &Counters) -> u64 {
+    counters.get("kills at work") + counters.get("kills in recovery")
+}
+
+/// One thread's share: a plain and a rival folder, each used for some kills and then replaced.
+struct Shift {
+    sites: [Option<Site>; 2],
+    random: Random,
+    counters: Counters,
+}
+
+impl Shift {
+    async fn work(&mut self, job: Job) {
+        let slot = usize::from(job.rival);
+        if self.sites[slot].as_ref().is_none_or(|site| site.lives() >= LIVES) {
+            self.leave(slot);
+            let environment: &[_] = if job.rival { &[RIVAL] } else { &[] };
+            self.sites[slot] = Some(Site::build(binary(), self.random.bits(), environment, PATIENCE).await);
+        }
+        let site = self.sites[slot].as_mut().unwrap();
+        let verdict = site.kill_at(job.fault, job.nested).await;
+        if !verdict.violations.is_empty() {
+            let shown: Vec<_> = verdict.violations.iter().take(5).map(ToString::to_string).collect();
+            let (count, log) = (verdict.violations.len(), site.log());
+            let place = self.sites[slot].take().unwrap().keep();
+            panic!("{job:?}: {count} violations\n{}\n{log}\nkept in {}", shown.join("\n"), place.display());
+        }
+        let kills = u64::from(verdict.fired) + u64::from(verdict.nested);
+        self.counters.add("kills with a rival", if job.rival { kills } else { 0 });
+        self.counters.add("lives that were not ended", u64::from(!verdict.fired));
+    }
+
+    /// Takes the counters of a folder and lets it go.
+    fn leave(&mut self, slot: usize) {
+        let Some(site) = self.sites[slot].take() else { return };
+        self.counters.absorb(&site.counters);
+        self.counters.add("folders", 1);
+        for event in site.events() {
+            match event {
+                Event::Unknown { .. } => self.counters.add("requests without an answer", 1),
+                Event::Answer { status: 200, .. } => self.counters.add("replayed answers", 1),
+                Event::Answer { status: 201, .. } => self.counters.add("acknowledged", 1),
+                Event::Read { .. } => self.counters.add("versions read", 1),
+                Event::Outcome { body, .. } => {
+                    self.counters.add(body["status"].as_str().unwrap_or("lost"), 1);
+                }
+                _ => {}
+            }
+        }
+        let checked = site.options().run(&["check"]);
+        let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+        assert!(checked.status.success(), "sluice check: {said}{}", String::from_utf8_lossy(&checked.stderr));
+    }
+
+    fn kills(&self) -> u64 {
+        let running: u64 = self.sites.iter().flatten().map(|site| kills_in(&site.counters)).sum();
+        running + kills_in(&self.counters)
+    }
+}
+
+/// Runs `work` on every item, on as many threads as there are processors to kill with.
+fn on_threads<T: Send, R: Send>(work: impl Fn(usize, &Mutex<VecDeque<T>>) -> R + Sync, items: VecDeque<T>) -> Vec<R> {
+    let queue = Mutex::new(items);
+    std::thread::scope(|scope| {
+        let (work, queue) = (&work, &queue);
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || work(thread, queue))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
+    let wanted = configured("SLUICE_TEST_KILLS", KILLS);
+    let seed = configured("SLUICE_TEST_SEED", 1);
+    let begun = Instant::now();
+    let killed = Mutex::new(0);
+    let rounds = usize::try_from(wanted).unwrap().div_ceil(POINTS.len()).max(2);
+    let shifts = on_threads(
+        |thread, queue| {
+            let random = Random::new(seed + thread as u64);
+            let mut shift = Shift { sites: [None, None], random, counters: Counters::default() };
+            runtime().block_on(async {
+                let mut before = 0;
+                while *killed.lock().unwrap() < wanted {
+                    let Some(job) = queue.lock().unwrap().pop_front() else { break };
+                    shift.work(job).await;
+                    *killed.lock().unwrap() += shift.kills() - before;
+                    before = shift.kills();
+                }
+                shift.leave(0);
+                shift.leave(1);
+            });
+            shift.counters
+        },
+        jobs(rounds, &mut Random::new(seed)),
+    );
+    let mut counters = Counters::default();
+    for shift in &shifts {
+        counters.absorb(shift);
+    }
+    let kills = kills_in(&counters);
+    eprintln!("{kills} kills in {:?}, seed {seed}; lost 0, doubled 0\n{}", begun.elapsed(), counters.lines());
+    assert!(kills >= wanted, "{kills} kills");
+    for name in POINTS.iter().chain(&REQUIRED) {
+        assert!(counters.get(name) > 0, "`{name}` never happened");
+    }
+}
+
+#[test]
+fn every_planted_bug_is_seen() {
+    let seed = configured("SLUICE_TEST_SEED", 1);
+    let seen = on_threads(
+        |_, queue| {
+            let mut seen = Vec::new();
+            loop {
+                let Some((name, plant)) = queue.lock().unwrap().pop_front() else { return seen };
+                seen.push((name, runtime().block_on(hunt(name, plant, seed))));
+            }
+        },
+        Plant::ALL.into(),
+    );
+    let seen: Vec<_> = seen.into_iter().flatten().collect();
+    for (name, found) in &seen {
+        match found {
+            Some((kills, violation)) => eprintln!("{name}: seen after {kills} kills: {violation}"),
+            None => eprintln!("{name}: not seen in {KILLS_PER_PLANT} kills"),
+        }
+    }
+    assert_eq!(seen.len(), Plant::ALL.len());
+    assert!(seen.iter().all(|(_, found)| found.is_some()), "a planted bug was not seen");
+}
+
+/// Kills a process with a planted bug until a violation shows: after how many kills, and which.
+async fn hunt(name: &str, plant: Plant, seed: u64) -> Option<(usize, String)> {
+    let mut random = Random::new(seed);
+    let mut environment = vec![("SLUICE_FAULT_PLANT", name)];
+    if plant == Plant::LibraryRebase {
+        environment.push(RIVAL);
+    }
+    let mut jobs = jobs(PASSAGES.len(), &mut random);
+    let mut site = Site::build(binary(), random.bits(), &environment, PLANTED_PATIENCE).await;
+    let mut kills = 0;
+    while kills < KILLS_PER_PLANT {
+        let job = jobs.pop_front()?;
+        let verdict = site.kill_at(job.fault, None).await;
+        kills += usize::from(verdict.fired);
+        if let Some(violation) = verdict.violations.first() {
+            return Some((kills, violation.to_string()));
+        }
+        if site.lives() >= LIVES {
+            site = Site::build(binary(), random.bits(), &environment, PLANTED_PATIENCE).await;
+        }
+    }
+    None
+}

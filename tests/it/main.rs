@@ -1,0 +1,33 @@
+//! Everything that is tested through the service's own doors: one binary, one file per subject.
+//!
+//! Invariant: no test knows another; each that needs a service starts its own or shares one that it does not disturb.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::tests_outside_test_module,
+    reason = "every module here is a test module"
+)]
+
+mod api;
+mod check_command;
+mod concurrency;
+mod crash;
+mod openapi;
+mod readers;
+mod tidy;
+
+use std::path::Path;
+
+/// The program under test.
+fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_sluice-under-test"))
+}
+
+/// A whole number from the environment of the test run, for longer runs than the usual one.
+fn configured(name: &str, usual: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not {text}")))
+}

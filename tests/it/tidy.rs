@@ -1,0 +1,235 @@
+//! The shape of the source tree, checked so that it stays as the README describes it.
+//!
+//! Invariant: a new edge between packages, or a new owner of an outside package, is a visible change of a list here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+
+/// What each package of the workspace may use of the others; `tests` may use every one.
+const EDGES: [(&str, &[&str]); 9] = [
+    ("types", &[]),
+    ("catalog", &["types"]),
+    ("operators", &["types"]),
+    ("eventlog", &["types"]),
+    ("pipelines", &["types", "operators", "eventlog", "catalog"]),
+    ("store", &["types", "operators", "eventlog", "catalog", "pipelines"]),
+    ("client", &["types"]),
+    ("api", &["types", "operators", "eventlog", "catalog", "pipelines", "store"]),
+    ("sluice", &["types", "operators", "eventlog", "catalog", "pipelines", "store", "client", "api"]),
+];
+
+/// Outside packages with few users: who they are. Everybody else goes through these.
+const OWNERS: [(&str, &[&str]); 11] = [
+    ("sqlx", &["store"]),
+    ("parquet", &["catalog", "tests"]),
+    ("object_store", &["catalog", "sluice", "tests"]),
+    ("fjall", &["catalog", "eventlog"]),
+    ("axum", &["api", "sluice"]),
+    ("hyper", &["sluice"]),
+    ("reqwest", &["client", "tests"]),
+    ("clap", &["sluice", "tests"]),
+    ("config", &["sluice"]),
+    ("deltalake", &[]),
+    ("rand", &[]),
+];
+
+/// Packages at the bottom, which do no I/O and know no runtime.
+const PURE: [&str; 2] = ["types", "operators"];
+/// What a package at the bottom does not use.
+const IMPURE: [&str; 6] = ["tokio", "tokio-util", "reqwest", "object_store", "fjall", "sqlx"];
+/// What a visitor sees first.
+const TOP: [&str; 12] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "api",
+    "catalog",
+    "collectors",
+    "deploy",
+    "operators",
+    "pipelines",
+    "sql",
+    "tests",
+];
+/// The most lines of a source file.
+const LONGEST: usize = 600;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn metadata() -> Metadata {
+    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().unwrap()
+}
+
+/// For each package of the workspace, what it uses outside of its own tests.
+fn uses() -> BTreeMap<String, BTreeSet<String>> {
+    let packages = metadata().packages;
+    packages
+        .iter()
+        .map(|package| {
+            let normal = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
+            (package.name.to_string(), normal.map(|dependency| dependency.name.clone()).collect())
+        })
+        .collect()
+}
+
+/// Every file below the folders of the workspace, with its path from the root.
+fn files() -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    let mut pending = vec![root()];
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            if name.starts_with('.') || name == "target" {
+                continue;
+            }
+            if entry.path().is_dir() {
+                pending.push(entry.path());
+            } else {
+                let path = entry.path();
+                found.push((path.strip_prefix(root()).unwrap().display().to_string(), path));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sources() -> Vec<(String, String)> {
+    let rust = files().into_iter().filter(|(name, _)| name.ends_with(".rs"));
+    rust.map(|(name, path)| (name, fs::read_to_string(path).unwrap())).collect()
+}
+
+/// Fails with every problem at once.
+#[track_caller]
+fn none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn packages_use_each_other_only_along_the_listed_edges() {
+    let uses = uses();
+    let members: BTreeSet<_> = uses.keys().cloned().collect();
+    let mut problems = Vec::new();
+    for (package, used) in &uses {
+        let inside = used.intersection(&members);
+        match EDGES.iter().find(|(name, _)| name == package) {
+            Some((_, allowed)) => {
+                let unlisted = inside.filter(|name| !allowed.contains(&name.as_str()));
+                problems.extend(unlisted.map(|name| format!("{package} uses {name}: not a listed edge")));
+            }
+            None if package == "tests" => {}
+            None => problems.push(format!("{package} is not in the list of edges")),
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn outside_packages_are_used_only_by_their_owners() {
+    let mut problems = Vec::new();
+    for (package, used) in uses() {
+        for (outside, owners) in OWNERS {
+            if used.contains(outside) && !owners.contains(&package.as_str()) {
+                problems.push(format!("{package} uses {outside}, which belongs to {owners:?}"));
+            }
+        }
+        if PURE.contains(&package.as_str()) {
+            let impure = IMPURE.into_iter().filter(|name| used.contains(*name));
+            problems.extend(impure.map(|name| format!("{package} must do no I/O and uses {name}")));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn every_package_takes_the_workspace_lints_and_is_not_published() {
+    let mut problems = Vec::new();
+    for package in metadata().packages {
+        let manifest = fs::read_to_string(&package.manifest_path).unwrap();
+        if !manifest.contains("[lints]\nworkspace = true") {
+            problems.push(format!("{}: the workspace's lints are not taken", package.name));
+        }
+        if package.publish.as_ref().is_none_or(|registries| !registries.is_empty()) {
+            problems.push(format!("{}: can be published", package.name));
+        }
+        if package.description.is_none() {
+            problems.push(format!("{}: has no description", package.name));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn the_readme_names_every_package() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let mut problems = Vec::new();
+    for package in metadata().packages {
+        let folder = package.manifest_path.parent().unwrap();
+        let folder = folder.strip_prefix(root().to_str().unwrap()).unwrap();
+        if !readme.contains(&format!("`{folder}`")) {
+            problems.push(format!("the README does not name `{folder}`"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn the_top_of_the_tree_stays_as_it_is() {
+    let mut problems = Vec::new();
+    for entry in fs::read_dir(root()).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        if !name.starts_with('.') && !TOP.contains(&name.as_str()) && !matches!(name.as_str(), "target" | "data") {
+            problems.push(format!("{name} does not belong at the top"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn every_source_file_is_short_and_says_what_it_is_for() {
+    let mut problems = Vec::new();
+    for (name, text) in sources() {
+        let lines = text.lines().count();
+        if lines > LONGEST {
+            problems.push(format!("{name}: {lines} lines, at most {LONGEST}"));
+        }
+        // The tests of a file say what they are for by standing beside it.
+        let beside = name.ends_with("/tests.rs") || name.contains("/src/tests/");
+        if !beside && !text.starts_with("//! ") {
+            problems.push(format!("{name}: does not open with what it is for (`//! …`)"));
+        }
+        if Path::new(&name).file_name().unwrap() == "mod.rs" {
+            problems.push(format!("{name}: a module is named by its file, not `mod.rs`"));
+        }
+        if text.lines().any(|line| line.len() > 2 && line.ends_with([' ', '\t'])) {
+            problems.push(format!("{name}: trailing space"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn nothing_is_left_unfinished_or_switched_off() {
+    let unfinished = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("#[ign", "ore"),
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("thread::", "sleep"),
+        concat!("#[all", "ow("),
+        concat!("#![all", "ow("),
+    ];
+    let mut problems = Vec::new();
+    for (name, text) in sources() {
+        let found = unfinished.into_iter().filter(|word| text.contains(word));
+        problems.extend(found.map(|word| format!("{name}: contains {word}")));
+    }
+    none(&problems);
+}

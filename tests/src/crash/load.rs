@@ -1,0 +1,303 @@
+//! What clients do while the process is about to die: overlapping batches, duplicates, bad ones, retries, reads.
+//!
+//! Invariant: every request is in the history before it is sent, and what came of it after.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::checker::record::{Fingerprint, normal, types_of};
+use crate::history::{Event, History, Nature};
+use crate::random::Random;
+use crate::world::{Agent, contract, merged, project_body};
+use crate::{Answer, Http};
+
+/// Percentage of batches that share records with other batches, some of them in flight.
+const OVERLAPPING: u64 = 35;
+/// Percentage of batches that hold nothing but records that were merged before.
+const DUPLICATES: u64 = 10;
+/// Percentage of batches with a record that does not fit.
+const BAD: u64 = 8;
+/// Percentage of requests under an idempotency key.
+const KEYED: u64 = 60;
+/// Percentage of requests that wait for their outcome.
+const WAITING: u64 = 25;
+/// The most recent records of a dataset from which batches take what they share.
+const RECENT: usize = 60;
+
+/// A project that batches go to.
+#[derive(Clone, Debug)]
+pub(super) struct Dataset {
+    pub(super) slug: String,
+    pub(super) contract: Value,
+    /// Whether only the first operator's agents see it.
+    pub(super) private: bool,
+}
+
+impl Dataset {
+    pub(super) fn new(slug: &str, private: bool, allow_extra: bool) -> Self {
+        let contract = merged(contract(), json!({"allowExtra": allow_extra}));
+        Self {
+            slug: slug.to_owned(),
+            contract,
+            private,
+        }
+    }
+
+    /// Creates the project; whether an answer came.
+    pub(super) async fn create(&self, history: &History, owner: &Http) -> bool {
+        let visibility = if self.private { "private" } else { "public" };
+        let changes = json!({"schemaDef": self.contract, "visibility": visibility});
+        let body = merged(project_body(&self.slug), changes).to_string();
+        let slug = self.slug.clone();
+        history.write(&Event::Create { slug: slug.clone(), contract: self.contract.clone() });
+        match owner.send(Method::POST, "/projects", &[], Some(body.into())).await {
+            Ok(answer) => {
+                let status = answer.code();
+                history.write(&Event::Created { slug, status });
+                true
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// A request that may be sent again under its key.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    slug: String,
+    agent: Agent,
+    key: Option<String>,
+    nature: Nature,
+    records: Vec<Value>,
+}
+
+/// The clients' shared memory.
+#[derive(Debug)]
+pub(super) struct Load {
+    pub(super) history: History,
+    next: AtomicU64,
+    /// Records sent lately, by dataset.
+    recent: Mutex<BTreeMap<String, Vec<Value>>>,
+    /// Records that are in a table for certain, by dataset.
+    merged: Mutex<BTreeMap<String, Vec<Value>>>,
+    /// Keyed requests whose answer never came.
+    pub(super) unanswered: Mutex<Vec<Request>>,
+    /// Acknowledged contributions whose outcome is not known: id, dataset, agent, records.
+    pub(super) open: Mutex<BTreeMap<String, Request>>,
+    /// Contributions with a known outcome.
+    pub(super) closed: Mutex<Vec<(String, Request)>>,
+}
+
+impl Request {
+    pub(super) fn path_of(&self, contribution: &str) -> String {
+        format!("/projects/{}/contributions/{contribution}", self.slug)
+    }
+
+    pub(super) fn caller(&self, http: &Http) -> Http {
+        http.with(&self.agent.key)
+    }
+}
+
+impl Load {
+    pub(super) fn new(history: History) -> Self {
+        Self {
+            history,
+            next: AtomicU64::new(0),
+            recent: Mutex::default(),
+            merged: Mutex::default(),
+            unanswered: Mutex::default(),
+            open: Mutex::default(),
+            closed: Mutex::default(),
+        }
+    }
+
+    /// How many requests were written down.
+    pub(super) fn requests(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Sends `count` batches one after the other until the connection breaks; whether it holds.
+    pub(super) async fn submit(
+        &self,
+        http: &Http,
+        agent: &Agent,
+        dataset: &Dataset,
+        count: usize,
+        mut random: Random,
+    ) -> bool {
+        for _ in 0..count {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let request = self.request(number, agent, dataset, &mut random);
+            if !self.send(http, number, request, random.chance(WAITING)).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Sends a request again under the key it had; whether the connection holds.
+    pub(super) async fn repeat(&self, http: &Http, request: Request) -> bool {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.send(http, number, request, false).await
+    }
+
+    fn request(&self, number: u64, agent: &Agent, dataset: &Dataset, random: &mut Random) -> Request {
+        let slug = dataset.slug.clone();
+        let known = self.merged.lock().unwrap().get(&slug).cloned().unwrap_or_default();
+        let rolled = random.bits() % 100;
+        let (nature, records) = if rolled < DUPLICATES && !known.is_empty() {
+            let count = 1 + random.below(8);
+            (Nature::Duplicates, (0..count).map(|_| random.pick(&known).clone()).collect())
+        } else {
+            let count = 6 + random.below(10);
+            let mut records: Vec<Value> = (0..count).map(|row| record(number, row, dataset, random)).collect();
+            if rolled >= 100 - BAD {
+                let row = random.below(count);
+                records[row]["sample"] = json!("seven");
+                (Nature::Bad, records)
+            } else {
+                self.share(&slug, &mut records, random);
+                (Nature::Fresh, records)
+            }
+        };
+        let key = random.chance(KEYED).then(|| format!("request-{number}"));
+        Request {
+            slug,
+            agent: agent.clone(),
+            key,
+            nature,
+            records,
+        }
+    }
+
+    /// Replaces some records, never the first, by ones that other batches have; then offers these to others.
+    fn share(&self, slug: &str, records: &mut [Value], random: &mut Random) {
+        let mut pools = self.recent.lock().unwrap();
+        let pool = pools.entry(slug.to_owned()).or_default();
+        let own = records.to_vec();
+        if !pool.is_empty() && random.chance(OVERLAPPING) {
+            for record in records.iter_mut().skip(1) {
+                if random.chance(60) {
+                    *record = random.pick(pool).clone();
+                }
+            }
+        }
+        pool.extend(own);
+        let excess = pool.len().saturating_sub(RECENT);
+        pool.drain(..excess);
+    }
+
+    async fn send(&self, http: &Http, number: u64, request: Request, wait: bool) -> bool {
+        self.history.write(&Event::Submit {
+            request: number,
+            slug: request.slug.clone(),
+            agent: request.agent.id.clone(),
+            key: request.key.clone(),
+            nature: request.nature,
+            records: request.records.clone(),
+        });
+        let path = format!("/projects/{}/contribute?wait={}", request.slug, if wait { 2 } else { 0 });
+        let body = json!({"records": request.records, "sourceDeclaration": "made up by a crash test"});
+        let headers: Vec<(&str, &str)> = request.key.iter().map(|key| ("idempotency-key", key.as_str())).collect();
+        let caller = request.caller(http);
+        if let Ok(answer) = caller.send(Method::POST, &path, &headers, Some(body.to_string().into())).await {
+            self.answered(number, request, &answer);
+            true
+        } else {
+            self.history.write(&Event::Unknown { request: number });
+            if request.key.is_some() {
+                self.unanswered.lock().unwrap().push(request);
+            }
+            false
+        }
+    }
+
+    fn answered(&self, number: u64, request: Request, answer: &Answer) {
+        let status = answer.code();
+        let acknowledged = matches!(status, 200 | 201).then(|| answer.text("/id").to_owned());
+        self.history.write(&Event::Answer {
+            request: number,
+            status,
+            contribution: acknowledged.clone(),
+        });
+        let Some(contribution) = acknowledged else { return };
+        self.open.lock().unwrap().insert(contribution.clone(), request);
+        self.observe(&contribution, 200, &answer.body);
+    }
+
+    /// Writes down what a contribution reads as; whether it is decided.
+    pub(super) fn observe(&self, contribution: &str, status: u16, body: &Value) -> bool {
+        self.history.write(&Event::Outcome {
+            contribution: contribution.to_owned(),
+            status,
+            body: body.clone(),
+        });
+        let decided = matches!(body["status"].as_str(), Some("merged" | "rejected"));
+        if decided && let Some(request) = self.open.lock().unwrap().remove(contribution) {
+            if body["status"] == "merged" {
+                let mut merged = self.merged.lock().unwrap();
+                merged.entry(request.slug.clone()).or_default().extend(request.records.iter().cloned());
+            }
+            self.closed.lock().unwrap().push((contribution.to_owned(), request));
+        }
+        decided
+    }
+
+    /// Reads a version whole (the latest where none is named) and writes its fingerprint down; its number.
+    pub(super) async fn read(&self, http: &Http, dataset: &Dataset, version: Option<u64>) -> Option<u64> {
+        let types = types_of(&dataset.contract);
+        let mut version = version;
+        let mut fingerprint = Fingerprint::default();
+        let mut rows = 0;
+        loop {
+            let pin = version.map(|version| format!("&version={version}")).unwrap_or_default();
+            let path = format!("/projects/{}/data?limit=1000&offset={rows}{pin}", dataset.slug);
+            let answer = http.send(Method::GET, &path, &[], None).await.ok()?;
+            assert_eq!(answer.code(), 200, "{path}: {}", answer.body);
+            version = answer.body["version"].as_u64();
+            let items = answer.body["items"].as_array().expect("items");
+            for item in items {
+                fingerprint.push(&normal(&types, item.as_object().expect("a record")));
+            }
+            rows += items.len() as u64;
+            if items.len() < 1000 {
+                break;
+            }
+        }
+        let version = version.expect("a version");
+        self.history.write(&Event::Read {
+            slug: dataset.slug.clone(),
+            version,
+            rows,
+            fingerprint: fingerprint.hex(),
+        });
+        Some(version)
+    }
+}
+
+/// A record that no other request has.
+fn record(number: u64, row: usize, dataset: &Dataset, random: &mut Random) -> Value {
+    const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta \"quoted\""];
+    let quarters = i32::try_from(random.below(400)).unwrap_or(0);
+    let mut record = json!({"station": format!("station {number}"), "sample": row});
+    if random.chance(80) {
+        record["value"] = json!(f64::from(quarters) / 4.0);
+    }
+    if random.chance(50) {
+        record["at"] = json!(format!("2026-01-02T03:04:{:02}Z", random.below(60)));
+    }
+    if random.chance(50) {
+        record["good"] = json!(random.chance(50));
+    }
+    if random.chance(30) {
+        record["more"] = json!({"word": random.pick(&WORDS), "list": [1, 2.5, null]});
+    }
+    if dataset.contract["allowExtra"] == true && random.chance(50) {
+        record["remark"] = json!(random.pick(&WORDS));
+    }
+    record
+}

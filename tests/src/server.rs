@@ -1,0 +1,234 @@
+//! The service as a child process: started, waited for, stopped and killed.
+//!
+//! Invariant: every process started here is ended here, by its id; its output goes to a file beside its data.
+
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::Http;
+
+/// How long a start, a stop or a recovery may take before a test fails.
+pub const DEADLINE: Duration = Duration::from_mins(1);
+/// How often a condition that only polling can see is looked at.
+pub const POLL: Duration = Duration::from_millis(5);
+/// How often a start is tried again because another process took the port in between.
+const BIND_ATTEMPTS: usize = 5;
+
+/// Limits that tests lift, so that only the tests of a limit meet it.
+const LIFTED: [(&str, &str); 4] = [
+    ("SLUICE__LIMITS__CALLS_PER_IP_PER_MINUTE", "100000000"),
+    ("SLUICE__LIMITS__PUBLIC_CONTRIBUTIONS_PER_DAY", "100000000"),
+    ("SLUICE__LIMITS__ACTIVE_PROJECTS_PER_OPERATOR", "1000000"),
+    ("SLUICE__LIMITS__AGENT_REGISTRATIONS_PER_IP_PER_HOUR", "1000000"),
+];
+
+/// How a service is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    binary: PathBuf,
+    data: PathBuf,
+    environment: Vec<(String, String)>,
+}
+
+impl Options {
+    /// The program `binary` on the folder `data`, with the limits that do not matter lifted.
+    pub fn new(binary: impl Into<PathBuf>, data: impl Into<PathBuf>) -> Self {
+        let lifted = LIFTED.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self {
+            binary: binary.into(),
+            data: data.into(),
+            environment: lifted.into(),
+        }
+    }
+
+    /// The same with an environment variable; a later value wins.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Display) -> Self {
+        self.environment.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// The folder of the service.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// Where the service writes what it logs.
+    pub fn log(&self) -> PathBuf {
+        self.data.with_extension("stderr")
+    }
+
+    /// Runs a command of the program to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Runs an administration command and reads the JSON it prints.
+    pub fn admin(&self, arguments: &[&str]) -> Value {
+        let output = self.run(&[&["admin"], arguments].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "admin {arguments:?}: {stderr}");
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("admin {arguments:?} printed no JSON ({error}): {stderr}"))
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).arg("--data").arg(&self.data);
+        command.env("RUST_BACKTRACE", "0");
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
+        command
+    }
+}
+
+/// A running service; killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    base: String,
+    options: Options,
+}
+
+impl Server {
+    /// Starts the service and waits until it answers; panics when it does not.
+    pub async fn start(options: &Options) -> Self {
+        match Self::try_start(options).await {
+            Ok(server) => server,
+            Err(status) => panic!("the service ended with {status}:\n{}", tail_of(&options.log())),
+        }
+    }
+
+    /// Starts the service and waits until it answers, or gives the status it ended with before that.
+    pub async fn try_start(options: &Options) -> Result<Self, ExitStatus> {
+        for attempt in 1.. {
+            let (address, mut server) = Self::spawn(options);
+            match server.wait_until_ready().await {
+                Ok(()) => return Ok(server),
+                Err(status) => {
+                    let taken = tail_of(&options.log()).contains("in use") && TcpListener::bind(&address).is_err();
+                    if !taken || attempt == BIND_ATTEMPTS {
+                        return Err(status);
+                    }
+                }
+            }
+        }
+        unreachable!("the loop ends by returning")
+    }
+
+    fn spawn(options: &Options) -> (String, Self) {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap().to_string();
+        drop(free);
+        fs::create_dir_all(options.data()).unwrap();
+        let log = File::options().create(true).append(true).open(options.log()).unwrap();
+        let child = options
+            .command(&["serve", "--listen", &address])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let base = format!("http://{address}");
+        let server = Self {
+            child,
+            base,
+            options: options.clone(),
+        };
+        (address, server)
+    }
+
+    /// Polls `/healthz`; an error is the status of a process that ended instead.
+    async fn wait_until_ready(&mut self) -> Result<(), ExitStatus> {
+        let deadline = Instant::now() + DEADLINE;
+        let http = self.http();
+        loop {
+            if let Some(status) = self.exited() {
+                return Err(status);
+            }
+            let answer = http.send(reqwest::Method::GET, "/healthz", &[], None).await;
+            if answer.is_ok_and(|answer| answer.code() == 200) {
+                return Ok(());
+            }
+            assert!(Instant::now() < deadline, "not ready:\n{}", tail_of(&self.options.log()));
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// `http://host:port`.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How the service was started.
+    pub const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// A caller without a credential.
+    pub fn http(&self) -> Http {
+        Http::new(&self.base)
+    }
+
+    /// The status the process ended with, once it has.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// Waits for the process to end by itself; `None` when it still runs at `deadline`.
+    pub async fn exits_by(&mut self, deadline: Instant) -> Option<ExitStatus> {
+        loop {
+            let status = self.exited();
+            if status.is_some() || Instant::now() >= deadline {
+                return status;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Asks the process to stop (SIGTERM) and waits for it.
+    pub async fn stop(mut self) -> ExitStatus {
+        let pid = self.pid().to_string();
+        let asked = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        assert!(asked.success(), "kill -TERM {pid}");
+        let status = self.exits_by(Instant::now() + DEADLINE).await;
+        status.unwrap_or_else(|| panic!("still running after SIGTERM:\n{}", tail_of(&self.options.log())))
+    }
+
+    /// Ends the process at once (SIGKILL).
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.child.kill().ok();
+            self.child.wait().ok();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The end of a log, for the message of a failing test.
+pub fn tail_of(log: &Path) -> String {
+    const SHOWN: usize = 4_000;
+    let text = fs::read(log).unwrap_or_default();
+    String::from_utf8_lossy(&text[text.len().saturating_sub(SHOWN)..]).into_owned()
+}
