@@ -27,12 +27,21 @@ mod spec;
 pub use spec::{Auth, BodySize, Effect, Place, Rate, Scope, Spec};
 
 /// Who is at the door, as a transport sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Caller {
     /// The address the call comes from.
     pub client: IpAddr,
     /// The value of the `Authorization` header; `Err` when it is not text.
     pub authorization: Option<Result<String, ()>>,
+}
+
+/// Why by hand: a credential is never shown.
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller")
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
 }
 
 type Handler = dyn Fn(Cx, Value) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;

@@ -277,8 +277,18 @@ impl Judged {
 fn refusal(refused: u32, rows: u32, row: u32, reason: Option<&Reason>) -> String {
     let verb = if refused == 1 { "is" } else { "are" };
     let where_and_why = reason.map_or_else(String::new, |reason| {
-        let Reason { gate, code, path, expected, actual } = reason;
-        let at = if path.is_empty() { String::new() } else { format!(" at `{path}`") };
+        let Reason {
+            gate,
+            code,
+            path,
+            expected,
+            actual,
+        } = reason;
+        let at = if path.is_empty() {
+            String::new()
+        } else {
+            format!(" at `{path}`")
+        };
         format!("{at}: expected {expected}, found {actual} ({gate}: {code})")
     });
     format!("{refused} of {rows} records {verb} refused; the first is record {row}{where_and_why}")

@@ -93,7 +93,7 @@ impl Emitter {
                         value: value.into(),
                     },
                 )
-                .await?
+                .await?;
             }
             Err(error) => {
                 tracing::error!(%error, "a dead letter cannot be encoded");

@@ -59,7 +59,7 @@ pub(crate) struct Bounds {
 pub(crate) struct Lanes {
     context: Context,
     bounds: Bounds,
-    lanes: HashMap<DatasetId, Lane>,
+    by_dataset: HashMap<DatasetId, Lane>,
     bytes: Arc<AtomicUsize>,
     tasks: TaskTracker,
     left_out: u64,
@@ -70,7 +70,7 @@ impl Lanes {
         Self {
             context,
             bounds,
-            lanes: HashMap::new(),
+            by_dataset: HashMap::new(),
             bytes: Arc::default(),
             tasks: TaskTracker::new(),
             left_out: 0,
@@ -81,7 +81,7 @@ impl Lanes {
     pub(crate) fn dispatch(&mut self, dataset: DatasetId, work: Work) {
         let now = self.context.clock.now();
         let bytes = work.record.value.len();
-        let lane = self.lanes.entry(dataset).or_insert_with(|| {
+        let lane = self.by_dataset.entry(dataset).or_insert_with(|| {
             let (queue, receiver) = mpsc::unbounded_channel();
             self.tasks.spawn(lane::run(self.context.clone(), receiver));
             Lane {
@@ -110,7 +110,7 @@ impl Lanes {
         if let Err(SendError(Queued { work, weight })) = lane.queue.send(Queued { work, weight }) {
             tracing::error!(%dataset, "the lane died; a new one takes over");
             drop(weight);
-            self.lanes.remove(&dataset);
+            self.by_dataset.remove(&dataset);
             self.dispatch(dataset, work);
         }
     }
@@ -119,13 +119,13 @@ impl Lanes {
     pub(crate) fn retire_idle(&mut self) {
         let now = self.context.clock.now();
         let idle = self.bounds.idle;
-        self.lanes
+        self.by_dataset
             .retain(|_, lane| lane.bytes.load(Ordering::Relaxed) > 0 || now.since(lane.used) < idle);
     }
 
     /// Waits until every lane has concluded what it had begun when the worker was stopped, at most for `grace`.
     pub(crate) async fn close(self, grace: Duration) {
-        drop(self.lanes);
+        drop(self.by_dataset);
         self.tasks.close();
         if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
             tracing::warn!("a lane did not end in time; its work will be redelivered");

@@ -42,7 +42,13 @@ struct Raw {
 impl Raw {
     fn new(folder: &Path, sizes: Sizes) -> Self {
         fs::create_dir_all(folder).unwrap();
-        let append = |name: &str| File::options().create(true).append(true).open(folder.join(name)).unwrap();
+        let append = |name: &str| {
+            File::options()
+                .create(true)
+                .append(true)
+                .open(folder.join(name))
+                .unwrap()
+        };
         let most = sizes.submission.max(sizes.part).max(sizes.commit).max(sizes.outcome);
         let mut random = tests::random::Random::new(1);
         Self {
@@ -55,7 +61,12 @@ impl Raw {
     }
 
     fn round(&mut self, number: usize) {
-        let Sizes { submission, outcome, part, commit } = self.sizes;
+        let Sizes {
+            submission,
+            outcome,
+            part,
+            commit,
+        } = self.sizes;
         append(&mut self.database, &self.noise[..submission]);
         append(&mut self.log, &self.noise[..submission]);
         self.put(&format!("part-{number}"), part);
@@ -86,7 +97,10 @@ async fn service_round(http: &Http, body: &Value) -> Value {
     let answer = http.post("/projects/bench/contribute?wait=20", body).await.expect(201);
     assert_eq!(answer.text("/status"), "merged", "{}", answer.body);
     let version = &answer.body["mergedVersion"];
-    let page = http.get(&format!("/projects/bench/data?version={version}&limit=1")).await.expect(200);
+    let page = http
+        .get(&format!("/projects/bench/data?version={version}&limit=1"))
+        .await
+        .expect(200);
     assert_eq!(page.body["version"], *version);
     answer.body
 }
@@ -96,7 +110,11 @@ fn sizes(data: &Path, body: &Value, outcome: &Value) -> Sizes {
     let table = tests::checker::delta::tables_below(data).remove(0);
     let size = |path: PathBuf| usize::try_from(fs::metadata(path).unwrap().len()).unwrap();
     let part = fs::read_dir(&table).unwrap().flatten().map(|entry| entry.path());
-    let part = part.filter(|path| path.extension().is_some_and(|name| name == "parquet")).map(size).next().unwrap();
+    let part = part
+        .filter(|path| path.extension().is_some_and(|name| name == "parquet"))
+        .map(size)
+        .next()
+        .unwrap();
     Sizes {
         submission: body.to_string().len(),
         outcome: outcome.to_string().len(),
@@ -113,7 +131,11 @@ pub(crate) async fn run() {
     let operator = Operator::create(&options, "bench");
     let agent = Agent::create(&http, &operator, "bench.agent").await;
     let changes = json!({"schemaDef": contract()});
-    agent.http.post("/projects", &merged(project_body("bench"), changes)).await.expect(201);
+    agent
+        .http
+        .post("/projects", &merged(project_body("bench"), changes))
+        .await
+        .expect(201);
 
     let body = batch(&records(0, RECORDS));
     let outcome = service_round(&agent.http, &body).await;
@@ -135,15 +157,26 @@ pub(crate) async fn run() {
     let (ours, theirs) = (sorted(ours), sorted(theirs));
     let shown = |values: &[f64]| format!("{:.2} / {:.2} ms", percentile(values, 50), percentile(values, 99));
     let ratio = percentile(&ours, 50) / percentile(&theirs, 50);
-    let Sizes { submission, outcome, part, commit } = raw.sizes;
+    let Sizes {
+        submission,
+        outcome,
+        part,
+        commit,
+    } = raw.sizes;
     print(
         "500 records over HTTP, p50 / p99",
         &[
             ("rounds".to_owned(), ROUNDS.to_string()),
             ("submit to merged and readable".to_owned(), shown(&ours)),
-            ("raw durable writes (4 appends, 2 new files; 8 syncs)".to_owned(), shown(&theirs)),
+            (
+                "raw durable writes (4 appends, 2 new files; 8 syncs)".to_owned(),
+                shown(&theirs),
+            ),
             ("ratio of the p50".to_owned(), format!("{ratio:.2} (goal {GOAL})")),
-            ("bytes: submission, outcome, part, commit".to_owned(), format!("{submission}, {outcome}, {part}, {commit}")),
+            (
+                "bytes: submission, outcome, part, commit".to_owned(),
+                format!("{submission}, {outcome}, {part}, {commit}"),
+            ),
         ],
     );
 }

@@ -34,7 +34,11 @@ pub(crate) async fn run() {
     let operator = Operator::create(&options, "bench");
     let agent = Agent::create(&http, &operator, "bench.agent").await;
     let changes = serde_json::json!({"schemaDef": contract()});
-    agent.http.post("/projects", &merged(project_body("bench"), changes)).await.expect(201);
+    agent
+        .http
+        .post("/projects", &merged(project_body("bench"), changes))
+        .await
+        .expect(201);
     for number in 0..100 {
         contribute(&agent.http, "bench", &records(number, RECORDS)).await;
     }
@@ -43,7 +47,10 @@ pub(crate) async fn run() {
         "idle server",
         &[
             ("PSS after start".to_owned(), format!("{fresh:.1} MB (goal {GOAL})")),
-            ("PSS after 100 merges of 500 records".to_owned(), format!("{used:.1} MB")),
+            (
+                "PSS after 100 merges of 500 records".to_owned(),
+                format!("{used:.1} MB"),
+            ),
         ],
     );
 }

@@ -13,7 +13,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::print_stdout,
     reason = "a bench prints its table and has nobody to report to"
 )]
@@ -33,7 +32,12 @@ const RECORDS: usize = 500;
 
 fn main() -> ExitCode {
     let what = std::env::args().nth(1).unwrap_or_default();
-    let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
     match what.as_str() {
         "http" => runtime().block_on(http::run()),
         "merge" => merge::run(),

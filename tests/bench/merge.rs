@@ -52,9 +52,12 @@ impl Line {
     async fn open(catalog: &Catalog, number: u8) -> Self {
         let contract: Arc<Contract> = Arc::new(serde_json::from_value(contract()).unwrap());
         Self {
-            table: catalog.table(DatasetId::from_bytes([number; 16]), &contract).await.unwrap(),
+            table: catalog
+                .table(DatasetId::from_bytes([number; 16]), &contract)
+                .await
+                .unwrap(),
             contract,
-            screener: Arc::new(LocalScreener::default()),
+            screener: Arc::new(LocalScreener),
             agent: AgentId::from_bytes([7; 16]),
             next: usize::from(number) * 100_000,
         }
@@ -113,7 +116,7 @@ pub(crate) fn run() {
     let folder = tempfile::tempdir().unwrap();
     let objects = Arc::new(DurableLocal::open(folder.path().join("tables")).unwrap());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let catalog = Catalog::open(objects.clone(), folder.path().join("index"), clock).unwrap();
+    let catalog = Catalog::open(Arc::<DurableLocal>::clone(&objects), folder.path().join("index"), clock).unwrap();
     let costs = runtime.block_on(async {
         let mut lines = [Line::open(&catalog, 1).await, Line::open(&catalog, 2).await];
         for (line, versions) in lines.iter_mut().zip(VERSIONS) {
@@ -134,12 +137,17 @@ pub(crate) fn run() {
         let after = objects.syncs();
         let merges = 2 * (WARM_UP + STEPS) as u64;
         let syncs = (after.of_files + after.of_directories) - (before.of_files + before.of_directories);
-        println!("\n{merges} merges wrote {} files with {syncs} syncs", after.files - before.files);
+        println!(
+            "\n{merges} merges wrote {} files with {syncs} syncs",
+            after.files - before.files
+        );
         costs
     });
     let row = |name: &str, part: &dyn Fn(&Cost) -> f64| {
-        let shown: Vec<_> =
-            costs.iter().map(|costs| format!("{:.3} / {:.3}", median(costs, part), mean(costs, part))).collect();
+        let shown: Vec<_> = costs
+            .iter()
+            .map(|costs| format!("{:.3} / {:.3}", median(costs, part), mean(costs, part)))
+            .collect();
         (name.to_owned(), shown.join(" · "))
     };
     let growth = mean(&costs[1], |cost| cost.step()) / mean(&costs[0], |cost| cost.step());
@@ -151,7 +159,10 @@ pub(crate) fn run() {
             row("gates", &|cost| cost.gates),
             row("merge", &|cost| cost.merge),
             (format!("step (goal {})", GOALS.0), row("", &|cost| cost.step()).1),
-            ("growth, of the median / of the mean".to_owned(), format!("{growth_of_median:.3} / {growth:.3} (goal {})", GOALS.1)),
+            (
+                "growth, of the median / of the mean".to_owned(),
+                format!("{growth_of_median:.3} / {growth:.3} (goal {})", GOALS.1),
+            ),
             row("besides: JSON text to values", &|cost| cost.parse),
         ],
     );

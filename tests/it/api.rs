@@ -30,7 +30,11 @@ fn text(n: usize) -> String {
 #[track_caller]
 fn assert_names(answer: &tests::Answer, path: &str) {
     assert_eq!(answer.code(), 400, "{}", answer.body);
-    assert!(!answer.error().is_empty() && !answer.text("/message").is_empty(), "{}", answer.body);
+    assert!(
+        !answer.error().is_empty() && !answer.text("/message").is_empty(),
+        "{}",
+        answer.body
+    );
     assert!(answer.paths().contains(&path), "{path} is not named: {}", answer.body);
     let details = answer.body["details"].as_array().unwrap();
     let problem = |detail: &Value| detail["problem"].as_str().is_some_and(|problem| !problem.is_empty());

@@ -17,7 +17,11 @@ async fn stopped() -> (tempfile::TempDir, Options, PathBuf) {
     let http = server.http();
     let operator = tests::world::Operator::create(&options, "first");
     let agent = tests::world::Agent::create(&http, &operator, "first.agent").await;
-    agent.http.post("/projects", &tests::world::project_body("checked")).await.expect(201);
+    agent
+        .http
+        .post("/projects", &tests::world::project_body("checked"))
+        .await
+        .expect(201);
     for series in ["a", "b", "c", "d"] {
         contribute(&agent.http, "checked", &records(series, 25)).await;
     }
@@ -46,7 +50,9 @@ fn commit(table: &Path, number: u64) -> PathBuf {
 
 fn part(table: &Path) -> PathBuf {
     let entries = fs::read_dir(table).unwrap().map(|entry| entry.unwrap().path());
-    let mut parts: Vec<_> = entries.filter(|path| path.extension().is_some_and(|name| name == "parquet")).collect();
+    let mut parts: Vec<_> = entries
+        .filter(|path| path.extension().is_some_and(|name| name == "parquet"))
+        .collect();
     parts.sort();
     parts.remove(1)
 }

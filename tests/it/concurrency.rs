@@ -11,7 +11,9 @@ use crate::binary;
 /// Records with long texts: expensive to judge, close to the largest body.
 fn heavy(series: usize) -> Vec<Value> {
     let text = "the quick brown fox jumps over the lazy dog; ".repeat(170);
-    (0..500).map(|row| json!({"station": format!("{series} {row} {text}"), "sample": row})).collect()
+    (0..500)
+        .map(|row| json!({"station": format!("{series} {row} {text}"), "sample": row}))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,14 +30,24 @@ async fn a_busy_dataset_does_not_delay_another() {
     let merged = contribute(&world.agent.http, &quick, &records("q", 5)).await;
     assert_eq!(merged.text("/status"), "merged");
     let (quick_took, last) = (begun.elapsed(), pending.last().unwrap());
-    let still_open = world.agent.http.get(&format!("/projects/{busy}/contributions/{last}")).await;
+    let still_open = world
+        .agent
+        .http
+        .get(&format!("/projects/{busy}/contributions/{last}"))
+        .await;
     let busy_done_first = still_open.text("/status") == "merged";
     for id in &pending {
         assert_eq!(decided(&world.agent.http, &busy, id).await.text("/status"), "merged");
     }
     let busy_took = begun.elapsed();
-    assert!(!busy_done_first || quick_took <= busy_took, "{quick_took:?} against {busy_took:?}");
-    assert!(!busy_done_first, "the small batch came after all twelve large ones: {quick_took:?}");
+    assert!(
+        !busy_done_first || quick_took <= busy_took,
+        "{quick_took:?} against {busy_took:?}"
+    );
+    assert!(
+        !busy_done_first,
+        "the small batch came after all twelve large ones: {quick_took:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,14 +67,22 @@ async fn batches_sent_at_once_to_many_datasets_are_all_merged_once() {
     });
     let outcomes = futures_util::future::join_all(contributions).await;
     for slug in &slugs {
-        let read = world.agent.http.get(&format!("/projects/{slug}/data?limit=1000")).await.expect(200);
+        let read = world
+            .agent
+            .http
+            .get(&format!("/projects/{slug}/data?limit=1000"))
+            .await
+            .expect(200);
         let items = read.body["items"].as_array().unwrap();
         let mut samples: Vec<_> = items.iter().map(|item| item["sample"].as_u64().unwrap()).collect();
         samples.sort_unstable();
         let whole: Vec<u64> = (0..(BATCHES as u64) * 10 + 10).collect();
         assert_eq!(samples, whole, "{slug}");
     }
-    let accepted: u64 = outcomes.iter().filter_map(|outcome| outcome.body["acceptedCount"].as_u64()).sum();
+    let accepted: u64 = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.body["acceptedCount"].as_u64())
+        .sum();
     assert_eq!(accepted, (DATASETS * (BATCHES * 10 + 10)) as u64);
 }
 
@@ -75,12 +95,18 @@ async fn versions_of_one_dataset_are_gapless_however_many_send() {
         async move { contribute(&http, &slug, &records(&format!("s{number}"), 5)).await }
     });
     let outcomes = futures_util::future::join_all(contributions).await;
-    let mut versions: Vec<_> = outcomes.iter().map(|outcome| outcome.body["mergedVersion"].as_u64().unwrap()).collect();
+    let mut versions: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| outcome.body["mergedVersion"].as_u64().unwrap())
+        .collect();
     versions.sort_unstable();
     assert_eq!(versions, (1..=40).collect::<Vec<_>>());
     for outcome in &outcomes {
         let version = outcome.body["mergedVersion"].as_u64().unwrap();
         assert_eq!(outcome.body["recordCount"], version * 5);
-        assert_eq!(all_data(&world.agent.http, &slug, version).await.len() as u64, version * 5);
+        assert_eq!(
+            all_data(&world.agent.http, &slug, version).await.len() as u64,
+            version * 5
+        );
     }
 }

@@ -21,7 +21,7 @@ const KILLS_PER_PLANT: usize = 60;
 /// Kills after which a folder is left for a new one, so that judging stays quick.
 const LIVES: usize = 12;
 /// How long a recovery may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a recovery may take where a planted bug may keep it from ever ending.
 const PLANTED_PATIENCE: Duration = Duration::from_secs(10);
 /// Passages at which a point is armed, in the order of the rounds.
@@ -51,15 +51,24 @@ struct Job {
 
 /// Every point at every passage, round after round; some with a second death, some with a rival.
 fn jobs(rounds: usize, random: &mut Random) -> VecDeque<Job> {
-    let recovery: Vec<_> = POINTS.into_iter().filter(|point| is_passed_in_recovery(point)).collect();
+    let recovery: Vec<_> = POINTS
+        .into_iter()
+        .filter(|point| is_passed_in_recovery(point))
+        .collect();
     let mut jobs = VecDeque::new();
     for round in 0..rounds {
         for (index, point) in POINTS.into_iter().enumerate() {
             let nth = PASSAGES[round % PASSAGES.len()] + (round / PASSAGES.len()) as u64;
-            let nested = ((index + round) % 2 == 0)
-                .then(|| Fault { point: recovery[random.below(recovery.len())], nth: 1 + random.bits() % 2 });
+            let nested = ((index + round) % 2 == 0).then(|| Fault {
+                point: recovery[random.below(recovery.len())],
+                nth: 1 + random.bits() % 2,
+            });
             let rival = (index + round) % 4 == 3;
-            jobs.push_back(Job { fault: Fault { point, nth }, nested, rival });
+            jobs.push_back(Job {
+                fault: Fault { point, nth },
+                nested,
+                rival,
+            });
         }
     }
     jobs
@@ -94,11 +103,17 @@ impl Shift {
             let shown: Vec<_> = verdict.violations.iter().take(5).map(ToString::to_string).collect();
             let (count, log) = (verdict.violations.len(), site.log());
             let place = self.sites[slot].take().unwrap().keep();
-            panic!("{job:?}: {count} violations\n{}\n{log}\nkept in {}", shown.join("\n"), place.display());
+            panic!(
+                "{job:?}: {count} violations\n{}\n{log}\nkept in {}",
+                shown.join("\n"),
+                place.display()
+            );
         }
         let kills = u64::from(verdict.fired) + u64::from(verdict.nested);
-        self.counters.add("kills with a rival", if job.rival { kills } else { 0 });
-        self.counters.add("lives that were not ended", u64::from(!verdict.fired));
+        self.counters
+            .add("kills with a rival", if job.rival { kills } else { 0 });
+        self.counters
+            .add("lives that were not ended", u64::from(!verdict.fired));
     }
 
     /// Takes the counters of a folder and lets it go.
@@ -120,7 +135,11 @@ impl Shift {
         }
         let checked = site.options().run(&["check"]);
         let said = String::from_utf8_lossy(&checked.stdout).into_owned();
-        assert!(checked.status.success(), "sluice check: {said}{}", String::from_utf8_lossy(&checked.stderr));
+        assert!(
+            checked.status.success(),
+            "sluice check: {said}{}",
+            String::from_utf8_lossy(&checked.stderr)
+        );
     }
 
     fn kills(&self) -> u64 {
@@ -134,13 +153,21 @@ fn on_threads<T: Send, R: Send>(work: impl Fn(usize, &Mutex<VecDeque<T>>) -> R +
     let queue = Mutex::new(items);
     std::thread::scope(|scope| {
         let (work, queue) = (&work, &queue);
-        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || work(thread, queue))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || work(thread, queue)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     })
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 #[test]
@@ -153,11 +180,17 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
     let shifts = on_threads(
         |thread, queue| {
             let random = Random::new(seed + thread as u64);
-            let mut shift = Shift { sites: [None, None], random, counters: Counters::default() };
+            let mut shift = Shift {
+                sites: [None, None],
+                random,
+                counters: Counters::default(),
+            };
             runtime().block_on(async {
                 let mut before = 0;
                 while *killed.lock().unwrap() < wanted {
-                    let Some(job) = queue.lock().unwrap().pop_front() else { break };
+                    let Some(job) = queue.lock().unwrap().pop_front() else {
+                        break;
+                    };
                     shift.work(job).await;
                     *killed.lock().unwrap() += shift.kills() - before;
                     before = shift.kills();
@@ -174,7 +207,11 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
         counters.absorb(shift);
     }
     let kills = kills_in(&counters);
-    eprintln!("{kills} kills in {:?}, seed {seed}; lost 0, doubled 0\n{}", begun.elapsed(), counters.lines());
+    eprintln!(
+        "{kills} kills in {:?}, seed {seed}; lost 0, doubled 0\n{}",
+        begun.elapsed(),
+        counters.lines()
+    );
     assert!(kills >= wanted, "{kills} kills");
     for name in POINTS.iter().chain(&REQUIRED) {
         assert!(counters.get(name) > 0, "`{name}` never happened");
@@ -188,7 +225,9 @@ fn every_planted_bug_is_seen() {
         |_, queue| {
             let mut seen = Vec::new();
             loop {
-                let Some((name, plant)) = queue.lock().unwrap().pop_front() else { return seen };
+                let Some((name, plant)) = queue.lock().unwrap().pop_front() else {
+                    return seen;
+                };
                 seen.push((name, runtime().block_on(hunt(name, plant, seed))));
             }
         },
@@ -202,7 +241,10 @@ fn every_planted_bug_is_seen() {
         }
     }
     assert_eq!(seen.len(), Plant::ALL.len());
-    assert!(seen.iter().all(|(_, found)| found.is_some()), "a planted bug was not seen");
+    assert!(
+        seen.iter().all(|(_, found)| found.is_some()),
+        "a planted bug was not seen"
+    );
 }
 
 /// Kills a process with a planted bug until a violation shows: after how many kills, and which.

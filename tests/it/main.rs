@@ -29,5 +29,8 @@ fn binary() -> &'static Path {
 /// A whole number from the environment of the test run, for longer runs than the usual one.
 fn configured(name: &str, usual: u64) -> u64 {
     let text = std::env::var(name).ok();
-    text.map_or(usual, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not {text}")))
+    text.map_or(usual, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} must be a number, not {text}"))
+    })
 }

@@ -48,23 +48,42 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
 async fn every_operation_is_described() {
     let world = World::start(binary()).await;
     let document = description(&world).await;
-    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"), "{}", document["openapi"]);
+    assert!(
+        document["openapi"].as_str().unwrap().starts_with("3.1"),
+        "{}",
+        document["openapi"]
+    );
     assert_eq!(document["info"]["version"], "0.20.9");
     let described = operations(&document);
     for (method, path) in OPERATIONS {
-        assert!(described.iter().any(|(m, p, _)| m == method && p == path), "{method} {path} is not described");
+        assert!(
+            described.iter().any(|(m, p, _)| m == method && p == path),
+            "{method} {path} is not described"
+        );
     }
-    let mut names: Vec<_> = described.iter().map(|(_, _, operation)| operation["operationId"].as_str().unwrap()).collect();
+    let mut names: Vec<_> = described
+        .iter()
+        .map(|(_, _, operation)| operation["operationId"].as_str().unwrap())
+        .collect();
     let count = names.len();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count, "operation ids are not distinct");
     for (method, path, operation) in described {
-        assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{method} {path}");
-        assert!(!operation["responses"].as_object().unwrap().is_empty(), "{method} {path}");
+        assert!(
+            operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()),
+            "{method} {path}"
+        );
+        assert!(
+            !operation["responses"].as_object().unwrap().is_empty(),
+            "{method} {path}"
+        );
         let body = &operation["requestBody"]["content"]["application/json"]["schema"];
         if body.is_object() {
-            assert_eq!(body["additionalProperties"], false, "{method} {path} takes unknown fields");
+            assert_eq!(
+                body["additionalProperties"], false,
+                "{method} {path} takes unknown fields"
+            );
         }
     }
 }
@@ -75,17 +94,28 @@ async fn every_operation_that_asks_for_a_credential_refuses_a_call_without() {
     let document = description(&world).await;
     let mut guarded = 0;
     for (method, path, operation) in operations(&document) {
-        let security = operation["security"].as_array().or_else(|| document["security"].as_array());
+        let security = operation["security"]
+            .as_array()
+            .or_else(|| document["security"].as_array());
         let open = security.is_none_or(|ways| ways.is_empty() || ways.contains(&json!({})));
-        let address = path.replace("{slug}", "some-slug").replace("{id}", "019a0000-0000-7000-8000-000000000000");
+        let address = path
+            .replace("{slug}", "some-slug")
+            .replace("{id}", "019a0000-0000-7000-8000-000000000000");
         let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-        let answer = world.http.send(method.clone(), &address, &[], Some(b"{}".to_vec())).await.unwrap();
+        let answer = world
+            .http
+            .send(method.clone(), &address, &[], Some(b"{}".to_vec()))
+            .await
+            .unwrap();
         if open {
             assert_ne!(answer.code(), 401, "{method} {path}");
         } else {
             guarded += 1;
             assert_eq!(answer.code(), 401, "{method} {path}: {}", answer.body);
-            assert!(!answer.text("/hint").is_empty() && !answer.text("/getKey").is_empty(), "{method} {path}");
+            assert!(
+                !answer.text("/hint").is_empty() && !answer.text("/getKey").is_empty(),
+                "{method} {path}"
+            );
         }
     }
     assert!(guarded >= 7, "only {guarded} operations ask for a credential");
@@ -112,12 +142,19 @@ async fn every_failure_of_an_operation_is_described() {
     let answers = [
         world.http.post(&address, &json!({})).await,
         world.agent.http.post(&address, &json!({})).await,
-        world.agent.http.post("/projects/no-such/contribute", &json!({"records": [{}]})).await,
+        world
+            .agent
+            .http
+            .post("/projects/no-such/contribute", &json!({"records": [{}]}))
+            .await,
         world.agent.http.post_bytes(&address, " ".repeat(5 << 20)).await,
     ];
     for answer in answers {
         let code = answer.code().to_string();
-        assert!(responses.get(&code).is_some() || responses.get("default").is_some(), "{code} is not described");
+        assert!(
+            responses.get(&code).is_some() || responses.get("default").is_some(),
+            "{code} is not described"
+        );
     }
     for code in ["200", "201", "400", "401", "404", "409", "413", "422", "429"] {
         assert!(responses.get(code).is_some(), "contribute does not describe {code}");

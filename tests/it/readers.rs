@@ -48,7 +48,10 @@ fn record(types: &BTreeMap<String, String>, row: &Map<String, Value>) -> Record 
 #[tokio::test]
 async fn deltalake_and_polars_read_what_the_interface_gives() {
     let Ok(python) = std::env::var(PYTHON) else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "{PYTHON} must be set in CI");
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "{PYTHON} must be set in CI"
+        );
         eprintln!("skipped: {PYTHON} names no Python with deltalake and polars");
         return;
     };
@@ -59,7 +62,12 @@ async fn deltalake_and_polars_read_what_the_interface_gives() {
     let everything = json!({"station": "\u{c11c}\u{c6b8} \"x\"", "sample": -7, "value": -0.125, "good": false,
         "at": "1969-12-31T23:59:59.999999Z", "more": {"b": [1, null, {"c": "d"}]}, "extra": ["kept", 1.5]});
     contribute(&world.agent.http, &slug, &records("a", 40)).await;
-    contribute(&world.agent.http, &slug, &[everything, json!({"station": "bare", "sample": 0})]).await;
+    contribute(
+        &world.agent.http,
+        &slug,
+        &[everything, json!({"station": "bare", "sample": 0})],
+    )
+    .await;
     contribute(&world.agent.http, &slug, &records("a", 60)).await;
     let data = world.server.options().data().to_owned();
     let tables = tables_below(&data);
@@ -71,8 +79,15 @@ async fn deltalake_and_polars_read_what_the_interface_gives() {
         for (version, rows) in versions {
             let number: u64 = version.parse().unwrap();
             let theirs: Vec<_> = rows.iter().map(|row| record(&types, row)).collect();
-            let ours = if number == 0 { Vec::new() } else { all_data(&world.agent.http, &slug, number).await };
-            let ours: Vec<_> = ours.iter().map(|item| normal(&types, item.as_object().unwrap())).collect();
+            let ours = if number == 0 {
+                Vec::new()
+            } else {
+                all_data(&world.agent.http, &slug, number).await
+            };
+            let ours: Vec<_> = ours
+                .iter()
+                .map(|item| normal(&types, item.as_object().unwrap()))
+                .collect();
             assert_eq!(theirs, ours, "{reader} at version {version}");
         }
     }

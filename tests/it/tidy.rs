@@ -17,8 +17,23 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("pipelines", &["types", "operators", "eventlog", "catalog"]),
     ("store", &["types", "operators", "eventlog", "catalog", "pipelines"]),
     ("client", &["types"]),
-    ("api", &["types", "operators", "eventlog", "catalog", "pipelines", "store"]),
-    ("sluice", &["types", "operators", "eventlog", "catalog", "pipelines", "store", "client", "api"]),
+    (
+        "api",
+        &["types", "operators", "eventlog", "catalog", "pipelines", "store"],
+    ),
+    (
+        "sluice",
+        &[
+            "types",
+            "operators",
+            "eventlog",
+            "catalog",
+            "pipelines",
+            "store",
+            "client",
+            "api",
+        ],
+    ),
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
@@ -63,7 +78,11 @@ fn root() -> PathBuf {
 }
 
 fn metadata() -> Metadata {
-    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec().unwrap()
+    MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .unwrap()
 }
 
 /// For each package of the workspace, what it uses outside of its own tests.
@@ -72,8 +91,14 @@ fn uses() -> BTreeMap<String, BTreeSet<String>> {
     packages
         .iter()
         .map(|package| {
-            let normal = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
-            (package.name.to_string(), normal.map(|dependency| dependency.name.clone()).collect())
+            let normal = package
+                .dependencies
+                .iter()
+                .filter(|dependency| dependency.kind != DependencyKind::Development);
+            (
+                package.name.to_string(),
+                normal.map(|dependency| dependency.name.clone()).collect(),
+            )
         })
         .collect()
 }
@@ -101,8 +126,11 @@ fn files() -> Vec<(String, PathBuf)> {
 }
 
 fn sources() -> Vec<(String, String)> {
-    let rust = files().into_iter().filter(|(name, _)| name.ends_with(".rs"));
-    rust.map(|(name, path)| (name, fs::read_to_string(path).unwrap())).collect()
+    let rust = files()
+        .into_iter()
+        .filter(|(_, path)| path.extension().is_some_and(|extension| extension == "rs"));
+    rust.map(|(name, path)| (name, fs::read_to_string(path).unwrap()))
+        .collect()
 }
 
 /// Fails with every problem at once.

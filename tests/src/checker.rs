@@ -75,7 +75,9 @@ fn contracts(events: &[Event], violations: &mut Vec<Violation>) -> BTreeMap<Stri
             Event::Created { slug, status } => {
                 acknowledged.insert(slug.clone(), *status == 201);
             }
-            Event::Found { slug, status, contract, .. } => match (status, acknowledged.get(slug)) {
+            Event::Found {
+                slug, status, contract, ..
+            } => match (status, acknowledged.get(slug)) {
                 (200, _) if Some(contract) == contracts.get(slug) => {}
                 (404, None | Some(false)) => {}
                 _ => violations.push(Violation::new("project", format!("{slug} reads {status} {contract}"))),

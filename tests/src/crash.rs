@@ -34,7 +34,11 @@ impl Counters {
 
     /// One line per counter.
     pub fn lines(&self) -> String {
-        let lines: Vec<_> = self.0.iter().map(|(name, count)| format!("  {name:<28} {count}")).collect();
+        let lines: Vec<_> = self
+            .0
+            .iter()
+            .map(|(name, count)| format!("  {name:<28} {count}"))
+            .collect();
         lines.join("\n")
     }
 }

@@ -32,7 +32,10 @@ impl Answer {
 
     /// A header as text; empty when absent.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or("")
     }
 
     /// The answer itself when it has `status`, otherwise a panic that shows it.

@@ -157,7 +157,11 @@ impl Server {
             if answer.is_ok_and(|answer| answer.code() == 200) {
                 return Ok(());
             }
-            assert!(Instant::now() < deadline, "not ready:\n{}", tail_of(&self.options.log()));
+            assert!(
+                Instant::now() < deadline,
+                "not ready:\n{}",
+                tail_of(&self.options.log())
+            );
             tokio::time::sleep(POLL).await;
         }
     }

@@ -28,7 +28,9 @@ impl Operator {
         let printed = options.admin(&["operator", "add", "--email", &email, "--name", name]);
         let text = |member: &str| {
             let value = printed[member].as_str();
-            value.unwrap_or_else(|| panic!("admin operator add printed {printed}")).to_owned()
+            value
+                .unwrap_or_else(|| panic!("admin operator add printed {printed}"))
+                .to_owned()
         };
         Self {
             id: text("operatorId"),
@@ -53,7 +55,11 @@ pub struct Agent {
 impl Agent {
     /// Registers an agent under `operator`.
     pub async fn create(http: &Http, operator: &Operator, name: &str) -> Self {
-        let answer = http.with(&operator.token).post("/agents", &json!({"name": name})).await.expect(201);
+        let answer = http
+            .with(&operator.token)
+            .post("/agents", &json!({"name": name}))
+            .await
+            .expect(201);
         let key = answer.text("/key").to_owned();
         Self {
             id: answer.text("/id").to_owned(),
@@ -189,7 +195,9 @@ pub fn project_body(slug: &str) -> Value {
 
 /// `count` records of [`contract`] that no other `series` has.
 pub fn records(series: &str, count: usize) -> Vec<Value> {
-    (0..count).map(|sample| json!({"station": series, "sample": sample, "value": 0.5})).collect()
+    (0..count)
+        .map(|sample| json!({"station": series, "sample": sample, "value": 0.5}))
+        .collect()
 }
 
 /// The body of a contribution.
@@ -223,7 +231,10 @@ pub async fn contribute(http: &Http, slug: &str, records: &[Value]) -> Answer {
 pub async fn decided(http: &Http, slug: &str, id: &str) -> Answer {
     let deadline = Instant::now() + DEADLINE;
     loop {
-        let answer = http.get(&format!("/projects/{slug}/contributions/{id}?wait=20")).await.expect(200);
+        let answer = http
+            .get(&format!("/projects/{slug}/contributions/{id}?wait=20"))
+            .await
+            .expect(200);
         if matches!(answer.text("/status"), "merged" | "rejected") {
             return answer;
         }

@@ -108,7 +108,7 @@ impl Projector {
                 Some(letter) => self.keep(letter).await,
                 None => {
                     self.unreadable(DEAD_LETTERS, delivered, "a dead letter that cannot be read")
-                        .await
+                        .await;
                 }
             }
         }

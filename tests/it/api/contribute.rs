@@ -27,15 +27,33 @@ async fn the_acknowledgement_names_the_contribution_and_its_status() {
     let answer = world.agent.http.post(&path, &batch(&records("a", 3))).await.expect(201);
     let id = answer.text("/id");
     assert_eq!(id.len(), 36, "{id}");
-    assert!(matches!(answer.text("/status"), "submitted" | "merged"), "{}", answer.body);
+    assert!(
+        matches!(answer.text("/status"), "submitted" | "merged"),
+        "{}",
+        answer.body
+    );
     let read = decided(&world.agent.http, &slug, id).await;
     assert_eq!(read.text("/id"), id);
     // Whoever may see the project may see the contribution, under this project only.
     let other = world.project().await;
-    world.agent.http.get(&format!("/projects/{other}/contributions/{id}")).await.expect(404);
-    world.http.get(&format!("/projects/{slug}/contributions/{id}")).await.expect(401);
+    world
+        .agent
+        .http
+        .get(&format!("/projects/{other}/contributions/{id}"))
+        .await
+        .expect(404);
+    world
+        .http
+        .get(&format!("/projects/{slug}/contributions/{id}"))
+        .await
+        .expect(401);
     let nobody = "019a0000-0000-7000-8000-000000000000";
-    world.agent.http.get(&format!("/projects/{slug}/contributions/{nobody}")).await.expect(404);
+    world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/contributions/{nobody}"))
+        .await
+        .expect(404);
     let malformed = world.agent.http.get(&format!("/projects/{slug}/contributions/7")).await;
     assert!(matches!(malformed.code(), 400 | 404), "{}", malformed.body);
 }
@@ -47,14 +65,25 @@ async fn duplicates_are_dropped_within_a_batch_and_against_the_table() {
     let mut twice = records("a", 4);
     twice.extend(records("a", 4));
     let merged = contribute(&world.agent.http, &slug, &twice).await;
-    assert_eq!((&merged.body["acceptedCount"], &merged.body["recordCount"]), (&json!(4), &json!(4)));
+    assert_eq!(
+        (&merged.body["acceptedCount"], &merged.body["recordCount"]),
+        (&json!(4), &json!(4))
+    );
     let merged = contribute(&world.agent.http, &slug, &records("a", 6)).await;
-    assert_eq!((&merged.body["acceptedCount"], &merged.body["recordCount"]), (&json!(2), &json!(6)));
+    assert_eq!(
+        (&merged.body["acceptedCount"], &merged.body["recordCount"]),
+        (&json!(2), &json!(6))
+    );
     let rejected = contribute(&world.agent.http, &slug, &records("a", 6)).await;
     assert_eq!(rejected.text("/status"), "rejected");
     assert!(rejected.body.to_string().contains("duplicate"), "{}", rejected.body);
     assert_eq!(all_data(&world.agent.http, &slug, 2).await.len(), 6);
-    world.agent.http.get(&format!("/projects/{slug}/data?version=3")).await.expect(404);
+    world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data?version=3"))
+        .await
+        .expect(404);
 }
 
 #[tokio::test]
@@ -73,7 +102,10 @@ async fn spellings_of_one_record_are_one_record() {
     let merged = decided(&world.agent.http, &slug, answer.text("/id")).await;
     assert_eq!(merged.body["acceptedCount"], 2, "{}", merged.body);
     // Composed and decomposed letters are different texts.
-    let letters = [json!({"station": "\u{e9}", "sample": 1}), json!({"station": "e\u{301}", "sample": 1})];
+    let letters = [
+        json!({"station": "\u{e9}", "sample": 1}),
+        json!({"station": "e\u{301}", "sample": 1}),
+    ];
     let merged = contribute(&world.agent.http, &slug, &letters).await;
     assert_eq!(merged.body["acceptedCount"], 2, "{}", merged.body);
 }
@@ -90,8 +122,16 @@ async fn one_bad_record_rejects_its_batch_and_every_bad_record_is_named() {
     let rejected = contribute(&world.agent.http, &slug, &rows).await;
     assert_eq!(rejected.text("/status"), "rejected", "{}", rejected.body);
     let id = rejected.text("/id");
-    let verdicts = world.agent.http.get(&format!("/projects/{slug}/contributions/{id}/verdicts")).await.expect(200);
-    assert_eq!(verdicts.header("content-type").split(';').next(), Some("application/x-ndjson"));
+    let verdicts = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/contributions/{id}/verdicts"))
+        .await
+        .expect(200);
+    assert_eq!(
+        verdicts.header("content-type").split(';').next(),
+        Some("application/x-ndjson")
+    );
     let lines: Vec<Value> = String::from_utf8(verdicts.bytes)
         .unwrap()
         .lines()
@@ -104,9 +144,19 @@ async fn one_bad_record_rejects_its_batch_and_every_bad_record_is_named() {
     for path in ["/sample", "/station", "/colour", "/value", "/at", "/good"] {
         assert!(shown.contains(path), "{path} is not named: {shown}");
     }
-    let data = world.agent.http.get(&format!("/projects/{slug}/data")).await.expect(200);
+    let data = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data"))
+        .await
+        .expect(200);
     assert_eq!((&data.body["version"], &data.body["total"]), (&json!(0), &json!(0)));
-    world.agent.http.get(&format!("/projects/{slug}/data?version=1")).await.expect(404);
+    world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data?version=1"))
+        .await
+        .expect(404);
 }
 
 #[tokio::test]
@@ -126,7 +176,10 @@ async fn personal_data_is_rejected_and_never_echoed() {
     let verdicts = String::from_utf8(world.agent.http.get(&path).await.expect(200).bytes).unwrap();
     assert_eq!(verdicts.matches("\"refuse\"").count(), 2, "{verdicts}");
     for secret in [address, card, "4111"] {
-        assert!(!verdicts.contains(secret) && !rejected.body.to_string().contains(secret), "echoes {secret}");
+        assert!(
+            !verdicts.contains(secret) && !rejected.body.to_string().contains(secret),
+            "echoes {secret}"
+        );
     }
 }
 
@@ -135,7 +188,12 @@ async fn five_hundred_records_are_merged_and_readable_at_once() {
     let world = world().await;
     let slug = world.project().await;
     let path = format!("/projects/{slug}/contribute?wait=20");
-    let answer = world.agent.http.post(&path, &batch(&records("a", 500))).await.expect(201);
+    let answer = world
+        .agent
+        .http
+        .post(&path, &batch(&records("a", 500)))
+        .await
+        .expect(201);
     assert_eq!(answer.text("/status"), "merged", "{}", answer.body);
     assert_eq!(all_data(&world.agent.http, &slug, 1).await.len(), 500);
 }
@@ -147,7 +205,14 @@ async fn wait_ends_with_the_outcome_not_with_the_time() {
     let path = format!("/projects/{slug}/contribute");
     let answer = world.agent.http.post(&path, &batch(&records("a", 3))).await.expect(201);
     let begun = Instant::now();
-    let read = world.agent.http.get(&format!("/projects/{slug}/contributions/{}?wait=20", answer.text("/id"))).await;
+    let read = world
+        .agent
+        .http
+        .get(&format!(
+            "/projects/{slug}/contributions/{}?wait=20",
+            answer.text("/id")
+        ))
+        .await;
     assert_eq!(read.text("/status"), "merged");
     assert!(begun.elapsed().as_secs() < 15, "{:?}", begun.elapsed());
 }
@@ -185,8 +250,10 @@ async fn contributions_of_two_agents_with_the_same_records_count_once() {
     let slug = world.project().await;
     let (_, other) = world.newcomer().await;
     let rows = records("a", 20);
-    let (first, second) =
-        tokio::join!(contribute(&world.agent.http, &slug, &rows), contribute(&other.http, &slug, &rows));
+    let (first, second) = tokio::join!(
+        contribute(&world.agent.http, &slug, &rows),
+        contribute(&other.http, &slug, &rows)
+    );
     let mut statuses = [first.text("/status"), second.text("/status")];
     statuses.sort_unstable();
     assert_eq!(statuses, ["merged", "rejected"]);

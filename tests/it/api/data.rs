@@ -9,8 +9,16 @@ use super::world;
 async fn a_dataset_without_a_merge_reads_as_version_0_and_empty() {
     let world = world().await;
     let slug = world.project().await;
-    let page = world.agent.http.get(&format!("/projects/{slug}/data")).await.expect(200);
-    assert_eq!((&page.body["version"], &page.body["total"], &page.body["items"]), (&json!(0), &json!(0), &json!([])));
+    let page = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&page.body["version"], &page.body["total"], &page.body["items"]),
+        (&json!(0), &json!(0), &json!([]))
+    );
 }
 
 #[tokio::test]
@@ -27,15 +35,36 @@ async fn pages_join_to_the_whole_version_in_order() {
     let whole = world.agent.http.get(&format!("{path}?limit=1000")).await.expect(200);
     let series_of = |items: &Value| -> Vec<(String, u64)> {
         let items = items.as_array().unwrap().iter();
-        items.map(|item| (item["station"].as_str().unwrap().to_owned(), item["sample"].as_u64().unwrap())).collect()
+        items
+            .map(|item| {
+                (
+                    item["station"].as_str().unwrap().to_owned(),
+                    item["sample"].as_u64().unwrap(),
+                )
+            })
+            .collect()
     };
     let all = series_of(&whole.body["items"]);
     assert_eq!(all, series_of(&Value::Array(sent)));
     assert_eq!(whole.body["total"], 520);
     let usual = world.agent.http.get(&path).await.expect(200);
     assert_eq!(usual.body["items"].as_array().unwrap().len(), 200);
-    for (offset, limit) in [(0, 1), (129, 2), (130, 130), (259, 5), (300, 1000), (519, 10), (520, 10), (99_999, 10)] {
-        let page = world.agent.http.get(&format!("{path}?offset={offset}&limit={limit}")).await.expect(200);
+    for (offset, limit) in [
+        (0, 1),
+        (129, 2),
+        (130, 130),
+        (259, 5),
+        (300, 1000),
+        (519, 10),
+        (520, 10),
+        (99_999, 10),
+    ] {
+        let page = world
+            .agent
+            .http
+            .get(&format!("{path}?offset={offset}&limit={limit}"))
+            .await
+            .expect(200);
         let expected: Vec<_> = all.iter().skip(offset).take(limit).cloned().collect();
         assert_eq!(series_of(&page.body["items"]), expected, "{offset} {limit}");
     }
@@ -54,10 +83,20 @@ async fn a_pinned_version_never_changes() {
         assert_eq!(&all_data(&world.agent.http, &slug, version).await, birth);
         assert_eq!(u64::try_from(birth.len()).unwrap(), 7 * version);
     }
-    let missing = world.agent.http.get(&format!("/projects/{slug}/data?version=6")).await.expect(404);
+    let missing = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data?version=6"))
+        .await
+        .expect(404);
     assert!(!missing.error().is_empty());
     let far = u64::MAX;
-    let code = world.agent.http.get(&format!("/projects/{slug}/data?version={far}")).await.code();
+    let code = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data?version={far}"))
+        .await
+        .code();
     assert!(matches!(code, 400 | 404), "{code}");
 }
 
@@ -80,14 +119,29 @@ async fn a_paid_dataset_that_was_not_bought_answers_402_with_its_price() {
     contribute(&world.agent.http, &slug, &records("a", 3)).await;
     let (_, stranger) = world.newcomer().await;
     for query in ["", "?version=1", "?limit=1&offset=2"] {
-        let answer = stranger.http.get(&format!("/projects/{slug}/data{query}")).await.expect(402);
+        let answer = stranger
+            .http
+            .get(&format!("/projects/{slug}/data{query}"))
+            .await
+            .expect(402);
         let shown = answer.body.to_string();
-        assert!(answer.body.get("price").is_some() && shown.contains("credits"), "{shown}");
-        assert!(!answer.text("/credits/buy").is_empty() && !answer.text("/pay").is_empty(), "{shown}");
+        assert!(
+            answer.body.get("price").is_some() && shown.contains("credits"),
+            "{shown}"
+        );
+        assert!(
+            !answer.text("/credits/buy").is_empty() && !answer.text("/pay").is_empty(),
+            "{shown}"
+        );
         assert!(answer.body.get("items").is_none(), "{shown}");
     }
     // The operator that maintains it reads it, and anyone may see that it is there.
-    world.agent.http.get(&format!("/projects/{slug}/data")).await.expect(200);
+    world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data"))
+        .await
+        .expect(200);
     let seen = world.http.get(&format!("/projects/{slug}")).await.expect(200);
     assert_eq!(seen.text("/access"), "paid");
     // Whoever may contribute may not thereby read.
@@ -110,7 +164,12 @@ async fn reads_go_on_while_versions_are_made() {
     let reading = async {
         for _ in 0..20 {
             assert_eq!(all_data(&world.agent.http, &slug, 1).await, birth);
-            let latest = world.agent.http.get(&format!("/projects/{slug}/data?limit=1000")).await.expect(200);
+            let latest = world
+                .agent
+                .http
+                .get(&format!("/projects/{slug}/data?limit=1000"))
+                .await
+                .expect(200);
             let version = latest.body["version"].as_u64().unwrap();
             assert_eq!(latest.body["items"].as_array().unwrap().len() as u64, version * 50);
         }

@@ -11,14 +11,23 @@ const LARGEST: usize = 4 * 1024 * 1024;
 
 /// Nothing of the bad input is in the dataset, and the next good batch is its first version.
 async fn assert_untouched(world: &World, slug: &str) {
-    let data = world.agent.http.get(&format!("/projects/{slug}/data")).await.expect(200);
+    let data = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data"))
+        .await
+        .expect(200);
     assert_eq!((&data.body["version"], &data.body["total"]), (&json!(0), &json!(0)));
     let merged = contribute(&world.agent.http, slug, &records("after", 1)).await;
     assert_eq!(merged.body["mergedVersion"], 1, "{}", merged.body);
 }
 
 async fn send(world: &World, slug: &str, body: &str) -> Answer {
-    world.agent.http.post_bytes(&format!("/projects/{slug}/contribute"), body).await
+    world
+        .agent
+        .http
+        .post_bytes(&format!("/projects/{slug}/contribute"), body)
+        .await
 }
 
 #[tokio::test]
@@ -36,7 +45,10 @@ async fn a_body_of_the_wrong_shape_is_refused_with_the_field_and_the_rule() {
         (json!({"records": [null]}), "/records/0"),
         (json!({"records": [[good]]}), "/records/0"),
         (json!({"records": [good], "sourceDeclaration": 7}), "/sourceDeclaration"),
-        (json!({"records": [good], "sourceDeclaration": super::text(501)}), "/sourceDeclaration"),
+        (
+            json!({"records": [good], "sourceDeclaration": super::text(501)}),
+            "/sourceDeclaration",
+        ),
         (json!({"records": [good], "colour": "red"}), "/colour"),
         (json!({"records": [good], "wait": 5}), "/wait"),
     ];
@@ -54,10 +66,17 @@ async fn a_batch_has_1_to_500_records() {
     for count in [0, 501, 2_000] {
         let answer = send(&world, &slug, &batch(&records("a", count)).to_string()).await;
         assert_names(&answer, "/records");
-        assert!(answer.body.to_string().contains(if count == 0 { '1' } else { '5' }), "{}", answer.body);
+        assert!(
+            answer.body.to_string().contains(if count == 0 { '1' } else { '5' }),
+            "{}",
+            answer.body
+        );
     }
     assert_untouched(&world, &slug).await;
-    assert_eq!(send(&world, &slug, &batch(&records("a", 500)).to_string()).await.code(), 201);
+    assert_eq!(
+        send(&world, &slug, &batch(&records("a", 500)).to_string()).await.code(),
+        201
+    );
 }
 
 #[tokio::test]
@@ -71,7 +90,11 @@ async fn a_body_has_at_most_4_mebibytes() {
     for bytes in [LARGEST + 1, 2 * LARGEST, 20 * LARGEST] {
         let answer = send(&world, &slug, &padded(bytes)).await;
         assert_eq!(answer.code(), 413, "{bytes}: {}", answer.body);
-        assert!(!answer.error().is_empty() && answer.text("/message").contains("4194304"), "{}", answer.body);
+        assert!(
+            !answer.error().is_empty() && answer.text("/message").contains("4194304"),
+            "{}",
+            answer.body
+        );
     }
     assert_untouched(&world, &slug).await;
     assert_eq!(send(&world, &slug, &padded(LARGEST)).await.code(), 201);
@@ -117,7 +140,10 @@ async fn json_that_readers_disagree_about_is_refused_where_it_stands() {
     let slug = world.project().await;
     for (record, path) in [
         (r#"{"station":"a","station":"b","sample":1}"#, "/records/0/station"),
-        (r#"{"station":"a","sample":1,"more":{"x":1,"x":1}}"#, "/records/0/more/x"),
+        (
+            r#"{"station":"a","sample":1,"more":{"x":1,"x":1}}"#,
+            "/records/0/more/x",
+        ),
         (r#"{"station":"a\u0000b","sample":1}"#, "/records/0/station"),
         (r#"{"station":"\ud800","sample":1}"#, "/records/0/station"),
         (r#"{"station":"\udc00\ud800","sample":1}"#, "/records/0/station"),
@@ -151,7 +177,10 @@ async fn deep_nesting_is_refused_and_the_service_lives_on() {
         }
     }
     let open = "[".repeat(100);
-    let fits = format!(r#"{{"records":[{{"station":"a","sample":1,"more":{open}{}}}]}}"#, "]".repeat(100));
+    let fits = format!(
+        r#"{{"records":[{{"station":"a","sample":1,"more":{open}{}}}]}}"#,
+        "]".repeat(100)
+    );
     assert_eq!(send(&world, &slug, &fits).await.code(), 201);
     world.http.get("/healthz").await.expect(200);
 }
@@ -187,7 +216,11 @@ async fn queries_and_paths_have_their_rules() {
     let slug = world.project().await;
     let body = batch(&records("a", 1));
     for wait in ["-1", "21", "1.5", "soon", "", "1e1", "99999999999999999999"] {
-        let answer = world.agent.http.post(&format!("/projects/{slug}/contribute?wait={wait}"), &body).await;
+        let answer = world
+            .agent
+            .http
+            .post(&format!("/projects/{slug}/contribute?wait={wait}"), &body)
+            .await;
         assert_names(&answer, "/wait");
     }
     for (query, path) in [
@@ -202,11 +235,33 @@ async fn queries_and_paths_have_their_rules() {
         ("limit=5&limit=6", "/limit"),
         ("colour=red", "/colour"),
     ] {
-        assert_names(&world.agent.http.get(&format!("/projects/{slug}/data?{query}")).await, path);
+        assert_names(
+            &world.agent.http.get(&format!("/projects/{slug}/data?{query}")).await,
+            path,
+        );
     }
-    for slug in ["ab", "UPPER", "a_b", "-ab", "a%20b", "%F0%9F%8C%8D", "..", "%2e%2e", &super::text(61)] {
-        let answer = world.agent.http.post(&format!("/projects/{slug}/contribute"), &body).await;
-        assert!(matches!(answer.code(), 400 | 404 | 405), "{slug}: {} {}", answer.code(), answer.body);
+    for slug in [
+        "ab",
+        "UPPER",
+        "a_b",
+        "-ab",
+        "a%20b",
+        "%F0%9F%8C%8D",
+        "..",
+        "%2e%2e",
+        &super::text(61),
+    ] {
+        let answer = world
+            .agent
+            .http
+            .post(&format!("/projects/{slug}/contribute"), &body)
+            .await;
+        assert!(
+            matches!(answer.code(), 400 | 404 | 405),
+            "{slug}: {} {}",
+            answer.code(),
+            answer.body
+        );
         assert!(!answer.error().is_empty(), "{slug}");
     }
     assert_untouched(&world, &slug).await;
@@ -231,6 +286,11 @@ async fn a_compressed_body_is_refused() {
     let headers = [("content-encoding", "gzip")];
     let path = format!("/projects/{slug}/contribute");
     let body = Some(batch(&records("a", 1)).to_string().into_bytes());
-    let answer = world.agent.http.send(reqwest::Method::POST, &path, &headers, body).await.unwrap();
+    let answer = world
+        .agent
+        .http
+        .send(reqwest::Method::POST, &path, &headers, body)
+        .await
+        .unwrap();
     assert_eq!(answer.code(), 400, "{}", answer.body);
 }

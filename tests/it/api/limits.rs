@@ -15,7 +15,11 @@ async fn three_a_day() -> World {
 }
 
 async fn contribute_once(world: &World, slug: &str, series: &str) -> Answer {
-    world.agent.http.post(&format!("/projects/{slug}/contribute"), &batch(&records(series, 2))).await
+    world
+        .agent
+        .http
+        .post(&format!("/projects/{slug}/contribute"), &batch(&records(series, 2)))
+        .await
 }
 
 #[tokio::test]
@@ -36,7 +40,9 @@ async fn public_contributions_of_an_operator_are_limited_until_the_next_utc_day(
     }
     let (_, other) = world.newcomer().await;
     other.http.post(&path, &batch(&records("d", 2))).await.expect(201);
-    let world = world.restart_with(|options: Options| options.with("SLUICE__CLOCK__OFFSET", "24h")).await;
+    let world = world
+        .restart_with(|options: Options| options.with("SLUICE__CLOCK__OFFSET", "24h"))
+        .await;
     contribute_once(&world, &first, "e").await.expect(201);
 }
 
@@ -47,16 +53,28 @@ async fn only_what_is_kept_of_public_projects_counts() {
     let private = world.project_with(json!({"visibility": "private"})).await;
     let path = format!("/projects/{slug}/contribute");
     for number in 0..6 {
-        contribute_once(&world, &private, &format!("p{number}")).await.expect(201);
+        contribute_once(&world, &private, &format!("p{number}"))
+            .await
+            .expect(201);
         let body = batch(&records(&format!("v{number}"), 2));
-        world.agent.http.post(&format!("/projects/{slug}/validate"), &body).await.expect(200);
+        world
+            .agent
+            .http
+            .post(&format!("/projects/{slug}/validate"), &body)
+            .await
+            .expect(200);
         world.agent.http.post(&path, &json!({"records": []})).await.expect(400);
     }
     let body = batch(&records("k", 2));
     world.agent.http.post_once(&path, "k", &body).await.expect(201);
     for _ in 0..5 {
         world.agent.http.post_once(&path, "k", &body).await.expect(200);
-        world.agent.http.post_once(&path, "k", &batch(&records("other", 1))).await.expect(422);
+        world
+            .agent
+            .http
+            .post_once(&path, "k", &batch(&records("other", 1)))
+            .await
+            .expect(422);
     }
     contribute_once(&world, &slug, "a").await.expect(201);
     // What is rejected later was validated, so it counts.

@@ -21,7 +21,11 @@ async fn calls(http: &Http, slug: &str) -> Vec<(String, Answer)> {
         (Method::POST, "/contribute", Some(&body)),
         (Method::POST, "/validate", Some(&body)),
         (Method::GET, "/contributions/019a0000-0000-7000-8000-000000000000", None),
-        (Method::GET, "/contributions/019a0000-0000-7000-8000-000000000000/verdicts", None),
+        (
+            Method::GET,
+            "/contributions/019a0000-0000-7000-8000-000000000000/verdicts",
+            None,
+        ),
     ];
     let mut answers = Vec::new();
     for (method, rest, body) in calls {
@@ -35,8 +39,13 @@ async fn calls(http: &Http, slug: &str) -> Vec<(String, Answer)> {
 
 /// Headers that may tell answers apart.
 fn telling(answer: &Answer) -> Vec<(String, Vec<u8>)> {
-    let headers = answer.headers.iter().filter(|(name, _)| !matches!(name.as_str(), "date" | "x-request-id"));
-    headers.map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect()
+    let headers = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| !matches!(name.as_str(), "date" | "x-request-id"));
+    headers
+        .map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()))
+        .collect()
 }
 
 async fn private(world: &World, slug: &str) {
@@ -48,7 +57,11 @@ async fn private(world: &World, slug: &str) {
 async fn a_private_project_answers_byte_for_byte_as_one_that_is_missing() {
     let world = world().await;
     let (operator, stranger) = world.newcomer().await;
-    let callers = [world.http.clone(), stranger.http.clone(), world.http.with(&operator.token)];
+    let callers = [
+        world.http.clone(),
+        stranger.http.clone(),
+        world.http.with(&operator.token),
+    ];
     let mut missing = Vec::new();
     for caller in &callers {
         missing.push(calls(caller, "secret").await);
@@ -64,7 +77,10 @@ async fn a_private_project_answers_byte_for_byte_as_one_that_is_missing() {
         }
     }
     let stranger_sees = calls(&stranger.http, "secret").await;
-    assert!(stranger_sees.iter().all(|(_, answer)| answer.code() == 404), "{stranger_sees:?}");
+    assert!(
+        stranger_sees.iter().all(|(_, answer)| answer.code() == 404),
+        "{stranger_sees:?}"
+    );
 }
 
 #[tokio::test]
@@ -109,12 +125,20 @@ async fn a_contribution_of_it_is_not_reached_through_another_project() {
     let (_, stranger) = world.newcomer().await;
     let open = open_slug(&stranger).await;
     for rest in ["", "/verdicts"] {
-        stranger.http.get(&format!("/projects/{open}/contributions/{id}{rest}")).await.expect(404);
+        stranger
+            .http
+            .get(&format!("/projects/{open}/contributions/{id}{rest}"))
+            .await
+            .expect(404);
     }
 }
 
 async fn open_slug(agent: &Agent) -> &'static str {
-    agent.http.post("/projects", &project_body("open-one")).await.expect(201);
+    agent
+        .http
+        .post("/projects", &project_body("open-one"))
+        .await
+        .expect(201);
     "open-one"
 }
 
@@ -123,6 +147,10 @@ async fn only_the_slug_itself_is_given_away_when_it_is_taken() {
     let world = world().await;
     private(&world, "secret").await;
     let (_, stranger) = world.newcomer().await;
-    let answer = stranger.http.post("/projects", &project_body("secret")).await.expect(409);
+    let answer = stranger
+        .http
+        .post("/projects", &project_body("secret"))
+        .await
+        .expect(409);
     assert!(!answer.body.to_string().contains("private"), "{}", answer.body);
 }

@@ -28,7 +28,11 @@ async fn public_facts_are_told_without_a_credential() {
     }
     assert!(shown.contains("https://"), "no licence has a link: {shown}");
     let terms = http.get("/terms/version").await.expect(200);
-    assert!(!terms.text("/version").is_empty() && !terms.text("/url").is_empty(), "{}", terms.body);
+    assert!(
+        !terms.text("/version").is_empty() && !terms.text("/url").is_empty(),
+        "{}",
+        terms.body
+    );
     let signup = http.get("/signup/status").await.expect(200);
     assert!(signup.body["open"].is_boolean(), "{}", signup.body);
 }
@@ -76,7 +80,11 @@ async fn other_schemes_and_a_key_in_the_address_are_no_credential() {
     let slug = world.project().await;
     let path = format!("/projects/{slug}/data");
     let basic = format!("Basic {key}");
-    let answer = world.http.send(Method::GET, &path, &[("authorization", &basic)], None).await.unwrap();
+    let answer = world
+        .http
+        .send(Method::GET, &path, &[("authorization", &basic)], None)
+        .await
+        .unwrap();
     answer.expect(401);
     for query in ["key", "token", "access_token"] {
         let code = world.http.get(&format!("{path}?{query}={key}")).await.code();
@@ -98,11 +106,24 @@ async fn an_agent_key_and_an_operator_token_open_only_their_own_doors() {
 #[tokio::test]
 async fn unknown_addresses_and_methods_answer_in_json() {
     let world = world().await;
-    for path in ["/", "/nothing", "/projects/", "/projects/a/b/c/d", "//projects", "/..%2fetc", "/%00"] {
+    for path in [
+        "/",
+        "/nothing",
+        "/projects/",
+        "/projects/a/b/c/d",
+        "//projects",
+        "/..%2fetc",
+        "/%00",
+    ] {
         let answer = world.http.get(path).await.expect(404);
         assert!(!answer.error().is_empty(), "{path}: {}", answer.body);
     }
-    let answer = world.http.send(Method::DELETE, "/projects", &[], None).await.unwrap().expect(405);
+    let answer = world
+        .http
+        .send(Method::DELETE, "/projects", &[], None)
+        .await
+        .unwrap()
+        .expect(405);
     assert!(answer.header("allow").contains("GET"), "{:?}", answer.headers);
     assert!(!answer.error().is_empty());
 }
@@ -136,7 +157,11 @@ async fn every_answer_carries_a_request_id_and_no_secret_is_stored_or_logged() {
     let mut files = vec![log];
     while let Some(folder) = pending.pop() {
         for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-            let list = if entry.path().is_dir() { &mut pending } else { &mut files };
+            let list = if entry.path().is_dir() {
+                &mut pending
+            } else {
+                &mut files
+            };
             list.push(entry.path());
         }
     }
@@ -154,7 +179,12 @@ async fn a_stop_ends_the_process_in_order_with_work_in_flight() {
     let world = world().await;
     let slug = world.project().await;
     let path = format!("/projects/{slug}/contribute");
-    let acknowledged = world.agent.http.post(&path, &batch(&records("a", 500))).await.expect(201);
+    let acknowledged = world
+        .agent
+        .http
+        .post(&path, &batch(&records("a", 500)))
+        .await
+        .expect(201);
     let world = world.restart_with(|options| options).await;
     let outcome = tests::world::decided(&world.agent.http, &slug, acknowledged.text("/id")).await;
     assert_eq!(outcome.text("/status"), "merged");

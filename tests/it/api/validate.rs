@@ -7,7 +7,10 @@ use super::{assert_names, world};
 
 fn gate<'a>(answer: &'a Value, name: &str) -> &'a Value {
     let gates = answer["tallies"].as_array().expect("tallies");
-    gates.iter().find(|gate| gate["gate"] == name).unwrap_or_else(|| panic!("no gate {name}: {answer}"))
+    gates
+        .iter()
+        .find(|gate| gate["gate"] == name)
+        .unwrap_or_else(|| panic!("no gate {name}: {answer}"))
 }
 
 #[tokio::test]
@@ -28,7 +31,10 @@ async fn a_dry_run_judges_as_a_contribution_would_and_keeps_nothing() {
     assert!(shown.contains("/sample"), "{shown}");
     assert_eq!(all_data(&world.agent.http, &slug, 1).await.len(), 3);
     let merged = contribute(&world.agent.http, &slug, &records("b", 4)).await;
-    assert_eq!((&merged.body["mergedVersion"], &merged.body["acceptedCount"]), (&json!(2), &json!(4)));
+    assert_eq!(
+        (&merged.body["mergedVersion"], &merged.body["acceptedCount"]),
+        (&json!(2), &json!(4))
+    );
 }
 
 #[tokio::test]
@@ -38,7 +44,12 @@ async fn rows_are_conserved_by_every_gate() {
     let mut rows = records("a", 40);
     rows.extend(records("a", 5));
     rows[7]["value"] = json!("high");
-    let judged = world.agent.http.post(&format!("/projects/{slug}/validate"), &batch(&rows)).await.expect(200);
+    let judged = world
+        .agent
+        .http
+        .post(&format!("/projects/{slug}/validate"), &batch(&rows))
+        .await
+        .expect(200);
     for gate in judged.body["tallies"].as_array().unwrap() {
         let count = |name: &str| gate[name].as_u64().unwrap_or_else(|| panic!("{name}: {gate}"));
         let out = count("passed") + count("dropped") + count("refused") + count("held");
@@ -52,10 +63,25 @@ async fn a_dry_run_has_the_rules_of_a_contribution() {
     let slug = world.project().await;
     let path = format!("/projects/{slug}/validate");
     assert_names(&world.agent.http.post(&path, &json!({"records": []})).await, "/records");
-    assert_names(&world.agent.http.post(&path, &batch(&records("a", 501))).await, "/records");
-    assert_names(&world.agent.http.post(&path, &json!({"records": [{}], "colour": 1})).await, "/colour");
+    assert_names(
+        &world.agent.http.post(&path, &batch(&records("a", 501))).await,
+        "/records",
+    );
+    assert_names(
+        &world
+            .agent
+            .http
+            .post(&path, &json!({"records": [{}], "colour": 1}))
+            .await,
+        "/colour",
+    );
     world.http.post(&path, &batch(&records("a", 1))).await.expect(401);
-    world.agent.http.post("/projects/no-such/validate", &batch(&records("a", 1))).await.expect(404);
+    world
+        .agent
+        .http
+        .post("/projects/no-such/validate", &batch(&records("a", 1)))
+        .await
+        .expect(404);
     let large = " ".repeat(4 * 1024 * 1024 + 1);
     world.agent.http.post_bytes(&path, large).await.expect(413);
 }

@@ -113,12 +113,18 @@ pub fn read(folder: &Path, types: &BTreeMap<String, String>, violations: &mut Ve
             }
             continue;
         }
-        let info = action("commitInfo").and_then(|info| info.get("sluice")).cloned().unwrap_or_default();
+        let info = action("commitInfo")
+            .and_then(|info| info.get("sluice"))
+            .cloned()
+            .unwrap_or_default();
         let number_of = |name: &str| info[name].as_u64().unwrap_or(u64::MAX);
         let text_of = |name: &str| info[name].as_str().unwrap_or_default().to_owned();
         let transaction = action("txn").and_then(|txn| txn["version"].as_u64());
         if transaction != Some(number_of("version")) {
-            report("txn", format!("commit {number}: txn {transaction:?}, version {}", info["version"]));
+            report(
+                "txn",
+                format!("commit {number}: txn {transaction:?}, version {}", info["version"]),
+            );
         }
         let mut rows = Vec::new();
         for add in adds {
@@ -161,7 +167,10 @@ fn check_creation(protocol: Option<&Value>, metadata: Option<&Value>, report: &m
     let (Some(protocol), Some(metadata)) = (protocol, metadata) else {
         return report("creation", "commit 0 has no protocol or no metaData".to_owned());
     };
-    let versions = (protocol["minReaderVersion"].as_u64(), protocol["minWriterVersion"].as_u64());
+    let versions = (
+        protocol["minReaderVersion"].as_u64(),
+        protocol["minWriterVersion"].as_u64(),
+    );
     if versions != (Some(1), Some(2)) {
         report("creation", format!("protocol {versions:?}"));
     }
@@ -218,12 +227,19 @@ fn rows_of(batch: &RecordBatch, types: &BTreeMap<String, String>, rows: &mut Vec
                     members.extend(extra);
                 }
             } else if !name.starts_with("_sluice_") {
-                members.insert(name.clone(), cell(column.as_ref(), row, types.get(name).map(String::as_str))?);
+                members.insert(
+                    name.clone(),
+                    cell(column.as_ref(), row, types.get(name).map(String::as_str))?,
+                );
             }
         }
         let key = column("_sluice_key")?;
         rows.push(Row {
-            key: key.as_binary_opt::<i32>().ok_or("the key column is not binary")?.value(row).to_vec(),
+            key: key
+                .as_binary_opt::<i32>()
+                .ok_or("the key column is not binary")?
+                .value(row)
+                .to_vec(),
             contribution: text("_sluice_contribution", row)?,
             agent: text("_sluice_agent", row)?,
             version: number("_sluice_version", row)?,

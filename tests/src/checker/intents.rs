@@ -41,7 +41,14 @@ impl<'a> Intents<'a> {
         let mut outcomes: HashMap<&str, (u16, &Value)> = HashMap::new();
         for event in events {
             match event {
-                Event::Submit { request, slug, agent, key, nature, records } => {
+                Event::Submit {
+                    request,
+                    slug,
+                    agent,
+                    key,
+                    nature,
+                    records,
+                } => {
                     let next = intents.len();
                     let index = match key {
                         Some(key) => *of_key.entry((slug, agent, key)).or_insert(next),
@@ -59,7 +66,11 @@ impl<'a> Intents<'a> {
                     }
                     of_request.insert(*request, index);
                 }
-                Event::Answer { request, status, contribution } => {
+                Event::Answer {
+                    request,
+                    status,
+                    contribution,
+                } => {
                     if let Some(contribution) = contribution {
                         intents[of_request[request]].contributions.insert(contribution);
                     } else {
@@ -68,7 +79,11 @@ impl<'a> Intents<'a> {
                     }
                 }
                 Event::Unknown { request } => intents[of_request[request]].unknown = true,
-                Event::Outcome { contribution, status, body } => {
+                Event::Outcome {
+                    contribution,
+                    status,
+                    body,
+                } => {
                     let before = outcomes.insert(contribution, (*status, body));
                     if let Some((_, before)) = before.filter(|(_, before)| is_terminal(before))
                         && decision(before) != decision(body)
@@ -104,7 +119,10 @@ impl<'a> Intents<'a> {
             let births = births.get(intent.slug).unwrap_or(&nothing);
             let records: Vec<_> = intent.records.iter().map(|record| text(types, record)).collect();
             for contribution in &intent.contributions {
-                let mut commits = table.commits.iter().filter(|commit| commit.contribution == *contribution);
+                let mut commits = table
+                    .commits
+                    .iter()
+                    .filter(|commit| commit.contribution == *contribution);
                 let problem = self.judge(intent, contribution, commits.next(), &records, births);
                 if let Err((rule, detail)) = problem {
                     report(rule, format!("{} {contribution}: {detail}", intent.slug));
@@ -144,8 +162,12 @@ impl<'a> Intents<'a> {
                     return Err(("outcome-differs", format!("told {told:?}, stored {stored:?}")));
                 }
                 all_of(commit, intent, records)?;
-                let lost = records.iter().find(|record| births.get(*record).is_none_or(|born| *born > commit.version));
-                lost.map_or(Ok(()), |record| Err(("record-lost", format!("merged without {record}"))))
+                let lost = records
+                    .iter()
+                    .find(|record| births.get(*record).is_none_or(|born| *born > commit.version));
+                lost.map_or(Ok(()), |record| {
+                    Err(("record-lost", format!("merged without {record}")))
+                })
             }
             ("rejected", Some(commit)) => Err(("rejected-with-commit", format!("version {}: {body}", commit.version))),
             ("rejected", None) => {
@@ -171,18 +193,31 @@ impl<'a> Intents<'a> {
         let known: HashSet<_> = here().flat_map(|intent| intent.contributions.iter().copied()).collect();
         let unknown: Vec<(&Intent<'_>, HashSet<String>)> = here()
             .filter(|intent| intent.unknown && intent.contributions.is_empty())
-            .map(|intent| (intent, intent.records.iter().map(|record| text(types, record)).collect()))
+            .map(|intent| {
+                (
+                    intent,
+                    intent.records.iter().map(|record| text(types, record)).collect(),
+                )
+            })
             .collect();
         let mut taken = HashSet::new();
-        for commit in table.commits.iter().filter(|commit| !known.contains(&*commit.contribution)) {
-            let fits = |records: &HashSet<String>| {
-                commit.rows.iter().all(|row| records.contains(&text_of(&row.record)))
-            };
-            let found = unknown.iter().position(|(intent, records)| intent.agent == commit.agent && fits(records));
+        for commit in table
+            .commits
+            .iter()
+            .filter(|commit| !known.contains(&*commit.contribution))
+        {
+            let fits =
+                |records: &HashSet<String>| commit.rows.iter().all(|row| records.contains(&text_of(&row.record)));
+            let found = unknown
+                .iter()
+                .position(|(intent, records)| intent.agent == commit.agent && fits(records));
             match found {
                 None => report("phantom", format!("{slug}: version {} is nobody's", commit.version)),
                 Some(index) if !taken.insert(index) => {
-                    report("merged-twice", format!("{slug}: version {} is a batch merged before", commit.version));
+                    report(
+                        "merged-twice",
+                        format!("{slug}: version {} is a batch merged before", commit.version),
+                    );
                 }
                 Some(_) => {}
             }
@@ -192,15 +227,24 @@ impl<'a> Intents<'a> {
 
 fn all_of(commit: &Commit, intent: &Intent<'_>, records: &[String]) -> Result<(), (&'static str, String)> {
     if commit.agent != intent.agent {
-        return Err(("wrong-agent", format!("{} contributed it, {} is stored", intent.agent, commit.agent)));
+        return Err((
+            "wrong-agent",
+            format!("{} contributed it, {} is stored", intent.agent, commit.agent),
+        ));
     }
     let sent: HashSet<_> = records.iter().collect();
-    let foreign = commit.rows.iter().map(|row| text_of(&row.record)).find(|row| !sent.contains(row));
+    let foreign = commit
+        .rows
+        .iter()
+        .map(|row| text_of(&row.record))
+        .find(|row| !sent.contains(row));
     foreign.map_or(Ok(()), |row| Err(("foreign-row", row)))
 }
 
 fn text(types: &BTreeMap<String, String>, record: &Value) -> String {
-    record.as_object().map_or_else(String::new, |members| text_of(&normal(types, members)))
+    record
+        .as_object()
+        .map_or_else(String::new, |members| text_of(&normal(types, members)))
 }
 
 fn is_terminal(body: &Value) -> bool {

@@ -25,12 +25,21 @@ pub(super) fn check_itself(slug: &str, table: &Table, violations: &mut Vec<Viola
             report("version-gap", format!("version {version} where {expected} belongs"));
         }
         if let Some(first) = merged.insert(&commit.contribution, version) {
-            report("merged-twice", format!("{} is in versions {first} and {version}", commit.contribution));
+            report(
+                "merged-twice",
+                format!("{} is in versions {first} and {version}", commit.contribution),
+            );
         }
         count += commit.rows.len() as u64;
         if commit.accepted != commit.rows.len() as u64 || commit.record_count != count {
             let stated = (commit.accepted, commit.record_count);
-            report("counts", format!("version {version} states {stated:?}, has {:?}", (commit.rows.len(), count)));
+            report(
+                "counts",
+                format!(
+                    "version {version} states {stated:?}, has {:?}",
+                    (commit.rows.len(), count)
+                ),
+            );
         }
         let mut hasher = blake3::Hasher::new_derive_key(ROOT);
         hasher.update(&root);
@@ -40,18 +49,30 @@ pub(super) fn check_itself(slug: &str, table: &Table, violations: &mut Vec<Viola
             hasher.update(text.as_bytes());
             let hidden = (row.contribution.as_str(), row.agent.as_str(), row.version, row.ordinal);
             if hidden != (&*commit.contribution, &*commit.agent, version, ordinal as u64) {
-                report("hidden-columns", format!("version {version} row {ordinal} says {hidden:?}"));
+                report(
+                    "hidden-columns",
+                    format!("version {version} row {ordinal} says {hidden:?}"),
+                );
             }
             if let Some(first) = keys.insert(&row.key, version) {
-                report("key-twice", format!("one key in versions {first} and {version}: {text}"));
+                report(
+                    "key-twice",
+                    format!("one key in versions {first} and {version}: {text}"),
+                );
             }
             if let Some(first) = seen.insert(text, version) {
-                report("record-twice", format!("one record in versions {first} and {version}: {:?}", row.record));
+                report(
+                    "record-twice",
+                    format!("one record in versions {first} and {version}: {:?}", row.record),
+                );
             }
         }
         root = *hasher.finalize().as_bytes();
         if commit.root != hasher.finalize().to_hex().as_str() {
-            report("root", format!("version {version} states another content root than its rows have"));
+            report(
+                "root",
+                format!("version {version} states another content root than its rows have"),
+            );
         }
     }
 }
@@ -70,12 +91,23 @@ pub(super) fn check_reads(slug: &str, table: &Table, events: &[Event], violation
         now.insert(commit.version, (count, fingerprint.hex()));
     }
     for event in events {
-        let Event::Read { slug: read, version, rows, fingerprint } = event else { continue };
+        let Event::Read {
+            slug: read,
+            version,
+            rows,
+            fingerprint,
+        } = event
+        else {
+            continue;
+        };
         if read != slug {
             continue;
         }
         match now.get(version) {
-            None => violations.push(Violation::new("version-lost", format!("{slug}: version {version} was read"))),
+            None => violations.push(Violation::new(
+                "version-lost",
+                format!("{slug}: version {version} was read"),
+            )),
             Some((count, hash)) if (count, hash) != (rows, fingerprint) => {
                 let detail = format!("{slug}: version {version} read as {rows} rows, now has {count} or others");
                 violations.push(Violation::new("version-changed", detail));
@@ -89,7 +121,12 @@ pub(super) fn check_reads(slug: &str, table: &Table, events: &[Event], violation
 pub(super) fn check_listed(slug: &str, table: &Table, events: &[Event], violations: &mut Vec<Violation>) {
     let mut report = |rule, detail: String| violations.push(Violation::new(rule, format!("{slug}: {detail}")));
     for event in events {
-        let Event::Found { slug: found, versions, .. } = event else { continue };
+        let Event::Found {
+            slug: found, versions, ..
+        } = event
+        else {
+            continue;
+        };
         if found != slug {
             continue;
         }
@@ -98,7 +135,10 @@ pub(super) fn check_listed(slug: &str, table: &Table, events: &[Event], violatio
             let number = |name: &str| listed[name].as_u64().unwrap_or(u64::MAX);
             let version = number("version");
             if expected.is_some_and(|expected| expected != version) {
-                report("listed-gap", format!("version {version} is listed where {expected:?} belongs"));
+                report(
+                    "listed-gap",
+                    format!("version {version} is listed where {expected:?} belongs"),
+                );
             }
             expected = version.checked_sub(1);
             let commit = table.commits.iter().find(|commit| commit.version == version);

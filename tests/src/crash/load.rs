@@ -53,7 +53,10 @@ impl Dataset {
         let changes = json!({"schemaDef": self.contract, "visibility": visibility});
         let body = merged(project_body(&self.slug), changes).to_string();
         let slug = self.slug.clone();
-        history.write(&Event::Create { slug: slug.clone(), contract: self.contract.clone() });
+        history.write(&Event::Create {
+            slug: slug.clone(),
+            contract: self.contract.clone(),
+        });
         match owner.send(Method::POST, "/projects", &[], Some(body.into())).await {
             Ok(answer) => {
                 let status = answer.code();
@@ -151,7 +154,10 @@ impl Load {
         let rolled = random.bits() % 100;
         let (nature, records) = if rolled < DUPLICATES && !known.is_empty() {
             let count = 1 + random.below(8);
-            (Nature::Duplicates, (0..count).map(|_| random.pick(&known).clone()).collect())
+            (
+                Nature::Duplicates,
+                (0..count).map(|_| random.pick(&known).clone()).collect(),
+            )
         } else {
             let count = 6 + random.below(10);
             let mut records: Vec<Value> = (0..count).map(|row| record(number, row, dataset, random)).collect();
@@ -200,11 +206,22 @@ impl Load {
             nature: request.nature,
             records: request.records.clone(),
         });
-        let path = format!("/projects/{}/contribute?wait={}", request.slug, if wait { 2 } else { 0 });
+        let path = format!(
+            "/projects/{}/contribute?wait={}",
+            request.slug,
+            if wait { 2 } else { 0 }
+        );
         let body = json!({"records": request.records, "sourceDeclaration": "made up by a crash test"});
-        let headers: Vec<(&str, &str)> = request.key.iter().map(|key| ("idempotency-key", key.as_str())).collect();
+        let headers: Vec<(&str, &str)> = request
+            .key
+            .iter()
+            .map(|key| ("idempotency-key", key.as_str()))
+            .collect();
         let caller = request.caller(http);
-        if let Ok(answer) = caller.send(Method::POST, &path, &headers, Some(body.to_string().into())).await {
+        if let Ok(answer) = caller
+            .send(Method::POST, &path, &headers, Some(body.to_string().into()))
+            .await
+        {
             self.answered(number, request, &answer);
             true
         } else {
@@ -240,7 +257,10 @@ impl Load {
         if decided && let Some(request) = self.open.lock().unwrap().remove(contribution) {
             if body["status"] == "merged" {
                 let mut merged = self.merged.lock().unwrap();
-                merged.entry(request.slug.clone()).or_default().extend(request.records.iter().cloned());
+                merged
+                    .entry(request.slug.clone())
+                    .or_default()
+                    .extend(request.records.iter().cloned());
             }
             self.closed.lock().unwrap().push((contribution.to_owned(), request));
         }

@@ -88,7 +88,10 @@ impl Site {
         let mut site = Self {
             load,
             owner: owner.token.clone(),
-            agents: vec![Agent::create(&http, &owner, "north").await, Agent::create(&http, &owner, "south").await],
+            agents: vec![
+                Agent::create(&http, &owner, "north").await,
+                Agent::create(&http, &owner, "south").await,
+            ],
             strangers: vec![Agent::create(&http, &other, "east").await],
             datasets: vec![
                 Dataset::new("weather", false, false),
@@ -156,12 +159,20 @@ impl Site {
         };
         let violations = self.recover_and_judge().await;
         self.lives += 1;
-        Verdict { fired, nested, violations }
+        Verdict {
+            fired,
+            nested,
+            violations,
+        }
     }
 
     /// Whether the process died at the point.
     async fn armed_life(&mut self, fault: Fault, with_work: bool) -> bool {
-        let armed = self.options.clone().with("SLUICE_FAULT_POINT", fault.point).with("SLUICE_FAULT_NTH", fault.nth);
+        let armed = self
+            .options
+            .clone()
+            .with("SLUICE_FAULT_POINT", fault.point)
+            .with("SLUICE_FAULT_NTH", fault.nth);
         let status = match Server::try_start(&armed).await {
             Err(status) => Some(status),
             Ok(mut server) => {
@@ -177,8 +188,18 @@ impl Site {
             None => false,
             Some(status) => {
                 assert!(was_killed(status), "the service ended with {status}:\n{}", self.log());
-                self.load.history.write(&Event::Kill { point: fault.point.to_owned(), nth: fault.nth });
-                self.counters.add(if with_work { "kills at work" } else { "kills in recovery" }, 1);
+                self.load.history.write(&Event::Kill {
+                    point: fault.point.to_owned(),
+                    nth: fault.nth,
+                });
+                self.counters.add(
+                    if with_work {
+                        "kills at work"
+                    } else {
+                        "kills in recovery"
+                    },
+                    1,
+                );
                 self.counters.add(fault.point, 1);
                 true
             }
@@ -188,7 +209,8 @@ impl Site {
     /// Several clients at once, until their work is done or the process is gone.
     async fn work(&mut self, http: &Http, create: bool) {
         let unanswered = std::mem::take(&mut *self.load.unanswered.lock().unwrap());
-        self.counters.add("unanswered requests repeated", unanswered.len() as u64);
+        self.counters
+            .add("unanswered requests repeated", unanswered.len() as u64);
         let before = self.load.requests();
         let first = self.lives * PROJECTS;
         let load = &self.load;
@@ -204,7 +226,11 @@ impl Site {
         let reads = async {
             for round in 0..READS {
                 let dataset = &self.datasets[round % self.datasets.len()];
-                if load.read(&http.with(&self.agents[0].key), dataset, None).await.is_none() {
+                if load
+                    .read(&http.with(&self.agents[0].key), dataset, None)
+                    .await
+                    .is_none()
+                {
                     break;
                 }
             }
@@ -215,7 +241,8 @@ impl Site {
                 let dataset = Dataset::new(&format!("made-{number}"), number % 2 == 0, false);
                 let answered = dataset.create(&load.history, &http.with(&self.owner)).await;
                 if answered {
-                    load.submit(http, &self.agents[0], &dataset, 1, Random::new(number as u64)).await;
+                    load.submit(http, &self.agents[0], &dataset, 1, Random::new(number as u64))
+                        .await;
                 }
                 made.push(dataset);
                 if !answered {
@@ -237,7 +264,9 @@ impl Site {
         join_all(open.into_iter().map(|(contribution, request)| async move {
             let path = format!("{}?wait=1", request.path_of(&contribution));
             loop {
-                let Ok(answer) = request.caller(http).send(Method::GET, &path, &[], None).await else { return };
+                let Ok(answer) = request.caller(http).send(Method::GET, &path, &[], None).await else {
+                    return;
+                };
                 let decided = self.load.observe(&contribution, answer.code(), &answer.body);
                 if decided || answer.code() != 200 || Instant::now() >= deadline {
                     return;
@@ -253,7 +282,10 @@ impl Site {
         let http = server.http();
         let begun = Instant::now();
         self.settle(&http, begun + self.patience).await;
-        self.counters.add("recovery milliseconds", u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        self.counters.add(
+            "recovery milliseconds",
+            u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        );
         self.look_at_projects(&http).await;
         self.datasets.retain(|dataset| !dataset.slug.starts_with("made-"));
         self.read_again(&http).await;
@@ -265,7 +297,11 @@ impl Site {
     async fn read_again(&mut self, http: &Http) {
         let caller = http.with(&self.agents[0].key);
         for dataset in &self.datasets {
-            let latest = self.load.read(&caller, dataset, None).await.expect("a recovered service answers");
+            let latest = self
+                .load
+                .read(&caller, dataset, None)
+                .await
+                .expect("a recovered service answers");
             if let Some(older) = usize::try_from(latest).ok().filter(|latest| *latest > 0) {
                 let version = self.random.below(older) as u64;
                 self.load.read(&caller, dataset, Some(version.max(1))).await;
@@ -290,7 +326,11 @@ impl Site {
             self.load.history.write(&Event::Found {
                 slug: dataset.slug.clone(),
                 status: answer.code(),
-                contract: if found { plain(&answer.body["schemaDef"]) } else { json!(null) },
+                contract: if found {
+                    plain(&answer.body["schemaDef"])
+                } else {
+                    json!(null)
+                },
                 versions: answer.body["versions"].clone(),
             });
         }

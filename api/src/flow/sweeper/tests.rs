@@ -73,9 +73,7 @@ async fn what_is_due_is_appended_again_and_later_each_time() {
     let mut total = 0;
     // 30 seconds after the acknowledgement, then 30, 60, 120 seconds after the one before.
     for wait in [30, 30, 60, 120] {
-        service
-            .clock
-            .advance(Duration::from_secs(wait) - Duration::from_millis(1));
+        service.clock.advance(Duration::from_millis(wait * 1000 - 1));
         assert_eq!(sweeper.due().await.unwrap(), 0, "before {wait} seconds");
         service.clock.advance(Duration::from_millis(1));
         assert_eq!(sweeper.due().await.unwrap(), 1, "after {wait} seconds");

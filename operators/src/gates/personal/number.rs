@@ -79,7 +79,10 @@ fn gap(between: &[u8]) -> Gap {
 
 /// One to eight groups that may be one number.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "separate facts about what stands around it")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "separate facts about what stands around it"
+)]
 pub(super) struct Number<'a> {
     text: &'a [u8],
     start: usize,
@@ -192,7 +195,10 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
 }
 
 /// What stands before a number; `None` where a number cannot begin.
-#[expect(clippy::struct_excessive_bools, reason = "separate facts about what stands before it")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "separate facts about what stands before it"
+)]
 struct Left {
     start: usize,
     plus: bool,
