@@ -1,12 +1,12 @@
 //! Judging one submission: decode, gates, screen. Reads the table's keys, changes nothing.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use eventlog::Record;
-use futures_util::FutureExt as _;
+use futures_util::future;
 use operators::screen::Screener;
 use operators::{Judged, standard_chain};
+use tokio_util::task::AbortOnDropHandle;
 use types::key::Known;
 use types::{Batch, Contract, fault};
 
@@ -41,13 +41,19 @@ pub(crate) struct Bench {
     pub(crate) finished: Arc<Finished>,
 }
 
-/// Judges one message. A gate that panics makes the message poison instead of taking the worker down.
-pub(crate) async fn judge(bench: Bench, work: Work) -> (Work, Finding) {
-    let finding = match AssertUnwindSafe(find(&bench, &work.record)).catch_unwind().await {
-        Ok(finding) => finding,
-        Err(_panic) => Finding::Poison("a gate panicked on it".to_owned()),
-    };
-    (work, finding)
+/// Begins to judge one message, on a task of its own: judging goes on while the lane concludes an earlier message. A
+/// gate that panics makes the message poison instead of taking the worker down.
+pub(crate) fn judge(bench: Bench, work: Work) -> impl Future<Output = (Work, Finding)> {
+    let record = work.record.clone();
+    let judging = AbortOnDropHandle::new(tokio::spawn(async move { find(&bench, &record).await }));
+    async move {
+        match judging.await {
+            Ok(finding) => (work, finding),
+            Err(error) if error.is_panic() => (work, Finding::Poison("a gate panicked on it".to_owned())),
+            // Why: only the end of the runtime cancels it, and then nothing may be concluded.
+            Err(_cancelled) => future::pending().await,
+        }
+    }
 }
 
 async fn find(bench: &Bench, record: &Record) -> Finding {

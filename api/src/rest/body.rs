@@ -15,7 +15,7 @@ use crate::error::ApiError;
 /// The longest a body may take to arrive.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How much of an unwanted body is read before the connection is given up.
-const DISCARDED: usize = 32 << 20;
+const DISCARDED: usize = 256 << 20;
 /// How long an unwanted body is read.
 const DISCARDING: Duration = Duration::from_secs(5);
 

