@@ -16,6 +16,8 @@ const UNAVAILABLE: &str = "a part of the service is not available; try again sho
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 /// The most details an answer carries.
 pub(crate) const MAX_DETAILS: usize = 20;
+/// The most bytes of a path that an answer repeats; the longest that a legal input has is shorter.
+const LONGEST_PATH: usize = 1_024;
 
 /// One place of the request that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,12 +69,15 @@ impl ApiError {
 
     /// The request breaks these rules; the message names the first.
     pub fn invalid_all(mut details: Vec<Detail>) -> Self {
+        details.truncate(MAX_DETAILS);
+        for detail in &mut details {
+            shorten(&mut detail.path);
+        }
         let message = match details.first() {
             None => "the request does not match its schema".to_owned(),
             Some(Detail { path, problem }) if path.is_empty() => format!("the request {problem}"),
             Some(Detail { path, problem }) => format!("`{path}` {problem}"),
         };
-        details.truncate(MAX_DETAILS);
         let mut error = Self::new(Kind::Invalid, "invalid_request", message);
         error.0.details = details;
         error
@@ -212,6 +217,14 @@ pub const fn status(kind: Kind) -> StatusCode {
         Kind::Limited => StatusCode::TOO_MANY_REQUESTS,
         Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Cuts what a caller sent to a length that is worth sending back.
+fn shorten(text: &mut String) {
+    if text.len() > LONGEST_PATH {
+        text.truncate(text.floor_char_boundary(LONGEST_PATH));
+        text.push('…');
     }
 }
 

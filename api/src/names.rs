@@ -41,15 +41,29 @@ pub fn skeleton(name: &str) -> String {
     letters.replace("rn", "m").replace("vv", "w")
 }
 
-/// Whether a name speaks for the platform: it is a reserved word, however separated, or nothing but reserved words.
+/// Whether a name speaks for the platform: it is nothing but reserved words, however separated or glued together, with
+/// or without a number after them.
 pub fn is_reserved(name: &str) -> bool {
-    let reserved = |word: &str| {
-        let word = skeleton(word);
-        RESERVED.iter().any(|reserved| skeleton(reserved) == word)
-    };
-    let parts = || name.split(['.', '_', '-']).filter(|part| !part.is_empty());
-    let squeezed: String = parts().collect();
-    squeezed.is_empty() || reserved(&squeezed) || parts().all(reserved)
+    let squeezed: String = name.split(['.', '_', '-']).collect();
+    let words = RESERVED.map(skeleton);
+    let unnumbered = squeezed.trim_end_matches(|character: char| character.is_ascii_digit());
+    [squeezed.as_str(), unnumbered]
+        .into_iter()
+        .any(|name| is_made_of(&skeleton(name), &words))
+}
+
+/// Whether `text` is nothing but `words`, one after the other; so is no text at all.
+fn is_made_of(text: &str, words: &[String]) -> bool {
+    // Whether the text up to each of its bytes is.
+    let mut made = vec![false; text.len() + 1];
+    made[0] = true;
+    for end in 1..=text.len() {
+        made[end] = words.iter().any(|word| {
+            let ends = text.as_bytes()[..end].ends_with(word.as_bytes());
+            ends && made[end - word.len()]
+        });
+    }
+    made[text.len()]
 }
 
 #[cfg(test)]
@@ -98,12 +112,26 @@ mod tests {
             "ad-min",
             "0fficial",
             "sluice-official",
+            "SluiceOfficial",
+            "sluiceadmin",
+            "sluice-admin1",
+            "support-24",
+            "s1u1ce2",
+            "7",
             "..",
             "-",
         ] {
             assert!(is_reserved(name), "{name}");
         }
-        for name in ["sluice-fan", "administrate", "my.agent", "officially", "a"] {
+        for name in [
+            "sluice-fan",
+            "administrate",
+            "my.agent",
+            "officially",
+            "adminton",
+            "api-7-tides",
+            "a",
+        ] {
             assert!(!is_reserved(name), "{name}");
         }
     }

@@ -168,13 +168,10 @@ fn responses(operation: &Operation) -> Value {
 /// The failures of the operation's kind, then its own, which may say more of the same status.
 fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
     let spec = &operation.spec;
-    let mut refusals = Vec::new();
-    if operation.input.properties().next().is_some() || spec.path.contains('{') {
-        refusals.push((
-            400,
-            "The request does not match its schema; `details` names each place and rule.",
-        ));
-    }
+    let mut refusals = vec![(
+        400,
+        "The request does not match its schema; `details` names each place and rule.",
+    )];
     if spec.auth != Auth::Public {
         refusals.push((
             401,
@@ -185,6 +182,7 @@ fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
         refusals.push((403, "The credential is of the wrong kind."));
     }
     if operation.has_body() {
+        refusals.push((408, "The body did not arrive in time."));
         refusals.push((413, "The body is larger than the limit, `limitBytes`."));
     }
     if spec.rate == Rate::Call {
@@ -229,6 +227,8 @@ fn error_schema() -> Value {
             "hint": text("401: how to send a credential."),
             "getKey": text("401: where to get one."),
             "price": text("402: dollars and cents."),
+            "priceMicro": {"type": "integer", "description": "402: millionths of a dollar."},
+            "status": text("401: `pending` for a key that awaits approval. 409: the state that is in the way."),
             "credits": {
                 "type": "object",
                 "description": "402: how to pay with credits.",

@@ -1,6 +1,6 @@
 //! Prices as callers write them: text or a number in dollars, or null for the platform's default.
 //!
-//! Invariant: an accepted price is at least one cent and a whole number of cents.
+//! Invariant: an accepted price is 0, which is free, or at least one cent, and a whole number of cents.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,11 @@ use types::money::MicroUsdc;
 
 use crate::error::ApiError;
 
-/// The least price of anything that has one.
-pub const LEAST: MicroUsdc = MicroUsdc(10_000);
 /// What a version of a paid dataset costs where its owner does not say.
 pub const DATASET_DEFAULT: MicroUsdc = MicroUsdc(100_000);
 
-/// Text that is a price: a whole number of cents, at least one, below a billion dollars.
-pub const PATTERN: &str = r"^([1-9][0-9]{0,8}(\.[0-9]{1,2})?|0\.(0[1-9]|[1-9][0-9]?))$";
+/// Text that is a price: a whole number of cents, below a billion dollars.
+pub const PATTERN: &str = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,2})?$";
 
 /// A price in a request, not yet checked.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -43,9 +41,6 @@ impl PriceInput {
                 "must be an amount in dollars with at most two decimals, such as \"0.10\"",
             )
         })?;
-        if amount < LEAST {
-            return Err(ApiError::invalid("/price", format!("must be at least {LEAST}")));
-        }
         Ok(Some(amount))
     }
 }
@@ -63,9 +58,8 @@ impl JsonSchema for PriceInput {
         json_schema!({
             "type": ["string", "number", "null"],
             "pattern": PATTERN,
-            "minimum": 0.01,
+            "minimum": 0,
             "maximum": 999_999_999.99,
-            "multipleOf": 0.01,
         })
     }
 }
@@ -91,6 +85,8 @@ mod tests {
             (json!(3), Some(3_000_000)),
             (json!(3.0), Some(3_000_000)),
             (json!(0.01), Some(10_000)),
+            (json!(0), Some(0)),
+            (json!("0.00"), Some(0)),
         ] {
             assert_eq!(amount(value.clone()), Ok(expected), "{value}");
         }
@@ -101,8 +97,6 @@ mod tests {
         for value in [
             json!(-1),
             json!("-1"),
-            json!(0),
-            json!("0.00"),
             json!(0.009),
             json!("0.001"),
             json!(0.1 + 0.2),

@@ -70,10 +70,7 @@ fn rule(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::Pattern { pattern } => match pattern.as_str() {
             LINE | TEXT => "must not contain control characters".to_owned(),
             VISIBLE => "must have visible ASCII characters only".to_owned(),
-            price::PATTERN => format!(
-                "must be dollars with at most two decimals and at least {}",
-                price::LEAST
-            ),
+            price::PATTERN => "must be dollars with at most two decimals".to_owned(),
             other => format!("must match the pattern {other}"),
         },
         _ => error.masked().to_string(),

@@ -185,17 +185,15 @@ fn client_of(app: &App, headers: &HeaderMap, extensions: &http::Extensions) -> I
     let Some(skipped) = app.config.trusted_proxies.checked_sub(1) else {
         return peer;
     };
-    let values = headers
-        .get_all(FORWARDED_FOR)
-        .iter()
-        .rev()
-        .filter_map(|value| value.to_str().ok());
-    let mut entries = values.flat_map(|value| value.rsplit(',')).map(str::trim);
+    // Why bytes: what a client put before the entry of a trusted proxy must not make that entry unreadable.
+    let values = headers.get_all(FORWARDED_FOR).iter().rev().map(HeaderValue::as_bytes);
+    let mut entries = values.flat_map(|value| value.rsplit(|byte| *byte == b','));
     entries.nth(usize::from(skipped)).and_then(address).unwrap_or(peer)
 }
 
 /// An address as proxies write it, some with the port.
-fn address(entry: &str) -> Option<IpAddr> {
+fn address(entry: &[u8]) -> Option<IpAddr> {
+    let entry = str::from_utf8(entry).ok()?.trim();
     entry
         .parse()
         .ok()

@@ -169,7 +169,7 @@ pub fn coerce(schema: &Value, text: &str) -> Value {
         _ => false,
     };
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let numeric = digits.starts_with(|first: char| first.is_ascii_digit());
+    let numeric = digits.starts_with(|first: char| first.is_ascii_digit()) && text != "-0";
     if (wants("integer") && numeric && digits.bytes().all(|byte| byte.is_ascii_digit()) || wants("number") && numeric)
         && let Ok(Value::Number(number)) = serde_json::from_str(text)
     {

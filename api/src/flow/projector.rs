@@ -137,6 +137,10 @@ impl Projector {
         loop {
             match self.store.dead_letter_add(letter.clone()).await {
                 Ok(DeadLetterAdded::Added | DeadLetterAdded::Known) => return,
+                Err(error) if error.retry() == Retry::Never => {
+                    tracing::error!(id = %letter.id, %error, "a dead letter cannot be kept; it stays in the log");
+                    return;
+                }
                 Err(error) => back_off(&error, &mut failures).await,
             }
         }
@@ -146,7 +150,7 @@ impl Projector {
 /// The id of a dead letter: where it was read, and what it says, because positions begin again when a topic does.
 fn letter_id(topic: &str, position: Position, payload: &[u8]) -> String {
     let hash = blake3::hash(payload).to_hex();
-    format!("{topic}-{}-{}-{}", position.partition, position.offset, &hash[..8])
+    format!("{topic}-{}-{}-{}", position.partition, position.offset, &hash[..32])
 }
 
 fn letter(value: &[u8]) -> Option<store::DeadLetter> {

@@ -17,6 +17,8 @@ use types::{Clock, Timestamp};
 
 /// How many submissions are read and appended at once; each is at most a few MiB.
 const PAGE: u32 = 16;
+/// How many idempotency keys are forgotten at once.
+const KEYS: u32 = 1_000;
 /// The longest wait doubles the first this often.
 const MOST_DOUBLINGS: u32 = 6;
 
@@ -50,6 +52,7 @@ pub struct Sweeper {
     log: Arc<dyn EventLog>,
     clock: Arc<dyn Clock>,
     config: Config,
+    keys: Duration,
 }
 
 /// Why a sweep ended early; the next one goes on.
@@ -62,13 +65,14 @@ enum SweepError {
 }
 
 impl Sweeper {
-    /// A sweeper that has not started.
-    pub fn new(store: Store, log: Arc<dyn EventLog>, clock: Arc<dyn Clock>, config: Config) -> Self {
+    /// A sweeper that has not started; `keys` is how long idempotency keys are remembered.
+    pub fn new(store: Store, log: Arc<dyn EventLog>, clock: Arc<dyn Clock>, config: Config, keys: Duration) -> Self {
         Self {
             store,
             log,
             clock,
             config,
+            keys,
         }
     }
 
@@ -92,6 +96,12 @@ impl Sweeper {
                         tracing::info!(count, "appended open submissions again");
                     }
                     Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the sweep ended early"),
+                }
+                if let Err(error) = self.forget_keys().await {
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "old idempotency keys were not forgotten"
+                    );
                 }
             }
         };
@@ -121,6 +131,12 @@ impl Sweeper {
             count += page.len();
             self.append(page).await?;
         }
+    }
+
+    /// Forgets idempotency keys past their time, some at a time.
+    async fn forget_keys(&self) -> Result<u64, store::Error> {
+        let before = self.clock.now().minus(self.keys);
+        self.store.idempotency_prune(before, KEYS).await
     }
 
     async fn append(&self, page: Vec<Due>) -> Result<(), SweepError> {

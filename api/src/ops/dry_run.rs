@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::Visibility;
 use types::Batch;
+use types::key::{Known, NoneKnown};
 
 use super::contribute::{EXAMPLE, contract, records_bound};
 use crate::answer::Reply;
@@ -30,7 +31,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             path: "/projects/{slug}/validate",
             summary: "Judge records without contributing them",
             description: "The gates say what they would say of a contribution now. Nothing is kept, no allowance is \
-                          used, and a project that is not open answers too.",
+                          used, and a project that is not open answers too. Who may not read the dataset's records \
+                          is not told which of them it has.",
             tag: "datasets",
             auth: Auth::Key,
             body: BodySize::Batch,
@@ -76,6 +78,10 @@ struct DryRun {
     /// When a batch that would wait would be judged again, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     resumes_after: Option<When>,
+    /// What the records were compared with for duplicates: `dataset`, or only each other in the `batch` where the
+    /// caller may not read the dataset.
+    #[schemars(with = "ComparedWord")]
+    compared_with: &'static str,
     /// How many records were judged.
     rows: u32,
     /// How many of them pass.
@@ -84,6 +90,14 @@ struct DryRun {
     tallies: Vec<TallyView>,
     /// The records that do not pass, in order.
     verdicts: Vec<VerdictLine>,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ComparedWord {
+    Dataset,
+    Batch,
 }
 
 #[derive(JsonSchema)]
@@ -98,7 +112,11 @@ enum DecisionWord {
 async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let contract = Arc::new(contract(&project)?);
-    let known = cx.app.catalog.known(project.id).await?;
+    // Why: whether a dataset has a record is what reading it costs money for.
+    let (compared_with, known): (_, Arc<dyn Known>) = match entitlement::records(&cx, &project, None) {
+        Ok(()) => ("dataset", cx.app.catalog.known(project.id).await?),
+        Err(_unpaid) => ("batch", Arc::new(NoneKnown)),
+    };
     let screen = (project.visibility == Visibility::Public).then(|| Arc::clone(&cx.app.screener));
     let place = Arc::clone(&cx.app.dry_runs)
         .acquire_owned()
@@ -124,6 +142,7 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
         decision,
         reason,
         resumes_after: resumes_after.map(Into::into),
+        compared_with,
         rows: judged.rows,
         passed: judged.passed.len(),
         tallies: judged.tallies.into_iter().map(Into::into).collect(),

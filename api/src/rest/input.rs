@@ -100,7 +100,7 @@ impl Reader<'_> {
     fn body(&mut self, headers: &HeaderMap, bytes: &[u8]) -> Result<(), ApiError> {
         if headers
             .get(header::CONTENT_ENCODING)
-            .is_some_and(|encoding| encoding != "identity")
+            .is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
         {
             return Err(ApiError::invalid("", "must have a body without Content-Encoding"));
         }

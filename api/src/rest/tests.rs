@@ -334,13 +334,15 @@ async fn calls_of_an_address_are_limited_before_anything_else_and_probes_are_not
     for path in ["/licenses", "/nothing", "/projects/weather/data"] {
         let got = service.get(path, None).await;
         assert_eq!(got.status, 429, "{path}");
-        assert_eq!(got.headers[header::RETRY_AFTER], "60", "{path}");
-        assert_eq!(got.json()["retryAfter"], 60, "{path}");
+        assert_eq!(got.headers[header::RETRY_AFTER], "61", "{path}");
+        assert_eq!(got.json()["retryAfter"], 61, "{path}");
     }
     for path in ["/healthz", "/readyz"] {
         assert_eq!(service.get(path, None).await.status, 200, "{path}");
     }
-    service.clock.advance(std::time::Duration::from_mins(1));
+    service.clock.advance(std::time::Duration::from_secs(60));
+    assert_eq!(service.get("/licenses", None).await.status, 429);
+    service.clock.advance(std::time::Duration::from_secs(1));
     assert_eq!(service.get("/licenses", None).await.status, 200);
 }
 
@@ -363,6 +365,16 @@ async fn a_forwarded_address_counts_only_as_far_as_proxies_are_trusted() {
     assert_eq!(trusting.send(ask("198.51.100.1")).await.status, 200);
     assert_eq!(trusting.send(ask("198.51.100.2")).await.status, 200);
     assert_eq!(trusting.send(ask("203.0.113.9, 198.51.100.2")).await.status, 429);
+    // What a client sends itself, however broken, changes nothing about what the proxy says after it.
+    let appended = Request::get("/licenses")
+        .header("x-forwarded-for", "203.0.113.7")
+        .header(
+            "x-forwarded-for",
+            HeaderValue::from_bytes(b"\xff, 198.51.100.2").unwrap(),
+        )
+        .body(Body::empty())
+        .unwrap();
+    assert_eq!(trusting.send(appended).await.status, 429);
 }
 
 #[tokio::test]

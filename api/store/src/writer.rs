@@ -6,10 +6,12 @@
 //! Changes that arrive during a commit share the next one, so under load the cost of making a commit durable is shared,
 //! while a lone change commits at once.
 
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::FutureExt as _;
 use sqlx::{AnyConnection, AnyPool, Connection};
 use tokio::sync::{mpsc, oneshot};
 
@@ -141,7 +143,11 @@ async fn run(
         if jobs.is_empty() {
             continue;
         }
-        let fate = commit(begin, &pool, &mut jobs).await;
+        // Why: a change that panics must fail its group, not end the only task that writes.
+        let committing = AssertUnwindSafe(commit(begin, &pool, &mut jobs)).catch_unwind();
+        let fate = committing
+            .await
+            .unwrap_or_else(|_panic| Err(Error::from(sqlx::Error::WorkerCrashed)));
         match &fate {
             Ok(kept) => {
                 commits.fetch_add(u64::from(*kept), Ordering::Relaxed);

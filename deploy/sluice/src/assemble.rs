@@ -158,7 +158,14 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let (relay, relaying) = Relay::new(Arc::clone(&log));
     spawn(&mut tasks, "relay", relaying.run(stopping.clone()).map(anyhow::Ok));
     let sweeping = api::flow::SweeperConfig::from(config.sweeper.clone());
-    let sweeper = Sweeper::new(store.clone(), Arc::clone(&log), Arc::clone(&clock), sweeping.clone());
+    let keys = config.limits.idempotency_window.0;
+    let sweeper = Sweeper::new(
+        store.clone(),
+        Arc::clone(&log),
+        Arc::clone(&clock),
+        sweeping.clone(),
+        keys,
+    );
     spawn(&mut tasks, "sweeper", sweeper.run(stopping.clone()).map(anyhow::Ok));
 
     let planes = Planes {

@@ -100,3 +100,17 @@ async fn the_verdicts_of_a_merged_batch_name_what_was_dropped() {
     assert_eq!(said, ["pass", "pass", "pass", "drop"]);
     assert_eq!(lines[3]["row"], 3);
 }
+
+#[tokio::test]
+async fn a_dry_run_does_not_tell_who_has_not_paid_which_records_a_dataset_has() {
+    let world = world().await;
+    let slug = world.project_with(json!({"access": "paid"})).await;
+    contribute(&world.agent.http, &slug, &records("secret", 5)).await;
+    let path = format!("/projects/{slug}/validate");
+    let guess = batch(&records("secret", 5));
+    let (_, stranger) = world.newcomer().await;
+    let told = stranger.http.post(&path, &guess).await.expect(200);
+    assert_eq!((told.text("/comparedWith"), told.text("/decision")), ("batch", "merge"));
+    let owner = world.agent.http.post(&path, &guess).await.expect(200);
+    assert_eq!((owner.text("/comparedWith"), owner.text("/decision")), ("dataset", "reject"));
+}

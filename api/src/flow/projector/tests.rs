@@ -58,7 +58,7 @@ impl World {
         self.service
             .app
             .store
-            .project_by_slug("gauges")
+            .project_by_slug("gauges", None)
             .await
             .unwrap()
             .unwrap()

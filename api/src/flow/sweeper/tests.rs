@@ -37,6 +37,7 @@ async fn world(contributions: usize) -> (Service, Arc<Embedded>, TempDir, Sweepe
         Arc::clone(&log) as Arc<dyn EventLog>,
         clock,
         config,
+        Duration::from_hours(24),
     );
     (service, log, directory, sweeper)
 }
@@ -80,4 +81,25 @@ async fn what_is_due_is_appended_again_and_later_each_time() {
         total += 1;
         assert_eq!(appended(&log).await, total);
     }
+}
+
+#[tokio::test]
+async fn idempotency_keys_are_forgotten_after_their_time_and_not_before() {
+    let (service, _log, _directory, sweeper) = world(0).await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "repeater").await;
+    service.project(&key, "tides", &json!({})).await;
+    let contribute = async || {
+        let request = http::Request::post("/projects/tides/contribute")
+            .header("authorization", format!("Bearer {key}"))
+            .header("idempotency-key", "once");
+        let body = json!({"records": [{"name": "n"}]}).to_string();
+        service.send(request.body(body.into()).unwrap()).await.status
+    };
+    assert_eq!(contribute().await, 201);
+    service.clock.advance(Duration::from_hours(24));
+    assert_eq!(sweeper.forget_keys().await.unwrap(), 0);
+    service.clock.advance(Duration::from_millis(1));
+    assert_eq!(sweeper.forget_keys().await.unwrap(), 1);
+    assert_eq!(contribute().await, 201);
 }

@@ -75,5 +75,5 @@ async fn only_registrations_that_happened_count_toward_the_limit_of_an_address()
     assert_eq!(create(&service, &token, "two").await.0, 201);
     let (status, body) = create(&service, &token, "three").await;
     assert_eq!((status, &body["error"]), (429, &json!("registration_limit")));
-    assert_eq!(body["retryAfter"], 3_600);
+    assert_eq!(body["retryAfter"], 3_601);
 }

@@ -9,7 +9,7 @@ use crate::testing::Service;
 
 /// Merges records straight into the table, as a worker would.
 async fn merge(service: &Service, slug: &str, records: &[Value]) {
-    let project = service.app.store.project_by_slug(slug).await.unwrap().unwrap();
+    let project = service.app.store.project_by_slug(slug, None).await.unwrap().unwrap();
     let contract = Arc::new(contract(&project).unwrap());
     let mut table = service.app.catalog.table(project.id, &contract).await.unwrap();
     let now = service.app.clock.now();

@@ -168,8 +168,6 @@ async fn prices_are_for_paid_projects() {
         json!({"price": 1}),
         json!({"visibility": "private", "price": "1"}),
         json!({"access": "paid", "price": "0.001"}),
-        json!({"access": "paid", "price": "0.00"}),
-        json!({"access": "paid", "price": 0}),
         json!({"access": "paid", "price": -1}),
         json!({"access": "paid", "price": true}),
     ] {
@@ -178,6 +176,26 @@ async fn prices_are_for_paid_projects() {
     let created = create(json!({"access": "paid"})).await;
     assert_eq!(created.json()["price"], "0.10");
     assert_eq!(created.json()["priceMicro"], 100_000);
+}
+
+#[tokio::test]
+async fn a_paid_project_at_no_price_reads_freely() {
+    let service = Service::start().await;
+    let owner = service.operator().await;
+    let stranger = service.operator().await;
+    let reader = service.agent(&stranger, "reader").await;
+    service
+        .project(&owner, "tides", &json!({"access": "paid", "price": 0}))
+        .await;
+    assert_eq!(service.get("/projects/tides/data", Some(&reader)).await.status, 200);
+    let priced = service
+        .call("PATCH", "/projects/tides", Some(&owner), r#"{"price": "0.01"}"#)
+        .await;
+    assert_eq!(
+        (priced.status.as_u16(), priced.json()["price"].clone()),
+        (200, json!("0.01"))
+    );
+    assert_eq!(service.get("/projects/tides/data", Some(&reader)).await.status, 402);
 }
 
 #[tokio::test]

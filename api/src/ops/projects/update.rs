@@ -57,7 +57,7 @@ pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiE
         return Err(ApiError::new(Kind::Forbidden, "not_owner", message));
     }
     let price = input.price.map(|price| price.amount()).transpose()?;
-    if price.is_some() && !can_have_price(project.access, project.visibility) {
+    if price.flatten().is_some() && !can_have_price(project.access, project.visibility) {
         return Err(ApiError::invalid("/price", "is for paid projects only"));
     }
     let changes = ProjectChanges {

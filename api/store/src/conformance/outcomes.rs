@@ -31,7 +31,7 @@ pub async fn a_merge_closes_and_makes_a_version(url: &str) {
         (versions[0].agent_name.as_str(), versions[0].created_at),
         ("collector", at(10))
     );
-    let project = store.project_by_slug("weather").await.unwrap().unwrap();
+    let project = store.project_by_slug("weather", None).await.unwrap().unwrap();
     assert_eq!((project.version, project.record_count), (Version(1), 2));
 }
 
@@ -186,7 +186,7 @@ pub async fn versions_and_contributors_add_up(url: &str) {
     let outcomes = ids.iter().zip(numbers).map(|(id, number)| outcome(*id, merged(number)));
     assert_eq!(apply(&store, outcomes.collect()).await, [true; 4]);
 
-    let project = store.project_by_slug("weather").await.unwrap().unwrap();
+    let project = store.project_by_slug("weather", None).await.unwrap().unwrap();
     assert_eq!((project.version, project.record_count), (Version(4), 8));
     assert_eq!(store.project_version_count(world.project).await.unwrap(), 4);
     let page = async |before| -> Vec<u64> {

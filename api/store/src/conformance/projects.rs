@@ -26,7 +26,7 @@ pub async fn a_project_is_found_as_it_was_created(url: &str) {
     let given = new.clone();
     assert_eq!(store.project_create(new, 3).await.unwrap(), ProjectCreated::Created);
 
-    let found = store.project_by_slug("weather").await.unwrap().unwrap();
+    let found = store.project_by_slug("weather", None).await.unwrap().unwrap();
     assert_eq!(
         (found.id, found.operator, found.created_by_agent),
         (given.id, ada, given.created_by_agent)
@@ -46,7 +46,7 @@ pub async fn a_project_is_found_as_it_was_created(url: &str) {
         (ProjectStatus::Open, 0, 0)
     );
     assert_eq!((found.created_at, found.updated_at), (given.now, given.now));
-    assert_eq!(store.project_by_slug("climate").await.unwrap(), None);
+    assert_eq!(store.project_by_slug("climate", None).await.unwrap(), None);
 }
 
 /// A slug stays taken after its project is archived.
@@ -230,7 +230,7 @@ pub async fn archived_is_final(url: &str) {
             }
         );
     }
-    let found = store.project_by_slug("weather").await.unwrap().unwrap();
+    let found = store.project_by_slug("weather", None).await.unwrap().unwrap();
     assert_eq!(
         (found.title.as_str(), found.status),
         ("Title of weather", ProjectStatus::Archived)
@@ -290,7 +290,7 @@ pub async fn a_refused_change_changes_nothing(url: &str) {
     let ProjectUpdated::Updated(updated) = store.project_update(id, changes, at(5), DAY).await.unwrap() else {
         unreachable!("the first change of a price is allowed")
     };
-    let found = store.project_by_slug("weather").await.unwrap().unwrap();
+    let found = store.project_by_slug("weather", None).await.unwrap().unwrap();
     assert_eq!(found, updated);
     assert_eq!(
         (found.title.as_str(), found.tags.as_slice()),
@@ -307,7 +307,7 @@ pub async fn a_refused_change_changes_nothing(url: &str) {
     };
     let outcome = store.project_update(id, refused, at(6), DAY).await.unwrap();
     assert!(matches!(outcome, ProjectUpdated::PriceTooSoon { .. }), "{outcome:?}");
-    assert_eq!(store.project_by_slug("weather").await.unwrap().unwrap(), updated);
+    assert_eq!(store.project_by_slug("weather", None).await.unwrap().unwrap(), updated);
 }
 
 async fn set_status(store: &Store, id: DatasetId, status: ProjectStatus) -> Project {

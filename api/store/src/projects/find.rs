@@ -66,15 +66,16 @@ impl FromStr for ProjectCursor {
 }
 
 impl Store {
-    /// The project with this slug, whoever may see it: that is the caller's to judge.
-    pub async fn project_by_slug(&self, slug: &str) -> Result<Option<Project>, Error> {
+    /// The project with this slug, if it is public or the viewer's.
+    pub async fn project_by_slug(&self, slug: &str, viewer: Option<OperatorId>) -> Result<Option<Project>, Error> {
         self.read(async {
             sqlx::query(
                 "SELECT id, slug, title, readme, contract, license, tags, access, visibility, price_micro, trial_sale,
                         status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count
-                 FROM projects WHERE slug = $1",
+                 FROM projects WHERE slug = $1 AND (visibility = 'public' OR operator_id = $2)",
             )
             .bind(slug)
+            .bind(viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
             .fetch_optional(self.readers())
             .await?
             .map(|row| project(&row))

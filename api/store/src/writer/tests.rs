@@ -193,3 +193,23 @@ async fn a_change_that_does_not_end_in_time_is_unavailable() {
     store.usage_count(1, "kept", 1).await.unwrap();
     assert_eq!((count(&store, "kept").await, count(&store, "late").await), (1, 0));
 }
+
+#[tokio::test]
+async fn a_change_that_panics_fails_and_the_next_is_written() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let panicked: Result<(), Error> = store
+        .write(|_| {
+            Box::pin(async {
+                let nothing: Option<()> = None;
+                nothing.expect("a change that panics");
+                Ok(Change::Keep(()))
+            })
+        })
+        .await;
+    assert_eq!(panicked.unwrap_err().kind(), Kind::Unavailable);
+    assert_eq!(
+        store.write(|_| Box::pin(async { Ok(Change::Keep(7)) })).await.unwrap(),
+        7
+    );
+}
