@@ -11,7 +11,7 @@ use serde_json::Value;
 use types::clock::SystemClock;
 use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId};
 
-use crate::usage::cpu_nanos;
+use crate::usage::cpu;
 use crate::{RECORDS, contract, percentile, print, records, sorted};
 
 /// Measured steps on each table.
@@ -67,15 +67,15 @@ impl Line {
     async fn step(&mut self, count: usize) -> Cost {
         self.next += 1;
         let text = serde_json::to_vec(&records(self.next, count)).unwrap();
-        let begun = cpu_nanos();
+        let begun = cpu();
         let records: Vec<Value> = serde_json::from_slice(&text).unwrap();
-        let parsed = cpu_nanos();
+        let parsed = cpu();
         let batch = Batch::decode(&self.contract, &records);
-        let decoded = cpu_nanos();
+        let decoded = cpu();
         let mut chain = standard_chain(self.table.known(), Some(Arc::clone(&self.screener)));
         let judged = chain.run(batch).await;
         assert_eq!(judged.passed.len(), count);
-        let gated = cpu_nanos();
+        let gated = cpu();
         let at = SystemClock::default().now();
         let proposal = Proposal {
             contribution: ContributionId::new(at),
@@ -85,9 +85,9 @@ impl Line {
             notes: Value::Null,
         };
         let outcome = self.table.merge(proposal).await.unwrap();
-        let merged = cpu_nanos();
+        let merged = cpu();
         assert!(matches!(outcome, MergeOutcome::Merged(_)));
-        let millis = |from: u64, to: u64| Duration::from_nanos(to.saturating_sub(from)).as_secs_f64() * 1e3;
+        let millis = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64() * 1e3;
         Cost {
             parse: millis(begun, parsed),
             decode: millis(parsed, decoded),

@@ -1,15 +1,14 @@
 //! What a process uses, as the kernel counts it.
 
 use std::fs;
+use std::time::Duration;
 
-/// Nanoseconds of CPU that every thread of this process has used so far.
-pub(crate) fn cpu_nanos() -> u64 {
-    let threads = fs::read_dir("/proc/self/task").unwrap();
-    threads
-        .flatten()
-        .filter_map(|thread| fs::read_to_string(thread.path().join("schedstat")).ok())
-        .map(|stat| stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
-        .sum()
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU that every thread of this process has used so far.
+pub(crate) fn cpu() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap()
 }
 
 /// Proportional set size of a process in KiB.

@@ -20,6 +20,11 @@ use std::process::ExitCode;
 
 use cli::{Cli, Command};
 use config::Loaded;
+use mimalloc::MiMalloc;
+
+/// Why: a batch is a tree of many small values, made on one thread and dropped on another.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Runs a command to its end.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
