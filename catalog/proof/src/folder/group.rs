@@ -1,0 +1,190 @@
+//! Parts that follow each other, from the content root before them to the one after.
+//!
+//! Invariant: the rows of a version end where the next begins, and each version's rows extend the root by one step.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use sha2::{Digest as _, Sha256};
+use types::Contract;
+
+use crate::row::{self, Rows};
+use crate::{Error, Extension, FileHash, Part, Root};
+
+/// How much of a file is hashed at once.
+const CHUNK: usize = 256 << 10;
+/// How many rows are decoded at once.
+const ROWS: usize = 4_096;
+
+/// Verifies a run of parts; calls `verified` with the rows of each.
+pub(super) fn verify(
+    contract: &Contract,
+    folder: &Path,
+    before: Root,
+    parts: &[Part],
+    verified: &(dyn Fn(u64) + Sync),
+) -> Result<(), Error> {
+    let Some(first) = parts.first() else { return Ok(()) };
+    let mut chain = Chain {
+        parts,
+        version: first.first_version.0,
+        rows: 0,
+        root: before.extension(),
+    };
+    for part in parts {
+        let file = open(folder, part)?;
+        chain.part(contract, part, file).map_err(|error| error.of(part))?;
+        verified(part.rows);
+    }
+    chain.end().map_err(|error| error.of(&parts[parts.len() - 1]))
+}
+
+/// What is wrong with a part.
+enum Problem {
+    Rows(String),
+    Proof(Error),
+}
+
+impl Problem {
+    fn of(self, part: &Part) -> Error {
+        match self {
+            Self::Proof(error) => error,
+            Self::Rows(problem) => Error::PartRows {
+                part: part.path.clone(),
+                problem,
+            },
+        }
+    }
+}
+
+/// A part's file, if it is the one that was signed.
+fn open(folder: &Path, part: &Part) -> Result<File, Error> {
+    let path = folder.join(&part.path);
+    let hashed = || -> io::Result<(File, u64, FileHash)> {
+        let mut file = File::open(&path)?;
+        let (mut hasher, mut bytes) = (Sha256::new(), 0);
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let read = file.read(&mut chunk)?;
+            if read == 0 {
+                break;
+            }
+            bytes += read as u64;
+            hasher.update(&chunk[..read]);
+        }
+        file.rewind()?;
+        Ok((file, bytes, FileHash::from_bytes(hasher.finalize().into())))
+    };
+    let (file, bytes, hash) = hashed().map_err(|source| Error::File {
+        path: path.clone(),
+        source,
+    })?;
+    if bytes != part.bytes {
+        return Err(Error::PartSize {
+            part: part.path.clone(),
+            expected: part.bytes,
+            found: bytes,
+        });
+    }
+    if hash != part.sha256 {
+        return Err(Error::PartHash {
+            part: part.path.clone(),
+            expected: part.sha256,
+            found: hash,
+        });
+    }
+    Ok(file)
+}
+
+/// The version whose rows are being read.
+struct Chain<'a> {
+    parts: &'a [Part],
+    version: u64,
+    rows: u64,
+    root: Extension,
+}
+
+impl Chain<'_> {
+    fn part(&mut self, contract: &Contract, part: &Part, file: File) -> Result<(), Problem> {
+        let unreadable = |error: &dyn ToString| Problem::Rows(error.to_string());
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(&error))?;
+        let rows = builder.metadata().file_metadata().num_rows();
+        if u64::try_from(rows) != Ok(part.rows) {
+            return Err(Problem::Rows(format!(
+                "it has {rows} rows, and {} are named",
+                part.rows
+            )));
+        }
+        let names = row::columns(contract);
+        let columns = builder.schema().fields().iter().enumerate();
+        let wanted: Vec<_> = columns
+            .filter(|(_, column)| names.contains(&column.name().as_str()))
+            .map(|(index, _)| index)
+            .collect();
+        let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
+        let reader = builder.with_projection(mask).with_batch_size(ROWS).build();
+        let mut last = None;
+        for batch in reader.map_err(|error| unreadable(&error))? {
+            let batch = batch.map_err(|error| unreadable(&error))?;
+            let rows = Rows::new(contract, &batch).map_err(Problem::Rows)?;
+            for row in 0..batch.num_rows() {
+                let version = rows.version(row);
+                let wrong = || Problem::Rows(format!("row {row} of a page is of version {version:?}, out of order"));
+                let version = version.ok_or_else(wrong)?;
+                if last.is_none() && version != part.first_version.0 {
+                    return Err(wrong());
+                }
+                last = Some(version);
+                if version == self.version + 1 && self.rows > 0 {
+                    self.step()?;
+                }
+                if version != self.version {
+                    return Err(wrong());
+                }
+                let mut written = Ok(());
+                self.root.push(|out| written = rows.write(out, row));
+                written.map_err(Problem::Rows)?;
+                self.rows += 1;
+            }
+        }
+        if last == Some(part.last_version.0) {
+            Ok(())
+        } else {
+            Err(Problem::Rows(format!(
+                "its last row is not of version {}",
+                part.last_version
+            )))
+        }
+    }
+
+    /// Ends the version and begins the next.
+    fn step(&mut self) -> Result<(), Problem> {
+        let root = self.checked()?;
+        self.root = root.extension();
+        self.version += 1;
+        self.rows = 0;
+        Ok(())
+    }
+
+    /// Ends the last version.
+    fn end(self) -> Result<(), Problem> {
+        self.checked().map(|_| ())
+    }
+
+    /// The root of the version, which is that of every part that ends with it.
+    fn checked(&self) -> Result<Root, Problem> {
+        let root = self.root.clone().finish();
+        let mut ending = self.parts.iter().filter(|part| part.last_version.0 == self.version);
+        match ending.find(|part| part.root != root) {
+            None => Ok(root),
+            Some(part) => Err(Problem::Proof(Error::ContentRoot {
+                part: part.path.clone(),
+                expected: part.root,
+                found: root,
+            })),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The rules of a keys document, on its own and against one that was seen before.
+//!
+//! Invariant: [`Keys`] is made only here, of a document whose every rule was checked.
+
+use types::Timestamp;
+
+use super::{Key, Keys, KeysDocument, Status, WHAT};
+use crate::json::{object, signed_bytes, typed};
+use crate::{Error, KeyId, PublicKey};
+
+impl Keys {
+    /// Reads a keys document and proves that it holds.
+    pub fn parse(text: &[u8]) -> Result<Self, Error> {
+        let received = object(WHAT, text)?;
+        let document: KeysDocument = typed(WHAT, "", received.clone().into())?;
+        self::document(&document)?;
+        let mut signed = received.clone();
+        signed.remove("signature");
+        let (signature, bytes) = (&document.signature, signed_bytes(document.format.name(), signed));
+        if !signature.public_key.verifies(&bytes, &signature.value) {
+            return Err(Error::Signature { what: WHAT });
+        }
+        Ok(Self { received, document })
+    }
+
+    /// Proves that the chain begins with the key that is trusted.
+    pub fn begins_with(&self, trusted: &PublicKey) -> Result<(), Error> {
+        let found = self.first().public_key;
+        if found == *trusted {
+            Ok(())
+        } else {
+            Err(Error::OtherFirstKey {
+                trusted: KeyId::of(trusted),
+                found: KeyId::of(&found),
+            })
+        }
+    }
+
+    /// Proves that nothing in `seen`, a document of the same service, was taken back.
+    pub fn follows(&self, seen: &Self) -> Result<(), Error> {
+        self.begins_with(&seen.first().public_key)?;
+        let (now, before) = (&self.document, &seen.document);
+        if now.sequence < before.sequence {
+            return Err(Error::RolledBack {
+                seen: before.sequence,
+                found: now.sequence,
+            });
+        }
+        for (index, known) in before.keys.iter().enumerate() {
+            let key = self.get(known.key_id).ok_or(Error::KeyMissing { key: known.key_id })?;
+            let moved = now.keys[index].key_id != known.key_id;
+            if let Some(problem) = taken_back(known, key).or_else(|| moved.then_some("it has another place")) {
+                return Err(Error::KeyChanged {
+                    key: known.key_id,
+                    problem,
+                });
+            }
+        }
+        if now.sequence == before.sequence && now.keys != before.keys {
+            return Err(Error::SameSequence { sequence: now.sequence });
+        }
+        Ok(())
+    }
+}
+
+/// What of a key seen before is not as it was.
+fn taken_back(known: &Key, key: &Key) -> Option<&'static str> {
+    let kept = |before: Option<Timestamp>, now: Option<Timestamp>| before.is_none() || before == now;
+    if known.public_key != key.public_key {
+        Some("it has another public key")
+    } else if known.created_at != key.created_at {
+        Some("it has another time of creation")
+    } else if known.endorsement != key.endorsement {
+        Some("it has another endorsement")
+    } else if key.status < known.status {
+        Some("it counts again")
+    } else if !kept(known.retired_at, key.retired_at) || !kept(known.revoked_at, key.revoked_at) {
+        Some("it ended at another time")
+    } else {
+        None
+    }
+}
+
+/// The rules of a document but for its signature.
+pub(super) fn document(document: &KeysDocument) -> Result<(), Error> {
+    let Some((current, before)) = document.keys.split_last() else {
+        return Err(malformed("/keys", "there is no key"));
+    };
+    for (index, key) in document.keys.iter().enumerate() {
+        let at = |member: &str| format!("/keys/{index}/{member}");
+        if key.key_id != KeyId::of(&key.public_key) {
+            return Err(malformed(&at("keyId"), "is not the hash of the public key"));
+        }
+        if document.keys[..index].iter().any(|other| other.key_id == key.key_id) {
+            return Err(malformed(&at("keyId"), "is there twice"));
+        }
+        let agrees = match key.status {
+            Status::Current => key.retired_at.is_none() && key.revoked_at.is_none(),
+            Status::Retired => key.retired_at.is_some() && key.revoked_at.is_none(),
+            Status::Revoked => key.revoked_at.is_some(),
+        };
+        if !agrees {
+            return Err(malformed(
+                &at("status"),
+                "does not agree with `retiredAt` and `revokedAt`",
+            ));
+        }
+        endorsed(index.checked_sub(1).map(|before| &document.keys[before]), key)?;
+    }
+    if current.status != Status::Current || before.iter().any(|key| key.status == Status::Current) {
+        return Err(malformed("/keys", "the last key, and no other, must be current"));
+    }
+    let signature = &document.signature;
+    if signature.key_id != current.key_id || signature.public_key != current.public_key {
+        return Err(malformed("/signature", "is not by the current key"));
+    }
+    Ok(())
+}
+
+/// Proves that `key` follows the key before it, or is the first.
+fn endorsed(before: Option<&Key>, key: &Key) -> Result<(), Error> {
+    let problem = match (before, &key.endorsement) {
+        (None, None) => return Ok(()),
+        (None, Some(_)) => "it is the first and yet endorsed",
+        (Some(_), None) => "it is not endorsed",
+        (Some(before), Some(endorsement)) => {
+            if endorsement.by != before.key_id {
+                "it is endorsed by another key than the one before it"
+            } else if before.revoked_at.is_some_and(|revoked| key.created_at > revoked) {
+                "it was made after the key that endorses it was revoked"
+            } else if !endorsement.holds(&before.public_key, &key.public_key, key.created_at) {
+                "its endorsement is not a signature of the key before it"
+            } else {
+                return Ok(());
+            }
+        }
+    };
+    Err(Error::Chain {
+        key: key.key_id,
+        problem,
+    })
+}
+
+fn malformed(path: &str, problem: &str) -> Error {
+    Error::Malformed {
+        what: WHAT,
+        path: path.to_owned(),
+        problem: problem.to_owned(),
+    }
+}

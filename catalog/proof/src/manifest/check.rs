@@ -1,0 +1,123 @@
+//! The rules of a manifest: who may sign it, and how its parts make up its version.
+//!
+//! Invariant: [`VerifiedManifest`] is made only here, of a manifest whose every rule was checked.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use types::Version;
+
+use super::{KeyEndorsement, Manifest, Signature, VerifiedManifest, WHAT, unaddressed};
+use crate::json::{object, signed_bytes, typed};
+use crate::{Error, Keys, Root, Status};
+
+/// The longest name of a part, in bytes.
+const LONGEST: usize = 200;
+
+impl VerifiedManifest {
+    /// Reads a manifest and proves that a key of `keys` signed it which may.
+    pub fn parse(text: &[u8], keys: &Keys) -> Result<Self, Error> {
+        let received = object(WHAT, text)?;
+        let mut addressed = received.clone();
+        let signature = addressed.remove("signature").unwrap_or(Value::Null);
+        let signature: Signature = typed(WHAT, "/signature", signature)?;
+        let manifest: Manifest = typed(WHAT, "", addressed.clone().into())?;
+        let bytes = signed_bytes(manifest.format.name(), unaddressed(addressed));
+        may_sign(&manifest, &signature, keys, &bytes)?;
+        shape(&manifest)?;
+        Ok(Self {
+            received,
+            manifest,
+            key: signature.key_id,
+        })
+    }
+}
+
+fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8]) -> Result<(), Error> {
+    let named = signature.key_id;
+    let key = keys.get(named).ok_or(Error::UnknownKey { key: named })?;
+    if signature.public_key != key.public_key {
+        return Err(Error::OtherPublicKey { key: named });
+    }
+    if let (Status::Revoked, Some(at)) = (key.status, key.revoked_at) {
+        return Err(Error::Revoked {
+            key: named,
+            at,
+            reason: key.reason.clone().unwrap_or_default(),
+        });
+    }
+    if signature.endorsement != KeyEndorsement::of(key) {
+        return Err(Error::Chain {
+            key: named,
+            problem: "the endorsement in the manifest is not the one in the keys document",
+        });
+    }
+    if !key.public_key.verifies(bytes, &signature.value) {
+        return Err(Error::Signature { what: WHAT });
+    }
+    match key.retired_at {
+        Some(at) if manifest.issued_at > at => Err(Error::Retired {
+            key: named,
+            at,
+            issued_at: manifest.issued_at,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the parts can be those of the version.
+pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
+    let fail = |path: String, problem: &str| {
+        Err(Error::Malformed {
+            what: WHAT,
+            path,
+            problem: problem.to_owned(),
+        })
+    };
+    let (mut head, mut root, mut rows) = (Version::EMPTY, Root::EMPTY, 0_u64);
+    let mut names = HashSet::new();
+    for (index, part) in manifest.parts.iter().enumerate() {
+        let at = |member: &str| format!("/parts/{index}/{member}");
+        if !is_file_name(&part.path) {
+            return fail(at("path"), "is not the plain name of a Parquet file");
+        }
+        if !names.insert(part.path.to_ascii_lowercase()) {
+            return fail(at("path"), "is there twice");
+        }
+        // Why: a version may be in several parts, one after the other.
+        let continues = head != Version::EMPTY && part.first_version == head;
+        if !continues && Some(part.first_version.0) != head.0.checked_add(1) {
+            return fail(at("firstVersion"), "does not follow the part before it");
+        }
+        if part.last_version < part.first_version {
+            return fail(at("lastVersion"), "is before `firstVersion`");
+        }
+        if continues && part.last_version == head && part.root != root {
+            return fail(at("root"), "is not that of the other parts of its version");
+        }
+        if part.rows <= part.last_version.0 - part.first_version.0 {
+            return fail(at("rows"), "is less than one for each version");
+        }
+        rows = rows.saturating_add(part.rows);
+        (head, root) = (part.last_version, part.root);
+    }
+    if head != manifest.version {
+        return fail("/version".to_owned(), "is not that of the last part");
+    }
+    if root != manifest.root {
+        return fail("/root".to_owned(), "is not that of the last part");
+    }
+    if rows != manifest.record_count {
+        return fail("/recordCount".to_owned(), "is not the sum of the parts' rows");
+    }
+    Ok(())
+}
+
+/// Whether a name can only be that of a Parquet file in the folder itself, on every file system.
+fn is_file_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    name.len() <= LONGEST
+        && name.strip_suffix(".parquet").is_some_and(|stem| !stem.is_empty())
+        && !name.starts_with(['.', '-'])
+        && name.bytes().all(plain)
+}

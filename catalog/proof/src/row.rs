@@ -1,0 +1,182 @@
+//! The canonical form of the rows of a part, straight from its columns.
+//!
+//! Invariant: it is what `types::Batch` makes of the record that the row was; no text of a row is taken for canonical
+//! that is not, because the content root would differ.
+
+use arrow::array::{Array, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrowPrimitiveType, PrimitiveArray};
+use arrow::datatypes::{DataType, Int64Type, TimestampMicrosecondType};
+use serde_json::{Map, Value};
+use types::canonical::{compare_names, write_double, write_integer, write_string, write_value};
+use types::contract::EXTRA_COLUMN;
+use types::{Contract, FieldType, Timestamp, json};
+
+/// The column of a part that says which version added a row: 64 bits.
+const VERSION_COLUMN: &str = "_sluice_version";
+
+/// The columns of some rows of a part.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    /// In the order of the canonical form.
+    members: Vec<Member<'a>>,
+    extra: Option<&'a StringArray>,
+    versions: &'a Int64Array,
+}
+
+/// A column of the contract.
+#[derive(Debug)]
+struct Member<'a> {
+    name: &'a str,
+    column: Column<'a>,
+}
+
+#[derive(Debug)]
+enum Column<'a> {
+    Text(&'a StringArray),
+    /// Canonical JSON text.
+    Json(&'a StringArray),
+    Integer(&'a Int64Array),
+    Number(&'a Float64Array),
+    Boolean(&'a BooleanArray),
+    Timestamp(&'a PrimitiveArray<TimestampMicrosecondType>),
+}
+
+/// The names of the columns that [`Rows`] reads, of a part of this contract.
+pub(crate) fn columns(contract: &Contract) -> Vec<&str> {
+    let fields = contract.fields().iter().map(|field| field.name.as_str());
+    let extra = contract.allow_extra().then_some(EXTRA_COLUMN);
+    fields.chain(extra).chain([VERSION_COLUMN]).collect()
+}
+
+impl<'a> Rows<'a> {
+    /// The columns of `batch`, if they are those of the contract.
+    pub(crate) fn new(contract: &'a Contract, batch: &'a RecordBatch) -> Result<Self, String> {
+        let mut members = Vec::with_capacity(contract.fields().len());
+        for field in contract.fields() {
+            let name = field.name.as_str();
+            let array = typed(batch, name, &field.kind.arrow())?;
+            let column = match field.kind {
+                FieldType::String => Column::Text(array.as_string()),
+                FieldType::Json => Column::Json(array.as_string()),
+                FieldType::Integer => Column::Integer(array.as_primitive()),
+                FieldType::Number => Column::Number(array.as_primitive()),
+                FieldType::Boolean => Column::Boolean(array.as_boolean()),
+                FieldType::Timestamp => Column::Timestamp(array.as_primitive()),
+            };
+            members.push(Member { name, column });
+        }
+        members.sort_unstable_by(|left, right| compare_names(left.name, right.name));
+        let extra = if contract.allow_extra() {
+            Some(typed(batch, EXTRA_COLUMN, &FieldType::Json.arrow())?.as_string())
+        } else {
+            None
+        };
+        let versions = typed(batch, VERSION_COLUMN, &FieldType::Integer.arrow())?.as_primitive::<Int64Type>();
+        Ok(Self {
+            members,
+            extra,
+            versions,
+        })
+    }
+
+    /// The version that added a row; none where the column does not say.
+    pub(crate) fn version(&self, row: usize) -> Option<u64> {
+        value(self.versions, row).and_then(|version| u64::try_from(version).ok())
+    }
+
+    /// Appends the canonical form of a row.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), String> {
+        let extras = self.extras(row)?;
+        let mut extras = sorted(&extras).into_iter().peekable();
+        let start = out.len();
+        out.push(b'{');
+        for Member { name, column } in &self.members {
+            while let Some((extra, value)) = extras.next_if(|(extra, _)| compare_names(extra, name).is_lt()) {
+                write_name(out, start, extra);
+                write_value(out, value);
+            }
+            if extras.peek().is_some_and(|(extra, _)| extra == name) {
+                return Err(format!("an extra member has the name of the field `{name}`"));
+            }
+            if !column.is_null(row) {
+                write_name(out, start, name);
+                column.write(out, row)?;
+            }
+        }
+        for (extra, value) in extras {
+            write_name(out, start, extra);
+            write_value(out, value);
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
+    /// The members of a row that no field names.
+    fn extras(&self, row: usize) -> Result<Map<String, Value>, String> {
+        match self.extra {
+            Some(column) if column.is_valid(row) => match json::parse(column.value(row).as_bytes()) {
+                Ok(Value::Object(members)) => Ok(members),
+                Ok(_) => Err(format!("`{EXTRA_COLUMN}` is not an object")),
+                Err(error) => Err(format!("`{EXTRA_COLUMN}` is not JSON: {error}")),
+            },
+            _ => Ok(Map::new()),
+        }
+    }
+}
+
+impl Column<'_> {
+    fn is_null(&self, row: usize) -> bool {
+        match self {
+            Self::Text(column) | Self::Json(column) => column.is_null(row),
+            Self::Integer(column) => column.is_null(row),
+            Self::Number(column) => column.is_null(row),
+            Self::Boolean(column) => column.is_null(row),
+            Self::Timestamp(column) => column.is_null(row),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), String> {
+        match self {
+            Self::Text(column) => write_string(out, column.value(row)),
+            Self::Json(column) => out.extend_from_slice(column.value(row).as_bytes()),
+            Self::Integer(column) => write_integer(out, column.value(row)),
+            Self::Number(column) if column.value(row).is_finite() => write_double(out, column.value(row)),
+            Self::Number(_) => return Err("a number is not finite".to_owned()),
+            Self::Boolean(column) => out.extend_from_slice(if column.value(row) { b"true" } else { b"false" }),
+            Self::Timestamp(column) => write_string(out, &Timestamp::from_micros(column.value(row)).to_string()),
+        }
+        Ok(())
+    }
+}
+
+fn typed<'a>(batch: &'a RecordBatch, name: &str, kind: &DataType) -> Result<&'a dyn Array, String> {
+    let column = batch
+        .column_by_name(name)
+        .ok_or_else(|| format!("it has no column `{name}`"))?;
+    if column.data_type() == kind {
+        Ok(column.as_ref())
+    } else {
+        Err(format!("its column `{name}` is {} and not {kind}", column.data_type()))
+    }
+}
+
+fn value<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
+    column.is_valid(row).then(|| column.value(row))
+}
+
+fn sorted(members: &Map<String, Value>) -> Vec<(&str, &Value)> {
+    let mut sorted: Vec<_> = members.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    sorted.sort_unstable_by(|(left, _), (right, _)| compare_names(left, right));
+    sorted
+}
+
+fn write_name(out: &mut Vec<u8>, start: usize, name: &str) {
+    if out.len() > start + 1 {
+        out.push(b',');
+    }
+    write_string(out, name);
+    out.push(b':');
+}
+
+#[cfg(test)]
+mod tests;
