@@ -48,7 +48,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 Proposal {
                     contribution: ContributionId::new(clock.now()),
                     agent: AgentId::new(clock.now()),
-                    batch: Batch::decode(&contract, &records),
+                    batch: Arc::new(Batch::decode(&contract, &records)),
                     at: clock.now(),
                     notes: Value::Null,
                 }
@@ -75,9 +75,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let head = table.head();
-    table.maintain().await?;
+    table.close().await;
     let last = Batch::decode(&contract, &[record(version * ROWS - 1), record(version * ROWS)]);
-    drop((table, catalog));
+    drop(catalog);
 
     let (before, start) = (cpu_time()?, Instant::now());
     let catalog = open()?;

@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let proposal = Proposal {
             contribution: ContributionId::new(start),
             agent: AgentId::new(start),
-            batch: Batch::decode(&contract, &records),
+            batch: Arc::new(Batch::decode(&contract, &records)),
             at: start,
             notes: Value::Null,
         };

@@ -2,6 +2,7 @@
 //!
 //! Invariant: an action this module does not know is an error, because a table is only ever written by this catalog.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -15,8 +16,8 @@ pub(crate) const FORMAT: u32 = 1;
 /// One line of a commit.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Action {
-    CommitInfo(CommitInfo),
+pub(crate) enum Action<'a> {
+    CommitInfo(CommitInfo<'a>),
     Protocol(Protocol),
     MetaData(MetaData),
     Txn(Txn),
@@ -25,84 +26,61 @@ pub(crate) enum Action {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CommitInfo {
+pub(crate) struct CommitInfo<'a> {
     /// Milliseconds since the epoch.
     pub(crate) timestamp: i64,
     pub(crate) operation: String,
     pub(crate) operation_parameters: BTreeMap<String, String>,
     pub(crate) engine_info: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sluice: Option<Sluice>,
+    pub(crate) sluice: Option<Sluice<'a>>,
 }
 
-/// The merge of the commit; [`Merge`] with the format of its members.
+/// The merge of the commit: [`Merge`], borrowed to be written, with the format of its members.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Sluice {
+pub(crate) struct Sluice<'a> {
     pub(crate) format: u32,
     pub(crate) contribution: ContributionId,
     pub(crate) agent: AgentId,
     pub(crate) version: Version,
     pub(crate) accepted: u64,
     pub(crate) record_count: u64,
-    pub(crate) root: String,
-    pub(crate) duplicates: Vec<u32>,
+    pub(crate) root: Cow<'a, str>,
+    pub(crate) duplicates: Cow<'a, [u32]>,
     pub(crate) at: Timestamp,
-    pub(crate) notes: serde_json::Value,
+    pub(crate) notes: Cow<'a, serde_json::Value>,
 }
 
-impl From<Merge> for Sluice {
-    fn from(merge: Merge) -> Self {
-        let Merge {
-            contribution,
-            agent,
-            version,
-            accepted,
-            record_count,
-            root,
-            duplicates,
-            at,
-            notes,
-        } = merge;
+impl<'a> From<&'a Merge> for Sluice<'a> {
+    fn from(merge: &'a Merge) -> Self {
         Self {
             format: FORMAT,
-            contribution,
-            agent,
-            version,
-            accepted,
-            record_count,
-            root,
-            duplicates,
-            at,
-            notes,
+            contribution: merge.contribution,
+            agent: merge.agent,
+            version: merge.version,
+            accepted: merge.accepted,
+            record_count: merge.record_count,
+            root: Cow::Borrowed(&merge.root),
+            duplicates: Cow::Borrowed(&merge.duplicates),
+            at: merge.at,
+            notes: Cow::Borrowed(&merge.notes),
         }
     }
 }
 
-impl From<Sluice> for Merge {
-    fn from(sluice: Sluice) -> Self {
-        let Sluice {
-            contribution,
-            agent,
-            version,
-            accepted,
-            record_count,
-            root,
-            duplicates,
-            at,
-            notes,
-            ..
-        } = sluice;
+impl From<Sluice<'_>> for Merge {
+    fn from(sluice: Sluice<'_>) -> Self {
         Self {
-            contribution,
-            agent,
-            version,
-            accepted,
-            record_count,
-            root,
-            duplicates,
-            at,
-            notes,
+            contribution: sluice.contribution,
+            agent: sluice.agent,
+            version: sluice.version,
+            accepted: sluice.accepted,
+            record_count: sluice.record_count,
+            root: sluice.root.into_owned(),
+            duplicates: sluice.duplicates.into_owned(),
+            at: sluice.at,
+            notes: sluice.notes.into_owned(),
         }
     }
 }

@@ -46,6 +46,12 @@ impl Filter {
         }
     }
 
+    /// The memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let blocks = self.generations.iter().map(|generation| generation.blocks.len());
+        blocks.sum::<usize>() * size_of::<Block>()
+    }
+
     /// Whether the key may have been added; `false` is certain.
     pub(crate) fn may_contain(&self, key: &RecordKey) -> bool {
         // Why: the last generations are the largest, so most of the keys that are known are in them.

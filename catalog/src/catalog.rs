@@ -3,17 +3,17 @@
 //! Invariant: a table has one state per process, shared by its owner and its readers, so that a version can be read as
 //! soon as its merge returned.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use object_store::ObjectStore;
-use tokio::sync::OnceCell;
 use types::key::Known;
 use types::{Clock, Contract, DatasetId, Version};
 
 use crate::key_store::KeyStore;
-use crate::state::State;
+use crate::state::{Backing, Follower, State};
+use crate::storage::DurableStore;
+use crate::tables::Tables;
 use crate::{Error, Snapshot, Table};
 
 /// Every table of an object store. Cheap to clone.
@@ -24,23 +24,30 @@ pub struct Catalog {
 
 #[derive(Debug)]
 struct Shared {
-    objects: Arc<dyn ObjectStore>,
-    store: Arc<KeyStore>,
+    backing: Backing,
     clock: Arc<dyn Clock>,
-    tables: Mutex<HashMap<DatasetId, Arc<OnceCell<Arc<State>>>>>,
+    tables: Arc<Tables>,
 }
 
 impl Catalog {
     /// Opens the tables in `objects`, with the derived key indexes in `index_directory`, which belongs to this process
     /// and may be deleted whenever no process uses it. Blocks for as long as opening the index takes.
-    pub fn open(objects: Arc<dyn ObjectStore>, index_directory: PathBuf, clock: Arc<dyn Clock>) -> Result<Self, Error> {
-        let store = Arc::new(KeyStore::open(index_directory)?);
+    pub fn open(
+        objects: Arc<dyn DurableStore>,
+        index_directory: PathBuf,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let backing = Backing {
+            durable: Arc::clone(&objects),
+            objects,
+            footers: Arc::default(),
+            store: Arc::new(KeyStore::open(index_directory)?),
+        };
         Ok(Self {
             shared: Arc::new(Shared {
-                objects,
-                store,
+                backing,
                 clock,
-                tables: Mutex::default(),
+                tables: Arc::default(),
             }),
         })
     }
@@ -50,7 +57,8 @@ impl Catalog {
     /// # Errors
     /// [`Error::ContractMismatch`] where the table has another contract.
     pub async fn table(&self, id: DatasetId, contract: &Arc<Contract>) -> Result<Table, Error> {
-        Table::open(self.state(id).await?, contract, Arc::clone(&self.shared.clock)).await
+        let Shared { clock, tables, .. } = &*self.shared;
+        Table::open(self.state(id).await?, contract, Arc::clone(clock), Arc::clone(tables)).await
     }
 
     /// The table of a dataset at a version, the latest known here if `None`. A version not known yet is looked for in
@@ -69,18 +77,21 @@ impl Catalog {
     pub async fn known(&self, id: DatasetId) -> Result<Arc<dyn Known>, Error> {
         let state = self.state(id).await?;
         state.refresh().await?;
-        Ok(Arc::clone(state.index().await?) as Arc<dyn Known>)
+        Ok(Arc::new(Follower::new(&state).await?))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn key_store(&self) -> &Arc<KeyStore> {
+        &self.shared.backing.store
+    }
+
+    pub(crate) fn objects(&self) -> &Arc<dyn ObjectStore> {
+        &self.shared.backing.objects
     }
 
     async fn state(&self, id: DatasetId) -> Result<Arc<State>, Error> {
-        let cell = {
-            let mut tables = self.shared.tables.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(tables.entry(id).or_default())
-        };
-        let load = || async {
-            let (objects, store) = (Arc::clone(&self.shared.objects), Arc::clone(&self.shared.store));
-            State::load(objects, store, id).await.map(Arc::new)
-        };
+        let cell = self.shared.tables.get(id);
+        let load = || State::load(&self.shared.backing, id);
         cell.get_or_try_init(load).await.map(Arc::clone)
     }
 }

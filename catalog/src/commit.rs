@@ -4,17 +4,22 @@
 //! none of the rows in their keys. The put fails where N+1 exists, so of two who try, one reads the other's commit and
 //! starts over. A put without an answer is looked up, never repeated blindly.
 
-use std::collections::HashSet;
+mod draft;
+mod tried;
+
 use std::sync::Arc;
 
-use object_store::{ObjectStoreExt as _, PutMode, PutPayload};
+use object_store::{PutMode, PutPayload};
 use parquet::errors::ParquetError;
+use serde_json::Value;
 use types::fault::{self, Plant};
-use types::{Batch, Contract, Timestamp, Version};
+use types::{Batch, Contract, Timestamp};
 
+use self::draft::{Draft, Drafted};
+pub(crate) use self::tried::Tried;
 use crate::log::{self, Commit};
-use crate::part::{self, Encoded, PartInfo};
-use crate::state::{Base, State};
+use crate::part::PartInfo;
+use crate::state::{State, When};
 use crate::{Error, Merge, MergeOutcome, Proposal};
 
 /// Makes sure that the table exists with this contract.
@@ -34,84 +39,57 @@ pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) ->
     }
 }
 
-/// Rows that are new at the version before, encoded.
-#[derive(Debug)]
-struct Draft {
-    rows: Arc<Batch>,
-    duplicates: Vec<u32>,
-    encoded: Encoded,
-}
-
 /// Merges a proposal into a table that exists.
-pub(crate) async fn merge(state: &State, proposal: Proposal) -> Result<MergeOutcome, Error> {
+pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tried) -> Result<MergeOutcome, Error> {
     fault::point("merge.begin");
     let Proposal {
         contribution,
         agent,
         batch,
         at,
-        notes,
+        mut notes,
     } = proposal;
-    let batch = Arc::new(batch);
-    let mut parts = Vec::new();
     let mut carried = None;
     loop {
-        let base = state.base();
         if carried.is_none()
             && !fault::planted(Plant::NoGuard)
             && let Some(merge) = state.find(contribution).await?
         {
-            discard(state, &parts).await;
+            tried.discard(state).await;
             return Ok(MergeOutcome::Adopted(merge));
         }
+        let base = state.base();
         let version = base.version.next();
-        let draft = if let Some(draft) = carried.take() {
-            draft
-        } else {
-            let (rows, duplicates) = new_rows(state, &batch).await?;
-            if rows.is_empty() {
-                discard(state, &parts).await;
+        let drafted = match carried.take() {
+            Some(draft) => Draft::rebased(draft, base),
+            None => Draft::after(state, &batch, contribution, agent, base).await?,
+        };
+        let draft = match drafted {
+            Drafted::Rows(draft) => draft,
+            Drafted::NothingNew(duplicates) => {
+                tried.discard(state).await;
                 return Ok(MergeOutcome::NothingNew { duplicates });
             }
-            let encoding = Arc::clone(&rows);
-            let encode = move || part::encode(&encoding, contribution, agent, version);
-            let encoded = tokio::task::spawn_blocking(encode).await.map_err(Error::Stopped)??;
-            Draft {
-                rows,
-                duplicates,
-                encoded,
-            }
         };
-        let mut part = PartInfo {
-            version,
-            contribution,
-            attempt: 0,
-            rows: draft.rows.len() as u64,
-            bytes: draft.encoded.bytes.len() as u64,
-            sha256: draft.encoded.sha256,
-        };
-        put_part(state, &mut part, &draft.encoded, &mut parts).await?;
+        let part = tried.put(state, &draft).await?;
         fault::point("merge.part");
-        let root = base
-            .root
-            .extend((0..draft.rows.len()).map(|row| draft.rows.canonical(row)));
-        let merge = Merge {
+        let mut merge = Merge {
             contribution,
             agent,
             version,
             accepted: part.rows,
             record_count: base.rows + part.rows,
-            root: root.to_string(),
+            root: draft.root.to_string(),
             duplicates: draft.duplicates.clone(),
             at,
-            notes: notes.clone(),
+            notes,
         };
         let bytes = log::merged(state.dataset, &merge, &part).map_err(unencodable)?;
         match put(state, &log::path(state.dataset, version.0), bytes.into()).await {
             Ok(()) => {
                 fault::point("merge.commit");
                 landed(state, &merge, part, &draft.rows).await?;
-                discard(state, &parts).await;
+                tried.discard(state).await;
                 return Ok(MergeOutcome::Merged(merge));
             }
             Err(error) => {
@@ -123,54 +101,8 @@ pub(crate) async fn merge(state: &State, proposal: Proposal) -> Result<MergeOutc
                 if fault::planted(Plant::LibraryRebase) {
                     carried = Some(draft);
                 }
+                notes = std::mem::take(&mut merge.notes);
             }
-        }
-    }
-}
-
-/// The rows that neither the table has nor an earlier row of the batch is, and the positions of the others.
-async fn new_rows(state: &State, batch: &Arc<Batch>) -> Result<(Arc<Batch>, Vec<u32>), Error> {
-    if fault::planted(Plant::DedupOnce) {
-        return Ok((Arc::clone(batch), Vec::new()));
-    }
-    let known = state.contains(batch.keys()).await?;
-    let mut seen = HashSet::with_capacity(batch.len());
-    let keep: Vec<bool> = batch
-        .keys()
-        .iter()
-        .zip(known)
-        .map(|(key, known)| !known && seen.insert(key))
-        .collect();
-    let dropped = batch
-        .positions()
-        .iter()
-        .zip(&keep)
-        .filter(|(_, keep)| !**keep)
-        .map(|(position, _)| *position);
-    let duplicates: Vec<u32> = dropped.collect();
-    if duplicates.is_empty() {
-        return Ok((Arc::clone(batch), duplicates));
-    }
-    let rows = batch.filter(&keep).map_err(|error| Error::Encode(error.into()))?;
-    Ok((Arc::new(rows), duplicates))
-}
-
-/// Puts the part under a name that nobody took, and remembers the names of its version.
-async fn put_part(
-    state: &State,
-    part: &mut PartInfo,
-    encoded: &Encoded,
-    parts: &mut Vec<PartInfo>,
-) -> Result<(), Error> {
-    loop {
-        parts.push(part.clone());
-        match put(state, &part.path(state.dataset), encoded.bytes.clone().into()).await {
-            // Why: a crash before the commit left the name behind, maybe not durable, maybe with other rows.
-            Err(Error::Storage {
-                source: object_store::Error::AlreadyExists { .. },
-                ..
-            }) => part.attempt += 1,
-            result => return result,
         }
     }
 }
@@ -181,31 +113,18 @@ async fn put(state: &State, path: &object_store::path::Path, payload: PutPayload
 }
 
 /// Makes a durable commit known in this process: its keys first, then the version.
-async fn landed(state: &State, merge: &Merge, part: PartInfo, rows: &Batch) -> Result<(), Error> {
+async fn landed(state: &Arc<State>, merge: &Merge, part: PartInfo, rows: &Batch) -> Result<(), Error> {
     let index = state.index().await?;
     index.insert(merge.version, rows.keys());
     fault::point("merge.indexed");
-    state.apply(Commit::Merged(Box::new(merge.clone()), part))?;
-    if index.is_due() {
-        let Base { version, root, .. } = state.base();
-        state.flush(version, root).await?;
-    }
-    Ok(())
-}
-
-/// Deletes parts that no commit names and none can: their version is in the log with another part. Best effort.
-async fn discard(state: &State, parts: &[PartInfo]) {
-    let head = state.head();
-    for part in parts.iter().filter(|part| part.version <= head) {
-        let before = Version(part.version.0 - 1);
-        let named = state
-            .parts_between(before, part.version)
-            .iter()
-            .any(|named| named.name() == part.name());
-        if !named && let Err(error) = state.objects.delete(&part.path(state.dataset)).await {
-            tracing::debug!(part = part.name(), %error, "an orphaned part could not be deleted");
-        }
-    }
+    let told = Merge {
+        root: merge.root.clone(),
+        duplicates: Vec::new(),
+        notes: Value::Null,
+        ..*merge
+    };
+    state.apply(Commit::Merged(Box::new(told), part))?;
+    state.save(When::Growing).await
 }
 
 fn unencodable(error: serde_json::Error) -> Error {

@@ -5,11 +5,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fjall::config::{CompressionPolicy, FilterPolicy};
-use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use types::{DatasetId, RecordKey, Version};
 
 use crate::{Error, Root};
@@ -20,6 +20,8 @@ const CONDEMNED: &str = "condemned";
 const DATABASE: &str = "keys";
 /// How many key removals go into one batch.
 const REMOVALS: usize = 65_536;
+/// How many keys all tables together may hold in memory only.
+const ROOM: usize = 1 << 20;
 
 /// The version that the stored keys of a table reflect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +38,15 @@ pub(crate) struct KeyStore {
     directory: PathBuf,
     database: Database,
     keys: Keyspace,
-    ingesting: Mutex<()>,
+    changing: Mutex<()>,
+    /// How many turns were asked for.
+    turns: AtomicU64,
     /// How many keys all indexes hold in memory only.
     pub(crate) unstored: AtomicUsize,
+    /// How many they may hold.
+    pub(crate) room: AtomicUsize,
+    /// How often keys were added, or tried to be.
+    additions: AtomicU64,
 }
 
 impl std::fmt::Debug for KeyStore {
@@ -75,8 +83,11 @@ impl KeyStore {
             directory,
             database,
             keys,
-            ingesting: Mutex::default(),
+            changing: Mutex::default(),
+            turns: AtomicU64::new(0),
             unstored: AtomicUsize::new(0),
+            room: AtomicUsize::new(ROOM),
+            additions: AtomicU64::new(0),
         })
     }
 
@@ -112,7 +123,8 @@ impl KeyStore {
 
     /// Adds keys, ascending and distinct, and what the table's stored keys reflect with them, atomically.
     pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
-        let _one_at_a_time = self.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.take_turn();
+        self.additions.fetch_add(1, Ordering::Relaxed);
         // Why: sorted keys become one table file as they are, at a tenth of the cost of the journal and memtable.
         let mut ingestion = self.keys.start_ingestion()?;
         ingestion.write(*dataset.as_bytes(), stored.encode())?;
@@ -122,24 +134,46 @@ impl KeyStore {
         ingestion.finish()
     }
 
-    /// Removes the stored keys of a table. What they reflect goes last, so that a crash in between is noticed.
+    /// Removes the stored keys of a table. What they reflect goes first and durably, so that keys which a crash left
+    /// behind are of nothing and are removed when the table is opened again.
     pub(crate) fn clear(&self, dataset: DatasetId) -> fjall::Result<()> {
-        let _one_at_a_time = self.ingesting.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            let mut removals = self.database.batch();
-            for item in self.keys.prefix(dataset.as_bytes()).rev().take(REMOVALS) {
-                removals.remove(&self.keys, item.key()?);
-            }
-            let last = removals.len() < REMOVALS;
-            removals.commit()?;
-            if last {
-                return Ok(());
+        let _turn = self.take_turn();
+        let batch = || self.database.batch().durability(Some(PersistMode::SyncAll));
+        if self.keys.contains_key(dataset.as_bytes())? {
+            let mut removal = batch();
+            removal.remove(&self.keys, *dataset.as_bytes());
+            removal.commit()?;
+        }
+        let mut removals = batch();
+        for item in self.keys.prefix(dataset.as_bytes()) {
+            removals.remove(&self.keys, item.key()?);
+            if removals.len() >= REMOVALS {
+                std::mem::replace(&mut removals, batch()).commit()?;
             }
         }
+        if removals.is_empty() { Ok(()) } else { removals.commit() }
     }
 
-    pub(crate) fn unstored(&self) -> usize {
-        self.unstored.load(Ordering::Relaxed)
+    /// Waits for the right to change stored keys, which one has at a time.
+    pub(crate) fn take_turn(&self) -> MutexGuard<'_, ()> {
+        self.turns.fetch_add(1, Ordering::SeqCst);
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::SeqCst)
+    }
+
+    /// Whether the indexes together hold more keys in memory only than they may.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.unstored.load(Ordering::Relaxed) > self.room.load(Ordering::Relaxed)
+    }
+
+    /// How often keys were added, or tried to be; each time costs a constant number of syncs.
+    #[cfg(test)]
+    pub(crate) fn additions(&self) -> u64 {
+        self.additions.load(Ordering::Relaxed)
     }
 }
 

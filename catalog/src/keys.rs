@@ -1,18 +1,22 @@
 //! The key index of a table: which record keys it has.
 //!
 //! Invariant: it has exactly the keys of versions 1 to the one it reflects. It is derived: opened again after a crash,
-//! or over another history of the table, it drops what does not belong and catches up from the parts' key columns.
+//! or over another history of the table, it drops what does not belong and catches up from the parts' key columns. Of
+//! stored keys it believes only as many as were stored.
 //!
 //! New keys are held in memory and go to the store many at a time, so a merge writes nothing here; in front of the
 //! stored keys stands a filter, so a key that is new costs no look at the disk.
 
-use std::collections::HashSet;
+mod hash;
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use types::key::Known;
 use types::{DatasetId, RecordKey, Version};
 
+pub(crate) use self::hash::{KeySet, Places};
 use crate::bloom::Filter;
 use crate::key_store::{KeyStore, Stored};
 use crate::{Error, Root};
@@ -21,9 +25,11 @@ use crate::{Error, Root};
 const RECENT: usize = 64 << 10;
 /// After how many versions keys are stored although they are few: bounds what an opening has to catch up.
 const VERSIONS: u64 = 256;
-/// How many keys all tables together hold in memory before even small lots are stored.
-const RECENT_OF_ALL: usize = 1 << 20;
-const SMALL_LOT: usize = 4 << 10;
+/// From how many keys, or versions, on it is worth to store keys that will not grow more soon.
+const LOT: usize = 4 << 10;
+const LOT_OF_VERSIONS: u64 = 16;
+/// Up to how many look-ups are done where they are asked for: moving them would cost more.
+const FEW: usize = 16;
 
 /// The keys of one table.
 #[derive(Debug)]
@@ -41,12 +47,14 @@ struct Keys {
     stored: Version,
     /// How many keys are stored.
     count: u64,
-    recent: HashSet<RecordKey>,
+    recent: KeySet,
     /// Keys on their way to the store, ascending.
     leaving: Option<Arc<Vec<RecordKey>>>,
     filter: Filter,
-    /// The store failed: every key is in `recent`.
+    /// The stored keys were given up: every key is in `recent`.
     in_memory: bool,
+    /// Storing failed: how many keys `recent` must have before it is tried again.
+    patience: usize,
 }
 
 impl KeyIndex {
@@ -77,28 +85,34 @@ impl KeyIndex {
         self.read().reflects
     }
 
-    /// For each key, whether the table has it. May look at the disk for keys that it has.
+    /// For each key, whether the table has it. May look at the disk, mostly for keys that it has: blocks.
     pub(crate) fn contains(&self, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
+        let (mut known, unsure) = self.sift(keys);
+        self.look_up(keys, &unsure, &mut known)?;
+        Ok(known)
+    }
+
+    /// For each key, whether memory alone tells that the table has it; and the indexes of those that it cannot tell.
+    fn sift(&self, keys: &[RecordKey]) -> (Vec<bool>, Vec<usize>) {
         let mut known = Vec::with_capacity(keys.len());
         let mut unsure = Vec::new();
-        {
-            let held = self.read();
-            for (row, key) in keys.iter().enumerate() {
-                let leaving = held
-                    .leaving
-                    .as_ref()
-                    .is_some_and(|leaving| leaving.binary_search(key).is_ok());
-                let found = leaving || held.recent.contains(key);
-                if !found && held.filter.may_contain(key) {
-                    unsure.push(row);
-                }
-                known.push(found);
+        let held = self.read();
+        for (row, key) in keys.iter().enumerate() {
+            let leaving = held.leaving.as_ref();
+            let found = leaving.is_some_and(|leaving| leaving.binary_search(key).is_ok()) || held.recent.contains(key);
+            if !found && held.filter.may_contain(key) {
+                unsure.push(row);
             }
+            known.push(found);
         }
-        for row in unsure {
+        (known, unsure)
+    }
+
+    fn look_up(&self, keys: &[RecordKey], unsure: &[usize], known: &mut [bool]) -> Result<(), Error> {
+        for &row in unsure {
             known[row] = self.store.contains(self.dataset, &keys[row]).map_err(Error::Index)?;
         }
-        Ok(known)
+        Ok(())
     }
 
     /// Adds the keys of the next version; those of any other version are left out.
@@ -117,9 +131,25 @@ impl KeyIndex {
     /// Whether it is time to [`Self::flush`].
     pub(crate) fn is_due(&self) -> bool {
         let held = self.read();
-        let versions = held.reflects.0 - held.stored.0;
-        let crowded = self.store.unstored() > RECENT_OF_ALL && held.recent.len() >= SMALL_LOT;
-        !held.in_memory && held.leaving.is_none() && (held.recent.len() >= RECENT || versions >= VERSIONS || crowded)
+        held.is_storable() && (held.recent.len() >= RECENT || held.reflects.0 - held.stored.0 >= VERSIONS)
+    }
+
+    /// Whether it is worth to [`Self::flush`] before it is due.
+    pub(crate) fn is_worth_storing(&self) -> bool {
+        let held = self.read();
+        held.is_storable() && (held.recent.len() >= LOT || held.reflects.0 - held.stored.0 >= LOT_OF_VERSIONS)
+    }
+
+    /// How many keys [`Self::flush`] would store.
+    pub(crate) fn storable(&self) -> usize {
+        let held = self.read();
+        if held.is_storable() { held.recent.len() } else { 0 }
+    }
+
+    /// Roughly the memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let held = self.read();
+        held.filter.bytes() + held.recent.capacity() * (size_of::<RecordKey>() + 1)
     }
 
     /// Stores the keys that are in memory only, if the index still reflects `version`, whose content root is `root`.
@@ -150,11 +180,14 @@ impl KeyIndex {
                 leaving.iter().for_each(|key| held.filter.insert(key));
                 held.count = keys;
                 held.stored = version;
+                held.patience = 0;
                 self.store.unstored.fetch_sub(leaving.len(), Ordering::Relaxed);
             }
             Err(error) => {
                 tracing::warn!(dataset = %self.dataset, %error, "keys could not be stored and stay in memory");
                 held.recent.extend(leaving.iter());
+                // Why: each try touches every key, so the tries must become rarer as the keys become more.
+                held.patience = held.recent.len().saturating_mul(2);
             }
         }
     }
@@ -187,6 +220,11 @@ impl Drop for KeyIndex {
 }
 
 impl Keys {
+    /// Whether it makes sense to store what is in memory only.
+    fn is_storable(&self) -> bool {
+        !self.in_memory && self.leaving.is_none() && self.recent.len() >= self.patience
+    }
+
     fn load(dataset: DatasetId, store: &KeyStore, stored: Option<Stored>) -> fjall::Result<Self> {
         let Some(Stored {
             version, keys: count, ..
@@ -196,7 +234,16 @@ impl Keys {
             return Ok(Self::default());
         };
         let mut filter = Filter::with_capacity(usize::try_from(count + count / 4).unwrap_or(0));
-        store.scan(dataset, |key| filter.insert(&key))?;
+        let mut found = 0;
+        store.scan(dataset, |key| {
+            filter.insert(&key);
+            found += 1;
+        })?;
+        if found != count {
+            tracing::warn!(%dataset, found, count, "stored keys are not as many as were stored; reading the parts again");
+            store.clear(dataset)?;
+            return Ok(Self::default());
+        }
         Ok(Self {
             reflects: version,
             stored: version,
@@ -210,10 +257,17 @@ impl Keys {
 /// A key that cannot be looked up counts as unknown: the commit looks again, and there a failure is an error.
 impl Known for KeyIndex {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        self.contains(keys).unwrap_or_else(|error| {
+        let (mut known, unsure) = self.sift(keys);
+        let mut look_up = || self.look_up(keys, &unsure, &mut known);
+        // Why: a batch full of duplicates is many looks at the disk, which a thread of the runtime has no time for.
+        let looked_up = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) if unsure.len() > FEW => tokio::task::block_in_place(look_up),
+            _ => look_up(),
+        };
+        if let Err(error) = looked_up {
             tracing::warn!(dataset = %self.dataset, %error, "keys could not be looked up before the commit");
-            vec![false; keys.len()]
-        })
+        }
+        known
     }
 }
 

@@ -22,24 +22,25 @@ mod bloom;
 mod catalog;
 pub mod check;
 mod commit;
+mod download;
 mod error;
 mod key_store;
 mod keys;
 mod log;
 mod merge;
 mod part;
-mod root;
 mod snapshot;
 mod state;
 pub mod storage;
 mod table;
+mod tables;
 mod timeline;
 
 pub use catalog::Catalog;
 pub use error::Error;
 pub use merge::{Merge, MergeOutcome, Proposal};
-pub use part::{HIDDEN, PartInfo};
-pub use root::Root;
+pub use part::{HIDDEN, Link, PartInfo};
+pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
 pub use table::Table;
 

@@ -32,6 +32,22 @@ pub(crate) enum Commit {
     Merged(Box<Merge>, PartInfo),
 }
 
+impl Commit {
+    /// The commit as the timeline needs it.
+    pub(crate) fn without_notes(mut self) -> Self {
+        if let Self::Merged(merge, _) = &mut self {
+            merge.notes = serde_json::Value::Null;
+            merge.duplicates = Vec::new();
+        }
+        self
+    }
+}
+
+/// The directory of the commits.
+pub(crate) fn directory(dataset: DatasetId) -> Path {
+    Path::from(format!("{dataset}/_delta_log"))
+}
+
 /// The object of commit `number`.
 pub(crate) fn path(dataset: DatasetId, number: u64) -> Path {
     Path::from(format!("{dataset}/_delta_log/{number:020}.json"))
@@ -81,7 +97,7 @@ pub(crate) fn merged(dataset: DatasetId, merge: &Merge, part: &PartInfo) -> Resu
             operation: "WRITE".to_owned(),
             operation_parameters: [("mode".to_owned(), "Append".to_owned())].into(),
             engine_info: "sluice".to_owned(),
-            sluice: Some(merge.clone().into()),
+            sluice: Some(merge.into()),
         }),
         Action::Txn(Txn {
             app_id: dataset,
@@ -102,7 +118,7 @@ pub(crate) fn merged(dataset: DatasetId, merge: &Merge, part: &PartInfo) -> Resu
     ])
 }
 
-fn lines(actions: &[Action]) -> Result<Vec<u8>, serde_json::Error> {
+fn lines(actions: &[Action<'_>]) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = Vec::with_capacity(2_048);
     for action in actions {
         serde_json::to_writer(&mut bytes, action)?;
@@ -146,7 +162,7 @@ fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, Strin
     for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
         actions.push(serde_json::from_slice(line).map_err(|error| error.to_string())?);
     }
-    match <[Action; 3]>::try_from(actions) {
+    match <[Action<'_>; 3]>::try_from(actions) {
         Ok(
             [
                 Action::CommitInfo(_),
@@ -170,7 +186,13 @@ fn decode_created(dataset: DatasetId, table: &MetaData) -> Result<Commit, String
     Ok(Commit::Created(Arc::new(contract)))
 }
 
-fn decode_merged(dataset: DatasetId, number: u64, info: CommitInfo, txn: &Txn, add: &Add) -> Result<Commit, String> {
+fn decode_merged(
+    dataset: DatasetId,
+    number: u64,
+    info: CommitInfo<'_>,
+    txn: &Txn,
+    add: &Add,
+) -> Result<Commit, String> {
     let sluice = info.sluice.ok_or("it names no contribution")?;
     if sluice.format != FORMAT {
         return Err(format!("it has format `{}`", sluice.format));

@@ -1,5 +1,7 @@
 //! What is asked of a table and what came of it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use types::{AgentId, Batch, ContributionId, Timestamp, Version};
 
@@ -11,7 +13,7 @@ pub struct Proposal {
     /// Who contributed the rows.
     pub agent: AgentId,
     /// The rows that passed.
-    pub batch: Batch,
+    pub batch: Arc<Batch>,
     /// When they are merged.
     pub at: Timestamp,
     /// What the caller wants to find again in the commit; opaque to the catalog.

@@ -3,6 +3,7 @@
 //! Invariant: the same rows give the same bytes, in the order of the batch, with the hidden columns after those of the
 //! contract.
 
+mod footers;
 mod read;
 
 use std::sync::Arc;
@@ -12,16 +13,17 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use object_store::path::Path;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, RecordKey, Version};
 
-pub(crate) use read::{Selected, decode, keys, read};
+pub(crate) use footers::Footers;
+pub(crate) use read::{Selected, Source, decode, keys, lost, open, read};
 
-use crate::Error;
+use crate::{Error, Root};
 
 /// The hidden columns, after those of the contract: key (binary, 16 bytes), contribution (text), agent (text), version
 /// (64 bits), ordinal (64 bits: index of the row in its version).
@@ -35,6 +37,8 @@ pub const HIDDEN: [&str; 5] = [
 
 /// How many rows a data page has at most: what a read of one row decodes.
 const PAGE_ROWS: usize = 1_024;
+/// Up to how many rows a part is small: columns of a fixed width are not compressed.
+const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
 const GROUP_ROWS: usize = 32_768;
 
@@ -84,6 +88,15 @@ impl PartInfo {
     pub fn path(&self, dataset: DatasetId) -> Path {
         Path::from(format!("{dataset}/{}", self.name()))
     }
+}
+
+/// A part in the chain of content roots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The part.
+    pub part: PartInfo,
+    /// The content root of the version that it completes.
+    pub root: Root,
 }
 
 /// The name of a part. A part that a crash orphaned keeps its name, and the next try of its contribution takes the
@@ -145,7 +158,7 @@ pub(crate) fn encode(
 }
 
 fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
-    let [key, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
+    let [key, contribution, agent, version, ordinal] = HIDDEN.map(ColumnPath::from);
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_dictionary_enabled(false)
@@ -153,11 +166,32 @@ fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
         .set_write_batch_size(PAGE_ROWS)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_statistics_enabled(EnabledStatistics::Page)
-        // Why: keys are random, so neither compression nor a range of them helps.
-        .set_column_compression(key.clone(), Compression::UNCOMPRESSED)
-        .set_column_statistics_enabled(key, EnabledStatistics::None);
-    for constant in [contribution, agent, version] {
-        properties = properties.set_column_dictionary_enabled(constant, true);
+        .set_column_encoding(ordinal.clone(), Encoding::DELTA_BINARY_PACKED)
+        // Why: keys are random, so a range of them helps nobody.
+        .set_column_statistics_enabled(key.clone(), EnabledStatistics::None);
+    for constant in [&contribution, &agent, &version] {
+        properties = properties.set_column_dictionary_enabled(constant.clone(), true);
+    }
+    // Why: every compressed column costs a context, in a small part more than anything else. Keys do not compress, the
+    // other hidden columns are small as they are, and so are the numbers and times of a few rows.
+    for plain in [key, contribution, agent, version, ordinal] {
+        properties = properties.set_column_compression(plain, Compression::UNCOMPRESSED);
+    }
+    if rows.num_rows() <= PAGE_ROWS {
+        // Why: with one page a column, an index of the pages says nothing that the footer does not.
+        properties = properties
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true);
+    }
+    let columns = rows.schema_ref().fields();
+    for column in columns[..columns.len() - HIDDEN.len()].iter().filter(|_| rows.num_rows() <= SMALL) {
+        let path = || ColumnPath::from(column.name().as_str());
+        if matches!(column.data_type(), DataType::Int64 | DataType::Timestamp(..)) {
+            properties = properties.set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED);
+        }
+        if column.data_type().is_primitive() || *column.data_type() == DataType::Boolean {
+            properties = properties.set_column_compression(path(), Compression::UNCOMPRESSED);
+        }
     }
     // Why: the columns' types are plain, so the Arrow schema would only make every file larger.
     let options = ArrowWriterOptions::new()

@@ -2,14 +2,16 @@
 //!
 //! Invariant: the rows of a snapshot and their order never change, whatever is merged after it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use types::{Contract, DatasetId, Version};
 
-use crate::part::{self, PartInfo, Selected};
+use crate::part::{self, Link, PartInfo, Selected};
 use crate::state::{PARTS_AT_ONCE, State};
+use crate::timeline::Slice;
 use crate::{Error, Merge};
 
 /// Which columns are read.
@@ -19,6 +21,15 @@ pub enum Columns {
     Records,
     /// Those and [`crate::HIDDEN`].
     All,
+}
+
+impl Columns {
+    const fn of(self, contract: &Contract) -> Selected<'_> {
+        match self {
+            Self::Records => Selected::Contract(contract),
+            Self::All => Selected::All(contract),
+        }
+    }
 }
 
 /// One version of a table. Cheap to clone.
@@ -67,6 +78,16 @@ impl Snapshot {
         self.state.parts_between(Version::EMPTY, self.version)
     }
 
+    /// The same with the content root after each.
+    pub fn chain(&self) -> Vec<Link> {
+        self.state.chain(self.version)
+    }
+
+    /// The size of its parts together, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.parts().iter().map(|part| part.bytes).sum()
+    }
+
     /// The merge that made the version; none for version 0.
     pub async fn merge(&self) -> Result<Option<Merge>, Error> {
         if self.version == Version::EMPTY {
@@ -89,24 +110,36 @@ impl Snapshot {
         if offset >= end {
             return Ok(Vec::new());
         }
-        let selected = match columns {
-            Columns::Records => Selected::Contract(contract),
-            Columns::All => Selected::All(contract),
-        };
+        let selected = columns.of(contract);
         let batches: Vec<Vec<RecordBatch>> = stream::iter(self.state.locate(offset..end))
-            .map(|slice| async move {
-                part::read(
-                    &self.state.objects,
-                    self.state.dataset,
-                    &slice.part,
-                    selected,
-                    slice.rows,
-                )
-                .await
-            })
+            .map(|slice| async move { part::read(self.state.source(), &slice.part, selected, slice.rows).await })
             .buffered(PARTS_AT_ONCE)
             .try_collect()
             .await?;
         Ok(batches.into_iter().flatten().collect())
+    }
+
+    /// The rows with these indexes in order, a batch at a time. Whatever their number, no more is in memory than one
+    /// small part, or one row group of a large one.
+    pub fn stream(&self, columns: Columns, rows: Range<u64>) -> BoxStream<'static, Result<RecordBatch, Error>> {
+        let Some(contract) = self.contract.clone() else {
+            return stream::empty().boxed();
+        };
+        let rows = rows.start..rows.end.min(self.rows);
+        let slices = if rows.is_empty() {
+            Vec::new()
+        } else {
+            self.state.locate(rows)
+        };
+        let state = Arc::clone(&self.state);
+        let open = move |slice: Slice| {
+            let (state, contract) = (Arc::clone(&state), Arc::clone(&contract));
+            async move {
+                let selected = columns.of(&contract);
+                part::open(state.source(), &slice.part, selected, slice.rows).await
+            }
+        };
+        // Why one after the other: who reads many versions at once would otherwise hold many parts for each.
+        stream::iter(slices).then(open).try_flatten().boxed()
     }
 }

@@ -1,37 +1,52 @@
 //! What this process knows of one table, shared by its owner and its readers.
 //!
-//! Invariant: the timeline is a prefix of the log. The key index is never behind what the owner committed in this
-//! process when the timeline shows it, and before a commit it is brought up to the timeline.
+//! Invariant: the timeline is a durable prefix of the log: a commit that was found rather than put is settled before it
+//! is shown. The key index is never behind what the owner committed in this process when the timeline shows it, and
+//! before a commit it is brought up to the timeline.
+
+mod derived;
+mod index;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use object_store::ObjectStore;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
 use tokio::sync::OnceCell;
-use types::{Contract, ContributionId, DatasetId, RecordKey, Version};
+use types::{Contract, ContributionId, DatasetId, Version};
 
-use crate::key_store::{KeyStore, Stored};
+pub(crate) use self::derived::When;
+pub(crate) use self::index::Follower;
+use crate::key_store::KeyStore;
 use crate::keys::KeyIndex;
 use crate::log::{self, Commit};
-use crate::part::{self, PartInfo};
+use crate::part::{Footers, Link, PartInfo, Source};
+use crate::storage::DurableStore;
 use crate::timeline::{Slice, Timeline};
 use crate::{Error, Merge, Root};
 
 /// How many parts are read at once.
 pub(crate) const PARTS_AT_ONCE: usize = 8;
-/// The least number of versions between two derived files; beyond it they are spaced in proportion to the table.
-const DERIVED_EVERY: u64 = 256;
-const DERIVED_SHARE: u64 = 8;
+
+/// What every table of a catalog stands on.
+#[derive(Clone, Debug)]
+pub(crate) struct Backing {
+    pub(crate) objects: Arc<dyn ObjectStore>,
+    /// The same store.
+    pub(crate) durable: Arc<dyn DurableStore>,
+    pub(crate) footers: Arc<Footers>,
+    pub(crate) store: Arc<KeyStore>,
+}
 
 /// One table.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) dataset: DatasetId,
     pub(crate) objects: Arc<dyn ObjectStore>,
-    store: Arc<KeyStore>,
+    durable: Arc<dyn DurableStore>,
+    footers: Arc<Footers>,
+    pub(crate) store: Arc<KeyStore>,
     timeline: RwLock<Timeline>,
     /// Held while commits are read, so that it is done once.
     refreshing: tokio::sync::Mutex<()>,
@@ -50,23 +65,32 @@ pub(crate) struct Base {
 
 impl State {
     /// Reads the table: the derived file, if it is good, and the commits after it.
-    pub(crate) async fn load(
-        objects: Arc<dyn ObjectStore>,
-        store: Arc<KeyStore>,
-        dataset: DatasetId,
-    ) -> Result<Self, Error> {
-        let timeline = read_derived(&objects, dataset).await.unwrap_or_default();
-        let state = Self {
+    pub(crate) async fn load(backing: &Backing, dataset: DatasetId) -> Result<Arc<Self>, Error> {
+        let Backing {
+            objects,
+            durable,
+            footers,
+            store,
+        } = backing.clone();
+        let mut timeline = derived::read(&objects, dataset).await.unwrap_or_default();
+        let derived = timeline.head().0;
+        let next = timeline.next_commit();
+        log::read_from(&objects, dataset, next, |commit| add(&mut timeline, dataset, commit)).await?;
+        let state = Arc::new(Self {
             dataset,
             objects,
+            durable,
+            footers,
             store,
-            derived: AtomicU64::new(timeline.head().0),
+            derived: AtomicU64::new(derived),
             timeline: RwLock::new(timeline),
             refreshing: tokio::sync::Mutex::default(),
             index: OnceCell::new(),
-        };
-        state.refresh().await?;
-        state.derive_if_due().await;
+        });
+        if state.contract().is_some() {
+            state.settle(&log::directory(dataset)).await?;
+        }
+        state.derive_if_due(When::Growing).await;
         Ok(state)
     }
 
@@ -74,14 +98,30 @@ impl State {
     pub(crate) async fn refresh(&self) -> Result<(), Error> {
         let _once = self.refreshing.lock().await;
         let next = self.timeline().next_commit();
-        log::read_from(&self.objects, self.dataset, next, |commit| self.apply(commit)).await
+        let mut found = Vec::new();
+        let keep = |commit: Commit| {
+            found.push(commit.without_notes());
+            Ok(())
+        };
+        let read = log::read_from(&self.objects, self.dataset, next, keep).await;
+        if !found.is_empty() {
+            // Why: whoever put them may have died, or had an error, before they were durable.
+            self.settle(&log::directory(self.dataset)).await?;
+            found.into_iter().try_for_each(|commit| self.apply(commit))?;
+        }
+        read
+    }
+
+    /// Makes durable what can be read directly below a directory of the table.
+    pub(crate) async fn settle(&self, directory: &Path) -> Result<(), Error> {
+        let settled = self.durable.settle(directory).await;
+        settled.map_err(|error| Error::storage(directory, error))
     }
 
     /// Adds a commit that is in the log.
     pub(crate) fn apply(&self, commit: Commit) -> Result<(), Error> {
         let mut timeline = self.timeline.write().unwrap_or_else(PoisonError::into_inner);
-        let number = timeline.next_commit();
-        timeline.apply(commit, || log::path(self.dataset, number).to_string())
+        add(&mut timeline, self.dataset, commit)
     }
 
     pub(crate) fn contract(&self) -> Option<Arc<Contract>> {
@@ -114,6 +154,18 @@ impl State {
         self.timeline().parts_between(after, upto)
     }
 
+    pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
+        self.timeline().chain(version)
+    }
+
+    pub(crate) const fn source(&self) -> Source<'_> {
+        Source {
+            objects: &self.objects,
+            footers: &self.footers,
+            dataset: self.dataset,
+        }
+    }
+
     /// The version that a contribution became, as its commit tells it.
     pub(crate) async fn find(&self, contribution: ContributionId) -> Result<Option<Merge>, Error> {
         let Some(version) = self.timeline().find(contribution) else {
@@ -132,140 +184,12 @@ impl State {
         }
     }
 
-    /// The key index, opened at the first call.
-    pub(crate) async fn index(&self) -> Result<&Arc<KeyIndex>, Error> {
-        let index = self.index.get_or_try_init(|| self.open_index()).await?;
-        self.catch_up(index).await?;
-        Ok(index)
-    }
-
-    async fn open_index(&self) -> Result<Arc<KeyIndex>, Error> {
-        let (dataset, store) = (self.dataset, Arc::clone(&self.store));
-        let stored = match store.stored(dataset) {
-            Ok(Some(stored)) if self.agrees(stored).await? => Some(stored),
-            _ => None,
-        };
-        let open = move || KeyIndex::open(dataset, store, stored);
-        Ok(Arc::new(
-            tokio::task::spawn_blocking(open).await.map_err(Error::Stopped)?,
-        ))
-    }
-
-    /// Whether stored keys are of this table's history.
-    async fn agrees(&self, stored: Stored) -> Result<bool, Error> {
-        let Base { version, rows, root } = self.base();
-        if stored.version == version {
-            return Ok(stored.root == root && stored.keys == rows);
-        }
-        if stored.version > version || stored.version == Version::EMPTY {
-            return Ok(false);
-        }
-        let merge = self.merge_of(stored.version).await?;
-        Ok(merge.root == stored.root.to_string() && merge.record_count == stored.keys)
-    }
-
-    /// Brings the index to the timeline's head from the key columns of the parts it lacks.
-    pub(crate) async fn catch_up(&self, index: &KeyIndex) -> Result<(), Error> {
-        if index.reflects() >= self.head() {
-            return Ok(());
-        }
-        let _once = index.catching_up.lock().await;
-        let parts = self.parts_between(index.reflects(), self.head());
-        tracing::debug!(dataset = %self.dataset, parts = parts.len(), "the key index catches up");
-        let mut read = stream::iter(parts)
-            .map(|part| async move {
-                let keys = part::keys(&self.objects, self.dataset, &part).await?;
-                Ok::<_, Error>((part.version, keys))
-            })
-            .buffered(PARTS_AT_ONCE);
-        while let Some((version, keys)) = read.try_next().await? {
-            index.insert(version, &keys);
-            if index.is_due() {
-                let merge = self.merge_of(version).await?;
-                let root = merge.root.parse().unwrap_or(Root::EMPTY);
-                self.flush(version, root).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// For each key, whether the table has it at the timeline's head or later.
-    pub(crate) async fn contains(&self, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
-        let index = self.index().await?;
-        match index.contains(keys) {
-            Err(error) => {
-                tracing::warn!(dataset = %self.dataset, %error, "stored keys cannot be read; reading the parts again");
-                index.forget_stored();
-                self.catch_up(index).await?;
-                index.contains(keys)
-            }
-            found => found,
-        }
-    }
-
-    /// Stores keys that are in memory only.
-    pub(crate) async fn flush(&self, version: Version, root: Root) -> Result<(), Error> {
-        let Some(index) = self.index.get().map(Arc::clone) else {
-            return Ok(());
-        };
-        tokio::task::spawn_blocking(move || index.flush(version, root))
-            .await
-            .map_err(Error::Stopped)
-    }
-
-    /// Writes the derived file when the table has outgrown it. What fails is only logged: it can be written again.
-    pub(crate) async fn derive_if_due(&self) {
-        let (head, encoded) = {
-            let timeline = self.timeline();
-            let head = timeline.head().0;
-            let written = self.derived.load(Ordering::Relaxed);
-            if head < written.saturating_add(DERIVED_EVERY.max(written / DERIVED_SHARE)) {
-                return;
-            }
-            (head, timeline.encode(self.dataset))
-        };
-        let Some(bytes) = encoded else { return };
-        let path = derived_path(self.dataset);
-        match self
-            .objects
-            .put_opts(&path, PutPayload::from(bytes), PutMode::Overwrite.into())
-            .await
-        {
-            Ok(_) => self.derived.store(head, Ordering::Relaxed),
-            Err(error) => tracing::warn!(%path, %error, "a derived file could not be written"),
-        }
-    }
-
     fn timeline(&self) -> RwLockReadGuard<'_, Timeline> {
         self.timeline.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn derived_path(dataset: DatasetId) -> Path {
-    Path::from(format!("{dataset}/_sluice/timeline"))
-}
-
-/// The timeline in the derived file, if the log has the very commit that the file ends with.
-async fn read_derived(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Option<Timeline> {
-    let path = derived_path(dataset);
-    let read = async { objects.get(&path).await?.bytes().await };
-    let bytes = read.await.ok()?;
-    let timeline = Timeline::decode(dataset, &bytes);
-    let Some(timeline) = timeline else {
-        tracing::warn!(%path, "a derived file is damaged and ignored");
-        return None;
-    };
-    let head = timeline.head();
-    let commit = log::read(objects, dataset, head.0).await.ok()?;
-    match commit {
-        Some(Commit::Merged(merge, _))
-            if merge.root == timeline.root().to_string() && merge.record_count == timeline.rows_at(head) =>
-        {
-            Some(timeline)
-        }
-        _ => {
-            tracing::warn!(%path, "a derived file is of another history and ignored");
-            None
-        }
-    }
+fn add(timeline: &mut Timeline, dataset: DatasetId, commit: Commit) -> Result<(), Error> {
+    let number = timeline.next_commit();
+    timeline.apply(commit, || log::path(dataset, number).to_string())
 }

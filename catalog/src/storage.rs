@@ -1,10 +1,11 @@
-//! Where tables are kept: a local directory whose puts survive a power cut.
+//! Where tables are kept: object stores whose puts survive a power cut, and a local directory that is one.
 //!
 //! Invariant: when [`DurableLocal`] has answered a put, the object survives a power cut whole, and when it has not, a
-//! reader sees the object whole or not at all.
+//! reader sees the object whole or not at all. What a reader sees survives once [`DurableStore::settle`] has returned.
 
 #[cfg(any(test, feature = "testing"))]
 mod counting;
+mod directories;
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -25,6 +26,16 @@ use object_store::{
 
 #[cfg(any(test, feature = "testing"))]
 pub use counting::{Counting, Counts};
+use directories::Directories;
+pub use directories::create_directory;
+
+/// An object store whose puts are durable when they are answered.
+#[async_trait]
+pub trait DurableStore: ObjectStore {
+    /// Makes durable what can be read directly below `directory`, which exists, whoever put it and whether or not they
+    /// had an answer. A store that shows an object only once it is durable has nothing to do.
+    async fn settle(&self, directory: &Path) -> Result<()>;
+}
 
 /// The directory below the root where files are written before they get their name.
 const STAGING: &str = ".staging";
@@ -34,13 +45,13 @@ const ABANDONED: Duration = Duration::from_hours(1);
 /// A local directory as an object store with durable puts.
 ///
 /// A put writes a staged file, syncs it (`fdatasync`), gives it its name, by hard link for [`PutMode::Create`], which
-/// fails where the name is taken, or by rename for [`PutMode::Overwrite`], and syncs the directory. Reads, lists and
-/// deletes are those of [`LocalFileSystem`]. Multipart uploads and copies are not implemented, because they would not
+/// fails where the name is taken, or by rename for [`PutMode::Overwrite`], and syncs the directory, also before it says
+/// that the name is taken. Reads, lists and deletes are those of [`LocalFileSystem`]. Multipart uploads and copies are not implemented, because they would not
 /// be durable.
 #[derive(Clone, Debug)]
 pub struct DurableLocal {
     files: LocalFileSystem,
-    root: Arc<PathBuf>,
+    directories: Arc<Directories>,
     work: Arc<Work>,
 }
 
@@ -48,7 +59,6 @@ pub struct DurableLocal {
 struct Work {
     staged: AtomicU64,
     of_files: AtomicU64,
-    of_directories: AtomicU64,
 }
 
 /// What durability has cost since the store was opened.
@@ -67,13 +77,13 @@ impl DurableLocal {
     pub fn open(root: impl AsRef<FilePath>) -> Result<Self> {
         let root = root.as_ref();
         let staging = root.join(STAGING);
-        let work = Arc::new(Work::default());
-        create_directory(&staging, &work).map_err(|source| failed(&staging, source))?;
+        create_directory(root).map_err(|source| failed(root, source))?;
+        create_directory(&staging).map_err(|source| failed(&staging, source))?;
         let root = root.canonicalize().map_err(|source| failed(root, source))?;
         let store = Self {
             files: LocalFileSystem::new_with_prefix(&root)?,
-            root: Arc::new(root),
-            work,
+            directories: Arc::new(Directories::new(root)),
+            work: Arc::default(),
         };
         store.sweep().map_err(|source| failed(&staging, source))?;
         Ok(store)
@@ -84,7 +94,7 @@ impl DurableLocal {
         Syncs {
             files: self.work.staged.load(Ordering::Relaxed),
             of_files: self.work.of_files.load(Ordering::Relaxed),
-            of_directories: self.work.of_directories.load(Ordering::Relaxed),
+            of_directories: self.directories.syncs(),
         }
     }
 
@@ -93,7 +103,7 @@ impl DurableLocal {
         let (probe, path) = self.create_staged()?;
         let now = probe.metadata()?.modified()?;
         fs::remove_file(path)?;
-        for entry in fs::read_dir(self.root.join(STAGING))? {
+        for entry in fs::read_dir(self.directories.root().join(STAGING))? {
             let entry = entry?;
             let age = entry
                 .metadata()
@@ -112,7 +122,8 @@ impl DurableLocal {
             let number = self.work.staged.fetch_add(1, Ordering::Relaxed);
             // Why: names that end in `#` and digits are never listed as objects.
             let path = self
-                .root
+                .directories
+                .root()
                 .join(STAGING)
                 .join(format!("put#{}{number:012}", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -151,15 +162,21 @@ impl DurableLocal {
                 fs::rename(staged, target)
             }
         };
-        let directory = target.parent().unwrap_or(&self.root);
-        match link() {
+        let directory = target.parent().unwrap_or_else(|| self.directories.root());
+        self.directories.ensure(directory)?;
+        let named = match link() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                create_directory(directory, &self.work)?;
-                link()?;
+                self.directories.forget();
+                self.directories.ensure(directory)?;
+                link()
             }
-            result => result?,
+            named => named,
+        };
+        if named.is_ok() || matches!(&named, Err(error) if error.kind() == ErrorKind::AlreadyExists) {
+            // Why: whoever hears that a name is taken relies on what has it, and its owner may not have synced it.
+            self.directories.sync(directory)?;
         }
-        sync_directory(directory, &self.work)
+        named
     }
 
     fn refused(&self, operation: &str) -> object_store::Error {
@@ -168,27 +185,6 @@ impl DurableLocal {
             implementer: self.to_string(),
         }
     }
-}
-
-/// Creates a directory, and those above it, durably.
-fn create_directory(directory: &FilePath, work: &Work) -> io::Result<()> {
-    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or_else(|| FilePath::new("."));
-    match fs::create_dir(directory) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            create_directory(parent, work)?;
-            create_directory(directory, work)
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
-        Err(error) => Err(error),
-        Ok(()) => sync_directory(parent, work),
-    }
-}
-
-fn sync_directory(directory: &FilePath, work: &Work) -> io::Result<()> {
-    File::open(directory)?.sync_all()?;
-    work.of_directories.fetch_add(1, Ordering::Relaxed);
-    Ok(())
 }
 
 fn failed(path: &FilePath, source: io::Error) -> object_store::Error {
@@ -221,7 +217,24 @@ fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
 
 impl fmt::Display for DurableLocal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DurableLocal({})", self.root.display())
+        write!(f, "DurableLocal({})", self.directories.root().display())
+    }
+}
+
+#[async_trait]
+impl DurableStore for DurableLocal {
+    async fn settle(&self, directory: &Path) -> Result<()> {
+        let path = self.files.path_to_filesystem(directory)?;
+        let directories = Arc::clone(&self.directories);
+        let settle = move || {
+            // Why: a file has its name only after its bytes were synced, so the names are all that can be lost. File
+            // systems that failed to write a directory take no further sync, so a later success can be believed.
+            directories
+                .ensure(&path)
+                .and_then(|()| directories.sync(&path))
+                .map_err(|source| failed(&path, source))
+        };
+        tokio::task::spawn_blocking(settle).await?
     }
 }
 

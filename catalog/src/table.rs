@@ -7,21 +7,24 @@ use std::sync::Arc;
 use types::key::Known;
 use types::{Clock, Contract, ContributionId, Version};
 
-use crate::commit;
-use crate::keys::KeyIndex;
-use crate::state::State;
+use crate::commit::{self, Tried};
+use crate::state::{Follower, State, When};
+use crate::tables::Tables;
 use crate::{Error, Merge, MergeOutcome, Proposal};
 
 /// The table of a dataset, open for merges.
 ///
 /// Two handles on one table, in one process or in two, are safe: they race for every commit, and the loser reads what
-/// the winner did and starts over. One handle per table is fast.
+/// the winner did and starts over. One handle per table is fast. [`Self::close`] it when there is nothing to merge for a
+/// while: what this process knows of a table stays in memory for as long as somebody holds it.
 #[derive(Debug)]
 pub struct Table {
     state: Arc<State>,
-    index: Arc<KeyIndex>,
+    known: Arc<Follower>,
     contract: Arc<Contract>,
     clock: Arc<dyn Clock>,
+    tables: Arc<Tables>,
+    tried: Tried,
 }
 
 impl Table {
@@ -29,17 +32,19 @@ impl Table {
         state: Arc<State>,
         contract: &Arc<Contract>,
         clock: Arc<dyn Clock>,
+        tables: Arc<Tables>,
     ) -> Result<Self, Error> {
         state.refresh().await?;
         if state.contract().is_some_and(|found| found != *contract) {
             return Err(Error::ContractMismatch { dataset: state.dataset });
         }
-        let index = Arc::clone(state.index().await?);
         Ok(Self {
+            known: Arc::new(Follower::new(&state).await?),
             state,
-            index,
             contract: Arc::clone(contract),
             clock,
+            tables,
+            tried: Tried::default(),
         })
     }
 
@@ -65,7 +70,7 @@ impl Table {
 
     /// Which records the table has, for looking before the merge does; follows the merges.
     pub fn known(&self) -> Arc<dyn Known> {
-        Arc::clone(&self.index) as Arc<dyn Known>
+        Arc::clone(&self.known) as Arc<dyn Known>
     }
 
     /// Merges the rows of a proposal that the table does not have, as the next version; creates the table first if it
@@ -83,14 +88,26 @@ impl Table {
         if self.state.contract().is_none() {
             commit::create(&self.state, &self.contract, self.clock.now()).await?;
         }
-        commit::merge(&self.state, proposal).await
+        let outcome = commit::merge(&self.state, proposal, &mut self.tried).await?;
+        self.make_room().await?;
+        Ok(outcome)
     }
 
-    /// Writes what makes opening the table again quick: the derived file when the table has outgrown it, and the keys
-    /// that are in memory only. For when the table has nothing to merge, and before it is closed.
-    pub async fn maintain(&self) -> Result<(), Error> {
-        self.state.derive_if_due().await;
-        let base = self.state.base();
-        self.state.flush(base.version, base.root).await
+    /// Stores keys of the table that has most of them in memory only, when all tables together have too many.
+    async fn make_room(&self) -> Result<(), Error> {
+        if self.state.store.is_crowded()
+            && let Some(fullest) = self.tables.fullest()
+        {
+            fullest.save(When::Closing).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the work on the table, and stores what spares the next opening much reading. What fails is only logged: a
+    /// table can be dropped at any time without losing anything.
+    pub async fn close(self) {
+        if let Err(error) = self.state.save(When::Closing).await {
+            tracing::warn!(dataset = %self.state.dataset, %error, "a table was closed without storing its keys");
+        }
     }
 }

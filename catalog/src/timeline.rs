@@ -12,7 +12,7 @@ use std::sync::Arc;
 use types::{Contract, ContributionId, Version};
 
 use crate::log::Commit;
-use crate::part::PartInfo;
+use crate::part::{Link, PartInfo};
 use crate::{Error, Root};
 
 /// The parts of a table in the order of its rows.
@@ -21,7 +21,6 @@ pub(crate) struct Timeline {
     contract: Option<Arc<Contract>>,
     parts: Vec<Entry>,
     by_contribution: HashMap<ContributionId, Version>,
-    root: Option<Root>,
 }
 
 #[derive(Clone, Debug)]
@@ -29,6 +28,8 @@ struct Entry {
     part: PartInfo,
     /// How many rows the table has with this part.
     end: u64,
+    /// The content root with this part.
+    root: Root,
 }
 
 /// Rows of a part.
@@ -52,7 +53,7 @@ impl Timeline {
 
     /// The content root of the latest version.
     pub(crate) fn root(&self) -> Root {
-        self.root.unwrap_or(Root::EMPTY)
+        self.parts.last().map_or(Root::EMPTY, |entry| entry.root)
     }
 
     /// The version that a contribution became.
@@ -86,11 +87,22 @@ impl Timeline {
             .collect()
     }
 
+    /// The parts up to `version`, each with the content root after it.
+    pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
+        let links = self.parts[..self.parts_at(version)].iter();
+        links
+            .map(|entry| Link {
+                part: entry.part.clone(),
+                root: entry.root,
+            })
+            .collect()
+    }
+
     /// Where the rows with these indexes in the table are.
     pub(crate) fn locate(&self, rows: Range<u64>) -> Vec<Slice> {
         let mut slices = Vec::new();
         let first = self.parts.partition_point(|entry| entry.end <= rows.start);
-        for Entry { part, end } in &self.parts[first..] {
+        for Entry { part, end, .. } in &self.parts[first..] {
             let start = end - part.rows;
             if start >= rows.end {
                 break;
@@ -135,11 +147,10 @@ impl Timeline {
     }
 
     fn push(&mut self, part: PartInfo, root: Root) {
-        self.root = Some(root);
         // Why: should a contribution be in two versions, the first is its version; a check reports the second.
         self.by_contribution.entry(part.contribution).or_insert(part.version);
         let end = self.rows_at(self.head()) + part.rows;
-        self.parts.push(Entry { part, end });
+        self.parts.push(Entry { part, end, root });
     }
 }
 

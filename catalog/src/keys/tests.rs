@@ -135,3 +135,50 @@ fn after_the_store_was_given_up_keys_stay_in_memory_and_the_next_opening_starts_
     drop(index);
     assert_eq!(fixture.open().reflects(), Version(0));
 }
+
+/// Marked for fewer keys than there are: what is left of an addition or a removal that a crash cut short.
+#[test]
+fn stored_keys_that_are_not_as_many_as_were_stored_are_dropped() {
+    for counted in [9, 11] {
+        let fixture = Fixture::new();
+        let store = KeyStore::open(fixture.directory.path().to_owned()).unwrap();
+        let mut stored_keys = keys(0..10);
+        stored_keys.sort_unstable();
+        let stored = Stored {
+            version: Version(1),
+            root: root(1),
+            keys: counted,
+        };
+        store.add(fixture.dataset, &stored_keys, stored).unwrap();
+        drop(store);
+        let index = fixture.open();
+        assert_eq!(index.reflects(), Version(0));
+        assert!(!index.contains(&keys(0..10)).unwrap().into_iter().any(|known| known));
+        assert_eq!(index.store.stored(fixture.dataset).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_store_that_fails_is_tried_again_only_when_the_keys_have_doubled() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    std::fs::remove_dir_all(fixture.directory.path()).unwrap();
+    let mut tries = 0;
+    for version in 1..=100_u32 {
+        let number = Version(u64::from(version));
+        index.insert(number, &keys(version * 2_000..version * 2_000 + 2_000));
+        if index.is_due() {
+            index.flush(number, root(1));
+            tries += 1;
+        }
+    }
+    // At 65,536 keys, and at twice as many.
+    assert_eq!((tries, index.store.additions()), (2, 2));
+    assert!(
+        index
+            .contains(&keys(2_000..202_000))
+            .unwrap()
+            .into_iter()
+            .all(|known| known)
+    );
+}

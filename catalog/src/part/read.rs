@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use parquet::arrow::ProjectionMask;
@@ -21,11 +21,13 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 use sha2::{Digest as _, Sha256};
 use types::{Contract, DatasetId, RecordKey};
 
-use super::{HIDDEN, PartInfo, schema};
+use super::{Footers, HIDDEN, PartInfo, schema};
 use crate::Error;
 
 /// Up to this size a part is read whole and its hash is checked.
 const WHOLE: u64 = 512 << 10;
+/// How many rows a batch has at most: with the row group it is of, what a stream holds at a time.
+const BATCH: usize = 4_096;
 
 /// Which columns of a part are read.
 #[derive(Clone, Copy, Debug)]
@@ -48,28 +50,53 @@ impl Selected<'_> {
     }
 }
 
+/// Where the parts of a table are read from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) objects: &'a Arc<dyn ObjectStore>,
+    pub(crate) footers: &'a Arc<Footers>,
+    pub(crate) dataset: DatasetId,
+}
+
 /// Reads `rows` of a part, no more of it than they need when it is large.
 pub(crate) async fn read(
-    objects: &Arc<dyn ObjectStore>,
-    dataset: DatasetId,
+    source: Source<'_>,
     part: &PartInfo,
     selected: Selected<'_>,
     rows: Range<u64>,
 ) -> Result<Vec<RecordBatch>, Error> {
-    let path = part.path(dataset);
+    open(source, part, selected, rows).await?.try_collect().await
+}
+
+/// Begins to read `rows` of a part. Of a small part everything is read when the stream is there; of a large one a row
+/// group at a time, as the stream is polled.
+pub(crate) async fn open(
+    source: Source<'_>,
+    part: &PartInfo,
+    selected: Selected<'_>,
+    rows: Range<u64>,
+) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
+    let path = part.path(source.dataset);
     let wanted = selected.schema();
+    let shape = {
+        let wanted = Arc::clone(&wanted);
+        move |batch: &RecordBatch| RecordBatch::try_new(Arc::clone(&wanted), batch.columns().to_vec())
+    };
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
-    let read: Vec<RecordBatch> = if part.bytes <= WHOLE {
-        let bytes = whole(objects, dataset, part).await?;
+    if part.bytes <= WHOLE {
+        let bytes = whole(source.objects, source.dataset, part).await?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(&error))?;
         let reader = select(builder, part, &wanted, &rows)
             .map_err(|problem| damaged(&problem))?
             .build();
         let reader = reader.map_err(|error| damaged(&error))?;
-        reader.collect::<Result<_, _>>().map_err(|error| damaged(&error))?
+        let batches = reader.map(|batch| shape(&batch?)).collect::<Result<Vec<_>, _>>();
+        let batches = batches.map_err(|error| damaged(&error))?;
+        Ok(stream::iter(batches.into_iter().map(Ok)).boxed())
     } else {
         let input = Ranged {
-            objects: Arc::clone(objects),
+            objects: Arc::clone(source.objects),
+            footers: Arc::clone(source.footers),
             path: path.clone(),
             bytes: part.bytes,
         };
@@ -80,26 +107,21 @@ pub(crate) async fn read(
             .map_err(|problem| damaged(&problem))?
             .build();
         let stream = stream.map_err(|error| damaged(&error))?;
-        stream.try_collect().await.map_err(|error| unreadable(&path, error))?
-    };
-    read.into_iter()
-        .map(|batch| {
-            RecordBatch::try_new(Arc::clone(&wanted), batch.columns().to_vec()).map_err(|error| damaged(&error))
-        })
-        .collect()
+        let shaped = stream.map(move |batch| {
+            let batch = batch.map_err(|error| unreadable(&path, error))?;
+            shape(&batch).map_err(|error| Error::corrupt(&path, &error))
+        });
+        Ok(shaped.boxed())
+    }
 }
 
 /// The keys of a part's rows.
-pub(crate) async fn keys(
-    objects: &Arc<dyn ObjectStore>,
-    dataset: DatasetId,
-    part: &PartInfo,
-) -> Result<Vec<RecordKey>, Error> {
+pub(crate) async fn keys(source: Source<'_>, part: &PartInfo) -> Result<Vec<RecordKey>, Error> {
     let mut keys = Vec::with_capacity(usize::try_from(part.rows).unwrap_or(0));
-    for batch in read(objects, dataset, part, Selected::Keys, 0..part.rows).await? {
+    for batch in read(source, part, Selected::Keys, 0..part.rows).await? {
         for key in batch.column(0).as_binary::<i32>() {
             let key = key.and_then(|bytes| bytes.try_into().ok()).map(RecordKey::from_bytes);
-            keys.push(key.ok_or_else(|| Error::corrupt(&part.path(dataset), "a key does not have 16 bytes"))?);
+            keys.push(key.ok_or_else(|| Error::corrupt(&part.path(source.dataset), "a key does not have 16 bytes"))?);
         }
     }
     Ok(keys)
@@ -117,7 +139,7 @@ pub(crate) async fn whole(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, pa
 }
 
 /// A part that its commit names and that is not there is corruption; everything else is the store's trouble.
-fn lost(path: &Path, error: object_store::Error) -> Error {
+pub(crate) fn lost(path: &Path, error: object_store::Error) -> Error {
     match error {
         object_store::Error::NotFound { .. } => Error::corrupt(path, "its commit names it and it does not exist"),
         error => Error::storage(path, error),
@@ -158,13 +180,14 @@ fn select<T>(
         .with_projection(mask)
         .with_offset(offset)
         .with_limit(limit)
-        .with_batch_size(limit.clamp(1, 8_192)))
+        .with_batch_size(limit.clamp(1, BATCH)))
 }
 
 /// A large part, read by ranges.
 #[derive(Debug)]
 struct Ranged {
     objects: Arc<dyn ObjectStore>,
+    footers: Arc<Footers>,
     path: Path,
     bytes: u64,
 }
@@ -183,6 +206,9 @@ impl AsyncFileReader for Ranged {
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, Result<Arc<ParquetMetaData>, ParquetError>> {
         async move {
+            if let Some(footer) = self.footers.get(&self.path) {
+                return Ok(footer);
+            }
             let (bytes, policy) = (
                 self.bytes,
                 options.map_or(PageIndexPolicy::Skip, ArrowReaderOptions::offset_index_policy),
@@ -190,7 +216,9 @@ impl AsyncFileReader for Ranged {
             let reader = ParquetMetaDataReader::new()
                 .with_offset_index_policy(policy)
                 .with_prefetch_hint(Some(64 << 10));
-            Ok(Arc::new(reader.load_and_finish(self, bytes).await?))
+            let footer = Arc::new(reader.load_and_finish(&mut *self, bytes).await?);
+            self.footers.put(&self.path, &footer);
+            Ok(footer)
         }
         .boxed()
     }

@@ -1,4 +1,6 @@
 //! Counts the requests that reach an object store.
+//!
+//! Invariant: every request is counted once and passed on as it is.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,6 +16,8 @@ use object_store::{
     PutOptions, PutPayload, PutResult, Result,
 };
 
+use super::DurableStore;
+
 /// How many requests of each kind reached a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -27,22 +31,25 @@ pub struct Counts {
     pub lists: u64,
     /// Delete requests.
     pub deletes: u64,
+    /// Directories settled.
+    pub settles: u64,
 }
 
 /// An object store that counts its requests and passes them on.
 #[derive(Debug)]
 pub struct Counting {
-    inner: Arc<dyn ObjectStore>,
+    inner: Arc<dyn DurableStore>,
     puts: AtomicU64,
     gets: AtomicU64,
     heads: AtomicU64,
     lists: AtomicU64,
     deletes: AtomicU64,
+    settles: AtomicU64,
 }
 
 impl Counting {
     /// Counts what reaches `inner`.
-    pub fn new(inner: Arc<dyn ObjectStore>) -> Self {
+    pub fn new(inner: Arc<dyn DurableStore>) -> Self {
         let zero = || AtomicU64::new(0);
         Self {
             inner,
@@ -51,6 +58,7 @@ impl Counting {
             heads: zero(),
             lists: zero(),
             deletes: zero(),
+            settles: zero(),
         }
     }
 
@@ -62,6 +70,7 @@ impl Counting {
             heads: self.heads.load(Ordering::SeqCst),
             lists: self.lists.load(Ordering::SeqCst),
             deletes: self.deletes.load(Ordering::SeqCst),
+            settles: self.settles.load(Ordering::SeqCst),
         }
     }
 }
@@ -74,6 +83,14 @@ impl fmt::Display for Counting {
 
 fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::SeqCst);
+}
+
+#[async_trait]
+impl DurableStore for Counting {
+    async fn settle(&self, directory: &Path) -> Result<()> {
+        count(&self.settles);
+        self.inner.settle(directory).await
+    }
 }
 
 #[async_trait]

@@ -51,19 +51,93 @@ async fn nothing_stays_behind_after_a_put_won_or_lost() {
     put(&store, "one", "1", PutMode::Create).await.unwrap();
     put(&store, "one", "2", PutMode::Create).await.unwrap_err();
     put(&store, "one", "3", PutMode::Overwrite).await.unwrap();
-    assert_eq!(fs::read_dir(store.root.join(STAGING)).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(store.directories.root().join(STAGING)).unwrap().count(), 0);
 }
 
 #[test]
 fn what_a_crash_left_is_swept_and_what_may_be_in_use_is_not() {
     let (_directory, store) = store();
-    let abandoned = store.root.join(STAGING).join("put#1");
-    let in_use = store.root.join(STAGING).join("put#2");
+    let abandoned = store.directories.root().join(STAGING).join("put#1");
+    let in_use = store.directories.root().join(STAGING).join("put#2");
     let file = File::create(&abandoned).unwrap();
     file.set_modified(file.metadata().unwrap().modified().unwrap() - 2 * ABANDONED)
         .unwrap();
     File::create(&in_use).unwrap();
-    DurableLocal::open(&*store.root).unwrap();
+    DurableLocal::open(store.directories.root()).unwrap();
     assert!(!abandoned.exists());
     assert!(in_use.exists());
+}
+
+fn fail_syncs(store: &DurableLocal, times: u64) {
+    store.directories.failing.store(times, Ordering::SeqCst);
+}
+
+#[tokio::test]
+async fn a_name_whose_directory_could_not_be_synced_is_no_answer() {
+    let (_directory, store) = store();
+    put(&store, "a/one", "1", PutMode::Create).await.unwrap();
+    for (mode, path) in [(PutMode::Create, "a/two"), (PutMode::Overwrite, "a/one")] {
+        fail_syncs(&store, 1);
+        let failed = put(&store, path, "2", mode).await;
+        assert!(matches!(failed, Err(object_store::Error::Generic { .. })), "{failed:?}");
+        // It is there, and nobody is told that it is before a sync succeeded.
+        assert_eq!(text(&store, path).await, "2");
+    }
+    fail_syncs(&store, 1);
+    let taken = put(&store, "a/two", "3", PutMode::Create).await;
+    assert!(matches!(taken, Err(object_store::Error::Generic { .. })), "{taken:?}");
+    let before = store.syncs().of_directories;
+    let taken = put(&store, "a/two", "3", PutMode::Create).await;
+    assert!(
+        matches!(taken, Err(object_store::Error::AlreadyExists { .. })),
+        "{taken:?}"
+    );
+    assert_eq!(store.syncs().of_directories - before, 1);
+}
+
+#[tokio::test]
+async fn settling_syncs_or_fails() {
+    let (_directory, store) = store();
+    put(&store, "a/one", "1", PutMode::Create).await.unwrap();
+    fail_syncs(&store, 1);
+    store.settle(&Path::from("a")).await.unwrap_err();
+    let before = store.syncs().of_directories;
+    store.settle(&Path::from("a")).await.unwrap();
+    assert_eq!(store.syncs().of_directories - before, 1);
+}
+
+/// Directories that another process made, and may have died before it synced them.
+#[tokio::test]
+async fn directories_found_are_synced_once_like_directories_made() {
+    let (_directory, store) = store();
+    fs::create_dir_all(store.directories.root().join("a/b")).unwrap();
+    let mut before = store.syncs().of_directories;
+    let mut synced = || {
+        let after = store.syncs().of_directories;
+        std::mem::replace(&mut before, after).abs_diff(after)
+    };
+    put(&store, "a/b/one", "1", PutMode::Create).await.unwrap();
+    assert_eq!(synced(), 3);
+    put(&store, "a/b/two", "1", PutMode::Create).await.unwrap();
+    assert_eq!(synced(), 1);
+    put(&store, "a/c/one", "1", PutMode::Create).await.unwrap();
+    assert_eq!(synced(), 2);
+    // One whose name could not be synced is not taken for durable.
+    fs::create_dir(store.directories.root().join("d")).unwrap();
+    for _ in 0..2 {
+        fail_syncs(&store, 1);
+        put(&store, "d/one", "1", PutMode::Create).await.unwrap_err();
+    }
+    put(&store, "d/one", "1", PutMode::Create).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_directory_that_was_removed_is_made_again() {
+    let (_directory, store) = store();
+    put(&store, "a/b/one", "1", PutMode::Create).await.unwrap();
+    fs::remove_dir_all(store.directories.root().join("a")).unwrap();
+    let before = store.syncs().of_directories;
+    put(&store, "a/b/one", "2", PutMode::Create).await.unwrap();
+    assert_eq!(text(&store, "a/b/one").await, "2");
+    assert_eq!(store.syncs().of_directories - before, 3);
 }

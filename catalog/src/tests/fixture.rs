@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
@@ -17,11 +17,11 @@ use types::clock::ManualClock;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Timestamp, Version, render};
 
 use crate::check::{self, Report};
-use crate::storage::{Counting, DurableLocal};
+use crate::storage::{Counting, DurableLocal, DurableStore};
 use crate::{Catalog, Merge, MergeOutcome, Proposal, Snapshot, Table};
 
 pub(super) struct World {
-    directory: tempfile::TempDir,
+    directory: Arc<tempfile::TempDir>,
     pub(super) durable: Arc<DurableLocal>,
     pub(super) counting: Arc<Counting>,
     pub(super) dataset: DatasetId,
@@ -42,11 +42,22 @@ impl World {
             {"name": "more", "type": "json"}
         ], "allowExtra": true});
         Self {
-            directory,
+            directory: Arc::new(directory),
             durable,
             counting,
             dataset: DatasetId::new(Timestamp::from_micros(1)),
             contract: Arc::new(serde_json::from_value(contract).unwrap()),
+        }
+    }
+
+    /// Another dataset in the same store.
+    pub(super) fn of(world: &Self, number: i64) -> Self {
+        Self {
+            directory: Arc::clone(&world.directory),
+            durable: Arc::clone(&world.durable),
+            counting: Arc::clone(&world.counting),
+            dataset: DatasetId::new(Timestamp::from_micros(number)),
+            contract: Arc::clone(&world.contract),
         }
     }
 
@@ -59,7 +70,7 @@ impl World {
         self.catalog_over(process, Arc::clone(&self.counting) as _)
     }
 
-    pub(super) fn catalog_over(&self, process: &str, objects: Arc<dyn ObjectStore>) -> Catalog {
+    pub(super) fn catalog_over(&self, process: &str, objects: Arc<dyn DurableStore>) -> Catalog {
         let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
         Catalog::open(objects, self.index_directory(process), Arc::new(clock)).unwrap()
     }
@@ -72,7 +83,7 @@ impl World {
         Proposal {
             contribution: ContributionId::new(Timestamp::from_micros(2)),
             agent: AgentId::new(Timestamp::from_micros(3)),
-            batch: Batch::decode(&self.contract, records),
+            batch: Arc::new(Batch::decode(&self.contract, records)),
             at: Timestamp::from_micros(1_700_000_000_123_456),
             notes: json!({"rows": records.len(), "ratio": 0.1}),
         }
@@ -165,30 +176,57 @@ pub(super) enum Trouble {
     OwnConflict,
     /// The put is not done.
     Refused,
+    /// The put is done, its directory could not be synced, and cannot be until the trouble is over.
+    Unsynced,
 }
 
 /// A store in which some puts go wrong.
 #[derive(Debug)]
 pub(super) struct Troubled {
-    inner: Arc<dyn ObjectStore>,
+    inner: Arc<dyn DurableStore>,
     path_contains: &'static str,
-    trouble: Mutex<Trouble>,
+    trouble: Trouble,
     left: AtomicUsize,
 }
 
 impl Troubled {
-    pub(super) fn new(inner: Arc<dyn ObjectStore>, path_contains: &'static str, trouble: Trouble) -> Self {
+    pub(super) fn new(inner: Arc<dyn DurableStore>, path_contains: &'static str, trouble: Trouble) -> Self {
         Self {
             inner,
             path_contains,
-            trouble: Mutex::new(trouble),
+            trouble,
             left: AtomicUsize::new(0),
         }
     }
 
-    /// Lets the next puts go wrong.
+    /// Lets the next puts, or syncs, go wrong.
     pub(super) fn strike(&self, times: usize) {
         self.left.store(times, Ordering::SeqCst);
+    }
+
+    fn strikes(&self, location: &Path) -> bool {
+        location.as_ref().contains(self.path_contains)
+            && self
+                .left
+                .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+                .is_ok()
+    }
+}
+
+fn failed(what: &'static str) -> object_store::Error {
+    object_store::Error::Generic {
+        store: "Troubled",
+        source: what.into(),
+    }
+}
+
+#[async_trait]
+impl DurableStore for Troubled {
+    async fn settle(&self, directory: &Path) -> Result<()> {
+        if self.trouble == Trouble::Unsynced && self.strikes(directory) {
+            return Err(failed("not synced"));
+        }
+        self.inner.settle(directory).await
     }
 }
 
@@ -201,24 +239,14 @@ impl fmt::Display for Troubled {
 #[async_trait]
 impl ObjectStore for Troubled {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let strikes = location.as_ref().contains(self.path_contains)
-            && self
-                .left
-                .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
-                .is_ok();
-        let trouble = *self.trouble.lock().unwrap();
-        if strikes && trouble == Trouble::Refused {
-            return Err(object_store::Error::Generic {
-                store: "Troubled",
-                source: "refused".into(),
-            });
+        let strikes = self.strikes(location);
+        if strikes && self.trouble == Trouble::Refused {
+            return Err(failed("refused"));
         }
         let done = self.inner.put_opts(location, payload, options).await?;
-        match (strikes, trouble) {
-            (true, Trouble::LostAnswer) => Err(object_store::Error::Generic {
-                store: "Troubled",
-                source: "no answer".into(),
-            }),
+        match (strikes, self.trouble) {
+            (true, Trouble::LostAnswer) => Err(failed("no answer")),
+            (true, Trouble::Unsynced) => Err(failed("not synced")),
             (true, Trouble::OwnConflict) => Err(object_store::Error::AlreadyExists {
                 path: location.to_string(),
                 source: "it is there".into(),

@@ -1,4 +1,5 @@
 use std::fs;
+use std::sync::{Arc, mpsc};
 
 use types::Version;
 
@@ -21,6 +22,7 @@ async fn grow(world: &World, catalog: &Catalog, versions: std::ops::Range<u64>) 
             .merge(&mut table, &numbered(version * 10..version * 10 + 10))
             .await;
     }
+    table.close().await;
 }
 
 #[tokio::test]
@@ -39,7 +41,6 @@ async fn stored_keys_spare_the_parts_and_survive_a_restart() {
     let world = World::new();
     let catalog = world.catalog("one");
     grow(&world, &catalog, 0..300).await;
-    world.table(&catalog).await.maintain().await.unwrap();
     drop(catalog);
     let before = world.counting.counts().gets;
     knows(&world, &world.catalog("one"), 3_000).await;
@@ -101,12 +102,52 @@ async fn an_index_of_another_history_is_dropped() {
     world.sound(310).await;
 }
 
+/// One who asked for the keys is gone before they are there; whoever asks next must not race what that began.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_opening_that_was_given_up_does_no_harm_to_the_next() {
+    let world = World::new();
+    grow(&world, &world.catalog("one"), 0..300).await;
+    for number in 251..=300 {
+        fs::remove_file(world.commit_file(number)).unwrap();
+    }
+    let catalog = world.catalog("one");
+    // Stored keys are of another history, so opening clears them; here it has to wait for its turn in the store.
+    let store = Arc::clone(catalog.key_store());
+    let (taken, until_taken) = tokio::sync::oneshot::channel();
+    let (release, until_released) = mpsc::channel::<()>();
+    let busy = std::thread::spawn({
+        let store = Arc::clone(&store);
+        move || {
+            let _turn = store.take_turn();
+            taken.send(()).unwrap();
+            assert!(until_released.recv().is_err());
+        }
+    });
+    until_taken.await.unwrap();
+    let mut given_up = Box::pin(catalog.known(world.dataset));
+    while store.turns() < 2 {
+        assert!(futures_util::poll!(&mut given_up).is_pending());
+        tokio::task::yield_now().await;
+    }
+    drop(given_up);
+    let mut next = Box::pin(catalog.known(world.dataset));
+    assert!(futures_util::poll!(&mut next).is_pending());
+    drop(release);
+    next.await.unwrap();
+    busy.join().unwrap();
+    assert_eq!(store.turns(), 2, "the keys were cleared twice");
+    knows(&world, &catalog, 2_500).await;
+    grow(&world, &catalog, 250..310).await;
+    drop((store, catalog));
+    knows(&world, &world.catalog("one"), 3_100).await;
+}
+
 #[tokio::test]
 async fn one_index_directory_serves_one_process() {
     let world = World::new();
     let _catalog = world.catalog("one");
-    let objects = std::sync::Arc::clone(&world.durable) as _;
-    let clock = std::sync::Arc::new(types::clock::ManualClock::default());
+    let objects = Arc::clone(&world.durable) as _;
+    let clock = Arc::new(types::clock::ManualClock::default());
     let second = Catalog::open(objects, world.index_directory("one"), clock);
     assert!(matches!(second, Err(crate::Error::IndexLocked { .. })), "{second:?}");
 }

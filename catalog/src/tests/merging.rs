@@ -86,7 +86,7 @@ async fn duplicates_are_dropped_with_their_positions() {
     ]
     .concat();
     let mut proposal = world.proposal(&records);
-    proposal.batch = proposal.batch.filter(&[true, true, true, true, true]).unwrap();
+    proposal.batch = Arc::new(proposal.batch.filter(&[true, true, true, true, true]).unwrap());
     let merge = merged(table.merge(proposal).await.unwrap());
     assert_eq!((merge.accepted, merge.duplicates), (2, vec![1, 3, 4]));
     assert_eq!(names(&catalog, world.dataset, 2).await, ["n0", "n1", "n2", "n5", "n6"]);
@@ -100,7 +100,7 @@ async fn positions_are_those_of_the_batch_as_it_was_decoded() {
     let mut table = world.table(&catalog).await;
     world.merge(&mut table, &numbered(0..2)).await;
     let mut proposal = world.proposal(&numbered(0..4));
-    proposal.batch = proposal.batch.filter(&[false, true, true, true]).unwrap();
+    proposal.batch = Arc::new(proposal.batch.filter(&[false, true, true, true]).unwrap());
     let merge = merged(table.merge(proposal).await.unwrap());
     assert_eq!((merge.accepted, merge.duplicates), (2, vec![1]));
 }
@@ -154,6 +154,50 @@ async fn a_commit_whose_answer_was_lost_is_adopted() {
     }
 }
 
+/// The file is there, and a power cut could still take it.
+#[tokio::test]
+async fn a_commit_that_could_not_be_synced_is_adopted_only_once_it_is_durable() {
+    let world = World::new();
+    let troubled = Arc::new(Troubled::new(
+        Arc::clone(&world.durable) as _,
+        "_delta_log",
+        Trouble::Unsynced,
+    ));
+    let catalog = world.catalog_over("a", Arc::clone(&troubled) as _);
+    let mut table = world.table(&catalog).await;
+    // First commit 0, then commit 1: the put fails, and so does the sync before it is adopted.
+    for version in 0..2 {
+        troubled.strike(2);
+        let proposal = world.proposal(&numbered(version * 10..version * 10 + 3));
+        let failed = table.merge(proposal.clone()).await;
+        assert!(matches!(failed, Err(Error::Storage { .. })), "{failed:?}");
+        assert!(world.commit_file(version).exists());
+        assert_eq!(table.find(proposal.contribution).await.unwrap(), None);
+        assert_eq!(table.head(), Version(version));
+        let (MergeOutcome::Merged(merge) | MergeOutcome::Adopted(merge)) = table.merge(proposal).await.unwrap() else {
+            panic!("it has new rows")
+        };
+        assert_eq!(merge.version, Version(1 + version));
+    }
+    world.sound(2).await;
+
+    // A new process believes nothing that it cannot make durable.
+    let other = world.catalog_over("b", Arc::clone(&troubled) as _);
+    troubled.strike(2);
+    assert!(other.table(world.dataset, &world.contract).await.is_err());
+    assert!(other.snapshot(world.dataset, None).await.is_err());
+    assert_eq!(world.table(&other).await.head(), Version(2));
+    // One that has it open neither.
+    let mut third = world.table(&other).await;
+    world.merge(&mut table, &numbered(40..41)).await;
+    troubled.strike(1);
+    assert!(other.snapshot(world.dataset, Some(Version(3))).await.is_err());
+    assert_eq!(third.head(), Version(2));
+    let merge = world.merge(&mut third, &numbered(50..51)).await;
+    assert_eq!(merge.version, Version(4));
+    world.sound(4).await;
+}
+
 #[tokio::test]
 async fn what_was_not_put_is_merged_once_when_asked_again() {
     for (path, parts_tried) in [("_delta_log", 2), ("part-", 1)] {
@@ -178,6 +222,37 @@ async fn what_was_not_put_is_merged_once_when_asked_again() {
 }
 
 #[tokio::test]
+async fn however_often_a_commit_fails_its_rows_are_written_once() {
+    let world = World::new();
+    let troubled = Arc::new(Troubled::new(
+        Arc::clone(&world.counting) as _,
+        "_delta_log",
+        Trouble::Refused,
+    ));
+    let proposal = world.proposal(&numbered(1..3));
+    for process in ["a", "b"] {
+        let catalog = world.catalog_over(process, Arc::clone(&troubled) as _);
+        let mut table = world.table(&catalog).await;
+        if process == "a" {
+            world.merge(&mut table, &numbered(0..1)).await;
+        }
+        for _ in 0..8 {
+            troubled.strike(1);
+            let before = world.counting.counts();
+            table.merge(proposal.clone()).await.unwrap_err();
+            let after = world.counting.counts();
+            // The part and, where it is there, a look at it; the commit does not get here.
+            assert!(after.puts - before.puts <= 1 && after.gets - before.gets <= 3);
+            assert_eq!(world.parts().len(), 2);
+        }
+    }
+    let catalog = world.catalog_over("a", Arc::clone(&troubled) as _);
+    let merge = merged(world.table(&catalog).await.merge(proposal).await.unwrap());
+    assert_eq!((merge.version, merge.accepted), (Version(2), 2));
+    assert_eq!(world.sound(2).await.orphans, [""; 0]);
+}
+
+#[tokio::test]
 async fn a_crash_between_part_and_commit_leaves_nothing_that_is_read() {
     let world = World::new();
     let troubled = Arc::new(Troubled::new(
@@ -196,7 +271,7 @@ async fn a_crash_between_part_and_commit_leaves_nothing_that_is_read() {
     let catalog = world.catalog("b");
     let mut table = world.table(&catalog).await;
     let mut fewer = proposal;
-    fewer.batch = fewer.batch.filter(&[false, true]).unwrap();
+    fewer.batch = Arc::new(fewer.batch.filter(&[false, true]).unwrap());
     let merge = merged(table.merge(fewer).await.unwrap());
     assert_eq!((merge.version, merge.accepted), (Version(2), 1));
     assert_eq!(names(&catalog, world.dataset, 2).await, ["n0", "n2"]);

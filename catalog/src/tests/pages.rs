@@ -1,5 +1,8 @@
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use futures_util::TryStreamExt as _;
 use serde_json::{Value, json};
-use types::{AgentId, Batch, ContributionId, Timestamp};
+use types::{AgentId, Batch, ContributionId, Timestamp, Version};
 
 use super::fixture::{World, merged, names, numbered, page};
 use crate::{Columns, HIDDEN};
@@ -91,7 +94,7 @@ async fn a_page_of_a_large_part_reads_a_fraction_of_it() {
     let proposal = crate::Proposal {
         contribution: ContributionId::new(Timestamp::from_micros(1)),
         agent: AgentId::new(Timestamp::from_micros(1)),
-        batch: Batch::decode(&world.contract, &records),
+        batch: std::sync::Arc::new(Batch::decode(&world.contract, &records)),
         at: Timestamp::from_micros(1),
         notes: Value::Null,
     };
@@ -108,4 +111,90 @@ async fn a_page_of_a_large_part_reads_a_fraction_of_it() {
     let known = world.catalog("two").known(world.dataset).await.unwrap();
     assert_eq!(known.known(batch.keys()), [true, true]);
     world.sound(1).await;
+}
+
+#[tokio::test]
+async fn a_stream_is_the_same_rows_as_the_pages_whatever_its_ends() {
+    let world = World::new();
+    let catalog = world.catalog("one");
+    let mut table = world.table(&catalog).await;
+    let mut next = 0;
+    for size in [1, 7, 9_000, 500, 2] {
+        world.merge(&mut table, &numbered(next..next + size)).await;
+        next += size;
+    }
+    let snapshot = catalog.snapshot(world.dataset, None).await.unwrap().unwrap();
+    let count = snapshot.record_count();
+    for rows in [0..count, 0..1, 1..8, 7..9_009, 9_507..count, 5..5, 9_509..u64::MAX, 0..u64::MAX] {
+        let streamed: Vec<RecordBatch> = snapshot
+            .stream(Columns::All, rows.clone())
+            .try_collect()
+            .await
+            .unwrap();
+        let limit = usize::try_from(rows.end.min(count).saturating_sub(rows.start)).unwrap();
+        let paged = snapshot.page_of(Columns::All, rows.start, limit).await.unwrap();
+        assert!(streamed.iter().all(|batch| batch.num_rows() <= 4_096), "{rows:?}");
+        let whole = |batches: &[RecordBatch]| {
+            batches
+                .first()
+                .map(|first| concat_batches(first.schema_ref(), batches).unwrap())
+        };
+        assert_eq!(whole(&streamed), whole(&paged), "{rows:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_chain_has_every_part_with_the_root_of_its_version() {
+    let world = World::new();
+    let catalog = world.catalog("one");
+    let mut table = world.table(&catalog).await;
+    let mut merges = Vec::new();
+    for version in 0..300 {
+        merges.push(world.merge(&mut table, &numbered(version..version + 1)).await);
+    }
+    // The second catalog reads the derived file, the first has made the merges.
+    for catalog in [&catalog, &world.catalog("two")] {
+        for version in [1, 2, 256, 300] {
+            let snapshot = catalog.snapshot(world.dataset, Some(Version(version))).await;
+            let chain = snapshot.unwrap().unwrap().chain();
+            let found: Vec<_> = chain
+                .iter()
+                .map(|link| (link.part.contribution, link.root.to_string()))
+                .collect();
+            let expected = merges.iter().take(found.len());
+            let expected: Vec<_> = expected.map(|merge| (merge.contribution, merge.root.clone())).collect();
+            assert_eq!((found.len() as u64, found), (version, expected));
+        }
+    }
+}
+
+#[tokio::test]
+async fn parts_are_handed_out_as_the_bytes_they_are() {
+    let world = World::new();
+    let catalog = world.catalog("one");
+    let mut table = world.table(&catalog).await;
+    for version in 0..3 {
+        world.merge(&mut table, &numbered(version..version + 1)).await;
+    }
+    let snapshot = catalog.snapshot(world.dataset, Some(Version(2))).await.unwrap().unwrap();
+    let parts = snapshot.parts();
+    assert_eq!(parts.len(), 2);
+    for part in parts {
+        let name = part.name();
+        let read = std::fs::read(world.file(&name)).unwrap();
+        let size = catalog.part_size(world.dataset, &name).await.unwrap().unwrap();
+        assert_eq!((size, size), (part.bytes, read.len() as u64));
+        for range in [0..size, 4..size, 0..1, size - 8..size, 3..3] {
+            let pieces: Vec<_> = catalog
+                .part_bytes(world.dataset, &name, range.clone())
+                .try_collect()
+                .await
+                .unwrap();
+            let within = usize::try_from(range.start).unwrap()..usize::try_from(range.end).unwrap();
+            assert_eq!(pieces.concat(), read[within]);
+        }
+    }
+    for name in ["part-00.parquet", "_delta_log/00000000000000000000.json"] {
+        assert_eq!(catalog.part_size(world.dataset, name).await.unwrap(), None, "{name}");
+    }
 }

@@ -11,16 +11,15 @@ use crate::Root;
 use crate::part::PartInfo;
 
 /// Starts every file of this format.
-const MAGIC: &[u8; 16] = b"sluice timeline1";
+const MAGIC: &[u8; 16] = b"sluice timeline2";
 
 impl Timeline {
     /// The timeline as bytes; nothing to write before the table exists.
     pub(crate) fn encode(&self, dataset: DatasetId) -> Option<Vec<u8>> {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
-        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 76);
+        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 108);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(dataset.as_bytes());
-        bytes.extend_from_slice(self.root().as_bytes());
         bytes.extend_from_slice(&(contract.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&contract);
         for entry in &self.parts {
@@ -38,6 +37,7 @@ impl Timeline {
             bytes.extend_from_slice(&rows.to_le_bytes());
             bytes.extend_from_slice(&size.to_le_bytes());
             bytes.extend_from_slice(sha256);
+            bytes.extend_from_slice(entry.root.as_bytes());
         }
         let checksum = *blake3::hash(&bytes).as_bytes();
         bytes.extend_from_slice(&checksum);
@@ -54,7 +54,6 @@ impl Timeline {
         if reader.take()? != *MAGIC || reader.take()? != *dataset.as_bytes() {
             return None;
         }
-        let root = Root::from_bytes(reader.take()?);
         let length = usize::try_from(reader.number()?).ok()?;
         let (contract, rest) = reader.0.split_at_checked(length)?;
         let mut timeline = Self {
@@ -74,7 +73,7 @@ impl Timeline {
             if part.version != timeline.head().next() {
                 return None;
             }
-            timeline.push(part, root);
+            timeline.push(part, Root::from_bytes(reader.take()?));
         }
         Some(timeline)
     }

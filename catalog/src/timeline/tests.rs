@@ -70,6 +70,16 @@ fn rows_are_found_by_binary_search() {
 }
 
 #[test]
+fn each_version_keeps_the_root_it_had() {
+    let timeline = timeline();
+    for version in 0..4 {
+        let chain = timeline.chain(Version(version));
+        let roots: Vec<_> = chain.iter().map(|link| link.root.as_bytes()[0]).collect();
+        assert_eq!(roots, (1..=u8::try_from(version).unwrap()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn only_the_next_commit_with_the_right_count_is_taken() {
     let mut timeline = timeline();
     for wrong in [commit(5, 1, 10), commit(4, 1, 11)] {
@@ -88,6 +98,7 @@ fn a_derived_file_reads_as_it_was_written_and_only_whole() {
     let read = Timeline::decode(dataset, &bytes).unwrap();
     assert_eq!(format!("{:?}", read.parts), format!("{:?}", timeline.parts));
     assert_eq!((read.root(), read.contract()), (timeline.root(), timeline.contract()));
+    assert_eq!(read.chain(Version(2)), timeline.chain(Version(2)));
     assert_eq!(read.find(ContributionId::from_bytes([2; 16])), Some(Version(2)));
     assert!(Timeline::decode(DatasetId::from_bytes([8; 16]), &bytes).is_none());
     for length in 0..bytes.len() {

@@ -1,0 +1,88 @@
+//! Sets of record keys.
+//!
+//! Invariant: a key is a hash already, so one multiplication places it; a secret of the process keeps a contributor from
+//! choosing records whose keys share a place.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::LazyLock;
+
+use types::RecordKey;
+
+/// A set of record keys.
+pub(crate) type KeySet<K = RecordKey> = HashSet<K, Places>;
+
+static SECRET: LazyLock<[u64; 2]> = LazyLock::new(|| {
+    let random = RandomState::new();
+    [random.hash_one(0), random.hash_one(1)]
+});
+
+/// Makes the hashers of a [`KeySet`].
+#[derive(Clone, Debug)]
+pub(crate) struct Places([u64; 2]);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(*SECRET)
+    }
+}
+
+impl BuildHasher for Places {
+    type Hasher = Place;
+
+    fn build_hasher(&self) -> Place {
+        Place {
+            secret: self.0,
+            place: 0,
+        }
+    }
+}
+
+/// Hashes one key.
+#[derive(Debug)]
+pub(crate) struct Place {
+    secret: [u64; 2],
+    place: u64,
+}
+
+impl Hasher for Place {
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of a product")]
+    fn write(&mut self, bytes: &[u8]) {
+        let mut halves = bytes.chunks(8).map(|half| {
+            let mut word = [0; 8];
+            word[..half.len()].copy_from_slice(half);
+            u64::from_le_bytes(word)
+        });
+        let mut half = || halves.next().unwrap_or(0);
+        let [left, right] = [half() ^ self.secret[0], half() ^ self.secret[1]];
+        let product = u128::from(left) * u128::from(right);
+        self.place ^= (product >> 64) as u64 ^ product as u64;
+    }
+
+    /// The length that comes before the bytes of an array is the same for every key.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        self.place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_differ_in_one_bit_have_places_that_share_nothing() {
+        let places = Places::default();
+        let zero = places.hash_one(RecordKey::from_bytes([0; 16]));
+        let mut ends = HashSet::new();
+        for bit in 0..128 {
+            let key = RecordKey::from_bytes((1_u128 << bit).to_le_bytes());
+            let place = places.hash_one(key);
+            assert_eq!(place, places.hash_one(key));
+            assert!((place ^ zero).count_ones() > 8, "{bit}");
+            ends.insert((place & 0xffff, place >> 57));
+        }
+        assert!(ends.len() > 110, "{}", ends.len());
+    }
+}

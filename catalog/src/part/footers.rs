@@ -1,0 +1,47 @@
+//! The footers of large parts, kept so that a page does not read and parse one for its few rows.
+//!
+//! Invariant: the cache never holds more than its budget, and a part never changes, so what it holds never lies.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use object_store::path::Path;
+use parquet::file::metadata::ParquetMetaData;
+
+/// The most bytes that all footers take.
+const BUDGET: usize = 64 << 20;
+
+/// Footers by part.
+#[derive(Debug, Default)]
+pub(crate) struct Footers {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    footers: HashMap<Path, Arc<ParquetMetaData>>,
+    bytes: usize,
+}
+
+impl Footers {
+    /// The footer of a part, if it is kept.
+    pub(crate) fn get(&self, part: &Path) -> Option<Arc<ParquetMetaData>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.footers.get(part).map(Arc::clone)
+    }
+
+    /// Keeps a footer; what is beyond the budget makes room by forgetting the rest.
+    pub(crate) fn put(&self, part: &Path, footer: &Arc<ParquetMetaData>) {
+        let size = footer.memory_size();
+        if size > BUDGET / 4 {
+            return;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.bytes + size > BUDGET {
+            *kept = Kept::default();
+        }
+        if kept.footers.insert(part.clone(), Arc::clone(footer)).is_none() {
+            kept.bytes += size;
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The derived file of a table: what opening it would read from the commits.
+//!
+//! Invariant: it is believed only where the log has the very commit that it ends with. Files are spaced in proportion
+//! to the table, so that writing them costs the same per version however many there are.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
+use types::DatasetId;
+
+use super::State;
+use crate::log::{self, Commit};
+use crate::timeline::Timeline;
+
+/// When what spares an opening some reading is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// The table grows: seldom enough that it costs little per version.
+    Growing,
+    /// Its owner has nothing to merge: more is worth it.
+    Closing,
+}
+
+impl When {
+    /// The least number of versions between two files, and the part of a large table's versions.
+    const fn spacing(self) -> (u64, u64) {
+        match self {
+            Self::Growing => (256, 8),
+            Self::Closing => (16, 64),
+        }
+    }
+}
+
+impl State {
+    /// Writes the derived file when the table has outgrown it. What fails is only logged: it is tried again when the
+    /// table has grown as much again.
+    pub(crate) async fn derive_if_due(self: &Arc<Self>, when: When) {
+        let (least, share) = when.spacing();
+        let (written, head) = (self.derived.load(Ordering::Relaxed), self.head().0);
+        if head < written.saturating_add(least.max(written / share)) {
+            return;
+        }
+        self.derived.store(head, Ordering::Relaxed);
+        let state = Arc::clone(self);
+        let encoded = tokio::task::spawn_blocking(move || state.timeline().encode(state.dataset)).await;
+        let Ok(Some(bytes)) = encoded else { return };
+        let path = path(self.dataset);
+        let put = self
+            .objects
+            .put_opts(&path, PutPayload::from(bytes), PutMode::Overwrite.into());
+        if let Err(error) = put.await {
+            tracing::warn!(%path, %error, "a derived file could not be written");
+        }
+    }
+}
+
+fn path(dataset: DatasetId) -> Path {
+    Path::from(format!("{dataset}/_sluice/timeline"))
+}
+
+/// The timeline in the derived file, if the log has the very commit that the file ends with.
+pub(super) async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Option<Timeline> {
+    let path = path(dataset);
+    let read = async { objects.get(&path).await?.bytes().await };
+    let bytes = read.await.ok()?;
+    let timeline = Timeline::decode(dataset, &bytes);
+    let Some(timeline) = timeline else {
+        tracing::warn!(%path, "a derived file is damaged and ignored");
+        return None;
+    };
+    let head = timeline.head();
+    let commit = log::read(objects, dataset, head.0).await.ok()?;
+    match commit {
+        Some(Commit::Merged(merge, _))
+            if merge.root == timeline.root().to_string() && merge.record_count == timeline.rows_at(head) =>
+        {
+            Some(timeline)
+        }
+        _ => {
+            tracing::warn!(%path, "a derived file is of another history and ignored");
+            None
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The key index of a table that is open: how it is opened, brought up to the timeline, asked and stored.
+//!
+//! Invariant: a table has one index at a time, and nothing of an earlier one still runs when it is opened.
+
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use types::key::Known;
+use types::{RecordKey, Version};
+
+use super::{Base, PARTS_AT_ONCE, State, When};
+use crate::key_store::Stored;
+use crate::keys::KeyIndex;
+use crate::part;
+use crate::{Error, Root};
+
+/// Roughly what a version takes in the timeline.
+const BYTES_OF_VERSION: usize = 256;
+
+impl State {
+    /// The key index, opened at the first call.
+    pub(crate) async fn index(self: &Arc<Self>) -> Result<Arc<KeyIndex>, Error> {
+        let index = if let Some(index) = self.index.get() {
+            Arc::clone(index)
+        } else {
+            let state = Arc::clone(self);
+            // Why: opening may clear stored keys, which must not go on beside a second opening when its caller is
+            // gone; in a task of its own it ends before the next one begins.
+            let open = async move { state.index.get_or_try_init(|| state.open_index()).await.map(Arc::clone) };
+            tokio::spawn(open).await.map_err(Error::Stopped)??
+        };
+        self.catch_up(&index).await?;
+        Ok(index)
+    }
+
+    async fn open_index(&self) -> Result<Arc<KeyIndex>, Error> {
+        let (dataset, store) = (self.dataset, Arc::clone(&self.store));
+        let stored = match store.stored(dataset) {
+            Ok(Some(stored)) if self.agrees(stored).await? => Some(stored),
+            _ => None,
+        };
+        let open = move || KeyIndex::open(dataset, store, stored);
+        Ok(Arc::new(
+            tokio::task::spawn_blocking(open).await.map_err(Error::Stopped)?,
+        ))
+    }
+
+    /// Whether stored keys are of this table's history.
+    async fn agrees(&self, stored: Stored) -> Result<bool, Error> {
+        let Base { version, rows, root } = self.base();
+        if stored.version == version {
+            return Ok(stored.root == root && stored.keys == rows);
+        }
+        if stored.version > version || stored.version == Version::EMPTY {
+            return Ok(false);
+        }
+        let merge = self.merge_of(stored.version).await?;
+        Ok(merge.root == stored.root.to_string() && merge.record_count == stored.keys)
+    }
+
+    /// Brings the index to the timeline's head from the key columns of the parts it lacks.
+    pub(crate) async fn catch_up(self: &Arc<Self>, index: &KeyIndex) -> Result<(), Error> {
+        if index.reflects() >= self.head() {
+            return Ok(());
+        }
+        let _once = index.catching_up.lock().await;
+        let parts = self.parts_between(index.reflects(), self.head());
+        tracing::debug!(dataset = %self.dataset, parts = parts.len(), "the key index catches up");
+        let mut read = stream::iter(parts)
+            .map(|part| async move {
+                let keys = part::keys(self.source(), &part).await?;
+                Ok::<_, Error>((part.version, keys))
+            })
+            .buffered(PARTS_AT_ONCE);
+        while let Some((version, keys)) = read.try_next().await? {
+            index.insert(version, &keys);
+            if index.is_due() {
+                let merge = self.merge_of(version).await?;
+                let root = merge.root.parse().unwrap_or(Root::EMPTY);
+                self.flush(version, root).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up the stored keys after they could not be read, and reads the parts again.
+    pub(crate) async fn rebuild(self: &Arc<Self>, index: &KeyIndex) -> Result<(), Error> {
+        index.forget_stored();
+        self.catch_up(index).await
+    }
+
+    /// Stores keys that are in memory only.
+    pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<(), Error> {
+        // Why: a table is not closed, and its index not opened again, while keys are on their way to the store.
+        let state = Arc::clone(self);
+        let flush = move || {
+            if let Some(index) = state.index.get() {
+                index.flush(version, root);
+            }
+        };
+        tokio::task::spawn_blocking(flush).await.map_err(Error::Stopped)
+    }
+
+    /// How many keys are in memory only and can be stored now.
+    pub(crate) fn storable(&self) -> usize {
+        self.index.get().map_or(0, |index| index.storable())
+    }
+
+    /// Roughly the memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let versions = usize::try_from(self.head().0).unwrap_or(usize::MAX);
+        let keys = self.index.get().map_or(0, |index| index.bytes());
+        versions.saturating_mul(BYTES_OF_VERSION).saturating_add(keys)
+    }
+
+    /// Stores the keys that are in memory only and writes the derived file, where that is due.
+    pub(crate) async fn save(self: &Arc<Self>, when: When) -> Result<(), Error> {
+        let due = self.index.get().is_some_and(|index| match when {
+            When::Growing => index.is_due(),
+            When::Closing => index.is_worth_storing(),
+        });
+        if due {
+            let Base { version, root, .. } = self.base();
+            self.flush(version, root).await?;
+        }
+        self.derive_if_due(when).await;
+        Ok(())
+    }
+}
+
+/// Which records a table has, for one who looks before the commit does. Keeps the table open and follows its merges.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    _state: Arc<State>,
+    index: Arc<KeyIndex>,
+}
+
+impl Follower {
+    pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
+        Ok(Self {
+            index: state.index().await?,
+            _state: Arc::clone(state),
+        })
+    }
+}
+
+impl Known for Follower {
+    fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
+        self.index.known(keys)
+    }
+}
