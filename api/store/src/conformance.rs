@@ -16,6 +16,7 @@ mod fixture;
 pub mod outcomes;
 pub mod projects;
 pub mod races;
+pub mod reading;
 pub mod service;
 
 /// Makes a module of tests named for an engine.
@@ -38,13 +39,16 @@ macro_rules! store_suite {
                 old_keys_are_pruned, the_outbox_gives_what_is_due;
             outcomes: a_merge_closes_and_makes_a_version, a_rejection_closes_and_says_why,
                 the_first_terminal_outcome_wins, an_outcome_of_another_generation_is_ignored,
-                waiting_keeps_the_row_open_and_says_when, the_position_is_what_was_told_last,
+                waiting_keeps_the_row_open_and_says_when,
                 an_unapplicable_outcome_does_not_stop_the_others, versions_and_contributors_add_up;
             dead_letters: a_dead_letter_is_kept_once, a_replay_reopens_what_was_unprocessable,
                 a_late_outcome_of_the_old_generation_does_not_close_a_replay, other_letters_are_not_replayed;
             races: twins_of_one_key_are_one_contribution, an_operator_never_exceeds_its_agents,
                 an_operator_never_exceeds_its_projects, an_allowance_is_exact_under_contention,
                 one_of_many_wins_a_slug, two_projectors_apply_each_outcome_once;
+            reading: keys_follow_each_other_and_stay, a_revoked_current_key_is_replaced_at_once,
+                one_of_many_rotations_wins, a_secret_is_made_once, a_lease_is_exclusive_and_ends,
+                one_of_many_queries_gets_the_lease, egress_adds_up_by_month, versions_between_two_are_oldest_first;
             service: counts_add_up_and_keep_no_text, a_checker_sees_what_is_there, two_handles_share_one_database,
                 a_change_costs_one_commit, a_closed_store_says_so;
         }

@@ -22,7 +22,9 @@ mod error;
 mod operators;
 mod outcomes;
 mod projects;
+mod reading;
 mod row;
+mod service_keys;
 mod store;
 mod usage;
 mod words;
@@ -37,10 +39,12 @@ pub use contributions::{Allowance, Contribution, Due, Idempotency, NewContributi
 pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay};
 pub use error::Error;
 pub use operators::{NewOperator, Operator, OperatorCreated};
-pub use outcomes::{Applied, OutcomeRow, Position, Resolution};
+pub use outcomes::{Applied, OutcomeRow, Resolution};
 pub use projects::{
     Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
     ProjectUpdated, ProjectVersion,
 };
+pub use reading::{Egress, LeaseTaken};
+pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
 pub use store::{Options, Store};
 pub use words::{Access, ContributionStatus, ProjectStatus, UnknownWord, Visibility};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the first terminal outcome of a contribution's current generation closes it and later ones change
 //! nothing, so outcomes may come twice, in any order and from several projectors at once. A merged outcome and its
-//! version row are one transaction, together with the position that says how far outcomes were applied.
+//! version row are one transaction.
 
 use std::time::Duration;
 
@@ -61,17 +61,6 @@ pub enum Resolution {
     },
 }
 
-/// How far a partition of the log was applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// The topic.
-    pub topic: String,
-    /// The partition of the topic.
-    pub partition: u32,
-    /// The first offset that was not applied.
-    pub next_offset: u64,
-}
-
 /// Whether an outcome changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
@@ -83,17 +72,11 @@ pub struct Applied {
 }
 
 impl Store {
-    /// Applies outcomes in their order, and notes the positions after them, in one transaction.
-    ///
-    /// The position is what was told last, not the highest ever told: a topic that started again counts from zero.
+    /// Applies outcomes in their order, in one transaction.
     ///
     /// # Errors
     /// Nothing was applied. [`Error::Range`] for a number that the database cannot hold.
-    pub async fn outcomes_apply(
-        &self,
-        outcomes: Vec<OutcomeRow>,
-        positions: Vec<Position>,
-    ) -> Result<Vec<Applied>, Error> {
+    pub async fn outcomes_apply(&self, outcomes: Vec<OutcomeRow>) -> Result<Vec<Applied>, Error> {
         fault::point("project.begin");
         let waiting_retry = self.options().waiting_retry;
         let applied = self
@@ -106,29 +89,12 @@ impl Store {
                             applied: apply(cx, outcome, waiting_retry).await?,
                         });
                     }
-                    for position in &positions {
-                        position_set(cx, position).await?;
-                    }
                     Ok(Change::Keep(applied))
                 })
             })
             .await?;
         fault::point("project.commit");
         Ok(applied)
-    }
-
-    /// The first offset of a partition whose outcome was not applied; nothing before the first.
-    pub async fn projector_position(&self, topic: &str, partition: u32) -> Result<Option<u64>, Error> {
-        self.read(async {
-            sqlx::query("SELECT next_offset FROM projector_positions WHERE topic = $1 AND log_partition = $2")
-                .bind(topic)
-                .bind(i64::from(partition))
-                .fetch_optional(self.readers())
-                .await?
-                .map(|row| row.number("next_offset"))
-                .transpose()
-        })
-        .await
     }
 }
 
@@ -257,18 +223,5 @@ async fn version_add(
         .bind(merge.record_count)
         .execute(cx)
         .await?;
-    Ok(())
-}
-
-async fn position_set(cx: &mut AnyConnection, position: &Position) -> Result<(), Error> {
-    sqlx::query(
-        "INSERT INTO projector_positions (topic, log_partition, next_offset) VALUES ($1, $2, $3)
-         ON CONFLICT (topic, log_partition) DO UPDATE SET next_offset = excluded.next_offset",
-    )
-    .bind(position.topic.as_str())
-    .bind(i64::from(position.partition))
-    .bind(bigint("next_offset", position.next_offset)?)
-    .execute(cx)
-    .await?;
     Ok(())
 }

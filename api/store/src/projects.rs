@@ -223,6 +223,38 @@ impl Store {
         .await
     }
 
+    /// The versions of a project that outcomes told of, those after `after` up to `upto`, oldest first.
+    pub async fn project_versions_between(
+        &self,
+        id: DatasetId,
+        after: Version,
+        upto: Version,
+        limit: u32,
+    ) -> Result<Vec<ProjectVersion>, Error> {
+        let (after, upto) = (bigint("version", after.0)?, bigint("version", upto.0)?);
+        self.read(async {
+            sqlx::query(
+                "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
+                        versions.agent_id AS agent_id, agents.name AS agent_name, versions.accepted AS accepted,
+                        versions.record_count AS record_count, versions.root AS root,
+                        versions.created_at AS created_at
+                 FROM versions JOIN agents ON agents.id = versions.agent_id
+                 WHERE versions.project_id = $1 AND versions.version > $2 AND versions.version <= $3
+                 ORDER BY versions.version LIMIT $4",
+            )
+            .bind(id.to_string())
+            .bind(after)
+            .bind(upto)
+            .bind(i64::from(limit))
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(version)
+            .collect()
+        })
+        .await
+    }
+
     /// How many versions of a project outcomes told of.
     pub async fn project_version_count(&self, id: DatasetId) -> Result<u64, Error> {
         self.read(async {

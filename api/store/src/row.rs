@@ -70,6 +70,14 @@ pub(crate) fn bigint(column: &'static str, value: u64) -> Result<i64, Error> {
     i64::try_from(value).map_err(|_error| Error::Range { column, value })
 }
 
+/// Stored bytes whose number is fixed.
+pub(crate) fn bytes<const N: usize>(column: &'static str, stored: Vec<u8>) -> Result<[u8; N], Error> {
+    stored.try_into().map_err(|stored: Vec<u8>| Error::Malformed {
+        column,
+        problem: format!("it has {} bytes instead of {N}", stored.len()),
+    })
+}
+
 /// The length of `bytes` as the database holds it.
 pub(crate) fn length(bytes: &[u8]) -> i64 {
     i64::try_from(bytes.len()).unwrap_or(i64::MAX)

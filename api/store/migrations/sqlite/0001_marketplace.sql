@@ -147,13 +147,6 @@ CREATE TABLE allowances (
 
 -- The flow -----------------------------------------------------------------------------------------------------------
 
-CREATE TABLE projector_positions (
-    topic TEXT NOT NULL,
-    log_partition BIGINT NOT NULL,
-    next_offset BIGINT NOT NULL,
-    PRIMARY KEY (topic, log_partition)
-);
-
 CREATE TABLE dead_letters (
     id TEXT NOT NULL PRIMARY KEY,
     topic TEXT NOT NULL,

@@ -260,10 +260,7 @@ pub async fn the_outbox_gives_what_is_due(url: &str) {
     store.contributions_swept(vec![swept, gone]).await.unwrap();
     assert_eq!(due(25, 10).await, [(ids[2], 0), (ids[1], 1)]);
 
-    let applied = store
-        .outcomes_apply(vec![outcome(ids[2], merged(1))], Vec::new())
-        .await
-        .unwrap();
+    let applied = store.outcomes_apply(vec![outcome(ids[2], merged(1))]).await.unwrap();
     assert!(applied[0].applied);
     assert_eq!(due(30, 10).await, [(ids[1], 1), (ids[0], 0)]);
     assert_eq!(

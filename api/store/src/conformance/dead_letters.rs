@@ -80,7 +80,7 @@ pub async fn a_late_outcome_of_the_old_generation_does_not_close_a_replay(url: &
         ..outcome(id, merged(1))
     };
     let outcomes = vec![outcome(id, rejected("unprocessable")), outcome(id, merged(1)), renewed];
-    let applied = store.outcomes_apply(outcomes, Vec::new()).await.unwrap();
+    let applied = store.outcomes_apply(outcomes).await.unwrap();
     let applied: Vec<_> = applied.into_iter().map(|applied| applied.applied).collect();
     assert_eq!(applied, [false, false, true]);
     let row = store.contribution(id).await.unwrap().unwrap();
@@ -146,10 +146,7 @@ fn letter(id: &str, contribution: Option<ContributionId>) -> DeadLetter {
 
 async fn rejected_as(store: &Store, world: World, code: &str) -> ContributionId {
     let id = world.submitted(store, 1).await[0];
-    let applied = store
-        .outcomes_apply(vec![outcome(id, rejected(code))], Vec::new())
-        .await
-        .unwrap();
+    let applied = store.outcomes_apply(vec![outcome(id, rejected(code))]).await.unwrap();
     assert!(applied[0].applied);
     id
 }

@@ -3,7 +3,7 @@
 use types::{ContributionId, Version};
 
 use super::fixture::{World, agent, at, merged, open, outcome, rejected};
-use crate::{ContributionStatus, Outbox, OutcomeRow, Position, Resolution, Store};
+use crate::{ContributionStatus, Outbox, OutcomeRow, Resolution, Store};
 
 /// A merge closes the row, empties the outbox and makes the version, all at once.
 pub async fn a_merge_closes_and_makes_a_version(url: &str) {
@@ -125,32 +125,6 @@ pub async fn waiting_keeps_the_row_open_and_says_when(url: &str) {
     );
 }
 
-/// Positions are kept per partition and may go back with their topic.
-pub async fn the_position_is_what_was_told_last(url: &str) {
-    let store = open(url).await;
-    let world = World::new(&store).await;
-    let id = world.submitted(&store, 1).await[0];
-    assert_eq!(store.projector_position("outcomes", 0).await.unwrap(), None);
-    let position = |partition, next_offset| Position {
-        topic: "outcomes".to_owned(),
-        partition,
-        next_offset,
-    };
-    let told = vec![position(0, 7), position(1, 3)];
-    let applied = store.outcomes_apply(vec![outcome(id, merged(1))], told).await.unwrap();
-    assert_eq!((applied[0].id, applied[0].applied), (id, true));
-    assert!(
-        store
-            .outcomes_apply(Vec::new(), vec![position(1, 2)])
-            .await
-            .unwrap()
-            .is_empty()
-    );
-    assert_eq!(store.projector_position("outcomes", 0).await.unwrap(), Some(7));
-    assert_eq!(store.projector_position("outcomes", 1).await.unwrap(), Some(2));
-    assert_eq!(store.projector_position("contributions", 0).await.unwrap(), None);
-}
-
 /// Outcomes of unknown contributions, and a version that another contribution has, leave the rest as it should be.
 pub async fn an_unapplicable_outcome_does_not_stop_the_others(url: &str) {
     let store = open(url).await;
@@ -218,6 +192,6 @@ fn waiting(resumes_after: Option<i64>) -> Resolution {
 }
 
 async fn apply(store: &Store, outcomes: Vec<OutcomeRow>) -> Vec<bool> {
-    let applied = store.outcomes_apply(outcomes, Vec::new()).await.unwrap();
+    let applied = store.outcomes_apply(outcomes).await.unwrap();
     applied.into_iter().map(|applied| applied.applied).collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use types::ContributionId;
 
 use super::fixture::{World, merged, new_agent, new_project, open, operator, outcome, race, rejected};
-use crate::{AgentCreated, Allowance, Idempotency, NewContribution, Position, ProjectCreated, Store, SubmitOutcome};
+use crate::{AgentCreated, Allowance, Idempotency, NewContribution, ProjectCreated, Store, SubmitOutcome};
 
 /// Of fifty twins one is submitted and forty-nine replay it.
 pub async fn twins_of_one_key_are_one_contribution(url: &str) {
@@ -128,12 +128,7 @@ pub async fn two_projectors_apply_each_outcome_once(url: &str) {
                         },
                     )
                 });
-                let position = Position {
-                    topic: "outcomes".to_owned(),
-                    partition: 0,
-                    next_offset: u64::try_from(batch + 1).unwrap(),
-                };
-                applied.extend(store.outcomes_apply(outcomes.collect(), vec![position]).await.unwrap());
+                applied.extend(store.outcomes_apply(outcomes.collect()).await.unwrap());
             }
             applied
         }
@@ -149,7 +144,6 @@ pub async fn two_projectors_apply_each_outcome_once(url: &str) {
     assert_eq!(closed.iter().collect::<BTreeSet<_>>().len(), 40);
     assert_eq!(stores[0].project_version_count(world.project).await.unwrap(), 30);
     assert_eq!(stores[0].open_count_and_bytes().await.unwrap().open, 0);
-    assert_eq!(stores[0].projector_position("outcomes", 0).await.unwrap(), Some(10));
 }
 
 async fn two(url: &str) -> [Store; 2] {

@@ -24,7 +24,7 @@ pub async fn a_checker_sees_what_is_there(url: &str) {
     let world = World::new(&store).await;
     let mut ids = world.submitted(&store, 3).await;
     let outcomes = vec![outcome(ids[0], merged(1)), outcome(ids[1], rejected("refused"))];
-    assert_eq!(store.outcomes_apply(outcomes, Vec::new()).await.unwrap().len(), 2);
+    assert_eq!(store.outcomes_apply(outcomes).await.unwrap().len(), 2);
 
     let projects = store.check_projects().await.unwrap();
     assert_eq!(
@@ -97,7 +97,7 @@ pub async fn a_change_costs_one_commit(url: &str) {
         .chain([&id])
         .zip(1..)
         .map(|(id, version)| outcome(*id, merged(version)));
-    let applied = store.outcomes_apply(outcomes.collect(), Vec::new()).await.unwrap();
+    let applied = store.outcomes_apply(outcomes.collect()).await.unwrap();
     assert_eq!((applied.len(), store.commits() - before), (4, 1));
 }
 

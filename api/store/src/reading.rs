@@ -1,0 +1,120 @@
+//! Who reads: the one query that an operator may run at a time, and how much left the service for whom.
+//!
+//! Invariant: a lease that nobody ends is free again when its time is up, so a dead query blocks nobody for ever.
+
+use types::{OperatorId, Timestamp};
+
+use crate::row::{Columns, bigint};
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// What became of [`Store::query_lease_take`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum LeaseTaken {
+    /// The lease is the caller's.
+    Taken,
+    /// Another query of the operator has it.
+    Held {
+        /// Until when at most.
+        until: Timestamp,
+    },
+}
+
+/// Bytes that left the service for an operator in a month.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Egress {
+    /// The operator.
+    pub operator: OperatorId,
+    /// The UTC month, counted from January 1970.
+    pub month: i64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Takes the operator's lease for `holder` until `until`, if it is free at `now`.
+    pub async fn query_lease_take(
+        &self,
+        operator: OperatorId,
+        holder: String,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<LeaseTaken, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                let taken = sqlx::query(
+                    "INSERT INTO query_leases (operator_id, holder, ends_at) VALUES ($1, $2, $3)
+                     ON CONFLICT (operator_id) DO UPDATE SET holder = excluded.holder, ends_at = excluded.ends_at
+                     WHERE query_leases.ends_at <= $4",
+                )
+                .bind(operator.to_string())
+                .bind(holder)
+                .bind(until.micros())
+                .bind(now.micros())
+                .execute(&mut *cx)
+                .await?;
+                if taken.rows_affected() > 0 {
+                    return Ok(Change::Keep(LeaseTaken::Taken));
+                }
+                let row = sqlx::query("SELECT ends_at FROM query_leases WHERE operator_id = $1")
+                    .bind(operator.to_string())
+                    .fetch_one(&mut *cx)
+                    .await?;
+                let until = row.time("ends_at")?;
+                Ok(Change::Undo(LeaseTaken::Held { until }))
+            })
+        })
+        .await
+    }
+
+    /// Ends the operator's lease if `holder` still has it.
+    pub async fn query_lease_end(&self, operator: OperatorId, holder: String) -> Result<(), Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                sqlx::query("DELETE FROM query_leases WHERE operator_id = $1 AND holder = $2")
+                    .bind(operator.to_string())
+                    .bind(holder)
+                    .execute(&mut *cx)
+                    .await?;
+                Ok(Change::Keep(()))
+            })
+        })
+        .await
+    }
+
+    /// Adds what left the service, all of it or nothing.
+    pub async fn egress_add(&self, sent: Vec<Egress>) -> Result<(), Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                for Egress { operator, month, bytes } in sent {
+                    sqlx::query(
+                        "INSERT INTO egress (operator_id, month, byte_count) VALUES ($1, $2, $3)
+                         ON CONFLICT (operator_id, month)
+                         DO UPDATE SET byte_count = egress.byte_count + excluded.byte_count",
+                    )
+                    .bind(operator.to_string())
+                    .bind(month)
+                    .bind(bigint("byte_count", bytes)?)
+                    .execute(&mut *cx)
+                    .await?;
+                }
+                Ok(Change::Keep(()))
+            })
+        })
+        .await
+    }
+
+    /// How many bytes left the service for an operator in a month, counted from January 1970.
+    pub async fn egress(&self, operator: OperatorId, month: i64) -> Result<u64, Error> {
+        self.read(async {
+            sqlx::query("SELECT byte_count FROM egress WHERE operator_id = $1 AND month = $2")
+                .bind(operator.to_string())
+                .bind(month)
+                .fetch_optional(self.readers())
+                .await?
+                .map_or(Ok(0), |row| row.number("byte_count"))
+        })
+        .await
+    }
+}

@@ -1,0 +1,269 @@
+//! The keys that the service signs with, and secrets that it shares with itself.
+//!
+//! Invariant: a key is never removed and never becomes current again; there is one current key, the one added last.
+
+use std::fmt;
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::Timestamp;
+
+use crate::row::{Columns, bytes};
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// A key to add.
+#[derive(Clone)]
+pub struct NewServiceKey {
+    /// Its name.
+    pub key_id: String,
+    /// The public half.
+    pub public_key: [u8; 32],
+    /// The secret half.
+    pub secret: [u8; 32],
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The signature of the key before it; none for the first.
+    pub endorsement: Option<KeyEndorsement>,
+}
+
+/// Shows the name, never the secret.
+impl fmt::Debug for NewServiceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NewServiceKey").field(&self.key_id).finish()
+    }
+}
+
+/// A key's signature over the key after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEndorsement {
+    /// The key that signed.
+    pub by: String,
+    /// What it signed.
+    pub value: [u8; 64],
+}
+
+/// A key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServiceKey {
+    /// Its name.
+    pub key_id: String,
+    /// The public half.
+    pub public_key: [u8; 32],
+    /// The secret half.
+    pub secret: [u8; 32],
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Until when what it signs counts, once another key took over.
+    pub retired_at: Option<Timestamp>,
+    /// Since when nothing that it signed counts, and why.
+    pub revoked: Option<(Timestamp, String)>,
+    /// The signature of the key before it; none for the first.
+    pub endorsement: Option<KeyEndorsement>,
+}
+
+/// Shows everything but the secret.
+impl fmt::Debug for ServiceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceKey")
+            .field("key_id", &self.key_id)
+            .field("created_at", &self.created_at)
+            .field("retired_at", &self.retired_at)
+            .field("revoked", &self.revoked)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of [`Store::service_key_add`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum KeyAdded {
+    /// It is the current key.
+    Added,
+    /// Another key was added meanwhile; nothing changed.
+    Raced,
+}
+
+/// What became of [`Store::service_key_revoke`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum KeyRevoked {
+    /// It is revoked.
+    Revoked,
+    /// It is revoked, and the successor is the current key.
+    Replaced,
+    /// It was revoked before; nothing changed.
+    Before,
+    /// It is the current key and no successor of it was given; nothing changed.
+    Current,
+    /// There is no such key.
+    Unknown,
+}
+
+impl Store {
+    /// Every key, oldest first; the last is the current one.
+    pub async fn service_keys(&self) -> Result<Vec<ServiceKey>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT key_id, public_key, secret, created_at, retired_at, revoked_at, reason, endorsed_by, endorsement
+                 FROM service_keys ORDER BY number",
+            )
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(service_key)
+            .collect()
+        })
+        .await
+    }
+
+    /// Makes `new` the current key if `current` still is, and retires that one as of `retired_at`; `None` for the
+    /// very first key.
+    pub async fn service_key_add(
+        &self,
+        current: Option<String>,
+        new: NewServiceKey,
+        retired_at: Timestamp,
+    ) -> Result<KeyAdded, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                let newest = newest(cx).await?;
+                if newest.as_ref().map(|(_, id)| id) != current.as_ref() {
+                    return Ok(Change::Undo(KeyAdded::Raced));
+                }
+                succeed(cx, newest, new, retired_at).await?;
+                Ok(Change::Keep(KeyAdded::Added))
+            })
+        })
+        .await
+    }
+
+    /// Revokes a key as of `at`, which is known to everyone then. Where it is the current key, `successor`, which it
+    /// endorses, takes its place in the same transaction.
+    pub async fn service_key_revoke(
+        &self,
+        key_id: String,
+        reason: String,
+        at: Timestamp,
+        successor: Option<NewServiceKey>,
+    ) -> Result<KeyRevoked, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                let newest = newest(cx).await?;
+                let is_current = newest.as_ref().is_some_and(|(_, id)| *id == key_id);
+                let revoked = sqlx::query(
+                    "UPDATE service_keys SET revoked_at = $2, reason = $3, retired_at = COALESCE(retired_at, $2)
+                     WHERE key_id = $1 AND revoked_at IS NULL",
+                )
+                .bind(key_id.as_str())
+                .bind(at.micros())
+                .bind(reason)
+                .execute(&mut *cx)
+                .await?;
+                if revoked.rows_affected() == 0 {
+                    let known = sqlx::query("SELECT key_id FROM service_keys WHERE key_id = $1")
+                        .bind(key_id.as_str())
+                        .fetch_optional(&mut *cx)
+                        .await?;
+                    let before = known.map_or(KeyRevoked::Unknown, |_| KeyRevoked::Before);
+                    return Ok(Change::Undo(before));
+                }
+                match successor {
+                    _ if !is_current => Ok(Change::Keep(KeyRevoked::Revoked)),
+                    Some(new) if new.endorsement.as_ref().is_some_and(|by| by.by == key_id) => {
+                        succeed(cx, newest, new, at).await?;
+                        Ok(Change::Keep(KeyRevoked::Replaced))
+                    }
+                    _ => Ok(Change::Undo(KeyRevoked::Current)),
+                }
+            })
+        })
+        .await
+    }
+
+    /// The secret of this name: the one there is, or `fresh`, which it is from then on.
+    pub async fn secret(&self, name: &'static str, fresh: [u8; 32], now: Timestamp) -> Result<[u8; 32], Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                sqlx::query(
+                    "INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
+                )
+                .bind(name)
+                .bind(fresh.to_vec())
+                .bind(now.micros())
+                .execute(&mut *cx)
+                .await?;
+                let row = sqlx::query("SELECT value FROM secrets WHERE name = $1")
+                    .bind(name)
+                    .fetch_one(&mut *cx)
+                    .await?;
+                Ok(Change::Keep(bytes("value", row.value("value")?)?))
+            })
+        })
+        .await
+    }
+}
+
+/// The current key and its number; its row is held until the transaction ends.
+async fn newest(cx: &mut AnyConnection) -> Result<Option<(i64, String)>, Error> {
+    sqlx::query(
+        "UPDATE service_keys SET key_id = key_id WHERE number = (SELECT MAX(number) FROM service_keys)
+         RETURNING number, key_id",
+    )
+    .fetch_optional(cx)
+    .await?
+    .map(|row| Ok((row.value("number")?, row.value("key_id")?)))
+    .transpose()
+}
+
+/// Retires the newest key, if there is one, and adds `new` after it.
+async fn succeed(
+    cx: &mut AnyConnection,
+    newest: Option<(i64, String)>,
+    new: NewServiceKey,
+    retired_at: Timestamp,
+) -> Result<(), Error> {
+    let number = newest.map_or(0, |(number, _)| number);
+    sqlx::query("UPDATE service_keys SET retired_at = COALESCE(retired_at, $2) WHERE number = $1")
+        .bind(number)
+        .bind(retired_at.micros())
+        .execute(&mut *cx)
+        .await?;
+    let (by, value) = new
+        .endorsement
+        .map(|endorsement| (endorsement.by, endorsement.value.to_vec()))
+        .unzip();
+    sqlx::query(
+        "INSERT INTO service_keys (number, key_id, public_key, secret, created_at, endorsed_by, endorsement)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(number + 1)
+    .bind(new.key_id)
+    .bind(new.public_key.to_vec())
+    .bind(new.secret.to_vec())
+    .bind(new.created_at.micros())
+    .bind(by)
+    .bind(value)
+    .execute(&mut *cx)
+    .await?;
+    Ok(())
+}
+
+fn service_key(row: &AnyRow) -> Result<ServiceKey, Error> {
+    let endorsement = match row.value::<Option<String>>("endorsed_by")? {
+        Some(by) => Some(KeyEndorsement {
+            by,
+            value: bytes("endorsement", row.value("endorsement")?)?,
+        }),
+        None => None,
+    };
+    Ok(ServiceKey {
+        key_id: row.value("key_id")?,
+        public_key: bytes("public_key", row.value("public_key")?)?,
+        secret: bytes("secret", row.value("secret")?)?,
+        created_at: row.time("created_at")?,
+        retired_at: row.time_optional("retired_at")?,
+        revoked: row.time_optional("revoked_at")?.zip(row.value("reason")?),
+        endorsement,
+    })
+}
