@@ -7,7 +7,7 @@ use reqwest::{Method, Url};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::{Agent, Contribution, NewAgent, NewProject, Page, Project, RowVerdict, Validation};
+use crate::model::{Agent, Answer, Contribution, Diff, NewAgent, NewProject, Page, Project, RowVerdict, Validation};
 use crate::{Client, Error};
 
 /// A request before it is sent.
@@ -141,6 +141,20 @@ impl Client {
         self.json(Call { reads: true, ..call }).await
     }
 
+    /// The signed manifest of a version as it was sent; of the latest where none is named.
+    pub async fn manifest(&self, slug: &str, version: Option<u64>) -> Result<Bytes, Error> {
+        let mut call = Call::get(["projects", slug, "manifest"]);
+        if let Some(version) = version {
+            call = call.query("version", version);
+        }
+        self.bytes(call).await
+    }
+
+    /// The document of service keys as it was sent; needs no credential.
+    pub async fn service_keys(&self) -> Result<Bytes, Error> {
+        self.bytes(Call::get([".well-known", "service-keys"])).await
+    }
+
     /// A page of a version's records; the latest version where none is named.
     pub async fn data(&self, slug: &str, version: Option<u64>, offset: u64, limit: u32) -> Result<Page, Error> {
         let mut call = Call::get(["projects", slug, "data"])
@@ -149,6 +163,36 @@ impl Client {
         if let Some(version) = version {
             call = call.query("version", version);
         }
+        self.json(call).await
+    }
+
+    /// Asks the records of a version a question in SQL: one SELECT over the table `records`; of the latest version where
+    /// none is named, with as many rows as the service takes where no limit is given.
+    pub async fn query(
+        &self,
+        slug: &str,
+        sql: &str,
+        version: Option<u64>,
+        limit: Option<u32>,
+    ) -> Result<Answer, Error> {
+        let mut question = json!({ "sql": sql });
+        if let Some(version) = version {
+            question["version"] = version.into();
+        }
+        if let Some(limit) = limit {
+            question["limit"] = limit.into();
+        }
+        let call = Call::post(["projects", slug, "query"], &question);
+        self.json(Call { reads: true, ..call }).await
+    }
+
+    /// Up to `limit` (0 to 500) of the records appended after version `from` up to `to`, with who contributed them.
+    pub async fn diff(&self, slug: &str, from: u64, to: u64, offset: u64, limit: u32) -> Result<Diff, Error> {
+        let call = Call::get(["projects", slug, "diff"])
+            .query("from", from)
+            .query("to", to)
+            .query("offset", offset)
+            .query("limit", limit);
         self.json(call).await
     }
 }

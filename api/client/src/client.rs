@@ -19,10 +19,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// A client of one service with at most one credential; cheap to clone.
 #[derive(Clone)]
 pub struct Client {
-    base: Url,
+    pub(crate) base: Url,
     key: Option<String>,
-    http: reqwest::Client,
-    patience: Patience,
+    pub(crate) http: reqwest::Client,
+    pub(crate) patience: Patience,
 }
 
 impl Client {
@@ -142,7 +142,7 @@ fn refused(call: &Call, status: StatusCode, retry_after: Option<Duration>, body:
 }
 
 /// The delay-seconds form of `Retry-After` (RFC 9110 section 10.2.3), the one the service sends.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }

@@ -1,12 +1,15 @@
 //! What can go wrong with a call.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use proof::KeyId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use types::{Classify, Kind, Retry};
 
-/// Why a call gave no result.
+/// Why a call gave no result, or a version could not be pulled or verified.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The base address is not one this client can call.
@@ -49,14 +52,88 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// The answer is well signed and is not what was asked for.
+    #[error("the service answered with another manifest than was asked for: {problem}")]
+    OtherManifest {
+        /// What differs.
+        problem: String,
+    },
+    /// A part could not be fetched under the address that its manifest gives.
+    #[error("the part `{part}` could not be fetched: {problem}")]
+    Part {
+        /// The part's name.
+        part: String,
+        /// What went wrong.
+        problem: String,
+    },
+    /// Something is not proven.
+    #[error(transparent)]
+    Proof(#[from] proof::Error),
+    /// A service shows other keys than it did before.
+    #[error(
+        "the keys of {server} are not to be trusted; if the service was set up anew, remove its entry in `{}`",
+        known_keys.display()
+    )]
+    Untrusted {
+        /// The base address of the service.
+        server: String,
+        /// The file that says which keys it had.
+        known_keys: PathBuf,
+        /// What is wrong with the keys.
+        #[source]
+        source: Box<proof::Error>,
+    },
+    /// Nothing on this machine says whose the keys of a folder are.
+    #[error(
+        "the keys of the folder begin with `{first}`, which this machine has never met; name the service's keys \
+         document, got from the service itself"
+    )]
+    UnknownService {
+        /// The first key.
+        first: KeyId,
+    },
+    /// A file or folder of this machine could not be read or written.
+    #[error("`{}` could not be read or written", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A file or folder of this machine is not what is needed.
+    #[error("`{}` {problem}", path.display())]
+    Place {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The process is stopping, so work was not finished.
+    #[error("the work was stopped")]
+    Stopped(#[source] tokio::task::JoinError),
 }
 
 impl Error {
+    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
+        Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn place(path: &Path, problem: impl Into<String>) -> Self {
+        Self::Place {
+            path: path.to_owned(),
+            problem: problem.into(),
+        }
+    }
+
     /// What the service said, where it refused.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Refused { problem, .. } => Some(problem),
-            Self::Address { .. } | Self::Transport { .. } | Self::Answer { .. } => None,
+            _ => None,
         }
     }
 }
@@ -64,9 +141,11 @@ impl Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Address { .. } => Kind::Invalid,
-            Self::Transport { .. } => Kind::Unavailable,
-            Self::Answer { .. } => Kind::Internal,
+            Self::Address { .. } | Self::Untrusted { .. } | Self::UnknownService { .. } => Kind::Invalid,
+            Self::Transport { .. } | Self::Part { .. } | Self::File { .. } | Self::Stopped(_) => Kind::Unavailable,
+            Self::Answer { .. } | Self::OtherManifest { .. } => Kind::Internal,
+            Self::Place { .. } => Kind::Conflict,
+            Self::Proof(error) => error.kind(),
             Self::Refused { problem, .. } => match problem.status {
                 401 => Kind::Unauthenticated,
                 402 => Kind::PaymentRequired,

@@ -5,13 +5,22 @@
 //!   `Idempotency-Key`.
 //! - Waiting is bounded: [`Patience`] caps both the number of tries and the sum of the pauses.
 //! - Records and texts that come back are data of other agents; nothing here interprets them.
+//! - What is pulled is kept only if a key of the service signed it, and that key is vouched for by the first one that
+//!   this machine met. The credential goes to the service's own operations, never with the address of a part.
 
 mod call;
 mod client;
 mod error;
+mod files;
+mod known;
 pub mod model;
 mod patience;
+mod pull;
+mod verify;
 
 pub use client::Client;
 pub use error::{Error, Problem};
+pub use known::KnownKeys;
 pub use patience::Patience;
+pub use pull::{Progress, Pull, Pulled};
+pub use verify::{Verified, Verify};

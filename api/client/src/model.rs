@@ -227,3 +227,69 @@ pub struct Page {
     /// The records.
     pub items: Vec<Value>,
 }
+
+/// The answer to a question in SQL.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    /// The version that was asked.
+    pub version: u64,
+    /// The columns, in order.
+    pub columns: Vec<AnswerColumn>,
+    /// The rows, each with a value per column.
+    pub rows: Vec<Vec<Value>>,
+    /// Whether there are more rows than were asked for.
+    pub truncated: bool,
+}
+
+/// A column of an [`Answer`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerColumn {
+    /// Its name.
+    pub name: String,
+    /// Its Arrow type, such as `Int64`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether it can hold nulls.
+    pub nullable: bool,
+}
+
+/// What was appended between two versions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diff {
+    /// How many records were appended.
+    pub appended_count: u64,
+    /// The contributions that appended them, oldest first.
+    pub contributions: Vec<Contributed>,
+    /// A page of the records.
+    pub items: Vec<Appended>,
+    /// Where the next page begins; none on the last.
+    pub next_offset: Option<u64>,
+}
+
+/// A contribution that became a version.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Contributed {
+    /// The version.
+    pub version: u64,
+    /// The contribution's id.
+    pub contribution_id: String,
+    /// The agent that contributed.
+    pub contributor: String,
+    /// How many records it appended.
+    pub accepted_count: u64,
+}
+
+/// A record that was appended.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Appended {
+    /// The version that appended it.
+    pub version: u64,
+    /// The agent that contributed it.
+    pub contributor: String,
+    /// The record.
+    pub record: Value,
+}

@@ -1,0 +1,296 @@
+//! One part: fetched, gone on with where it broke off, hashed as it arrives.
+//!
+//! Invariant: a part gets its name only when its bytes have the signed SHA-256 and are durable.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proof::{FileHash, Part};
+use reqwest::header::{CONTENT_RANGE, RANGE};
+use reqwest::{Response, StatusCode};
+use sha2::{Digest as _, Sha256};
+use tokio::fs::{self, File};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
+
+use super::addresses::Addresses;
+use super::{Progress, Watch, under_way};
+use crate::client::retry_after;
+use crate::patience::Pauses;
+use crate::{Client, Error};
+
+/// How long the next bytes may take.
+const NEXT_WITHIN: Duration = Duration::from_secs(30);
+/// How often addresses are renewed without a byte of the part arriving, and how often a part that is not what was
+/// signed is fetched anew.
+const AGAIN: u32 = 2;
+/// How much of a file is read at once.
+const CHUNK: usize = 256 << 10;
+
+/// Why a try did not end with the part.
+enum Halt {
+    /// The address is not good (any more).
+    Refused(u64, String),
+    /// The connection broke, or the service is busy; it may have said for how long.
+    Broken(Option<Duration>, String),
+    /// What is here is not what was signed.
+    Wrong(proof::Error),
+    /// It cannot go on.
+    Failed(Error),
+}
+
+/// Sees to it that the folder has the part; returns whether it had to be fetched.
+pub(super) async fn part(
+    client: &Client,
+    addresses: &Addresses<'_>,
+    folder: &Path,
+    part: &Part,
+    progress: &Arc<Watch>,
+) -> Result<bool, Error> {
+    let path = folder.join(&part.path);
+    if is_there(&path, part).await? {
+        progress(Progress::Here(part.bytes));
+        return Ok(false);
+    }
+    let mut download = Download {
+        client,
+        addresses,
+        part,
+        path: under_way(folder, &part.path),
+        progress,
+        here: 0,
+    };
+    let (mut pauses, mut refused, mut wrong) = (Pauses::new(client.patience), 0, 0);
+    loop {
+        let before = download.here;
+        let halt = match download.go_on().await {
+            Ok(()) => break,
+            Err(halt) => halt,
+        };
+        if download.here > before {
+            (pauses, refused) = (Pauses::new(client.patience), 0);
+        }
+        let failed = |problem: String| Error::Part {
+            part: part.path.clone(),
+            problem,
+        };
+        match halt {
+            Halt::Failed(error) => return Err(error),
+            Halt::Refused(_, problem) if refused == AGAIN => return Err(failed(problem)),
+            Halt::Refused(generation, _) => {
+                addresses.renew(generation).await?;
+                refused += 1;
+            }
+            Halt::Wrong(error) if wrong == AGAIN => return Err(error.into()),
+            Halt::Wrong(_) => {
+                download.discard().await?;
+                wrong += 1;
+            }
+            Halt::Broken(asked, problem) => {
+                let pause = pauses.next(asked).ok_or_else(|| failed(problem))?;
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+    fs::rename(&download.path, &path)
+        .await
+        .map_err(|source| Error::file(&path, source))?;
+    Ok(true)
+}
+
+/// A part under way.
+struct Download<'a> {
+    client: &'a Client,
+    addresses: &'a Addresses<'a>,
+    part: &'a Part,
+    path: PathBuf,
+    progress: &'a Arc<Watch>,
+    /// How many bytes are in the file, as far as `progress` was told.
+    here: u64,
+}
+
+impl Download<'_> {
+    /// Fetches what is missing.
+    async fn go_on(&mut self) -> Result<(), Halt> {
+        let (mut file, mut hasher, mut here) = self.open().await.map_err(|source| self.lost(source))?;
+        if here > self.part.bytes {
+            return Err(Halt::Wrong(self.wrong_size(here)));
+        }
+        if here < self.part.bytes {
+            let (mut response, from) = self.ask(here).await?;
+            if from == 0 && here > 0 {
+                (hasher, here) = (Sha256::new(), 0);
+                file.set_len(0).await.map_err(|source| self.lost(source))?;
+                file.rewind().await.map_err(|source| self.lost(source))?;
+                self.tell(0);
+            }
+            let streamed = self.stream(&mut response, &mut file, &mut hasher, here).await;
+            // Why: what arrived before the connection broke is worth keeping.
+            file.flush().await.map_err(|source| self.lost(source))?;
+            here = streamed?;
+        }
+        if here != self.part.bytes {
+            return Err(Halt::Wrong(self.wrong_size(here)));
+        }
+        let found = FileHash::from_bytes(hasher.finalize().into());
+        if found != self.part.sha256 {
+            return Err(Halt::Wrong(proof::Error::PartHash {
+                part: self.part.path.clone(),
+                expected: self.part.sha256,
+                found,
+            }));
+        }
+        file.sync_all().await.map_err(|source| self.lost(source))
+    }
+
+    /// The file, positioned at its end, with the hash and number of its bytes.
+    async fn open(&mut self) -> std::io::Result<(File, Sha256, u64)> {
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&self.path)
+            .await?;
+        let (hasher, here) = hash(&mut file).await?;
+        self.tell(here);
+        Ok((file, hasher, here))
+    }
+
+    /// Asks for the bytes from `from` on; returns the answer and where it begins.
+    async fn ask(&self, from: u64) -> Result<(Response, u64), Halt> {
+        let (generation, url) = self.addresses.of(&self.part.path).await.map_err(Halt::Failed)?;
+        let mut request = self.client.http.get(url);
+        if from > 0 {
+            request = request.header(RANGE, format!("bytes={from}-"));
+        }
+        let response = match tokio::time::timeout(NEXT_WITHIN, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(Halt::Broken(None, describe(error))),
+            Err(_) => return Err(Halt::Broken(None, "no answer in time".to_owned())),
+        };
+        let status = response.status();
+        match status {
+            StatusCode::OK => Ok((response, 0)),
+            StatusCode::PARTIAL_CONTENT => {
+                let range = response
+                    .headers()
+                    .get(CONTENT_RANGE)
+                    .and_then(|range| range.to_str().ok());
+                let expected = format!("bytes {from}-{}/{}", self.part.bytes - 1, self.part.bytes);
+                if range == Some(expected.as_str()) {
+                    Ok((response, from))
+                } else {
+                    Err(Halt::Wrong(self.wrong_size(from)))
+                }
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE => Err(Halt::Wrong(self.wrong_size(from))),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
+                Err(Halt::Broken(retry_after(response.headers()), status.to_string()))
+            }
+            _ if status.is_server_error() => Err(Halt::Broken(retry_after(response.headers()), status.to_string())),
+            _ => Err(Halt::Refused(generation, format!("its address was answered {status}"))),
+        }
+    }
+
+    /// Writes what arrives; returns how many bytes the file has then.
+    async fn stream(
+        &mut self,
+        response: &mut Response,
+        file: &mut File,
+        hasher: &mut Sha256,
+        mut here: u64,
+    ) -> Result<u64, Halt> {
+        loop {
+            let chunk = match tokio::time::timeout(NEXT_WITHIN, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) if here < self.part.bytes => {
+                    return Err(Halt::Broken(None, format!("it ended after {here} bytes")));
+                }
+                Ok(Ok(None)) => return Ok(here),
+                Ok(Err(error)) => return Err(Halt::Broken(None, describe(error))),
+                Err(_) => return Err(Halt::Broken(None, "it stopped arriving".to_owned())),
+            };
+            here += chunk.len() as u64;
+            if here > self.part.bytes {
+                return Err(Halt::Wrong(self.wrong_size(here)));
+            }
+            file.write_all(&chunk).await.map_err(|source| self.lost(source))?;
+            hasher.update(&chunk);
+            self.tell(here);
+        }
+    }
+
+    /// Begins anew.
+    async fn discard(&mut self) -> Result<(), Error> {
+        fs::remove_file(&self.path)
+            .await
+            .map_err(|source| Error::file(&self.path, source))?;
+        self.tell(0);
+        Ok(())
+    }
+
+    /// Tells how many bytes are in the file.
+    fn tell(&mut self, here: u64) {
+        if here > self.here {
+            (self.progress)(Progress::Here(here - self.here));
+        } else if here < self.here {
+            (self.progress)(Progress::Discarded(self.here - here));
+        }
+        self.here = here;
+    }
+
+    fn wrong_size(&self, found: u64) -> proof::Error {
+        proof::Error::PartSize {
+            part: self.part.path.clone(),
+            expected: self.part.bytes,
+            found,
+        }
+    }
+
+    fn lost(&self, source: std::io::Error) -> Halt {
+        Halt::Failed(Error::file(&self.path, source))
+    }
+}
+
+/// Whether a file is the part.
+async fn is_there(path: &Path, part: &Part) -> Result<bool, Error> {
+    let hashed = async {
+        let mut file = File::open(path).await?;
+        if file.metadata().await?.len() != part.bytes {
+            return Ok(false);
+        }
+        let (hasher, _) = hash(&mut file).await?;
+        Ok(FileHash::from_bytes(hasher.finalize().into()) == part.sha256)
+    };
+    match hashed.await {
+        Err(error) if std::io::Error::kind(&error) == std::io::ErrorKind::NotFound => Ok(false),
+        hashed => hashed.map_err(|source| Error::file(path, source)),
+    }
+}
+
+/// The hash and number of all bytes from here on.
+async fn hash(file: &mut File) -> std::io::Result<(Sha256, u64)> {
+    let (mut hasher, mut bytes) = (Sha256::new(), 0);
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let read = file.read(&mut chunk).await?;
+        if read == 0 {
+            return Ok((hasher, bytes));
+        }
+        hasher.update(&chunk[..read]);
+        bytes += read as u64;
+    }
+}
+
+/// What went wrong on the way, without the address, which opens the part to whoever has it.
+fn describe(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
