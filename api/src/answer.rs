@@ -3,6 +3,7 @@
 //! Invariant: the schema that is published for an answer is made from the type that is serialised.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -36,6 +37,10 @@ pub enum Output {
     },
     /// A body that is made while it is sent.
     Stream {
+        /// The status of the answer.
+        status: StatusCode,
+        /// Headers beyond those every answer has.
+        headers: Vec<(HeaderName, HeaderValue)>,
         /// Media type of the body.
         content_type: &'static str,
         /// The pieces of the body, in order.
@@ -47,8 +52,7 @@ impl Output {
     /// The status of the answer.
     pub const fn status(&self) -> StatusCode {
         match self {
-            Self::Json { status, .. } => *status,
-            Self::Stream { .. } => StatusCode::OK,
+            Self::Json { status, .. } | Self::Stream { status, .. } => *status,
         }
     }
 }
@@ -137,8 +141,66 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
             Ok(Bytes::from(text))
         });
         Ok(Output::Stream {
+            status: StatusCode::OK,
+            headers: Vec::new(),
             content_type: NDJSON,
             body: body.boxed(),
+        })
+    }
+}
+
+/// What a body is that is made while it is sent.
+pub trait Media: Send + 'static {
+    /// Its media type.
+    const TYPE: &'static str;
+    /// The schema of the body: of one line for NDJSON, empty for bytes.
+    fn schema() -> Value;
+}
+
+/// An answer that is made while it is sent.
+pub struct Streamed<M> {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// Headers beyond those every answer has.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The pieces of the body, in order; an error breaks the connection off, so that nobody takes a part for the whole.
+    pub body: BoxStream<'static, Result<Bytes, std::io::Error>>,
+    media: PhantomData<M>,
+}
+
+impl<M> Streamed<M> {
+    /// 200 with this body.
+    pub fn ok(body: BoxStream<'static, Result<Bytes, std::io::Error>>) -> Self {
+        Self {
+            status: StatusCode::OK,
+            headers: Vec::new(),
+            body,
+            media: PhantomData,
+        }
+    }
+}
+
+impl<M> fmt::Debug for Streamed<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streamed")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: Media> Answer for Streamed<M> {
+    const CONTENT_TYPE: &'static str = M::TYPE;
+
+    fn schema() -> Value {
+        M::schema()
+    }
+
+    fn into_output(self) -> Result<Output, ApiError> {
+        Ok(Output::Stream {
+            status: self.status,
+            headers: self.headers,
+            content_type: M::TYPE,
+            body: self.body,
         })
     }
 }

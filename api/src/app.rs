@@ -10,8 +10,11 @@ use tokio::sync::Semaphore;
 use types::Clock;
 
 use crate::config::{Config, Limits};
+use crate::egress::Egress;
 use crate::flow::{Relay, SweeperConfig, Waiters};
 use crate::limit::Limiter;
+use crate::links::Links;
+use crate::sandbox::Sandbox;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -33,6 +36,10 @@ pub struct App {
     pub screener: Arc<dyn Screener>,
     /// The one source of time.
     pub clock: Arc<dyn Clock>,
+    /// Where queries run.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// What left the service for whom.
+    pub egress: Egress,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: Arc<SweeperConfig>,
     /// How the service presents itself.
@@ -45,6 +52,8 @@ pub struct App {
     pub(crate) registrations: Arc<Limiter>,
     /// Places for dry runs, so that they never take every core from the merges.
     pub(crate) dry_runs: Arc<Semaphore>,
+    /// What signs the addresses of parts.
+    pub(crate) links: Arc<Links>,
 }
 
 /// The planes an [`App`] is made of.
@@ -62,6 +71,10 @@ pub struct Planes {
     pub screener: Arc<dyn Screener>,
     /// The one source of time.
     pub clock: Arc<dyn Clock>,
+    /// Where queries run.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// What left the service for whom; somebody else stores it.
+    pub egress: Egress,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: SweeperConfig,
 }
@@ -76,6 +89,9 @@ impl App {
             waiters: planes.waiters,
             screener: planes.screener,
             clock: planes.clock,
+            sandbox: planes.sandbox,
+            egress: planes.egress,
+            links: Arc::default(),
             calls: Arc::new(Limiter::new(limits.calls_per_ip_per_minute, MINUTE)),
             registrations: Arc::new(Limiter::new(limits.agents_per_ip_per_hour, HOUR)),
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),

@@ -13,6 +13,7 @@ use store::Principal;
 use types::Kind;
 
 use crate::app::App;
+use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Auth;
 
@@ -129,14 +130,28 @@ pub(crate) async fn authenticate(
         return Err(unauthenticated(app, auth, "the account is suspended"));
     }
     if !admitted {
-        let needed = if auth.admits_key() {
-            "this needs an agent key (`km_…`); an operator token is a person"
-        } else {
-            "this needs an operator token (`wto_…`); an agent cannot act for its operator"
-        };
-        return Err(ApiError::new(Kind::Forbidden, "wrong_credential", needed));
+        return Err(wrong_kind(auth));
     }
     Ok(Some(principal))
+}
+
+/// Whether the caller is an agent, for an operation that needs one for some of its inputs only.
+pub(crate) fn require_agent(cx: &Cx) -> Result<(), ApiError> {
+    match cx.caller {
+        Some(Principal::Agent { .. }) => Ok(()),
+        Some(Principal::Operator { .. }) => Err(wrong_kind(Auth::Key)),
+        None => Err(unauthenticated(&cx.app, Auth::Key, "a credential is required")),
+    }
+}
+
+/// The refusal of a valid credential of the other kind.
+fn wrong_kind(auth: Auth) -> ApiError {
+    let needed = if auth.admits_key() {
+        "this needs an agent key (`km_…`); an operator token is a person"
+    } else {
+        "this needs an operator token (`wto_…`); an agent cannot act for its operator"
+    };
+    ApiError::new(Kind::Forbidden, "wrong_credential", needed)
 }
 
 /// A 401 that says how to do better (RFC 6750 section 3 for the header).

@@ -61,4 +61,20 @@ pub struct Limits {
     pub page_records: u32,
     /// Records of a page of data where the caller does not say.
     pub default_page_records: u32,
+    /// Records of one page of a diff.
+    pub diff_records: u32,
+    /// Records of a page of a diff where the caller does not say.
+    pub default_diff_records: u32,
+    /// Characters of a statement.
+    pub query_characters: u32,
+    /// Rows of the answer to a query.
+    pub query_rows: u32,
+    /// Rows of the answer to a query where the caller does not say.
+    pub default_query_rows: u32,
+    /// How long a query may take, in seconds.
+    pub query_seconds: u32,
+    /// The largest version that can be queried here, in bytes.
+    pub query_version_bytes: u64,
+    /// How long the address of a part is good, in seconds.
+    pub part_url_seconds: u32,
 }

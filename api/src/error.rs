@@ -14,6 +14,8 @@ const INTERNAL: &str = "the service failed to answer; tell its operator the requ
 const UNAVAILABLE: &str = "a part of the service is not available; try again shortly";
 /// Seconds after which to try again when a part is down.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
+/// Seconds after which to try again what was just merged elsewhere.
+const NOT_YET_RETRY_SECONDS: u64 = 1;
 /// The most details an answer carries.
 pub(crate) const MAX_DETAILS: usize = 20;
 /// The most bytes of a path that an answer repeats; the longest that a legal input has is shorter.
@@ -139,6 +141,13 @@ impl ApiError {
         self
     }
 
+    /// There is such a thing, but not here yet: it can be read in a second.
+    pub fn not_yet(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unavailable, "not_yet", message)
+            .field("retryAfter", NOT_YET_RETRY_SECONDS)
+            .header(header::RETRY_AFTER, HeaderValue::from(NOT_YET_RETRY_SECONDS))
+    }
+
     /// Replaces the status, for a case HTTP has a status of its own for.
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
@@ -251,6 +260,18 @@ fn below(error: &(impl Classify + std::error::Error)) -> ApiError {
 impl From<store::Error> for ApiError {
     fn from(error: store::Error) -> Self {
         below(&error)
+    }
+}
+
+impl From<crate::keys::Error> for ApiError {
+    fn from(error: crate::keys::Error) -> Self {
+        below(&error)
+    }
+}
+
+impl From<proof::Error> for ApiError {
+    fn from(error: proof::Error) -> Self {
+        Self::internal(chain(&error))
     }
 }
 

@@ -205,7 +205,12 @@ impl Operations {
             client: caller.client,
             now: app.clock.now(),
         };
-        (operation.call)(cx, input).await
+        let (operator, now) = (cx.operator(), cx.now);
+        let output = (operation.call)(cx, input).await?;
+        Ok(match operator {
+            Some(operator) if spec.egress => app.egress.counted(operator, now, output),
+            _ => output,
+        })
     }
 }
 

@@ -4,8 +4,15 @@ mod agents;
 mod contribute;
 mod contributions;
 mod data;
+mod diff;
 mod dry_run;
+mod export;
+mod keys;
+mod manifest;
+mod parts;
 mod projects;
+mod query;
+mod reading;
 mod service;
 
 use crate::config::Limits;
@@ -21,6 +28,12 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     contributions::add(&mut table, limits);
     dry_run::add(&mut table, limits);
     data::add(&mut table, limits);
+    query::add(&mut table, limits);
+    export::add(&mut table);
+    diff::add(&mut table, limits);
+    manifest::add(&mut table);
+    parts::add(&mut table);
+    keys::add(&mut table);
     table
 }
 

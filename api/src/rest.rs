@@ -146,11 +146,18 @@ fn answer(output: Output) -> Response {
             response.headers_mut().extend(headers);
             response
         }
-        Output::Stream { content_type, body } => {
+        Output::Stream {
+            status,
+            headers,
+            content_type,
+            body,
+        } => {
             let mut response = Response::new(Body::from_stream(body));
+            *response.status_mut() = status;
             response
                 .headers_mut()
                 .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            response.headers_mut().extend(headers);
             response
         }
     }

@@ -3,24 +3,29 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use catalog::Catalog;
 use catalog::storage::DurableLocal;
+use catalog::{Catalog, Merge, MergeOutcome, Proposal, Snapshot};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use operators::screen::LocalScreener;
 use serde_json::Value;
-use store::{NewOperator, Store};
+use serde_json::value::RawValue;
+use store::{NewOperator, OutcomeRow, Resolution, Store};
 use tempfile::TempDir;
+use tokio::sync::Notify;
 use tower::ServiceExt as _;
 use types::clock::ManualClock;
-use types::{Clock, OperatorId, Timestamp};
+use types::{AgentId, Batch, Clock, Contract, ContributionId, OperatorId, Timestamp};
 
 use crate::app::{App, Planes};
 use crate::auth::{Secret, SecretKind};
 use crate::config::{Cache, Config, Limits};
+use crate::egress::Egress;
 use crate::flow::{Relay, SweeperConfig, Waiters};
+use crate::sandbox::{Answered, Column, Failure, Sandbox};
 
 /// The limits of the interface.
 pub(crate) fn limits() -> Limits {
@@ -38,6 +43,14 @@ pub(crate) fn limits() -> Limits {
         body_bytes: 1 << 20,
         page_records: 1_000,
         default_page_records: 200,
+        diff_records: 500,
+        default_diff_records: 100,
+        query_characters: 4_000,
+        query_rows: 1_000,
+        default_query_rows: 200,
+        query_seconds: 20,
+        query_version_bytes: 2 << 30,
+        part_url_seconds: 900,
     }
 }
 
@@ -51,6 +64,51 @@ pub(crate) fn config() -> Config {
         signup_open: true,
         cache: Cache::Off,
     }
+}
+
+/// A sandbox that does what a statement says: `hang`, `time out`, `refuse`, `fail`, `explode`, or count the records.
+#[derive(Debug, Default)]
+pub(crate) struct Scripted {
+    /// Told of each statement that hangs.
+    pub(crate) hanging: Notify,
+}
+
+#[async_trait]
+impl Sandbox for Scripted {
+    fn check(&self, sql: &str) -> Result<(), Failure> {
+        let reason = "`EXPLAIN` is no SELECT".to_owned();
+        (sql != "refuse").then_some(()).ok_or(Failure::Refused { reason })
+    }
+
+    async fn query(&self, _: &Arc<Contract>, snapshot: &Snapshot, sql: &str, limit: u32) -> Result<Answered, Failure> {
+        let message = "division by zero".to_owned();
+        match sql {
+            "hang" => {
+                self.hanging.notify_one();
+                std::future::pending().await
+            }
+            "time out" => Err(Failure::TimedOut),
+            "fail" => Err(Failure::Failed { message }),
+            "explode" => Err(Failure::TooLarge { message }),
+            "be gone" => Err(Failure::Unavailable { context: message }),
+            _ => Ok(Answered {
+                columns: vec![Column {
+                    name: "n".to_owned(),
+                    kind: "Int64".to_owned(),
+                    nullable: false,
+                }],
+                rows: [snapshot.record_count(), limit.into()]
+                    .map(|value| RawValue::from_string(format!("[{value}]")).unwrap())
+                    .into(),
+                truncated: false,
+            }),
+        }
+    }
+}
+
+/// The contract of the projects of tests.
+fn schema_def() -> Value {
+    serde_json::json!({"fields": [{"name": "name", "type": "string", "required": true}]})
 }
 
 /// An answer, read to its end.
@@ -71,6 +129,7 @@ impl Got {
 pub(crate) struct Service {
     pub(crate) app: App,
     pub(crate) clock: Arc<ManualClock>,
+    pub(crate) sandbox: Arc<Scripted>,
     pub(crate) router: axum::Router,
     _directory: TempDir,
 }
@@ -91,6 +150,7 @@ impl Service {
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as Arc<dyn Clock>;
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
         let (relay, _task) = Relay::new(log);
+        let sandbox = Arc::new(Scripted::default());
         let planes = Planes {
             store,
             catalog,
@@ -98,6 +158,8 @@ impl Service {
             waiters: Waiters::default(),
             screener: Arc::new(LocalScreener),
             clock: shared,
+            sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
+            egress: Egress::default(),
             sweeper: SweeperConfig {
                 interval_seconds: 1,
                 first_seconds: 30,
@@ -108,6 +170,7 @@ impl Service {
             router: crate::router(app.clone()),
             app,
             clock,
+            sandbox,
             _directory: directory,
         }
     }
@@ -146,13 +209,70 @@ impl Service {
             "slug": slug,
             "title": "A title",
             "readme": "A readme of at least twenty characters.",
-            "schemaDef": {"fields": [{"name": "name", "type": "string", "required": true}]},
+            "schemaDef": schema_def(),
         });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let got = self
             .call("POST", "/projects", Some(credential), &body.to_string())
             .await;
         assert_eq!(got.status, 201, "{}", String::from_utf8_lossy(&got.bytes));
+    }
+
+    /// Contributes records with an agent key and merges them, as a worker and the projector would.
+    pub(crate) async fn merged(&self, key: &str, slug: &str, records: &[Value]) -> Merge {
+        let body = serde_json::json!({ "records": records }).to_string();
+        let path = format!("/projects/{slug}/contribute");
+        let got = self.call("POST", &path, Some(key), &body).await;
+        assert_eq!(got.status, 201, "{}", String::from_utf8_lossy(&got.bytes));
+        let store = &self.app.store;
+        let id = got.json()["id"].as_str().unwrap().parse().unwrap();
+        let contribution = store.contribution(id).await.unwrap().unwrap();
+        let merge = self
+            .merged_in_the_table_only(slug, id, contribution.agent, records)
+            .await;
+        let resolution = Resolution::Merged {
+            version: merge.version,
+            accepted: merge.accepted,
+            record_count: merge.record_count,
+            root: merge.root.clone(),
+        };
+        let outcome = OutcomeRow {
+            id,
+            generation: 0,
+            at: merge.at,
+            resolution,
+            tallies: "[]".to_owned(),
+            verdicts: "[]".to_owned(),
+        };
+        let applied = store.outcomes_apply(vec![outcome]).await.unwrap();
+        assert!(applied[0].applied);
+        merge
+    }
+
+    /// Merges records of which no outcome tells.
+    pub(crate) async fn merged_in_the_table_only(
+        &self,
+        slug: &str,
+        contribution: ContributionId,
+        agent: AgentId,
+        records: &[Value],
+    ) -> Merge {
+        let store = &self.app.store;
+        let projects = store.check_projects().await.unwrap();
+        let id = projects.iter().find(|project| project.slug == slug).unwrap().id;
+        let contract = Arc::new(serde_json::from_value(schema_def()).unwrap());
+        let mut table = self.app.catalog.table(id, &contract).await.unwrap();
+        let proposal = Proposal {
+            contribution,
+            agent,
+            batch: Arc::new(Batch::decode(&contract, records)),
+            at: self.app.clock.now(),
+            notes: Value::Null,
+        };
+        match table.merge(proposal).await.unwrap() {
+            MergeOutcome::Merged(merge) => merge,
+            other => panic!("not merged: {other:?}"),
+        }
     }
 
     pub(crate) async fn call(&self, method: &str, path: &str, credential: Option<&str>, body: &str) -> Got {

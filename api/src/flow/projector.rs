@@ -1,7 +1,7 @@
 //! The projector: applies outcomes and dead letters to the database.
 //!
-//! Invariant: an outcome is applied in one transaction with its position, before its position in the log is committed,
-//! and before anybody who waits for it is woken.
+//! Invariant: an outcome is applied before its position in the log is committed, and before anybody who waits for it is
+//! woken. Applying it again changes nothing, so the log's position is the only one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,20 +66,11 @@ impl Projector {
                 Err(error) => self.unreadable(OUTCOMES, delivered, &error.to_string()).await,
             }
         }
-        let marks = marks(&batch);
-        let positions: Vec<_> = marks
-            .iter()
-            .map(|mark| store::Position {
-                topic: OUTCOMES.to_owned(),
-                partition: mark.partition,
-                next_offset: mark.offset,
-            })
-            .collect();
         let all = rows.iter().map(|(row, _)| row.clone()).collect();
-        if self.apply(all, positions).await.is_err() {
+        if self.apply(all).await.is_err() {
             // One of them cannot be applied, ever: the others are, one by one.
             for (row, delivered) in &rows {
-                if let Err(error) = self.apply(vec![row.clone()], Vec::new()).await {
+                if let Err(error) = self.apply(vec![row.clone()]).await {
                     self.unreadable(OUTCOMES, delivered, &error.to_string()).await;
                 }
             }
@@ -87,14 +78,14 @@ impl Projector {
         for (row, _) in rows {
             self.waiters.wake(row.id);
         }
-        outcomes.commit(&marks).await
+        outcomes.commit(&marks(&batch)).await
     }
 
     /// Applies outcomes in one transaction, trying for as long as that can help.
-    async fn apply(&self, rows: Vec<OutcomeRow>, positions: Vec<store::Position>) -> Result<(), store::Error> {
+    async fn apply(&self, rows: Vec<OutcomeRow>) -> Result<(), store::Error> {
         let mut failures = 0;
         loop {
-            match self.store.outcomes_apply(rows.clone(), positions.clone()).await {
+            match self.store.outcomes_apply(rows.clone()).await {
                 Ok(_applied) => return Ok(()),
                 Err(error) if error.retry() == Retry::Never => return Err(error),
                 Err(error) => back_off(&error, &mut failures).await,

@@ -105,6 +105,8 @@ pub struct Spec {
     pub effect: Effect,
     /// Which limit on rate it counts toward.
     pub rate: Rate,
+    /// Whether what it answers counts toward the egress of the caller's operator.
+    pub egress: bool,
     /// How large its body may be.
     pub body: BodySize,
     /// Members that exist but never change: naming one is refused with that sentence.
@@ -132,6 +134,7 @@ impl Spec {
         scope: Scope::Read,
         effect: Effect::Read,
         rate: Rate::Call,
+        egress: false,
         body: BodySize::Ordinary,
         fixed: &[],
         success: &[(200, "The answer.")],

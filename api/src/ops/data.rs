@@ -2,10 +2,12 @@
 //!
 //! Invariant: a page is of one version, which its answer names; the records of a version and their order never change.
 
+use catalog::Columns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use types::{Version, render};
+use types::Version;
 
 use crate::answer::Reply;
 use crate::config::Limits;
@@ -13,10 +15,8 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Auth, Operations, Spec};
+use crate::ops::reading::{self, GREATEST};
 use crate::schema::Bound;
-
-/// The greatest integer that every JSON reader takes exactly (RFC 7493 section 2.2).
-const GREATEST: u64 = (1 << 53) - 1;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
@@ -24,9 +24,11 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             name: "read_dataset",
             path: "/projects/{slug}/data",
             summary: "A page of the records of a version",
-            description: "Without `version`, the latest; keep the `version` of the first page for the ones after it.",
+            description: "Without `version`, the latest; keep the `version` of the first page for the ones after it. A \
+                          page of very large records has fewer than `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
             auth: Auth::Key,
+            egress: true,
             success: &[(200, "The page.")],
             failure: &[
                 (
@@ -77,7 +79,8 @@ struct Read {
 #[serde(rename_all = "camelCase")]
 struct Page {
     /// The records, in the order of the version.
-    items: Vec<Map<String, Value>>,
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    items: Vec<Box<RawValue>>,
     /// The version they are of; 0 before the first merge.
     version: u64,
     /// How many records the version has.
@@ -96,21 +99,10 @@ async fn read(cx: Cx, input: Read) -> Result<Reply<Page>, ApiError> {
     let version = input.version.map(Version);
     entitlement::records(&cx, &project, version)?;
     let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
-    let Some(snapshot) = cx.app.catalog.snapshot(project.id, version).await? else {
-        let version = version.unwrap_or_default();
-        return Err(ApiError::not_found(format!(
-            "the dataset `{}` has no version {version}",
-            project.slug
-        )));
-    };
+    let snapshot = reading::snapshot(&cx, &project, version).await?;
     let total = snapshot.record_count();
-    let mut items = Vec::new();
-    if let Some(contract) = snapshot.contract() {
-        for rows in snapshot.page(input.offset, limit as usize).await? {
-            let rendered = render::records_of(contract, &rows);
-            items.extend(rendered.map_err(|error| ApiError::internal(format!("rendering records: {error}")))?);
-        }
-    }
+    let pages = reading::page(&snapshot, Columns::Records, input.offset, limit as usize).await?;
+    let items: Vec<_> = pages.into_iter().flat_map(|(_, records)| records).collect();
     let next_offset = input.offset.saturating_add(items.len() as u64);
     Ok(Reply::ok(Page {
         next_offset: (next_offset < total && !items.is_empty()).then_some(next_offset),

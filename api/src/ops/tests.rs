@@ -54,6 +54,12 @@ fn permissions_are_those_of_the_interface() {
             "GET /projects/{slug}/contributions/{id}/verdicts KeyOrOperator Read",
             "POST /projects/{slug}/validate Key Read",
             "GET /projects/{slug}/data Key Read",
+            "POST /projects/{slug}/query Key Read",
+            "GET /projects/{slug}/export Key Read",
+            "GET /projects/{slug}/diff Optional Read",
+            "GET /projects/{slug}/manifest Key Read",
+            "GET /parts/{dataset}/{name} Public Read",
+            "GET /.well-known/service-keys Public Read",
         ]
     );
 }
@@ -131,6 +137,9 @@ fn limits_of_the_configuration_are_published() {
     limits.records_per_contribution = 7;
     limits.wait_seconds = 3;
     limits.page_records = 11;
+    limits.diff_records = 12;
+    limits.query_rows = 13;
+    limits.query_characters = 14;
     let table = all(&limits);
     let schema = |name: &str, member: &str| table.get(name).unwrap().input.property(member).unwrap().clone();
     assert_eq!(schema("contribute_records", "records")["maxItems"], 7);
@@ -138,4 +147,7 @@ fn limits_of_the_configuration_are_published() {
     assert_eq!(schema("contribute_records", "wait")["maximum"], 3);
     assert_eq!(schema("contribution_status", "wait")["maximum"], 3);
     assert_eq!(schema("read_dataset", "limit")["maximum"], 11);
+    assert_eq!(schema("dataset_diff", "limit")["maximum"], 12);
+    assert_eq!(schema("query_dataset", "limit")["maximum"], 13);
+    assert_eq!(schema("query_dataset", "sql")["maxLength"], 14);
 }

@@ -60,13 +60,7 @@ impl Scene {
             tallies: serde_json::to_string(&[tally]).unwrap(),
             verdicts: serde_json::to_string(verdicts).unwrap(),
         };
-        let applied = self
-            .service
-            .app
-            .store
-            .outcomes_apply(vec![outcome], Vec::new())
-            .await
-            .unwrap();
+        let applied = self.service.app.store.outcomes_apply(vec![outcome]).await.unwrap();
         assert!(applied[0].applied);
         self.service.app.waiters.wake(id);
     }

@@ -16,7 +16,7 @@ async fn merge(service: &Service, slug: &str, records: &[Value]) {
     let proposal = Proposal {
         contribution: ContributionId::new(now),
         agent: AgentId::new(now),
-        batch: Batch::decode(&contract, records),
+        batch: Arc::new(Batch::decode(&contract, records)),
         at: now,
         notes: Value::Null,
     };
@@ -121,4 +121,36 @@ async fn a_paid_version_costs_others_its_price() {
         json!({"buy": "http://sluice.test/projects/weather/buy"})
     );
     assert_eq!(body["pay"], "http://sluice.test/paid/dataset?slug=weather&version=1");
+}
+
+#[tokio::test]
+async fn a_page_of_large_records_ends_early_and_goes_on() {
+    let (service, _, key) = scene(&json!({})).await;
+    let text = |number: usize| format!("{number} {}", "x".repeat(3 << 20));
+    for number in 0..5 {
+        merge(&service, "weather", &[json!({"name": text(number)})]).await;
+    }
+    let mut names = Vec::new();
+    let mut next = Some(0);
+    let mut pages = 0;
+    while let Some(offset) = next {
+        let got = service
+            .get(
+                &format!("/projects/weather/data?limit=1000&offset={offset}"),
+                Some(&key),
+            )
+            .await;
+        assert!(got.bytes.len() < 13 << 20, "{}", got.bytes.len());
+        let page = got.json();
+        names.extend(
+            page["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|item| item["name"].clone()),
+        );
+        next = page["nextOffset"].as_u64();
+        pages += 1;
+    }
+    assert_eq!((pages, names), (2, (0..5).map(|number| json!(text(number))).collect()));
 }

@@ -1,0 +1,95 @@
+//! How much leaves the service for whom.
+//!
+//! Invariant: counting never makes an answer wait. Sums are kept in memory and stored once a second, so a crash
+//! forgets at most a second of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use futures_util::stream::StreamExt as _;
+use store::Store;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use types::{OperatorId, Timestamp};
+
+use crate::answer::Output;
+
+/// How often sums are stored.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What left the service and is not stored yet. Clones share their sums.
+#[derive(Clone, Debug, Default)]
+pub struct Egress {
+    sums: Arc<Mutex<HashMap<(OperatorId, i64), u64>>>,
+}
+
+impl Egress {
+    /// Counts bytes that leave for an operator at an instant.
+    pub fn add(&self, operator: OperatorId, at: Timestamp, bytes: u64) {
+        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = sums.entry((operator, at.month())).or_default();
+        *sum = sum.saturating_add(bytes);
+    }
+
+    /// The same answer, counted: at once when it is whole, as it is sent when it is a stream.
+    pub(crate) fn counted(&self, operator: OperatorId, at: Timestamp, output: Output) -> Output {
+        match output {
+            Output::Json { ref body, .. } => {
+                self.add(operator, at, body.len() as u64);
+                output
+            }
+            Output::Stream {
+                status,
+                headers,
+                content_type,
+                body,
+            } => {
+                let egress = self.clone();
+                let body = body.inspect_ok(move |piece| egress.add(operator, at, piece.len() as u64));
+                Output::Stream {
+                    status,
+                    headers,
+                    content_type,
+                    body: body.boxed(),
+                }
+            }
+        }
+    }
+
+    /// Stores what was counted. What cannot be stored is kept for the next time.
+    pub async fn store(&self, store: &Store) -> Result<(), store::Error> {
+        let taken = std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
+        if taken.is_empty() {
+            return Ok(());
+        }
+        let sent = taken
+            .iter()
+            .map(|(&(operator, month), &bytes)| store::Egress { operator, month, bytes });
+        let stored = store.egress_add(sent.collect()).await;
+        if stored.is_err() {
+            let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+            for (whose, bytes) in taken {
+                let sum = sums.entry(whose).or_default();
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        stored
+    }
+
+    /// Stores what is counted once a second until `stop`, and then what is left.
+    pub async fn run(self, store: Store, stop: CancellationToken) {
+        let mut tick = tokio::time::interval(EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let stopped = stop.run_until_cancelled(tick.tick()).await.is_none();
+            if let Err(error) = self.store(&store).await {
+                tracing::warn!(%error, "egress could not be stored");
+            }
+            if stopped {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A whole version, a record a line.
+//!
+//! Invariant: whatever the size of the version, a bounded number of records is in memory, and none is rendered before
+//! the client takes it.
+
+use std::io;
+
+use bytes::Bytes;
+use catalog::Columns;
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use types::Version;
+use types::render::lines::Lines;
+
+use super::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::answer::{Media, NDJSON, Streamed};
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::{ApiError, chain};
+use crate::operation::{Auth, Operations, Spec};
+use crate::schema;
+
+/// How many bytes are rendered at once, and a record more.
+const PIECE: usize = 64 << 10;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "export_dataset",
+            path: "/projects/{slug}/export",
+            summary: "All records of a version, one JSON object a line",
+            description: "The records are those of `read_dataset`, in the same order. An answer that ends early breaks \
+                          its connection off.",
+            tag: "datasets",
+            auth: Auth::Key,
+            egress: true,
+            success: &[(200, "The records.")],
+            failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
+            ..Spec::BASE
+        },
+        &[],
+        export,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Export {
+    /// The project's slug.
+    slug: String,
+    /// The version.
+    #[schemars(range(min = 1, max = GREATEST))]
+    version: u64,
+}
+
+/// A record a line.
+struct Records;
+
+impl Media for Records {
+    const TYPE: &'static str = NDJSON;
+
+    fn schema() -> Value {
+        schema::of_output::<Map<String, Value>>()
+    }
+}
+
+async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
+    let project = entitlement::visible(&cx, &input.slug).await?;
+    let version = Some(Version(input.version));
+    entitlement::records(&cx, &project, version)?;
+    let snapshot = reading::snapshot(&cx, &project, version).await?;
+    let Some(contract) = snapshot.contract().cloned() else {
+        return Ok(Streamed::ok(stream::empty().boxed()));
+    };
+    let batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
+    let body = batches
+        .map_err(|error| broken(&error))
+        .and_then(move |rows| {
+            let lines = Lines::new(&contract, &rows).map_err(|error| broken(&error));
+            std::future::ready(lines.map(pieces))
+        })
+        .try_flatten();
+    Ok(Streamed::ok(body.boxed()))
+}
+
+/// The lines of a batch, some at a time, rendered as they are taken.
+fn pieces(lines: Lines) -> BoxStream<'static, Result<Bytes, io::Error>> {
+    let mut row = 0;
+    let pieces = std::iter::from_fn(move || {
+        let mut piece = Vec::with_capacity(PIECE + PIECE / 8);
+        while row < lines.len() && piece.len() < PIECE {
+            lines.write(row..row + 1, &mut piece);
+            row += 1;
+        }
+        (!piece.is_empty()).then(|| Ok(Bytes::from(piece)))
+    });
+    stream::iter(pieces).boxed()
+}
+
+/// What ends an answer that has begun: the status is on its way, so the connection breaks off.
+fn broken(error: &(dyn std::error::Error + 'static)) -> io::Error {
+    tracing::error!(error = chain(error), "an export broke off");
+    io::Error::other("the export broke off")
+}
+
+#[cfg(test)]
+mod tests;

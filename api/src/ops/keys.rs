@@ -1,0 +1,34 @@
+//! The keys that manifests are verified against.
+
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::keys::Ring;
+use crate::operation::{Operations, Spec};
+use crate::wire::Nothing;
+use proof::KeysDocument;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "service_keys",
+            path: "/.well-known/service-keys",
+            summary: "Every key that manifests were or are signed with",
+            description: "Oldest first, each endorsed by the one before it, the last one current. The document only \
+                          grows: pin the first key and the highest `sequence` seen.",
+            tag: "service",
+            success: &[(200, "The keys, signed with the current one.")],
+            ..Spec::BASE
+        },
+        &[],
+        keys,
+    );
+}
+
+async fn keys(cx: Cx, _: Nothing) -> Result<Reply<KeysDocument>, ApiError> {
+    let ring = Ring::load(&cx.app.store, &*cx.app.clock).await?;
+    Ok(Reply::ok(ring.document(cx.now)?))
+}
+
+#[cfg(test)]
+mod tests;

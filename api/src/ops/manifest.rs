@@ -1,0 +1,113 @@
+//! The signed list of the parts of a version.
+//!
+//! Invariant: the time of issue is taken before the key is read, so that a key that is rotated meanwhile has not
+//! signed anything issued after it retired.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proof::manifest::ManifestFormat;
+use proof::{FileHash, Manifest, Part, SignedManifest};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use types::{Timestamp, Version};
+
+use super::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::ApiError;
+use crate::keys::Ring;
+use crate::links::Grant;
+use crate::operation::{Auth, Operations, Spec};
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "dataset_manifest",
+            path: "/projects/{slug}/manifest",
+            summary: "The parts of a version with their hashes, signed",
+            description: "Without `version`, the latest. Each `url` is good until `urlsExpireAt`; the signature covers \
+                          everything but the addresses. The keys are at `/.well-known/service-keys`.",
+            tag: "datasets",
+            auth: Auth::Key,
+            success: &[(200, "The manifest.")],
+            failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
+            ..Spec::BASE
+        },
+        &[],
+        manifest,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Of {
+    /// The project's slug.
+    slug: String,
+    /// The version; the latest where not given.
+    #[schemars(range(min = 1, max = GREATEST))]
+    version: Option<u64>,
+}
+
+async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> {
+    let account = cx.the_operator()?;
+    let project = entitlement::visible(&cx, &input.slug).await?;
+    let version = input.version.map(Version);
+    entitlement::records(&cx, &project, version)?;
+    let snapshot = reading::snapshot(&cx, &project, version).await?;
+    let (Some(contract), Some(merge)) = (snapshot.contract(), snapshot.merge().await?) else {
+        let message = format!("the dataset `{}` has no version yet", project.slug);
+        return Err(ApiError::not_found(message));
+    };
+    let chain = snapshot.chain();
+    let manifest = Manifest {
+        format: ManifestFormat::V1,
+        dataset: project.id,
+        slug: project.slug,
+        version: snapshot.version(),
+        record_count: snapshot.record_count(),
+        root: chain.last().map_or(catalog::Root::EMPTY, |link| link.root),
+        schema_def: Arc::clone(contract),
+        license: project.license,
+        created_at: merge.at,
+        issued_at: cx.now,
+        parts: chain
+            .into_iter()
+            .map(|link| Part {
+                path: link.part.name(),
+                first_version: link.part.version,
+                last_version: link.part.version,
+                rows: link.part.rows,
+                bytes: link.part.bytes,
+                sha256: FileHash::from_bytes(link.part.sha256),
+                root: link.root,
+                url: None,
+            })
+            .collect(),
+        urls_expire_at: None,
+    };
+    let ring = Ring::load(&cx.app.store, &*cx.app.clock).await?;
+    let mut signed = manifest.sign(ring.signer(), ring.current())?;
+
+    let signer = cx.app.links.signer(&cx.app.store, cx.now).await?;
+    let lasting = Duration::from_secs(cx.app.limits.part_url_seconds.into());
+    let expires = u64::try_from(cx.now.plus(lasting).micros())
+        .unwrap_or(0)
+        .div_ceil(1_000_000);
+    let at = i64::try_from(expires).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+    signed.manifest.urls_expire_at = Some(Timestamp::from_micros(at));
+    for part in &mut signed.manifest.parts {
+        let grant = Grant {
+            dataset: project.id,
+            part: &part.path,
+            account,
+            expires,
+        };
+        part.url = Some(signer.address(&cx.app.config.public_url, &grant));
+    }
+    Ok(Reply::ok(signed))
+}
+
+#[cfg(test)]
+mod tests;

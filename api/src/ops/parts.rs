@@ -1,0 +1,178 @@
+//! Parts by their signed addresses.
+//!
+//! Invariant: only what a manifest of this service handed out is served, and only for its time; how far a part is read
+//! is up to the caller (RFC 9110 section 14).
+
+use std::io;
+use std::ops::Range;
+
+use futures_util::stream::{StreamExt as _, TryStreamExt as _};
+use http::StatusCode;
+use http::header::{self, HeaderValue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use types::{DatasetId, Kind, OperatorId};
+
+use super::reading::GREATEST;
+use crate::answer::{Media, Streamed};
+use crate::cx::Cx;
+use crate::error::{ApiError, chain};
+use crate::links::Grant;
+use crate::operation::{Operations, Rate, Spec};
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "download_part",
+            path: "/parts/{dataset}/{name}",
+            headers: &[("range", "Range")],
+            summary: "A part of a version, by its address in a manifest",
+            description: "The address is the credential; its transfers do not count as calls. One byte range is served; \
+                          anything else in `Range` is ignored.",
+            tag: "datasets",
+            rate: Rate::Exempt,
+            success: &[(200, "The file."), (206, "The range of it that was asked for.")],
+            failure: &[
+                (403, "The address is not one of a manifest (`link_invalid`), or its time is over (`link_expired`)."),
+                (404, "The part is gone."),
+                (416, "The file has no such range; `Content-Range` says how long it is."),
+            ],
+            ..Spec::BASE
+        },
+        &[],
+        part,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    /// The dataset's id.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    dataset: DatasetId,
+    /// The part's name.
+    #[schemars(length(max = 200))]
+    name: String,
+    /// The operator it was handed out to.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    account: OperatorId,
+    /// Until when it is good, in seconds since 1970.
+    #[schemars(range(min = 0, max = GREATEST))]
+    expires: u64,
+    /// What proves the rest of it.
+    #[schemars(length(max = 100))]
+    signature: String,
+    /// A range of bytes, such as `bytes=0-1023`.
+    range: Option<String>,
+}
+
+/// A file of Apache Parquet (<https://www.iana.org/assignments/media-types/application/vnd.apache.parquet>).
+struct Parquet;
+
+impl Media for Parquet {
+    const TYPE: &'static str = "application/vnd.apache.parquet";
+
+    fn schema() -> Value {
+        json!({"description": "An Apache Parquet file."})
+    }
+}
+
+async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
+    let grant = Grant {
+        dataset: input.dataset,
+        part: &input.name,
+        account: input.account,
+        expires: input.expires,
+    };
+    let signer = cx.app.links.signer(&cx.app.store, cx.now).await?;
+    if !signer.signed(&grant, &input.signature) {
+        let message = "this is not the address of a part as a manifest gave it";
+        return Err(ApiError::new(Kind::Forbidden, "link_invalid", message));
+    }
+    if cx.now.micros().div_euclid(1_000_000) >= i64::try_from(input.expires).unwrap_or(i64::MAX) {
+        let message = "the time of this address is over; the manifest gives another";
+        return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
+    }
+    let (catalog, dataset) = (&cx.app.catalog, input.dataset);
+    let size = catalog.part_size(dataset, &input.name).await?;
+    let size = size.ok_or_else(|| ApiError::not_found("the part is gone"))?;
+    let (status, range) = match wanted(input.range.as_deref(), size) {
+        Wanted::Whole => (StatusCode::OK, 0..size),
+        Wanted::Range(range) => (StatusCode::PARTIAL_CONTENT, range),
+        Wanted::Beyond => return Err(beyond(size)),
+    };
+    let mut headers = vec![
+        (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
+        (header::CONTENT_LENGTH, HeaderValue::from(range.end - range.start)),
+    ];
+    // Why the name: a part never changes, so its name says what it is.
+    if let Ok(tag) = HeaderValue::from_str(&format!("\"{}\"", input.name)) {
+        headers.push((header::ETAG, tag));
+    }
+    if status == StatusCode::PARTIAL_CONTENT {
+        let said = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+        headers.extend(HeaderValue::from_str(&said).map(|said| (header::CONTENT_RANGE, said)));
+    }
+    let (egress, account, now) = (cx.app.egress.clone(), input.account, cx.now);
+    let bytes = catalog.part_bytes(dataset, &input.name, range);
+    let body = bytes
+        .map_err(|error| {
+            tracing::error!(error = chain(&error), "a download broke off");
+            io::Error::other("the download broke off")
+        })
+        .inspect_ok(move |piece| egress.add(account, now, piece.len() as u64));
+    let mut answer = Streamed::ok(body.boxed());
+    (answer.status, answer.headers) = (status, headers);
+    Ok(answer)
+}
+
+fn beyond(size: u64) -> ApiError {
+    let error = ApiError::new(
+        Kind::Invalid,
+        "range_not_satisfiable",
+        format!("the part has {size} bytes, none of them in the range"),
+    );
+    let error = error.with_status(StatusCode::RANGE_NOT_SATISFIABLE);
+    match HeaderValue::from_str(&format!("bytes */{size}")) {
+        Ok(said) => error.header(header::CONTENT_RANGE, said),
+        Err(_) => error,
+    }
+}
+
+/// What a `Range` header asks of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    Whole,
+    Range(Range<u64>),
+    Beyond,
+}
+
+/// One range of bytes, if the header asks for one (RFC 9110 section 14.2: what is not understood is ignored).
+fn wanted(header: Option<&str>, size: u64) -> Wanted {
+    let ranges = header.and_then(|header| {
+        let (unit, ranges) = header.split_once('=')?;
+        unit.trim().eq_ignore_ascii_case("bytes").then(|| ranges.trim())
+    });
+    let Some((first, last)) = ranges.and_then(|ranges| ranges.split_once('-')) else {
+        return Wanted::Whole;
+    };
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        // Why: a number beyond 64 bits is beyond every file.
+        digits.then(|| text.parse().unwrap_or(u64::MAX))
+    };
+    match (first, last, number(first), number(last)) {
+        ("", _, None, Some(0)) => Wanted::Beyond,
+        ("", _, None, Some(_)) if size == 0 => Wanted::Beyond,
+        ("", _, None, Some(suffix)) => Wanted::Range(size.saturating_sub(suffix)..size),
+        (_, "", Some(first), None) if first < size => Wanted::Range(first..size),
+        (_, _, Some(first), Some(last)) if first > last => Wanted::Whole,
+        (_, _, Some(first), Some(last)) if first < size => Wanted::Range(first..last.saturating_add(1).min(size)),
+        (_, "", Some(_), None) | (_, _, Some(_), Some(_)) => Wanted::Beyond,
+        _ => Wanted::Whole,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! SQL over a version.
+//!
+//! Invariant: one query of an operator runs at a time, wherever its calls arrive; a lease says so, which ends with the
+//! query, with its client, or by itself when its time is up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use store::{LeaseTaken, Store};
+use types::{ContributionId, Kind, OperatorId, Version};
+
+use super::contribute::contract;
+use super::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::answer::Reply;
+use crate::config::Limits;
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::error::ApiError;
+use crate::operation::{Auth, Operations, Spec};
+use crate::sandbox::{Column, Failure};
+use crate::schema::Bound;
+
+/// How much longer than a query its lease lasts.
+const MARGIN: Duration = Duration::from_secs(5);
+/// When to try again while another query runs, in seconds; most end sooner.
+const RETRY_SECONDS: u64 = 1;
+
+pub(super) fn add(table: &mut Operations, limits: &Limits) {
+    let bound = |at, keyword, value| Bound { at, keyword, value };
+    table.add(
+        Spec {
+            name: "query_dataset",
+            method: Method::POST,
+            path: "/projects/{slug}/query",
+            summary: "Asks the records of a version a question in SQL",
+            description: "One SELECT over the table `records`. Without `version`, the latest. A query has 20 seconds, \
+                          an operator one query at a time. `sluice pull` fetches what is too large to be queried here.",
+            tag: "datasets",
+            auth: Auth::Key,
+            egress: true,
+            success: &[(200, "The columns and rows.")],
+            failure: &[
+                (
+                    400,
+                    "The statement is refused, is not valid, or fails; `message` says why.",
+                ),
+                NOT_BOUGHT,
+                NO_VERSION,
+                (408, "The query took longer than its time."),
+                (413, "The version or the answer is too large to be queried here."),
+                (
+                    429,
+                    "Another query of the operator runs, or too many calls; `Retry-After` says when to come back.",
+                ),
+                NOT_YET,
+            ],
+            example: r#"{"sql": "SELECT gauge, max(metres) FROM records GROUP BY gauge", "limit": 10}"#,
+            ..Spec::BASE
+        },
+        &[
+            bound("/properties/sql", "maxLength", limits.query_characters.into()),
+            bound("/properties/limit", "maximum", limits.query_rows.into()),
+            bound("/properties/limit", "default", limits.default_query_rows.into()),
+        ],
+        query,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    /// The project's slug.
+    slug: String,
+    /// One SELECT over the table `records`.
+    #[schemars(length(min = 1, max = 4_000))]
+    sql: String,
+    /// The version; the latest where not given.
+    #[schemars(range(min = 1, max = GREATEST))]
+    version: Option<u64>,
+    /// How many rows at most.
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    /// The version that was asked; 0 before the first merge.
+    version: u64,
+    /// The columns, in order.
+    columns: Vec<ColumnView>,
+    /// The rows, each with a value per column.
+    #[schemars(with = "Vec<Vec<Value>>")]
+    rows: Vec<Box<RawValue>>,
+    /// How many rows there are.
+    row_count: u64,
+    /// Whether there are more rows than `limit`.
+    truncated: bool,
+}
+
+/// A column of the answer.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ColumnView {
+    /// Its name.
+    name: String,
+    /// Its Arrow type, such as `Int64`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// Whether it can hold nulls.
+    nullable: bool,
+}
+
+impl From<Column> for ColumnView {
+    fn from(column: Column) -> Self {
+        Self {
+            name: column.name,
+            kind: column.kind,
+            nullable: column.nullable,
+        }
+    }
+}
+
+async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
+    let operator = cx.the_operator()?;
+    let project = entitlement::visible(&cx, &input.slug).await?;
+    let version = input.version.map(Version);
+    entitlement::records(&cx, &project, version)?;
+    let snapshot = reading::snapshot(&cx, &project, version).await?;
+    let (bytes, most) = (snapshot.bytes(), cx.app.limits.query_version_bytes);
+    if bytes > most {
+        let message = format!(
+            "version {} of `{slug}` has {bytes} bytes, more than the {most} that can be queried here; pull it with \
+             `sluice pull {slug}` and query its Parquet files where they are",
+            snapshot.version(),
+            slug = project.slug
+        );
+        return Err(ApiError::new(Kind::TooLarge, "version_too_large", message).field("limitBytes", most));
+    }
+    let sandbox = &cx.app.sandbox;
+    sandbox.check(&input.sql).map_err(|failure| told(&cx, failure))?;
+
+    let contract = match snapshot.contract() {
+        Some(contract) => Arc::clone(contract),
+        None => Arc::new(contract(&project)?),
+    };
+    let lease = Lease::take(&cx, operator).await?;
+    let limit = input.limit.unwrap_or(cx.app.limits.default_query_rows);
+    let answered = sandbox.query(&contract, &snapshot, &input.sql, limit).await;
+    // Why before the answer: whoever has the answer may ask the next question.
+    lease.end().await;
+    let answered = answered.map_err(|failure| told(&cx, failure))?;
+    Ok(Reply::ok(Answer {
+        version: snapshot.version().0,
+        columns: answered.columns.into_iter().map(Into::into).collect(),
+        row_count: answered.rows.len() as u64,
+        rows: answered.rows,
+        truncated: answered.truncated,
+    }))
+}
+
+fn told(cx: &Cx, failure: Failure) -> ApiError {
+    let invalid = |code, problem: String| ApiError::invalid("/sql", problem).code(code);
+    match failure {
+        Failure::Refused { reason } => invalid("query_refused", format!("is refused: {reason}")),
+        Failure::Failed { message } => invalid("query_failed", format!("failed: {message}")),
+        Failure::TimedOut => {
+            let message = format!("the query took longer than {} seconds", cx.app.limits.query_seconds);
+            ApiError::new(Kind::Invalid, "query_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
+        }
+        Failure::TooLarge { message } => ApiError::new(Kind::TooLarge, "query_too_large", message),
+        Failure::Unavailable { context } => ApiError::unavailable(context),
+    }
+}
+
+/// The right to run the one query of an operator.
+struct Lease {
+    store: Store,
+    operator: OperatorId,
+    /// Who has it; taken when it is ended.
+    holder: Option<String>,
+}
+
+impl Lease {
+    async fn take(cx: &Cx, operator: OperatorId) -> Result<Self, ApiError> {
+        let holder = ContributionId::new(cx.now).to_string();
+        let lasting = Duration::from_secs(cx.app.limits.query_seconds.into()) + MARGIN;
+        let now = cx.app.clock.now();
+        // Why made before it is taken: should the caller go away meanwhile, it is ended all the same.
+        let mut lease = Self {
+            store: cx.app.store.clone(),
+            operator,
+            holder: Some(holder.clone()),
+        };
+        let taken = cx
+            .app
+            .store
+            .query_lease_take(operator, holder, now.plus(lasting), now)
+            .await;
+        match taken? {
+            LeaseTaken::Taken => Ok(lease),
+            LeaseTaken::Held { .. } => {
+                lease.holder = None;
+                let message = "another query of the operator runs; one at a time";
+                Err(ApiError::limited("query_running", message, RETRY_SECONDS))
+            }
+        }
+    }
+
+    async fn end(mut self) {
+        if let Some(holder) = self.holder.take() {
+            ended(&self.store, self.operator, holder).await;
+        }
+    }
+}
+
+/// What a client leaves behind that goes away before its answer.
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(holder) = self.holder.take() {
+            let (store, operator) = (self.store.clone(), self.operator);
+            tokio::spawn(async move { ended(&store, operator, holder).await });
+        }
+    }
+}
+
+async fn ended(store: &Store, operator: OperatorId, holder: String) {
+    if let Err(error) = store.query_lease_end(operator, holder).await {
+        tracing::warn!(%operator, %error, "the lease of a query could not be ended; it ends by itself");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::testing::{Got, Service, config, limits};
+
+async fn scene() -> (Service, String, String) {
+    scene_with(limits()).await
+}
+
+async fn scene_with(limits: crate::config::Limits) -> (Service, String, String) {
+    let service = Service::with(config(), limits).await;
+    let (owner, other) = (service.operator().await, service.operator().await);
+    let mine = service.agent(&owner, "mine").await;
+    let theirs = service.agent(&other, "theirs").await;
+    service.project(&mine, "weather", &json!({})).await;
+    for name in ["a", "b"] {
+        service.merged(&mine, "weather", &[json!({ "name": name })]).await;
+    }
+    (service, mine, theirs)
+}
+
+async fn ask(service: &Service, key: &str, body: &Value) -> Got {
+    service
+        .call("POST", "/projects/weather/query", Some(key), &body.to_string())
+        .await
+}
+
+#[tokio::test]
+async fn an_answer_has_typed_columns_and_names_its_version() {
+    let (service, _, theirs) = scene().await;
+    let got = ask(&service, &theirs, &json!({"sql": "count"})).await;
+    assert_eq!(got.status, 200);
+    assert_eq!(
+        got.json(),
+        json!({
+            "version": 2, "columns": [{"name": "n", "type": "Int64", "nullable": false}], "rows": [[2], [200]],
+            "rowCount": 2, "truncated": false,
+        })
+    );
+    let old = ask(&service, &theirs, &json!({"sql": "count", "version": 1, "limit": 7}))
+        .await
+        .json();
+    assert_eq!((&old["version"], &old["rows"]), (&json!(1), &json!([[1], [7]])));
+}
+
+#[tokio::test]
+async fn what_goes_wrong_in_a_query_says_what() {
+    let (service, _, theirs) = scene().await;
+    for (sql, status, code) in [
+        ("refuse", 400, "query_refused"),
+        ("fail", 400, "query_failed"),
+        ("time out", 408, "query_timeout"),
+        ("explode", 413, "query_too_large"),
+        ("be gone", 503, "unavailable"),
+    ] {
+        let got = ask(&service, &theirs, &json!({ "sql": sql })).await;
+        assert_eq!(
+            (got.status.as_u16(), &got.json()["error"]),
+            (status, &json!(code)),
+            "{sql}"
+        );
+    }
+    let refused = ask(&service, &theirs, &json!({"sql": "refuse"})).await.json();
+    assert_eq!(refused["details"][0]["path"], "/sql");
+    assert!(refused["message"].as_str().unwrap().contains("EXPLAIN"), "{refused}");
+    // Whatever became of one query, the next one runs.
+    assert_eq!(ask(&service, &theirs, &json!({"sql": "count"})).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_question_is_in_range() {
+    let (service, _, theirs) = scene().await;
+    for (body, status) in [
+        (json!({}), 400),
+        (json!({"sql": ""}), 400),
+        (json!({"sql": "x".repeat(4_000)}), 200),
+        (json!({"sql": "é".repeat(4_000)}), 200),
+        (json!({"sql": "x".repeat(4_001)}), 400),
+        (json!({"sql": 1}), 400),
+        (json!({"sql": "count", "limit": 0}), 400),
+        (json!({"sql": "count", "limit": 1}), 200),
+        (json!({"sql": "count", "limit": 1_000}), 200),
+        (json!({"sql": "count", "limit": 1_001}), 400),
+        (json!({"sql": "count", "version": 0}), 400),
+        (json!({"sql": "count", "version": 3}), 404),
+        (json!({"sql": "count", "offset": 1}), 400),
+    ] {
+        assert_eq!(ask(&service, &theirs, &body).await.status, status, "{body}");
+    }
+    assert_eq!(
+        service
+            .call("POST", "/projects/weather/query", None, r#"{"sql": "count"}"#)
+            .await
+            .status,
+        401
+    );
+}
+
+#[tokio::test]
+async fn one_query_of_an_operator_runs_at_a_time() {
+    let (service, mine, theirs) = scene().await;
+    let hang = json!({"sql": "hang"});
+    let hanging = ask(&service, &mine, &hang);
+    let meanwhile = async {
+        service.sandbox.hanging.notified().await;
+        let refused = ask(&service, &mine, &json!({"sql": "count"})).await;
+        assert_eq!(
+            (refused.status.as_u16(), &refused.json()["error"]),
+            (429, &json!("query_running"))
+        );
+        assert_eq!(refused.headers["retry-after"], "1");
+        assert_eq!(ask(&service, &theirs, &json!({"sql": "count"})).await.status, 200);
+    };
+    tokio::select! {
+        got = hanging => panic!("it answered {}", got.status),
+        () = meanwhile => {}
+    }
+    // Its client went away, so the lease is ended behind it; the writer takes changes in order.
+    let mut status = ask(&service, &mine, &json!({"sql": "count"})).await.status;
+    while status == 429 {
+        tokio::task::yield_now().await;
+        status = ask(&service, &mine, &json!({"sql": "count"})).await.status;
+    }
+    assert_eq!(status, 200);
+}
+
+#[tokio::test]
+async fn a_dead_query_blocks_no_longer_than_its_time() {
+    let (service, mine, _) = scene().await;
+    let operators = service.app.store.contribution(contributed(&service, &mine).await).await;
+    let operator = operators.unwrap().unwrap().operator;
+    let now = service.app.clock.now();
+    // As a process leaves it that dies with the query.
+    let taken = service
+        .app
+        .store
+        .query_lease_take(operator, "dead".to_owned(), now.plus(Duration::from_secs(25)), now)
+        .await;
+    assert_eq!(taken.unwrap(), store::LeaseTaken::Taken);
+    service.clock.advance(Duration::from_secs(24));
+    assert_eq!(ask(&service, &mine, &json!({"sql": "count"})).await.status, 429);
+    service.clock.advance(Duration::from_secs(1));
+    assert_eq!(ask(&service, &mine, &json!({"sql": "count"})).await.status, 200);
+}
+
+async fn contributed(service: &Service, key: &str) -> types::ContributionId {
+    let body = json!({"records": [{"name": "z"}]}).to_string();
+    let got = service
+        .call("POST", "/projects/weather/contribute", Some(key), &body)
+        .await;
+    got.json()["id"].as_str().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_version_that_is_too_large_is_refused_with_a_hint() {
+    let mut small = limits();
+    small.query_version_bytes = 2_000;
+    let (service, mine, _) = scene_with(small).await;
+    let got = ask(&service, &mine, &json!({"sql": "count"})).await;
+    let body = got.json();
+    assert_eq!(
+        (got.status.as_u16(), &body["error"], &body["limitBytes"]),
+        (413, &json!("version_too_large"), &json!(2_000))
+    );
+    assert!(
+        body["message"].as_str().unwrap().contains("sluice pull weather"),
+        "{body}"
+    );
+}

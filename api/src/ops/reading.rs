@@ -1,0 +1,91 @@
+//! What every read of a version has in common.
+//!
+//! Invariants:
+//! - A version that the service has told of is never denied; where it is not here yet, that is said.
+//! - A page of records is bounded in bytes, whatever records are in it.
+
+use arrow::array::RecordBatch;
+use catalog::{Columns, Snapshot};
+use futures_util::TryStreamExt as _;
+use serde_json::value::RawValue;
+use store::Project;
+use types::Version;
+use types::render::lines::Lines;
+
+use crate::cx::Cx;
+use crate::error::ApiError;
+
+/// The greatest integer that every JSON reader takes exactly (RFC 7493 section 2.2).
+pub(super) const GREATEST: u64 = (1 << 53) - 1;
+/// A page ends with the record that brings it to this many bytes, so that one of large records fits into memory.
+pub(super) const PAGE_BYTES: usize = 8 << 20;
+/// What every read of a version may be refused for.
+pub(super) const NO_VERSION: (u16, &str) = (
+    404,
+    "There is no such project or version, or the project is private to others.",
+);
+/// What every read of a paid version may be refused for.
+pub(super) const NOT_BOUGHT: (u16, &str) = (
+    402,
+    "The project is paid and the version is not bought; `credits.buy` and `pay` say how to.",
+);
+/// What every read of a version that was just merged may be refused for.
+pub(super) const NOT_YET: (u16, &str) = (
+    503,
+    "The version was just merged and is not here yet; `Retry-After` says when to come back.",
+);
+
+/// The records of a project at a version, the latest where not given.
+pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
+    let (catalog, slug) = (&cx.app.catalog, &project.slug);
+    // Why at least: the table may be ahead of what outcomes told, never behind it for a reader.
+    let least = version.unwrap_or(project.version);
+    let found = match catalog.snapshot(project.id, version).await? {
+        Some(found) if found.version() < least => catalog.snapshot(project.id, Some(least)).await?,
+        found => found,
+    };
+    found.ok_or_else(|| {
+        if least <= project.version {
+            let message = format!("version {least} of `{slug}` was just merged and is not here yet; try again shortly");
+            ApiError::not_yet(message)
+        } else {
+            ApiError::not_found(format!("the dataset `{slug}` has no version {least}"))
+        }
+    })
+}
+
+/// Up to `limit` records from index `offset` on, fewer where [`PAGE_BYTES`] are reached, but one if there is one. Each
+/// batch comes with its records as JSON, which are as many as its rows or, in the last, fewer.
+pub(super) async fn page(
+    snapshot: &Snapshot,
+    columns: Columns,
+    offset: u64,
+    limit: usize,
+) -> Result<Vec<(RecordBatch, Vec<Box<RawValue>>)>, ApiError> {
+    let Some(contract) = snapshot.contract() else {
+        return Ok(Vec::new());
+    };
+    let internal = |error: &dyn std::error::Error| ApiError::internal(format!("rendering records: {error}"));
+    let mut batches = snapshot.stream(columns, offset..offset.saturating_add(limit as u64));
+    let mut pages = Vec::new();
+    let mut bytes = 0;
+    while let Some(rows) = batches.try_next().await? {
+        let lines = Lines::new(contract, &rows).map_err(|error| internal(&error))?;
+        let mut records = Vec::with_capacity(lines.len());
+        for row in 0..lines.len() {
+            if bytes >= PAGE_BYTES {
+                break;
+            }
+            let mut text = Vec::with_capacity(256);
+            lines.record(row, &mut text);
+            bytes += text.len();
+            let text = String::from_utf8(text).map_err(|error| internal(&error))?;
+            records.push(RawValue::from_string(text).map_err(|error| internal(&error))?);
+        }
+        pages.push((rows, records));
+        if bytes >= PAGE_BYTES {
+            break;
+        }
+    }
+    Ok(pages)
+}
