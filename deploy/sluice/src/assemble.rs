@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use api::egress::Egress;
 use api::flow::{Projector, Relay, Sweeper, Waiters};
 use api::{App, Planes};
 use catalog::Catalog;
@@ -28,6 +29,7 @@ use types::clock::SystemClock;
 
 use crate::config::{Config, Loaded};
 use crate::lock::DirectoryLock;
+use crate::sandbox::Sandbox;
 use crate::serve::serve;
 use crate::signals::Signals;
 
@@ -168,6 +170,10 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     );
     spawn(&mut tasks, "sweeper", sweeper.run(stopping.clone()).map(anyhow::Ok));
 
+    let egress = Egress::default();
+    let counting = egress.clone().run(store.clone(), stopping.clone());
+    spawn(&mut tasks, "egress", counting.map(anyhow::Ok));
+
     let planes = Planes {
         store: store.clone(),
         catalog,
@@ -175,6 +181,8 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
         waiters,
         screener,
         clock: Arc::clone(&clock),
+        sandbox: Arc::new(Sandbox::start(config, layout.tables(), &clock)?),
+        egress,
         sweeper: sweeping,
     };
     let app = App::new(planes, config.api(address), config.limits.clone().into());

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::quickstart::{ALL, FEWEST};
+use crate::remote::Remote;
 
 /// A marketplace whose heart is a dataflow engine: records stream through gates into versioned tables.
 #[derive(Debug, Parser)]
@@ -57,6 +58,15 @@ pub enum Command {
     Admin(Admin),
     /// Prove that database and tables agree; works while the service runs
     Check(Check),
+    /// The keys that manifests are signed with; prints JSON, works while the service runs
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Ask the records of a dataset of a service a question in SQL
+    Query(Query),
+    /// Pull a version of a dataset into a folder, proven to be what the service signed
+    Pull(Pull),
+    /// Verify a pulled version offline: keys, signature, every part, every record
+    Verify(Verify),
     /// Print the machine-readable description of the interface
     Openapi,
     /// Look at the configuration
@@ -139,6 +149,99 @@ pub struct Check {
     pub open_for: crate::config::Span,
 }
 
+/// Administration of the keys that manifests are signed with.
+#[derive(Debug, Subcommand)]
+pub enum Keys {
+    /// Make a new key the current one; the one before endorses it, and what it signed stays good
+    Rotate,
+    /// Declare that nothing a key signed counts; the current key is replaced at once
+    Revoke {
+        /// The key's id: 16 hexadecimal digits
+        #[arg(value_name = "KEYID")]
+        key: String,
+        /// Why, for everyone
+        #[arg(long, value_name = "R")]
+        reason: String,
+    },
+}
+
+/// A question in SQL.
+#[derive(Clone, Debug, Args)]
+#[command(disable_version_flag = true)]
+pub struct Query {
+    /// The project's slug
+    pub slug: String,
+    /// One SELECT over the table `records`
+    pub sql: String,
+    /// The version [default: the latest]
+    #[arg(long, value_name = "N")]
+    pub version: Option<u64>,
+    /// How many rows at most, up to 1000 [default: what the service takes]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u32>,
+    /// How the answer is printed
+    #[arg(long, value_enum, default_value_t = QueryFormat::Table)]
+    pub format: QueryFormat,
+    /// The service.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// How the answer to a question is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum QueryFormat {
+    /// For people
+    Table,
+    /// RFC 4180 with line feeds; a null is empty
+    Csv,
+    /// The answer of the service
+    Json,
+    /// A Parquet file
+    Parquet,
+}
+
+/// Which service keys are trusted.
+#[derive(Clone, Debug, Args)]
+pub struct Trust {
+    /// The services this machine has met, with their first keys [default: $XDG_DATA_HOME/sluice/known-keys.json]
+    #[arg(long, value_name = "FILE", env = "SLUICE_KNOWN_KEYS")]
+    pub known_keys: Option<PathBuf>,
+}
+
+/// What to pull.
+#[derive(Clone, Debug, Args)]
+#[command(disable_version_flag = true)]
+pub struct Pull {
+    /// The project's slug
+    pub slug: String,
+    /// The version [default: the latest]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub version: Option<u64>,
+    /// The folder to pull to [default: ./SLUG]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// The service.
+    #[command(flatten)]
+    pub remote: Remote,
+    /// The keys.
+    #[command(flatten)]
+    pub trust: Trust,
+}
+
+/// What to verify.
+#[derive(Clone, Debug, Args)]
+pub struct Verify {
+    /// The folder that was pulled to
+    pub dir: PathBuf,
+    /// The keys document to trust, got from the service itself (`GET /.well-known/service-keys`); without it, the
+    /// folder's keys must be those of a service this machine has met
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
+    /// The keys.
+    #[command(flatten)]
+    pub trust: Trust,
+}
+
 /// What to show of the configuration.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ConfigArguments {
@@ -164,5 +267,15 @@ mod tests {
         assert_eq!(cli.global.flags(), [("data.dir", "/tmp/d".to_owned())]);
         assert!(Cli::try_parse_from(["sluice", "quickstart", "--records", "1"]).is_err());
         assert!(Cli::try_parse_from(["sluice", "config"]).is_err());
+    }
+
+    #[test]
+    fn a_version_to_pull_is_a_number_from_1() {
+        let pull = |version: &str| Cli::try_parse_from(["sluice", "pull", "tide-levels", "--version", version]);
+        let Command::Pull(arguments) = pull("12").unwrap().command else {
+            panic!("another command")
+        };
+        assert_eq!(arguments.version, Some(12));
+        assert!(pull("0").is_err() && pull("latest").is_err());
     }
 }

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "faults")]
 mod faults;
+mod home;
 mod parts;
 mod show;
 mod units;
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 #[cfg(feature = "faults")]
 pub use faults::Faults;
+pub use home::data_home;
 pub use units::{Size, Span, UnitError};
 
 /// Every key with its default and a comment.
@@ -48,6 +50,8 @@ pub struct Config {
     pub limits: Limits,
     /// The event log.
     pub log: Log,
+    /// The processes that queries run in.
+    pub sql: Sql,
     /// The worker.
     pub worker: Worker,
     /// The sweeper of open contributions.
@@ -149,6 +153,35 @@ pub struct Limits {
     pub page_records: NonZeroU32,
     /// Records of one page of data where the caller does not say.
     pub default_page_records: NonZeroU32,
+    /// Records of one page of a diff at most.
+    pub diff_records: NonZeroU32,
+    /// Records of one page of a diff where the caller does not say.
+    pub default_diff_records: NonZeroU32,
+    /// Characters of a query's statement.
+    pub query_characters: NonZeroU32,
+    /// Rows of the answer to a query at most.
+    pub query_rows: NonZeroU32,
+    /// Rows of the answer to a query where the caller does not say.
+    pub default_query_rows: NonZeroU32,
+    /// How long a query may take.
+    pub query_timeout: Span,
+    /// The largest version that can be queried.
+    pub query_version: Size,
+    /// How long the addresses of parts are good.
+    pub part_urls: Span,
+}
+
+/// The processes that queries run in.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Sql {
+    /// How many are kept ready.
+    pub standby: usize,
+    /// How many queries run at once.
+    pub at_once: NonZeroUsize,
+    /// How many threads run one query.
+    pub threads: NonZeroUsize,
+    /// The address space of one process.
+    pub memory: Size,
 }
 
 /// The event log.
@@ -270,6 +303,8 @@ impl Config {
     fn check(&self) -> Result<(), Error> {
         let seconds = [
             ("limits.wait", self.limits.wait),
+            ("limits.query_timeout", self.limits.query_timeout),
+            ("limits.part_urls", self.limits.part_urls),
             ("worker.idle", self.worker.idle),
             ("worker.grace", self.worker.grace),
             ("sweeper.every", self.sweeper.every),

@@ -9,12 +9,18 @@ pub mod assemble;
 pub mod check;
 pub mod cli;
 pub mod config;
+pub mod keys;
 pub mod lock;
+pub mod pull;
+pub mod query;
 pub mod quickstart;
+pub mod remote;
+pub mod sandbox;
 pub mod serve;
 pub mod signals;
 pub mod telemetry;
 pub mod terminal;
+pub mod verify;
 
 use std::process::ExitCode;
 
@@ -55,6 +61,10 @@ async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
         Command::Quickstart(arguments) => quickstart::run(loaded, arguments).await?,
         Command::Admin(command) => admin::run(config, command).await?,
         Command::Check(arguments) => return check::run(config, arguments).await,
+        Command::Keys(command) => keys::run(config, command).await?,
+        Command::Query(arguments) => query::run(&arguments).await?,
+        Command::Pull(arguments) => pull::run(arguments).await?,
+        Command::Verify(arguments) => verify::run(&arguments)?,
         Command::Openapi | Command::Config(_) => {}
     }
     Ok(ExitCode::SUCCESS)

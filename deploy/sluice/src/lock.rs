@@ -1,11 +1,13 @@
 //! One service per data directory.
 //!
 //! Invariant: while a [`DirectoryLock`] lives, no other process holds one on the same directory. The operating system
-//! gives it back when the process dies, however it dies.
+//! gives it back when the process dies, however it dies. The directory itself survives a power cut once it is locked.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use catalog::storage::create_directory;
 
 /// The exclusive right to run the service on a data directory.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl DirectoryLock {
             directory: directory.to_owned(),
             source,
         };
-        fs::create_dir_all(directory).map_err(unusable)?;
+        create_directory(directory).map_err(unusable)?;
         let path = directory.join("lock");
         let mut file = File::options()
             .read(true)

@@ -4,6 +4,7 @@
 //! the service does. A data directory may have had quickstarts before; each gets names of its own.
 
 mod dataset;
+mod readers;
 mod report;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -101,6 +102,7 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
     let whole = stage.client.data(&stage.slug, Some(middle), 0, 1).await?.total;
     let offset = whole / 2;
     report::page(&stage.client.data(&stage.slug, Some(middle), offset, 3).await?, offset)?;
+    readers::show(&stage, &config.data.dir, project.latest_version).await?;
     go_on(&stage, middle)
 }
 
@@ -278,7 +280,7 @@ fn go_on(stage: &Stage, version: u64) -> anyhow::Result<()> {
     head("Go on with:")?;
     item("address", base)?;
     item("agent key", key)?;
-    terminal::line("\n  # a page of an old version, a record of yours, a dry run")?;
+    terminal::line("\n  # a page of an old version, a record of yours, a dry run, a question")?;
     terminal::line(&format!(
         "  curl -s {authorization} '{base}/projects/{slug}/data?version={version}&limit=3'"
     ))?;
@@ -287,6 +289,9 @@ fn go_on(stage: &Stage, version: u64) -> anyhow::Result<()> {
     ))?;
     terminal::line(&format!(
         "  curl -s {authorization} {json} '{base}/projects/{slug}/validate' -d '{{\"records\":[{{\"value\":\"one\"}}]}}'"
+    ))?;
+    terminal::line(&format!(
+        "  sluice query {slug} 'SELECT name FROM records WHERE upper IS NOT NULL' --server {base} --key {key}"
     ))?;
     Ok(())
 }

@@ -11,6 +11,11 @@ pub fn line(text: &str) -> io::Result<()> {
     write(&mut io::stdout().lock(), text)
 }
 
+/// Writes a result as it is.
+pub fn bytes(result: &[u8]) -> io::Result<()> {
+    all(&mut io::stdout().lock(), result)
+}
+
 /// Writes a result as indented JSON.
 pub fn json(value: &impl Serialize) -> io::Result<()> {
     line(&serde_json::to_string_pretty(value)?)
@@ -26,9 +31,13 @@ pub fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// A reader that went away, such as `head`, has read enough.
 fn write(to: &mut impl Write, text: &str) -> io::Result<()> {
-    match writeln!(to, "{text}").and_then(|()| to.flush()) {
+    all(to, format!("{text}\n").as_bytes())
+}
+
+/// A reader that went away, such as `head`, has read enough.
+fn all(to: &mut impl Write, result: &[u8]) -> io::Result<()> {
+    match to.write_all(result).and_then(|()| to.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,
     }

@@ -35,13 +35,21 @@ impl From<Limits> for api::Limits {
             active_projects_per_operator: limits.active_projects_per_operator,
             public_contributions_per_day: limits.public_contributions_per_day,
             records_per_contribution: limits.records_per_contribution.get(),
-            wait_seconds: u32::try_from(limits.wait.0.as_secs()).unwrap_or(u32::MAX),
+            wait_seconds: seconds(limits.wait),
             idempotency_hours: hours(limits.idempotency_window),
             price_change_hours: hours(limits.price_change_window),
             contribution_bytes: limits.contribution_body.bytes(),
             body_bytes: limits.body.bytes(),
             page_records: limits.page_records.get(),
             default_page_records: limits.default_page_records.get(),
+            diff_records: limits.diff_records.get(),
+            default_diff_records: limits.default_diff_records.get(),
+            query_characters: limits.query_characters.get(),
+            query_rows: limits.query_rows.get(),
+            default_query_rows: limits.default_query_rows.get(),
+            query_seconds: seconds(limits.query_timeout),
+            query_version_bytes: limits.query_version.0,
+            part_url_seconds: seconds(limits.part_urls),
         }
     }
 }
@@ -86,6 +94,10 @@ impl Size {
     pub fn bytes(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
+}
+
+fn seconds(span: Span) -> u32 {
+    u32::try_from(span.0.as_secs()).unwrap_or(u32::MAX)
 }
 
 fn hours(span: Span) -> u32 {

@@ -1,0 +1,36 @@
+//! Where a person's data is kept.
+//!
+//! Invariant: a relative path in the environment is no place, as the XDG Base Directory Specification demands.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// `$XDG_DATA_HOME`, or `.local/share` in the home folder; none where there is neither.
+pub fn data_home() -> Option<PathBuf> {
+    resolve(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
+}
+
+fn resolve(data_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+    let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+    data_home
+        .and_then(absolute)
+        .or_else(|| Some(home.and_then(absolute)?.join(".local/share")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_kept_where_the_specification_says() {
+        let resolved =
+            |data: Option<&str>, home: Option<&str>| resolve(data.map(OsString::from), home.map(OsString::from));
+        let home = Some(PathBuf::from("/home/ada/.local/share"));
+        assert_eq!(resolved(Some("/data"), Some("/home/ada")), Some("/data".into()));
+        for unusable in [None, Some(""), Some("data")] {
+            assert_eq!(resolved(unusable, Some("/home/ada")), home);
+            assert_eq!(resolved(unusable, None), None);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The keys that manifests are signed with: rotated and revoked beside a service that may be running, prints JSON.
+
+use anyhow::bail;
+use api::keys::{self, Changed};
+use proof::Key;
+use serde_json::{Value, json};
+
+use crate::assemble::{self, Layout};
+use crate::cli::Keys;
+use crate::config::Config;
+use crate::terminal;
+
+/// The longest reason, in characters.
+const MAX_REASON: usize = 500;
+
+/// Runs a command and prints what became of the keys.
+pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
+    let store = assemble::connect(&Layout::new(&config.data.dir), false).await?;
+    let clock = assemble::clock(config);
+    let changed = match command {
+        Keys::Rotate => keys::rotate(&store, &*clock)
+            .await
+            .map(|changed| told("retired", &changed)),
+        Keys::Revoke { key, reason } => {
+            check_reason(&reason)?;
+            let revoked = keys::revoke(&store, &*clock, &key, &reason).await;
+            revoked.map(|changed| told("revoked", &changed))
+        }
+    };
+    store.close().await;
+    terminal::json(&changed?)?;
+    Ok(())
+}
+
+fn told(what: &str, changed: &Changed) -> Value {
+    let Changed { before, current } = changed;
+    json!({ what: key(before), "current": key(current) })
+}
+
+fn key(key: &Key) -> Value {
+    let mut shown = json!({
+        "keyId": key.key_id,
+        "status": key.status,
+        "publicKey": key.public_key,
+        "createdAt": key.created_at.to_string(),
+    });
+    let more = [
+        ("retiredAt", key.retired_at.map(|at| at.to_string())),
+        ("revokedAt", key.revoked_at.map(|at| at.to_string())),
+        ("reason", key.reason.clone()),
+    ];
+    for (name, value) in more {
+        if let Some(value) = value {
+            shown[name] = value.into();
+        }
+    }
+    shown
+}
+
+fn check_reason(reason: &str) -> anyhow::Result<()> {
+    if reason.trim().is_empty() || reason.chars().count() > MAX_REASON || reason.chars().any(char::is_control) {
+        bail!("--reason: must have 1 to {MAX_REASON} characters, none of them a control character");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_keeps_its_rules() {
+        assert!(check_reason("lost").is_ok());
+        for reason in ["", "  ", "a\nb", "x".repeat(501).as_str()] {
+            assert!(check_reason(reason).is_err(), "{reason}");
+        }
+    }
+}

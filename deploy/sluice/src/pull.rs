@@ -1,0 +1,102 @@
+//! `sluice pull`: a version into a folder.
+//!
+//! Invariant: what it says at the end is true of the folder; how far it is goes to standard error.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use client::{KnownKeys, Progress};
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+
+use crate::cli::{Pull, Trust};
+use crate::config;
+use crate::terminal;
+
+/// Pulls and says what there is now.
+pub async fn run(arguments: Pull) -> anyhow::Result<()> {
+    let client = arguments.remote.client()?;
+    let pull = client::Pull {
+        folder: arguments.dir.unwrap_or_else(|| PathBuf::from(&arguments.slug)),
+        slug: arguments.slug,
+        version: arguments.version,
+        known: known_keys(&arguments.trust)?,
+    };
+    let bar = bar("{bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left");
+    let watched = bar.clone();
+    let progress = move |progress| match progress {
+        Progress::Planned { bytes } => watched.set_length(bytes),
+        Progress::Here(bytes) => watched.inc(bytes),
+        Progress::Discarded(bytes) => watched.dec(bytes),
+    };
+    let pulled = client.pull(&pull, Arc::new(progress)).await;
+    bar.finish_and_clear();
+    let pulled = pulled?;
+    let manifest = pulled.manifest.manifest();
+    if pulled.first_meeting {
+        terminal::note(&format!(
+            "This machine meets {} for the first time and trusts its keys from now on.",
+            arguments.remote.server
+        ));
+    }
+    let (parts, bytes) = (manifest.parts.len(), manifest.parts.iter().map(|part| part.bytes).sum());
+    terminal::line(&format!(
+        "{} version {}: {} records, {} in {parts} parts, {} of them fetched\n  folder        {}\n  \
+         content root  {}\n  signed by     {}\nNext: sluice verify {}",
+        manifest.slug,
+        manifest.version,
+        HumanCount(manifest.record_count),
+        HumanBytes(bytes),
+        pulled.fetched,
+        pull.folder.display(),
+        manifest.root,
+        pulled.manifest.key(),
+        quoted(&pull.folder),
+    ))?;
+    Ok(())
+}
+
+/// The file of the services this machine has met.
+pub(crate) fn known_keys(trust: &Trust) -> anyhow::Result<KnownKeys> {
+    let default = || config::data_home().map(|data| data.join("sluice/known-keys.json"));
+    let path = trust.known_keys.clone().or_else(default);
+    let path = path.context("there is no home folder to remember keys in; name a file with --known-keys")?;
+    Ok(KnownKeys::at(path))
+}
+
+/// A bar of this form on standard error, where somebody watches.
+pub(crate) fn bar(template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// A path as a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if text.chars().all(plain) && !text.starts_with('-') {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_shown_so_that_a_shell_takes_it() {
+        for (path, shown) in [
+            ("tide-levels", "tide-levels"),
+            ("/tmp/a b", "'/tmp/a b'"),
+            ("it's", r"'it'\''s'"),
+            ("-x", "'-x'"),
+        ] {
+            assert_eq!(quoted(Path::new(path)), shown);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Answers as text: for people, and as CSV (RFC 4180, with line feeds).
+
+use std::fmt::Write as _;
+
+use client::model::{Answer, AnswerColumn};
+use serde_json::Value;
+
+/// How many characters of a value a table shows.
+const WIDEST: usize = 60;
+
+/// A table with a line of types, numbers to the right.
+pub(crate) fn table(answer: &Answer) -> String {
+    let mut lines: Vec<Vec<String>> = vec![
+        answer.columns.iter().map(|column| shown(&column.name)).collect(),
+        answer.columns.iter().map(|column| shown(&column.kind)).collect(),
+    ];
+    let cells = |row: &Vec<Value>| row.iter().map(|value| shown(&plain(value, "NULL"))).collect();
+    lines.extend(answer.rows.iter().map(cells));
+    let widths: Vec<usize> = (0..answer.columns.len())
+        .map(|column| lines.iter().map(|line| width(line, column)).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        for (column, &wide) in widths.iter().enumerate() {
+            let cell = line.get(column).map_or("", String::as_str);
+            let gap = " ".repeat(wide - width(line, column));
+            let separator = if column == 0 { "" } else { "  " };
+            let number = number > 1 && is_number(&answer.columns[column]);
+            let (left, right) = if number { (gap.as_str(), "") } else { ("", gap.as_str()) };
+            text.extend([separator, left, cell, right]);
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text.push('\n');
+        if number == 1 {
+            let rules: Vec<String> = widths.iter().map(|&wide| "-".repeat(wide)).collect();
+            text.extend([rules.join("  ").as_str(), "\n"]);
+        }
+    }
+    let rows = answer.rows.len();
+    let plural = if rows == 1 { "" } else { "s" };
+    // Why ignored: a string takes every write.
+    writeln!(text, "({rows} row{plural} of version {})", answer.version).unwrap_or_default();
+    text
+}
+
+/// A head line and a line per row. A null is empty, an empty text is `""`, arrays and objects are JSON.
+pub(super) fn csv(answer: &Answer) -> String {
+    let mut text = String::new();
+    let names: Vec<String> = answer.columns.iter().map(|column| quoted(&column.name)).collect();
+    text.extend([names.join(",").as_str(), "\n"]);
+    for row in &answer.rows {
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+            value => quoted(&plain(value, "")),
+        };
+        let cells: Vec<String> = row.iter().map(cell).collect();
+        text.extend([cells.join(",").as_str(), "\n"]);
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A value without the quotes of a text.
+fn plain(value: &Value, null: &str) -> String {
+    match value {
+        Value::Null => null.to_owned(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// A text for one cell: of one line, not too wide, and without what a terminal would obey.
+fn shown(text: &str) -> String {
+    let mut cell = String::new();
+    for (count, character) in text.chars().enumerate() {
+        if count == WIDEST {
+            cell.push('…');
+            break;
+        }
+        if character.is_control() || is_direction(character) {
+            cell.extend(character.escape_unicode());
+        } else {
+            cell.push(character);
+        }
+    }
+    cell
+}
+
+/// Whether a character reorders the text around it (Unicode Standard Annex 9).
+const fn is_direction(character: char) -> bool {
+    matches!(character, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn width(line: &[String], column: usize) -> usize {
+    line.get(column).map_or(0, |cell| cell.chars().count())
+}
+
+fn is_number(column: &AnswerColumn) -> bool {
+    ["Int", "UInt", "Float", "Decimal"]
+        .iter()
+        .any(|kind| column.kind.starts_with(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(columns: &[(&str, &str)], rows: &Value) -> Answer {
+        let columns: Vec<Value> = columns
+            .iter()
+            .map(|(name, kind)| json!({"name": name, "type": kind, "nullable": true}))
+            .collect();
+        let answer = json!({"version": 3, "columns": columns, "rows": rows, "truncated": false});
+        serde_json::from_value(answer).unwrap()
+    }
+
+    #[test]
+    fn a_table_lines_up() {
+        let answer = answer(
+            &[("name", "Utf8"), ("n", "Int64")],
+            &json!([["one", 1], ["a longer one", 20_000], [null, null]]),
+        );
+        let expected = [
+            "name          n",
+            "Utf8          Int64",
+            "------------  -----",
+            "one               1",
+            "a longer one  20000",
+            "NULL           NULL",
+            "(3 rows of version 3)",
+            "",
+        ];
+        assert_eq!(table(&answer), expected.join("\n"));
+    }
+
+    #[test]
+    fn a_terminal_is_not_told_what_to_do() {
+        let answer = answer(
+            &[("\u{1b}[2J", "Utf8")],
+            &json!([["a\nb\r\u{7}"], ["\u{202e}evil"], ["x".repeat(100)]]),
+        );
+        let table = table(&answer);
+        assert!(!table.contains(['\u{1b}', '\r', '\u{7}', '\u{202e}']), "{table:?}");
+        assert!(table.contains("a\\u{a}b"), "{table}");
+        assert!(table.contains(&format!("{}…", "x".repeat(60))), "{table}");
+    }
+
+    #[test]
+    fn csv_is_quoted_where_it_must_be() {
+        let answer = answer(
+            &[("a,b", "Utf8"), ("c", "Json")],
+            &json!([["say \"hi\"", {"x": [1]}], ["", null], ["two\nlines", 1.5], ["plain", true]]),
+        );
+        assert_eq!(
+            csv(&answer),
+            "\"a,b\",c\n\"say \"\"hi\"\"\",\"{\"\"x\"\":[1]}\"\n\"\",\n\"two\nlines\",1.5\nplain,true\n"
+        );
+    }
+
+    #[test]
+    fn an_answer_without_rows_has_its_columns() {
+        let answer = answer(&[("n", "Int64")], &json!([]));
+        assert_eq!(csv(&answer), "n\n");
+        assert_eq!(table(&answer), "n\nInt64\n-----\n(0 rows of version 3)\n");
+    }
+}

@@ -1,0 +1,130 @@
+//! What a reader does with a version: asks it questions, compares it, takes it along and checks it without the service.
+//!
+//! Invariant: as in the rest of the quickstart, everything goes through the doors that everybody has.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use client::{KnownKeys, Pull, Verify};
+use indicatif::HumanBytes;
+
+use super::Stage;
+use super::report::{grouped, head, item};
+use crate::query;
+use crate::terminal::line;
+
+/// The question.
+const QUESTION: &str = "SELECT category, count(*) AS characters, min(name) AS \"for example\" FROM records \
+                        GROUP BY category ORDER BY characters DESC, category LIMIT 4";
+/// The folder within the data directory that versions are pulled to.
+const PULLED: &str = "pulled";
+
+/// Shows it for the latest version.
+pub(super) async fn show(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<()> {
+    head(&format!(
+        "Version {latest} asked in SQL, in a process of its own that can reach nothing else:"
+    ))?;
+    line(&format!("  {QUESTION}\n"))?;
+    let answer = stage.client.query(&stage.slug, QUESTION, Some(latest), None).await?;
+    for row in query::table(&answer).lines() {
+        line(&format!("  {row}"))?;
+    }
+    difference(stage, latest).await?;
+    taken_along(stage, data, latest).await
+}
+
+async fn difference(stage: &Stage, latest: u64) -> anyhow::Result<()> {
+    let from = latest.saturating_sub(2);
+    let diff = stage.client.diff(&stage.slug, from, latest, 0, 1).await?;
+    head(&format!(
+        "From version {from} to {latest}: {} records, by",
+        grouped(diff.appended_count)
+    ))?;
+    for one in &diff.contributions {
+        let accepted = grouped(one.accepted_count);
+        let text = format!(
+            "{accepted} records of {}, contribution {}",
+            one.contributor, one.contribution_id
+        );
+        item(&format!("version {}", one.version), &text)?;
+    }
+    for appended in &diff.items {
+        let name = appended.record["name"].as_str().unwrap_or_default();
+        item("the first of them", &format!("{name}, of {}", appended.contributor))?;
+    }
+    Ok(())
+}
+
+/// Pulls the version, verifies it offline, changes a byte of it, and puts the byte back.
+async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<()> {
+    let (folder, known) = (
+        data.join(PULLED).join(&stage.slug),
+        data.join(PULLED).join("known-keys.json"),
+    );
+    let known = KnownKeys::at(known);
+    let pull = Pull {
+        slug: stage.slug.clone(),
+        version: Some(latest),
+        folder: folder.clone(),
+        known: known.clone(),
+    };
+    let pulled = stage.client.pull(&pull, Arc::new(|_progress| {})).await?;
+    let manifest = pulled.manifest.manifest();
+    let bytes = manifest.parts.iter().map(|part| part.bytes).sum();
+    head("Taken along and checked by whoever trusts one key:")?;
+    item(
+        "pulled",
+        &format!(
+            "{} parts, {}, to {}",
+            manifest.parts.len(),
+            HumanBytes(bytes),
+            folder.display()
+        ),
+    )?;
+    verified(&folder, &known)
+        .await?
+        .context("what was pulled does not verify")?;
+    item(
+        "verified offline",
+        &format!(
+            "key {}, signature, {} parts, the content root of {} records",
+            pulled.manifest.key(),
+            manifest.parts.len(),
+            grouped(manifest.record_count)
+        ),
+    )?;
+    let part = folder.join(&manifest.parts[manifest.parts.len() / 2].path);
+    let whole = fs::read(&part)?;
+    let mut changed = whole.clone();
+    let middle = changed.len() / 2;
+    changed[middle] ^= 1;
+    fs::write(&part, changed)?;
+    let refused = verified(&folder, &known).await?;
+    fs::write(&part, whole)?;
+    match refused {
+        Ok(()) => bail!("a changed part verified"),
+        Err(error) => item("one bit changed", &format!("refused: {error}")),
+    }?;
+    verified(&folder, &known)
+        .await?
+        .context("what was put back does not verify")?;
+    item("put back", "verified again")?;
+    Ok(())
+}
+
+/// Whether the folder verifies, on a thread that may block.
+async fn verified(folder: &Path, known: &KnownKeys) -> anyhow::Result<Result<(), client::Error>> {
+    let (folder, known): (PathBuf, _) = (folder.to_owned(), known.clone());
+    let verify = move || {
+        let verify = Verify {
+            folder: &folder,
+            keys: None,
+            known: &known,
+        };
+        let signed = verify.signatures()?;
+        verify.parts(&signed.manifest, &|_rows| {})
+    };
+    Ok(tokio::task::spawn_blocking(verify).await?)
+}

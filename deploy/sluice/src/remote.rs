@@ -1,0 +1,37 @@
+//! Which service a client command talks to, and as whom.
+
+use client::Client;
+
+/// Where a service of the default configuration listens.
+const HERE: &str = "http://127.0.0.1:8080";
+
+/// The service of a client command.
+#[derive(Clone, clap::Args)]
+pub struct Remote {
+    /// The address of the service
+    #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = HERE)]
+    pub server: String,
+    /// The agent key; safer in the environment, where other users of the machine do not see it
+    #[arg(long, env = "SLUICE_KEY", value_name = "KEY", hide_env_values = true)]
+    pub key: Option<String>,
+}
+
+/// Shows that there is a key, never the key.
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote")
+            .field("server", &self.server)
+            .field("key", &self.key.as_ref().map(|_| "…"))
+            .finish()
+    }
+}
+
+impl Remote {
+    /// A client of the service, with the key if there is one.
+    pub fn client(&self) -> Result<Client, client::Error> {
+        match &self.key {
+            Some(key) => Client::new(&self.server, key.as_str()),
+            None => Client::anonymous(&self.server),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `sluice verify`: a pulled version, offline.
+//!
+//! Invariant: it succeeds only if keys, signature, parts and records are proven, and asks nobody.
+
+use anyhow::anyhow;
+use indicatif::HumanCount;
+
+use crate::cli::Verify;
+use crate::pull::{bar, known_keys};
+use crate::terminal;
+
+/// Verifies and says what is proven.
+pub fn run(arguments: &Verify) -> anyhow::Result<()> {
+    let known = known_keys(&arguments.trust)?;
+    let verify = client::Verify {
+        folder: &arguments.dir,
+        keys: arguments.keys.as_deref(),
+        known: &known,
+    };
+    let verified = verify.signatures().map_err(|error| match error {
+        client::Error::UnknownService { .. } => anyhow!("{error}: --keys FILE"),
+        error => error.into(),
+    })?;
+    let manifest = verified.manifest.manifest();
+    let bar = bar("{bar:40} {human_pos}/{human_len} records, {eta} left");
+    bar.set_length(manifest.record_count);
+    let proven = verify.parts(&verified.manifest, &|rows| bar.inc(rows));
+    bar.finish_and_clear();
+    proven?;
+    terminal::line(&format!(
+        "{} version {}: verified\n  keys          {} trusted first, {} signed, document {}\n  parts         {}, each \
+         with the SHA-256 that was signed\n  records       {}, their content root is {}",
+        manifest.slug,
+        manifest.version,
+        verified.first_key,
+        verified.manifest.key(),
+        verified.sequence,
+        HumanCount(manifest.parts.len() as u64),
+        HumanCount(manifest.record_count),
+        manifest.root,
+    ))?;
+    Ok(())
+}
