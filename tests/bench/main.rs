@@ -5,6 +5,7 @@
 //! cargo run --release -p tests --bin bench -- http     500 records over HTTP against the same raw durable writes
 //! cargo run --release -p tests --bin bench -- merge    CPU of a merge step at 10 and at 10,000 versions
 //! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
+//! cargo run --release -p tests --bin bench -- reads    pages, export and SQL over millions of records
 //! cargo run --release -p tests --bin bench -- all
 //! ```
 //!
@@ -20,6 +21,7 @@
 mod http;
 mod idle;
 mod merge;
+mod reads;
 mod usage;
 
 use std::process::ExitCode;
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
         "http" => runtime().block_on(http::run()),
         "merge" => merge::run(),
         "idle" => runtime().block_on(idle::run()),
+        "reads" => runtime().block_on(reads::run()),
+        sql::child::ARGUMENT => return sql::child::run(),
         "all" => {
             runtime().block_on(http::run());
             merge::run();

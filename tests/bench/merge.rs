@@ -80,7 +80,7 @@ impl Line {
         let proposal = Proposal {
             contribution: ContributionId::new(at),
             agent: self.agent,
-            batch: judged.passed,
+            batch: Arc::new(judged.passed),
             at,
             notes: Value::Null,
         };

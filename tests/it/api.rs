@@ -3,11 +3,14 @@
 mod agents;
 mod contribute;
 mod data;
+mod export;
 mod idempotency;
 mod input;
 mod limits;
+mod manifest;
 mod privacy;
 mod projects;
+mod query;
 mod service;
 mod validate;
 

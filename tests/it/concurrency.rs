@@ -29,24 +29,23 @@ async fn a_busy_dataset_does_not_delay_another() {
     let begun = Instant::now();
     let merged = contribute(&world.agent.http, &quick, &records("q", 5)).await;
     assert_eq!(merged.text("/status"), "merged");
-    let (quick_took, last) = (begun.elapsed(), pending.last().unwrap());
-    let still_open = world
-        .agent
-        .http
-        .get(&format!("/projects/{busy}/contributions/{last}"))
-        .await;
-    let busy_done_first = still_open.text("/status") == "merged";
+    let quick_took = begun.elapsed();
+    let mut still_open = 0;
+    for id in &pending {
+        let contribution = world
+            .agent
+            .http
+            .get(&format!("/projects/{busy}/contributions/{id}"))
+            .await;
+        still_open += usize::from(contribution.text("/status") != "merged");
+    }
     for id in &pending {
         assert_eq!(decided(&world.agent.http, &busy, id).await.text("/status"), "merged");
     }
     let busy_took = begun.elapsed();
     assert!(
-        !busy_done_first || quick_took <= busy_took,
-        "{quick_took:?} against {busy_took:?}"
-    );
-    assert!(
-        !busy_done_first,
-        "the small batch came after all twelve large ones: {quick_took:?}"
+        still_open * 2 >= pending.len() && quick_took * 3 < busy_took,
+        "{quick_took:?} for the small batch, {busy_took:?} for the large ones, {still_open} of which were open after it"
     );
 }
 

@@ -7,7 +7,7 @@ use tests::World;
 use crate::binary;
 
 /// The operations that this build has, by method and path.
-const OPERATIONS: [(&str, &str); 16] = [
+const OPERATIONS: [(&str, &str); 22] = [
     ("get", "/healthz"),
     ("get", "/readyz"),
     ("get", "/licenses"),
@@ -22,6 +22,12 @@ const OPERATIONS: [(&str, &str); 16] = [
     ("post", "/projects/{slug}/contribute"),
     ("get", "/projects/{slug}/contributions/{id}"),
     ("get", "/projects/{slug}/data"),
+    ("post", "/projects/{slug}/query"),
+    ("get", "/projects/{slug}/export"),
+    ("get", "/projects/{slug}/diff"),
+    ("get", "/projects/{slug}/manifest"),
+    ("get", "/parts/{dataset}/{name}"),
+    ("get", "/.well-known/service-keys"),
     ("post", "/projects/{slug}/validate"),
     ("get", "/projects/{slug}/contributions/{id}/verdicts"),
 ];

@@ -9,22 +9,33 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each package of the workspace may use of the others; `tests` may use every one.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("types", &[]),
-    ("catalog", &["types"]),
+    ("proof", &["types"]),
+    ("catalog", &["types", "proof"]),
+    ("sql", &["types"]),
     ("operators", &["types"]),
     ("eventlog", &["types"]),
     ("pipelines", &["types", "operators", "eventlog", "catalog"]),
     ("store", &["types", "operators", "eventlog", "catalog", "pipelines"]),
-    ("client", &["types"]),
+    ("client", &["types", "proof"]),
     (
         "api",
-        &["types", "operators", "eventlog", "catalog", "pipelines", "store"],
+        &[
+            "types",
+            "proof",
+            "operators",
+            "eventlog",
+            "catalog",
+            "pipelines",
+            "store",
+        ],
     ),
     (
         "sluice",
         &[
             "types",
+            "proof",
             "operators",
             "eventlog",
             "catalog",
@@ -32,16 +43,20 @@ const EDGES: [(&str, &[&str]); 9] = [
             "store",
             "client",
             "api",
+            "sql",
         ],
     ),
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 11] = [
+const OWNERS: [(&str, &[&str]); 14] = [
     ("sqlx", &["store"]),
-    ("parquet", &["catalog", "tests"]),
+    ("datafusion", &["sql"]),
+    ("seccompiler", &["sql"]),
+    ("parquet", &["proof", "catalog", "sluice", "tests"]),
     ("object_store", &["catalog", "sluice", "tests"]),
     ("fjall", &["catalog", "eventlog"]),
+    ("ed25519-dalek", &["proof"]),
     ("axum", &["api", "sluice"]),
     ("hyper", &["sluice"]),
     ("reqwest", &["client", "tests"]),

@@ -112,5 +112,8 @@ async fn a_dry_run_does_not_tell_who_has_not_paid_which_records_a_dataset_has() 
     let told = stranger.http.post(&path, &guess).await.expect(200);
     assert_eq!((told.text("/comparedWith"), told.text("/decision")), ("batch", "merge"));
     let owner = world.agent.http.post(&path, &guess).await.expect(200);
-    assert_eq!((owner.text("/comparedWith"), owner.text("/decision")), ("dataset", "reject"));
+    assert_eq!(
+        (owner.text("/comparedWith"), owner.text("/decision")),
+        ("dataset", "reject")
+    );
 }
