@@ -91,6 +91,11 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
     let bytes = text.as_bytes();
+    if bytes.chunks(32).all(is_plain) {
+        out.extend_from_slice(bytes);
+        out.push(b'"');
+        return;
+    }
     let mut clean = 0;
     for (index, &byte) in bytes.iter().enumerate() {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
@@ -113,6 +118,12 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     }
     out.extend_from_slice(&bytes[clean..]);
     out.push(b'"');
+}
+
+/// Whether no byte has an escape. The loop has no branch, so that it compiles to vector instructions.
+fn is_plain(bytes: &[u8]) -> bool {
+    let escaped = |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
+    bytes.iter().fold(0, |seen, &byte| seen | escaped(byte)) == 0
 }
 
 #[cfg(test)]

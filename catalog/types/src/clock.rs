@@ -58,11 +58,37 @@ impl Timestamp {
         self.0.div_euclid(MICROS_PER_DAY)
     }
 
+    /// The UTC month of this instant, counted from January 1970.
+    pub const fn month(self) -> i64 {
+        let (year, month, _) = civil(self.day());
+        (year - 1970) * 12 + month - 1
+    }
+
     /// The first instant of the next UTC day.
     #[must_use]
     pub const fn next_day(self) -> Self {
         Self((self.day() + 1) * MICROS_PER_DAY)
     }
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
+///
+/// Howard Hinnant's `civil_from_days` (<https://howardhinnant.github.io/date_algorithms.html>): eras of 400 years that
+/// begin on 1 March.
+pub(crate) const fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
 }
 
 /// RFC 3339 in UTC with as many fractional digits as needed, such as `2026-11-21T07:10:20.5Z`.
@@ -193,6 +219,19 @@ mod tests {
             "2026-11-21T07:10:20.0000001Z".parse::<Timestamp>(),
             Err(ParseTimestampError::Precision)
         );
+    }
+
+    #[test]
+    fn months_are_utc_months_also_before_the_epoch() {
+        for (text, month) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1969-12-31T23:59:59.999999Z", -1),
+            ("2024-02-29T23:59:59Z", 649),
+            ("2024-03-01T00:00:00Z", 650),
+            ("2026-11-21T07:10:20.5Z", 682),
+        ] {
+            assert_eq!(text.parse::<Timestamp>().unwrap().month(), month, "{text}");
+        }
     }
 
     #[test]

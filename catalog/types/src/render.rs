@@ -2,6 +2,8 @@
 //!
 //! Invariant: decoding a rendered record gives the same canonical form, hence the same key.
 
+pub mod lines;
+
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow::error::ArrowError;

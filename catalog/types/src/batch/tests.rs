@@ -132,6 +132,38 @@ fn every_misfit_is_named() {
 }
 
 #[test]
+fn of_many_defects_of_a_row_the_first_are_named_and_the_others_counted() {
+    let wrong = |count: usize| {
+        let members = (0..count).map(|index| (format!("x{index:03}"), json!(1)));
+        Value::Object(members.chain([("name".to_owned(), json!("a"))]).collect())
+    };
+    let batch = decode(false, &[wrong(MAX_DEFECTS), wrong(5_000), wrong(1)]);
+    let of = |row: usize| batch.defects().iter().filter(move |defect| defect.row == row);
+    assert!(of(0).all(|defect| defect.code == "extra"));
+    assert_eq!([0, 1, 2].map(|row| of(row).count()), [MAX_DEFECTS, MAX_DEFECTS, 1]);
+    let last = of(1).next_back().unwrap();
+    assert_eq!((last.code, last.actual.as_str()), ("more", "4981 more"));
+}
+
+#[test]
+fn text_of_any_length_keeps_its_escapes() {
+    for length in 0..100 {
+        for mark in ["", "\"", "\\", "\n", "\u{1f}", "é"] {
+            let text = format!("{}{mark}{}", "x".repeat(length), "y".repeat(length % 7));
+            let canonical = text_of(json!({"name": text}));
+            assert_eq!(
+                serde_json::from_str::<Value>(&canonical).unwrap(),
+                json!({"name": text})
+            );
+            assert_eq!(
+                canonical,
+                format!(r#"{{"name":{}}}"#, serde_json::to_string(&text).unwrap())
+            );
+        }
+    }
+}
+
+#[test]
 fn filtering_keeps_rows_keys_and_positions_together() {
     let records: Vec<_> = (0..6).map(|i| json!({"name": format!("n{i}"), "extra": i})).collect();
     let batch = decode(true, &records);

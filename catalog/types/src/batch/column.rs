@@ -1,0 +1,234 @@
+//! The columns of a batch while it is decoded, and what a JSON value is in a column of each type.
+//!
+//! Invariant: every call of [`Column::append`] or [`Column::append_null`] adds one entry.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
+};
+use serde_json::{Number, Value};
+
+use crate::{FieldType, Timestamp, canonical};
+
+/// The largest integer below which every integer is an IEEE double.
+const EXACT_DOUBLE: u64 = 1 << 53;
+
+/// The builder of one column.
+pub(super) enum Column {
+    Text(StringBuilder),
+    Json(StringBuilder),
+    Integer(Int64Builder),
+    Number(Float64Builder),
+    Boolean(BooleanBuilder),
+    Timestamp(TimestampMicrosecondBuilder),
+}
+
+impl Column {
+    pub(super) fn new(kind: FieldType, rows: usize) -> Self {
+        let text = || StringBuilder::with_capacity(rows, rows * 16);
+        match kind {
+            FieldType::String => Self::Text(text()),
+            FieldType::Json => Self::Json(text()),
+            FieldType::Integer => Self::Integer(Int64Builder::with_capacity(rows)),
+            FieldType::Number => Self::Number(Float64Builder::with_capacity(rows)),
+            FieldType::Boolean => Self::Boolean(BooleanBuilder::with_capacity(rows)),
+            FieldType::Timestamp => {
+                Self::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows).with_timezone("UTC"))
+            }
+        }
+    }
+
+    pub(super) fn append_null(&mut self) {
+        match self {
+            Self::Text(builder) | Self::Json(builder) => builder.append_null(),
+            Self::Integer(builder) => builder.append_null(),
+            Self::Number(builder) => builder.append_null(),
+            Self::Boolean(builder) => builder.append_null(),
+            Self::Timestamp(builder) => builder.append_null(),
+        }
+    }
+
+    /// Appends a value that is not null, and its canonical form to `out`. Of a value that does not fit, nothing is
+    /// written to `out`, a null is appended and the rule it breaks is returned.
+    pub(super) fn append(&mut self, value: &Value, out: &mut Vec<u8>) -> Result<(), &'static str> {
+        let rule = match (&mut *self, value) {
+            (Self::Text(builder), Value::String(text)) => {
+                builder.append_value(text);
+                canonical::write_string(out, text);
+                return Ok(());
+            }
+            (Self::Json(builder), value) => {
+                let start = out.len();
+                canonical::write_value(out, value);
+                builder.append_value(String::from_utf8_lossy(&out[start..]));
+                return Ok(());
+            }
+            (Self::Boolean(builder), &Value::Bool(flag)) => {
+                builder.append_value(flag);
+                out.extend_from_slice(if flag { b"true" } else { b"false" });
+                return Ok(());
+            }
+            (Self::Integer(builder), Value::Number(number)) => match integer(number) {
+                Ok(integer) => {
+                    builder.append_value(integer);
+                    canonical::write_integer(out, integer);
+                    return Ok(());
+                }
+                Err(rule) => rule,
+            },
+            (Self::Number(builder), Value::Number(number)) => match double(number) {
+                Ok(double) => {
+                    builder.append_value(double);
+                    canonical::write_double(out, double);
+                    return Ok(());
+                }
+                Err(rule) => rule,
+            },
+            (Self::Timestamp(builder), Value::String(text)) => {
+                if let Some(instant) = plain_instant(text.as_bytes()) {
+                    builder.append_value(instant);
+                    canonical::write_string(out, text);
+                    return Ok(());
+                }
+                if let Ok(instant) = text.parse::<Timestamp>() {
+                    builder.append_value(instant.micros());
+                    canonical::write_string(out, &instant.to_string());
+                    return Ok(());
+                }
+                "type"
+            }
+            _ => "type",
+        };
+        self.append_null();
+        Err(rule)
+    }
+
+    pub(super) fn finish(mut self) -> ArrayRef {
+        match &mut self {
+            Self::Text(builder) | Self::Json(builder) => Arc::new(builder.finish()),
+            Self::Integer(builder) => Arc::new(builder.finish()),
+            Self::Number(builder) => Arc::new(builder.finish()),
+            Self::Boolean(builder) => Arc::new(builder.finish()),
+            Self::Timestamp(builder) => Arc::new(builder.finish()),
+        }
+    }
+}
+
+/// The integer a JSON number stands for; `1.0` is 1.
+fn integer(number: &Number) -> Result<i64, &'static str> {
+    if let Some(integer) = number.as_i64() {
+        return Ok(integer);
+    }
+    match number.as_f64() {
+        Some(double) if double.fract() != 0.0 => Err("type"),
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "2^53 and below are exact"
+        )]
+        Some(double) if !number.is_u64() && double.abs() <= EXACT_DOUBLE as f64 => Ok(double as i64),
+        _ => Err("range"),
+    }
+}
+
+/// The double a JSON number stands for; an integer that a double would round is refused.
+fn double(number: &Number) -> Result<f64, &'static str> {
+    let magnitude = number.as_i64().map(i64::unsigned_abs).or_else(|| number.as_u64());
+    let significant = magnitude
+        .filter(|&magnitude| magnitude != 0)
+        .map(|magnitude| magnitude >> magnitude.trailing_zeros());
+    if significant.is_some_and(|significant| significant > EXACT_DOUBLE) {
+        return Err("range");
+    }
+    number.as_f64().filter(|double| double.is_finite()).ok_or("range")
+}
+
+/// The microseconds of a timestamp that is spelled as its canonical form is, `YYYY-MM-DDTHH:MM:SSZ`: most are, and they
+/// need no calendar library. `None` for every other text, also one that is a timestamp in another spelling.
+fn plain_instant(text: &[u8]) -> Option<i64> {
+    const FORM: &[u8; 20] = b"0000-00-00T00:00:00Z";
+    const DAYS: [i64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let text: &[u8; 20] = text.try_into().ok()?;
+    let formed = text.iter().zip(FORM).fold(true, |formed, (byte, form)| {
+        formed
+            & if *form == b'0' {
+                byte.is_ascii_digit()
+            } else {
+                byte == form
+            }
+    });
+    if !formed {
+        return None;
+    }
+    let two = |at: usize| i64::from(text[at] - b'0') * 10 + i64::from(text[at + 1] - b'0');
+    let (year, day) = (two(0) * 100 + two(2), two(8));
+    let (hour, minute, second) = (two(11), two(14), two(17));
+    let month = usize::try_from(two(5)).ok()?.checked_sub(1)?;
+    let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    let longest = DAYS.get(month)? + i64::from(leap && month == 1);
+    if year < 1 || day < 1 || day > longest || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let years = year - 1;
+    let leap_days = years / 4 - years / 100 + years / 400;
+    let days = years * 365 + leap_days + BEFORE[month] + i64::from(leap && month > 1) + day - 1;
+    // The days from 0001-01-01 to 1970-01-01.
+    let days = days - 719_162;
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn agrees(text: &str) -> Result<(), TestCaseError> {
+        if let Some(micros) = plain_instant(text.as_bytes()) {
+            let instant = text.parse::<Timestamp>();
+            prop_assert_eq!(instant.map(Timestamp::micros), Ok(micros), "{}", text);
+            prop_assert_eq!(Timestamp::from_micros(micros).to_string(), text);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_plain_timestamp_is_what_the_calendar_says(seconds in -62_135_596_800_i64..253_402_300_799) {
+            let text = Timestamp::from_micros(seconds * 1_000_000).to_string();
+            prop_assert_eq!(plain_instant(text.as_bytes()), Some(seconds * 1_000_000));
+            agrees(&text)?;
+        }
+
+        #[test]
+        fn no_other_text_is_a_plain_timestamp(
+            parts in (0_u32..10_000, 0_u32..20, 0_u32..40, 0_u32..30, 0_u32..70, 0_u32..70),
+            mark in "[Zz+T ]",
+        ) {
+            let (year, month, day, hour, minute, second) = parts;
+            agrees(&format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{mark}"))?;
+        }
+    }
+
+    #[test]
+    fn days_that_do_not_exist_are_left_to_the_calendar() {
+        for text in [
+            "2026-02-29T00:00:00Z",
+            "1900-02-29T00:00:00Z",
+            "2026-00-01T00:00:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-11-21T24:00:00Z",
+            "2026-11-21T23:59:60Z",
+            "2026-11-21t00:00:00Z",
+            "2026-11-21T00:00:00z",
+            "2026-11-21T00:00:0:Z",
+        ] {
+            assert_eq!(plain_instant(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(plain_instant(b"2000-02-29T00:00:00Z"), Some(951_782_400_000_000));
+    }
+}

@@ -1,0 +1,237 @@
+//! Typed columns straight to JSON text, a record a line, for exports of any size.
+//!
+//! Invariant: a line has the members and values of [`super::records_of`]; text of `json` columns and extras is copied,
+//! as it was canonical JSON when it was stored.
+
+use std::io::Write as _;
+use std::ops::Range;
+
+use arrow::array::{
+    Array, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow::error::ArrowError;
+
+use crate::Timestamp;
+use crate::clock::civil;
+use crate::contract::{Contract, EXTRA_COLUMN, FieldType, RESERVED_PREFIX};
+
+/// The rows of a batch, ready to be written.
+#[derive(Debug)]
+pub struct Lines {
+    columns: Vec<Column>,
+    extra: Option<StringArray>,
+    rows: usize,
+}
+
+#[derive(Debug)]
+struct Column {
+    /// What stands before the value: a comma or brace, the name, a colon.
+    head: Vec<u8>,
+    values: Values,
+}
+
+#[derive(Debug)]
+enum Values {
+    Text(StringArray),
+    Json(StringArray),
+    Integer(Int64Array),
+    Number(Float64Array),
+    Boolean(BooleanArray),
+    Timestamp(TimestampMicrosecondArray),
+}
+
+impl Lines {
+    /// The rows of `rows`, a batch with the columns of `contract`; hidden columns are left out.
+    pub fn new(contract: &Contract, rows: &RecordBatch) -> Result<Self, ArrowError> {
+        let mut columns = Vec::with_capacity(contract.fields().len());
+        for field in contract.fields() {
+            if field.name.starts_with(RESERVED_PREFIX) {
+                continue;
+            }
+            let column = rows
+                .column_by_name(&field.name)
+                .ok_or_else(|| ArrowError::SchemaError(format!("there is no column `{}`", field.name)))?;
+            let mut head = vec![if columns.is_empty() { b'{' } else { b',' }];
+            text(&mut head, &field.name);
+            head.push(b':');
+            let values = values(column.as_ref(), field.kind == FieldType::Json)?;
+            columns.push(Column { head, values });
+        }
+        let extra = match rows.column_by_name(EXTRA_COLUMN) {
+            Some(column) if *column.data_type() == DataType::Utf8 => Some(column.as_string::<i32>().clone()),
+            _ => None,
+        };
+        Ok(Self {
+            columns,
+            extra,
+            rows: rows.num_rows(),
+        })
+    }
+
+    /// How many rows there are.
+    pub const fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there is no row.
+    pub const fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Writes rows to `out`, each with a line feed. Rows beyond the last are not there.
+    pub fn write(&self, rows: Range<usize>, out: &mut Vec<u8>) {
+        for row in rows.start..rows.end.min(self.rows) {
+            self.record(row, out);
+            out.push(b'\n');
+        }
+    }
+
+    /// Writes one row to `out`, without a line feed.
+    pub fn record(&self, row: usize, out: &mut Vec<u8>) {
+        for column in &self.columns {
+            out.extend_from_slice(&column.head);
+            column.values.write(row, out);
+        }
+        let extra = self.extra.as_ref().filter(|extra| extra.is_valid(row));
+        // Why the slice: the column holds an object, whose members are spliced in.
+        let members = extra.and_then(|extra| extra.value(row).strip_prefix('{')?.strip_suffix('}'));
+        if self.columns.is_empty() {
+            out.push(b'{');
+        }
+        if let Some(members) = members.filter(|members| !members.is_empty()) {
+            if !self.columns.is_empty() {
+                out.push(b',');
+            }
+            out.extend_from_slice(members.as_bytes());
+        }
+        out.push(b'}');
+    }
+}
+
+fn values(column: &dyn Array, json: bool) -> Result<Values, ArrowError> {
+    Ok(match column.data_type() {
+        DataType::Utf8 if json => Values::Json(column.as_string::<i32>().clone()),
+        DataType::Utf8 => Values::Text(column.as_string::<i32>().clone()),
+        DataType::Int64 => Values::Integer(column.as_primitive::<Int64Type>().clone()),
+        DataType::Float64 => Values::Number(column.as_primitive::<Float64Type>().clone()),
+        DataType::Boolean => Values::Boolean(column.as_boolean().clone()),
+        DataType::Timestamp(_, _) => Values::Timestamp(column.as_primitive::<TimestampMicrosecondType>().clone()),
+        other => {
+            return Err(ArrowError::NotYetImplemented(format!(
+                "rendering a column of type {other}"
+            )));
+        }
+    })
+}
+
+impl Values {
+    fn write(&self, row: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::Text(values) if values.is_valid(row) => text(out, values.value(row)),
+            Self::Json(values) if values.is_valid(row) => out.extend_from_slice(values.value(row).as_bytes()),
+            Self::Integer(values) if values.is_valid(row) => number(out, values.value(row)),
+            Self::Number(values) if values.is_valid(row) => number(out, values.value(row)),
+            Self::Boolean(values) if values.is_valid(row) => {
+                let word: &[u8] = if values.value(row) { b"true" } else { b"false" };
+                out.extend_from_slice(word);
+            }
+            Self::Timestamp(values) if values.is_valid(row) => timestamp(out, values.value(row)),
+            _ => out.extend_from_slice(b"null"),
+        }
+    }
+}
+
+/// A number as `serde_json` writes it. A vector takes every write and a column holds no infinite number, so nothing
+/// can fail.
+fn number(out: &mut Vec<u8>, value: impl serde::Serialize) {
+    serde_json::to_writer(out, &value).unwrap_or_default();
+}
+
+/// A string (RFC 8259 section 7), with as few escapes as possible.
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    loop {
+        let plain = plain(rest);
+        let (before, after) = rest.split_at(plain);
+        out.extend_from_slice(before);
+        let Some((&byte, after)) = after.split_first() else {
+            break;
+        };
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            _ => write!(out, "\\u{byte:04x}").unwrap_or_default(),
+        }
+        rest = after;
+    }
+    out.push(b'"');
+}
+
+/// How many bytes at the beginning need no escape, eight at a time.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let below = |word: u64, least: u64| word.wrapping_sub(ONES * least) & !word & HIGH;
+    let mut done = 0;
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(word);
+        let word = u64::from_le_bytes(eight);
+        let special =
+            below(word, 0x20) | below(word ^ (ONES * u64::from(b'"')), 1) | below(word ^ (ONES * u64::from(b'\\')), 1);
+        if special != 0 {
+            return done + (special.trailing_zeros() / 8) as usize;
+        }
+        done += 8;
+    }
+    let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    let tail = words.remainder();
+    done + tail.iter().position(special).unwrap_or(tail.len())
+}
+
+/// An instant as [`Timestamp`] shows it, much faster for the years 0 to 9999.
+fn timestamp(out: &mut Vec<u8>, micros: i64) {
+    const DAY: i64 = 86_400;
+    let (seconds, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
+    let (days, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+    let (year, month, day) = civil(days);
+    if !(0..=9_999).contains(&year) {
+        write!(out, "\"{}\"", Timestamp::from_micros(micros)).unwrap_or_default();
+        return;
+    }
+    let digit = |value: i64| u8::try_from(value % 10).unwrap_or(0) + b'0';
+    let mut text = *b"\"0000-00-00T00:00:00";
+    let fields = [
+        (1, year / 100),
+        (3, year),
+        (6, month),
+        (9, day),
+        (12, second / 3_600),
+        (15, second / 60 % 60),
+    ];
+    for (at, value) in fields.into_iter().chain([(18, second % 60)]) {
+        text[at] = digit(value / 10);
+        text[at + 1] = digit(value);
+    }
+    out.extend_from_slice(&text);
+    if fraction != 0 {
+        out.push(b'.');
+        let (mut left, mut place) = (fraction, 100_000);
+        while left != 0 {
+            out.push(digit(left / place));
+            left %= place;
+            place /= 10;
+        }
+    }
+    out.extend_from_slice(b"Z\"");
+}
+
+#[cfg(test)]
+mod tests;
