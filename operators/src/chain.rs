@@ -11,7 +11,11 @@ use types::{Batch, Timestamp};
 
 use crate::gates::{Contract, Dedup, PersonalData};
 use crate::screen::{Screen, Screener};
+use crate::verdict::fit;
 use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
+
+/// The most bytes that the verdicts on a batch have as JSON: they travel in messages, commits and answers.
+const MAX_VERDICT_BYTES: usize = 1 << 20;
 
 /// An ordered list of operators; each judges the rows that all before it passed.
 #[derive(Debug, Default)]
@@ -50,7 +54,8 @@ pub struct Judged {
     pub passed: Batch,
     /// The number of rows the chain was given.
     pub rows: u32,
-    /// The verdicts other than pass, by position in the batch as it was decoded, in that order.
+    /// The verdicts other than pass, by position in the batch as it was decoded, in that order. Those on a batch with very
+    /// much to say of say less of every row, and name every row.
     pub verdicts: Vec<RowVerdict>,
     /// One entry per operator, in order.
     pub tallies: Vec<Tally>,
@@ -127,6 +132,7 @@ impl Chain {
             tallies.push(tally);
         }
         verdicts.sort_by_key(|verdict| verdict.row);
+        fit(&mut verdicts, MAX_VERDICT_BYTES);
         Judged {
             passed: passing,
             rows,

@@ -30,4 +30,4 @@ pub mod verdict;
 
 pub use chain::{Chain, Decision, Judged, Tally, standard_chain};
 pub use gate::{Gate, Stage};
-pub use verdict::{Reason, RowVerdict, Verdict, Verdicts};
+pub use verdict::{MAX_REASONS, Reason, RowVerdict, Verdict, Verdicts};

@@ -5,6 +5,7 @@
 
 mod local;
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -94,9 +95,11 @@ impl Stage for Screen {
     }
 
     async fn judge(&self, rows: &Batch) -> Verdicts {
-        let texts: Vec<_> = (0..rows.len())
-            .map(|row| String::from_utf8_lossy(rows.canonical(row)))
-            .collect();
+        let text = |row| match std::str::from_utf8(rows.canonical(row)) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(rows.canonical(row)),
+        };
+        let texts: Vec<_> = (0..rows.len()).map(text).collect();
         let records: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
         match self.screener.screen(&records).await {
             Ok(opinions) if opinions.len() == rows.len() => {

@@ -1,9 +1,17 @@
 //! What a gate says of a row.
 //!
-//! Invariant: [`Verdicts`] has exactly one verdict per row of the batch it was made for.
+//! Invariant: [`Verdicts`] has exactly one verdict per row of the batch it was made for, and what it says of a row is
+//! bounded, whatever the row holds ([`MAX_REASONS`], [`bounds`](self::bounds)).
+
+mod bounds;
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
+
+use bounds::Reasons;
+pub use bounds::{MAX_REASONS, fit};
 
 /// Why a row did not pass. Never carries personal data, and text of a record only where the gate's rule is about its form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +41,8 @@ pub enum Verdict {
     },
     /// The row rejects its batch.
     Refuse {
-        /// Every rule it breaks; at least one.
+        /// The rules it breaks: at least one, at most [`MAX_REASONS`]. Where it breaks more, the last reason has the
+        /// code `more` and says how many.
         reasons: Vec<Reason>,
     },
     /// The row cannot be judged now; its batch waits.
@@ -74,26 +83,33 @@ impl Verdicts {
     }
 
     /// Collects verdicts other than pass; rows beyond the batch are ignored, of two verdicts on a row the first counts
-    /// unless both refuse, then their reasons add up.
+    /// unless both refuse, then their reasons add up, as far as they are named.
     pub fn from_exceptions(rows: usize, exceptions: impl IntoIterator<Item = (usize, Verdict)>) -> Self {
-        let mut sorted: Vec<_> = exceptions
-            .into_iter()
-            .filter(|(row, verdict)| *row < rows && *verdict != Verdict::Pass)
-            .collect();
-        sorted.sort_by_key(|(row, _)| *row);
-        let mut merged: Vec<(usize, Verdict)> = Vec::with_capacity(sorted.len());
-        for (row, verdict) in sorted {
-            match (merged.last_mut(), verdict) {
-                (Some((last, Verdict::Refuse { reasons })), Verdict::Refuse { reasons: more }) if *last == row => {
-                    reasons.extend(more);
+        let mut said: BTreeMap<usize, Said> = BTreeMap::new();
+        for (row, verdict) in exceptions {
+            if row >= rows || verdict == Verdict::Pass {
+                continue;
+            }
+            match (said.get_mut(&row), verdict) {
+                (Some(Said::Refused(reasons)), Verdict::Refuse { reasons: more }) => reasons.extend(more),
+                (Some(_), _) => {}
+                (None, Verdict::Refuse { reasons: named }) => {
+                    let mut reasons = Reasons::default();
+                    reasons.extend(named);
+                    said.insert(row, Said::Refused(reasons));
                 }
-                (Some((last, _)), _) if *last == row => {}
-                (_, verdict) => merged.push((row, verdict)),
+                (None, verdict) => {
+                    said.insert(row, Said::Other(bounds::bounded(verdict)));
+                }
             }
         }
+        let exceptions = said.into_iter().map(|(row, said)| match said {
+            Said::Refused(reasons) => (row, reasons.into_verdict()),
+            Said::Other(verdict) => (row, verdict),
+        });
         Self {
             rows,
-            exceptions: merged,
+            exceptions: exceptions.collect(),
         }
     }
 
@@ -110,5 +126,35 @@ impl Verdicts {
     /// The rows that do not pass, in row order, by value.
     pub(crate) fn into_exceptions(self) -> Vec<(usize, Verdict)> {
         self.exceptions
+    }
+}
+
+enum Said {
+    Refused(Reasons),
+    Other(Verdict),
+}
+
+/// The reasons to refuse rows, as a gate finds them. A reason that is not going to be named is counted and not made.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    by_row: BTreeMap<usize, Reasons>,
+}
+
+impl Refusals {
+    /// Adds a reason to refuse `row`.
+    pub(crate) fn add(&mut self, row: usize, reason: impl FnOnce() -> Reason) {
+        self.by_row.entry(row).or_default().add(reason);
+    }
+
+    /// The verdicts on a batch of `rows` rows, all of which the reasons are about.
+    pub(crate) fn into_verdicts(self, rows: usize) -> Verdicts {
+        let refused = self
+            .by_row
+            .into_iter()
+            .map(|(row, reasons)| (row, reasons.into_verdict()));
+        Verdicts {
+            rows,
+            exceptions: refused.collect(),
+        }
     }
 }

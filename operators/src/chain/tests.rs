@@ -309,6 +309,24 @@ fn one_new_record_is_enough_to_merge() {
     assert_eq!(decide(vec![Verdict::Pass]), Decision::Merge);
 }
 
+#[test]
+fn what_is_said_of_a_batch_is_bounded_and_names_every_row() {
+    let fields: Vec<_> = (0..256)
+        .map(|index| json!({"name": format!("{index:0>128}"), "type": "string", "required": true}))
+        .collect();
+    let contract: types::Contract = serde_json::from_value(json!({"fields": fields})).unwrap();
+    let rows = Batch::decode(&Arc::new(contract), &vec![json!({}); 500]);
+    let judged = ready(standard_chain(Arc::new(NoneKnown), None).run(rows));
+    assert_eq!((judged.verdicts.len(), judged.tallies[0].refused), (500, 500));
+    assert!(serde_json::to_vec(&judged.verdicts).unwrap().len() <= MAX_VERDICT_BYTES);
+    let Verdict::Refuse { reasons } = &judged.verdicts[499].verdict else {
+        panic!("refused")
+    };
+    assert_eq!((reasons[0].code.as_str(), reasons[0].path.len()), ("missing", 129));
+    let last = reasons.last().unwrap();
+    assert_eq!(last.actual, format!("{} more", 256 - (reasons.len() - 1)));
+}
+
 /// Answers for one row, whatever it is asked.
 #[derive(Debug)]
 struct Short;

@@ -1,16 +1,18 @@
 //! The gate that asks whether a record satisfies the dataset's contract.
 //!
-//! Invariant: a row passes exactly when its batch has no defect for it, and a refusal names every defect of its row.
+//! Invariant: a row passes exactly when its batch has no defect for it, and a refusal names every defect that the batch
+//! names.
 
 use types::{Batch, Defect};
 
 use super::personal;
-use crate::{Gate, Reason, Verdict, Verdicts};
+use crate::verdict::Refusals;
+use crate::{Gate, Reason, Verdicts};
 
 const NAME: &str = "contract";
 
 /// Refuses the rows that do not satisfy the contract, with one reason per defect: `not_object`, `missing`, `type`,
-/// `range` or `extra`.
+/// `range`, `extra`, or `more` for those that are only counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Contract;
 
@@ -20,15 +22,11 @@ impl Gate for Contract {
     }
 
     fn judge(&mut self, rows: &Batch) -> Verdicts {
-        let refusals = rows.defects().iter().map(|defect| {
-            (
-                defect.row,
-                Verdict::Refuse {
-                    reasons: vec![reason(defect)],
-                },
-            )
-        });
-        Verdicts::from_exceptions(rows.len(), refusals)
+        let mut refusals = Refusals::default();
+        for defect in rows.defects() {
+            refusals.add(defect.row, || reason(defect));
+        }
+        refusals.into_verdicts(rows.len())
     }
 }
 
@@ -55,6 +53,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::Verdict;
     use crate::conformance::check_gate;
 
     fn batch(records: &[Value]) -> Batch {

@@ -24,10 +24,11 @@ use types::json::push_pointer;
 use types::{Batch, FieldType};
 
 use self::context::Hints;
-use self::kind::{Kind, Kinds};
+use self::kind::Kinds;
 use self::scan::Scanner;
 use crate::leaves::{Leaves, walk};
-use crate::{Gate, Reason, Verdict, Verdicts};
+use crate::verdict::Refusals;
+use crate::{Gate, Reason, Verdicts};
 
 mod card;
 mod checksum;
@@ -44,7 +45,8 @@ mod travel;
 const NAME: &str = "personal-data";
 
 /// Refuses the rows that hold personal data, with one reason per field and kind: code `email`, `phone`,
-/// `payment_card`, `iban`, `kr_resident_number`, `us_ssn` or that of another national number.
+/// `payment_card`, `iban`, `kr_resident_number`, `us_ssn` or that of another national number; `more` for those that are
+/// only counted.
 #[derive(Clone, Debug, Default)]
 pub struct PersonalData {
     scanner: Scanner,
@@ -63,7 +65,7 @@ impl Gate for PersonalData {
     }
 
     fn judge(&mut self, rows: &Batch) -> Verdicts {
-        let mut found = Vec::new();
+        let mut found = Refusals::default();
         let columns = rows.columns();
         for (field, column) in rows.contract().fields().iter().zip(columns.columns()) {
             let hints = Hints::of_field(&field.name);
@@ -73,7 +75,7 @@ impl Gate for PersonalData {
                 FieldType::String => {
                     for (row, text) in column.as_string::<i32>().iter().enumerate() {
                         let kinds = text.map_or_else(Kinds::default, |text| self.scanner.scan(text, hints));
-                        found.extend(kinds.iter().map(|kind| (row, refusal(kind, path.clone()))));
+                        found.add_all(row, kinds, &path);
                     }
                 }
                 FieldType::Json => {
@@ -85,7 +87,7 @@ impl Gate for PersonalData {
                     for (row, integer) in column.as_primitive::<Int64Type>().iter().enumerate() {
                         let magnitude = integer.unwrap_or_default().unsigned_abs();
                         let kinds = scan_integer(&mut self.scanner, magnitude, hints);
-                        found.extend(kinds.iter().map(|kind| (row, refusal(kind, path.clone()))));
+                        found.add_all(row, kinds, &path);
                     }
                 }
                 FieldType::Integer | FieldType::Number | FieldType::Boolean | FieldType::Timestamp => {}
@@ -96,12 +98,12 @@ impl Gate for PersonalData {
                 self.scan_json(row, json.unwrap_or_default(), "", Hints::NONE, &mut found);
             }
         }
-        Verdicts::from_exceptions(rows.len(), found)
+        found.into_verdicts(rows.len())
     }
 }
 
 impl PersonalData {
-    fn scan_json(&mut self, row: usize, json: &str, path: &str, hints: Hints, found: &mut Vec<(usize, Verdict)>) {
+    fn scan_json(&mut self, row: usize, json: &str, path: &str, hints: Hints, found: &mut Refusals) {
         if !Scanner::suspects(json.as_bytes()) {
             return;
         }
@@ -111,7 +113,7 @@ impl PersonalData {
             frames: vec![Frame {
                 length: path.len(),
                 hints,
-                hidden: false,
+                ..Frame::EMPTY
             }],
             row,
             found,
@@ -145,90 +147,105 @@ fn scan_integer(scanner: &mut Scanner, magnitude: u64, hints: Hints) -> Kinds {
     scanner.scan(&format!("{magnitude:0width$}"), hints)
 }
 
-fn refusal(kind: Kind, path: String) -> Verdict {
-    let reason = Reason {
-        gate: NAME.to_owned(),
-        code: kind.code().to_owned(),
-        path,
-        expected: "no personal data".to_owned(),
-        actual: kind.name().to_owned(),
-    };
-    Verdict::Refuse { reasons: vec![reason] }
+impl Refusals {
+    /// Adds a reason for each kind found at `path`.
+    fn add_all(&mut self, row: usize, kinds: Kinds, path: &str) {
+        for kind in kinds.iter() {
+            self.add(row, || Reason {
+                gate: NAME.to_owned(),
+                code: kind.code().to_owned(),
+                path: path.to_owned(),
+                expected: "no personal data".to_owned(),
+                actual: kind.name().to_owned(),
+            });
+        }
+    }
 }
 
 /// Scans the leaves of one JSON value.
 struct JsonScan<'a> {
     scanner: &'a mut Scanner,
     path: String,
+    /// The levels from the value to where the walk is; the first is never left.
     frames: Vec<Frame>,
     row: usize,
-    found: &'a mut Vec<(usize, Verdict)>,
+    found: &'a mut Refusals,
 }
 
 /// A level of the value.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Frame {
     /// The length of the path to this level.
     length: usize,
     /// What the names on the way say.
     hints: Hints,
-    /// Whether a name on the way is personal data, so that the path ended before it.
-    hidden: bool,
+    /// Index of the level whose path this level has: its own, or the one that the path ended at because the next name
+    /// on the way is personal data.
+    shown: usize,
+    /// The kinds that were named under the path of this level.
+    said: Kinds,
+}
+
+impl Frame {
+    const EMPTY: Self = Self {
+        length: 0,
+        hints: Hints::NONE,
+        shown: 0,
+        said: Kinds::NONE,
+    };
 }
 
 impl JsonScan<'_> {
     fn frame(&self) -> Frame {
-        self.frames.last().copied().unwrap_or(Frame {
-            length: 0,
-            hints: Hints::NONE,
-            hidden: false,
-        })
+        self.frames.last().copied().unwrap_or(Frame::EMPTY)
     }
 
+    /// Whether a name on the way is personal data, so that the path ended before it.
+    fn hidden(&self) -> bool {
+        self.frame().shown + 1 < self.frames.len()
+    }
+
+    /// Names each kind once per path: members whose names are hidden share the path of the level above them.
     fn refuse(&mut self, kinds: Kinds) {
-        for kind in kinds.iter() {
-            let refusal = (self.row, refusal(kind, self.path.clone()));
-            // Why: members whose names are hidden share the path of the member above them.
-            if !self
-                .found
-                .iter()
-                .rev()
-                .take_while(|(row, _)| *row == self.row)
-                .any(|said| *said == refusal)
-            {
-                self.found.push(refusal);
-            }
+        let shown = self.frame().shown;
+        if let Some(level) = self.frames.get_mut(shown) {
+            let new = kinds.without(level.said);
+            level.said = level.said.and(kinds);
+            self.found.add_all(self.row, new, &self.path);
         }
+    }
+
+    /// Enters a level; its path is its own unless `hidden`.
+    fn enter(&mut self, hints: Hints, hidden: bool) {
+        let shown = if hidden { self.frame().shown } else { self.frames.len() };
+        self.frames.push(Frame {
+            length: self.path.len(),
+            hints,
+            shown,
+            said: Kinds::NONE,
+        });
     }
 }
 
 impl Leaves for JsonScan<'_> {
     fn enter_member(&mut self, name: &str) {
-        let above = self.frame();
         let kinds = self.scanner.scan(name, Hints::NONE);
-        let hidden = above.hidden || !kinds.is_empty();
+        let hidden = self.hidden() || !kinds.is_empty();
         self.refuse(kinds);
         if !hidden {
             push_pointer(&mut self.path, name);
         }
         let own = Hints::of_field(name);
-        let hints = if own == Hints::NONE { above.hints } else { own };
-        self.frames.push(Frame {
-            length: self.path.len(),
-            hints,
-            hidden,
-        });
+        let hints = if own == Hints::NONE { self.frame().hints } else { own };
+        self.enter(hints, hidden);
     }
 
     fn enter_item(&mut self, index: usize) {
-        let above = self.frame();
-        if !above.hidden {
+        let hidden = self.hidden();
+        if !hidden {
             push_pointer(&mut self.path, &index.to_string());
         }
-        self.frames.push(Frame {
-            length: self.path.len(),
-            ..above
-        });
+        self.enter(self.frame().hints, hidden);
     }
 
     fn leave(&mut self) {

@@ -15,13 +15,14 @@
 //! is refused. A model behind the same trait does better.
 
 mod filler;
+mod glimpse;
 mod phrases;
 mod secrets;
 
 use async_trait::async_trait;
 
 use super::{Opinion, Screener, Unavailable};
-use crate::text::{fold, glance};
+use crate::text::fold;
 
 /// Judges by phrases and forms; always available.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,7 +39,7 @@ impl Screener for LocalScreener {
 fn judge(record: &str) -> Opinion {
     let mut folded = String::new();
     let mut plain = record;
-    if glance(record.as_bytes()).beyond_ascii {
+    if !record.is_ascii() {
         if hides_text(record) {
             return objection("hidden_text", "text that shows", "characters that hide or reverse text");
         }

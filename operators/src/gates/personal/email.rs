@@ -65,6 +65,7 @@ pub(super) fn has_address(text: &str, field: Hints) -> bool {
 /// Whether an address stands around the `@` at byte `at`.
 fn is_address(text: &str, at: usize, field: Hints) -> bool {
     const LONGEST_LOCAL: usize = 64;
+    const LONGEST_PATH: usize = 1_024;
     let before = &text[..at];
     let local_start = before
         .char_indices()
@@ -92,6 +93,8 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
         return false;
     };
     let is_copy = after[domain.len()..].strip_prefix(':').is_some_and(|path| {
+        // Why: without a bound, every address in a long list that colons join would be read to its end.
+        let path = &path[..floor(path, path.len().min(LONGEST_PATH))];
         let path = path.split(char::is_whitespace).next().unwrap_or_default();
         path.contains('/') && !path.starts_with("//")
     });

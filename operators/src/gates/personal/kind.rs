@@ -101,8 +101,20 @@ impl Kind {
 pub(super) struct Kinds(u32);
 
 impl Kinds {
+    pub(super) const NONE: Self = Self(0);
+
     pub(super) const fn insert(&mut self, kind: Kind) {
         self.0 |= 1 << kind as u32;
+    }
+
+    /// The kinds of either set.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The kinds that `other` does not have.
+    pub(super) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     pub(super) const fn is_empty(self) -> bool {

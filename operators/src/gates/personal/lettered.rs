@@ -136,8 +136,13 @@ fn is_uk_nino(at: &Place<'_>, groups: &[Group]) -> bool {
 /// Eight digits (DNI), or X, Y or Z and seven (NIE), and a check letter modulo 23.
 fn is_es_dni(at: &Place<'_>, groups: &[Group]) -> bool {
     const LETTERS: &[u8; 23] = b"TRWAGMYFPDXBNJZSQVHLCKE";
-    let mut digits = Vec::with_capacity(9);
-    let mut push = |text: &[u8]| digits.extend(text.iter().map(|byte| byte - b'0'));
+    let (mut digits, mut count) = ([0; 8], 0);
+    let mut push = |text: &[u8]| {
+        for (digit, byte) in digits[count..].iter_mut().zip(text) {
+            *digit = byte - b'0';
+        }
+        count += text.len();
+    };
     let (mut start, mut end) = (at.start, at.end);
     let mut separated = false;
     match at.end - at.start {

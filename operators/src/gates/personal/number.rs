@@ -152,6 +152,10 @@ impl Number<'_> {
 /// Calls `judge` for every number in `text` of at least seven digits.
 pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut judge: impl FnMut(&Number<'_>)) {
     for first in 0..groups.len() {
+        // Why first: most groups of digits are short and alone, and this is the cheapest question.
+        if !has_digits(&groups[first..]) {
+            continue;
+        }
         let Some(left) = Left::of(text, groups, first) else {
             continue;
         };
@@ -192,6 +196,18 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
             }
         }
     }
+}
+
+/// Whether the groups that may be one number with the first have enough digits for one.
+fn has_digits(groups: &[Group]) -> bool {
+    let mut digits = 0;
+    for group in groups.iter().take(MAX_GROUPS) {
+        digits += group.len();
+        if digits >= MIN_DIGITS || group.gap == Gap::Break {
+            break;
+        }
+    }
+    digits >= MIN_DIGITS
 }
 
 /// What stands before a number; `None` where a number cannot begin.

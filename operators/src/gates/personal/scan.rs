@@ -6,7 +6,7 @@ use super::context::Hints;
 use super::kind::{Kind, Kinds};
 use super::number::{self, Group};
 use super::{card, email, identity, lettered, phone, travel};
-use crate::text::{fold, glance, may_fold};
+use crate::text::{Glance, fold, glance, may_fold};
 
 /// The fewest digits any kind of number has: those of a UK national insurance number.
 const FEWEST_DIGITS: usize = 6;
@@ -21,36 +21,29 @@ pub(super) struct Scanner {
 impl Scanner {
     /// Whether `text` is worth a scan; also answers for JSON text, whose leaves it then is worth walking.
     pub(super) fn suspects(text: &[u8]) -> bool {
-        let seen = glance(text);
-        seen.at
-            || seen.digits >= FEWEST_DIGITS
-            || (seen.angle && memchr::memmem::find(text, b"<<").is_some())
-            || (seen.beyond_ascii && may_fold(text))
-            || (seen.encoded && may_encode_at(text))
-            || (seen.bracket && has_masked_at(text))
+        is_suspect(glance(text), text)
     }
 
     /// The kinds of personal data in `text`, which stands in a field whose name gives `field`.
     pub(super) fn scan(&mut self, text: &str, field: Hints) -> Kinds {
         let mut kinds = Kinds::default();
-        if !Self::suspects(text.as_bytes()) {
+        let seen = glance(text.as_bytes());
+        if !is_suspect(seen, text.as_bytes()) {
             return kinds;
         }
-        let seen = glance(text.as_bytes());
         if seen.beyond_ascii || seen.encoded {
             let mut folded = std::mem::take(&mut self.folded);
             folded.clear();
             fold(text, &mut folded);
-            self.scan_plain(&folded, field, &mut kinds);
+            self.scan_plain(&folded, glance(folded.as_bytes()), field, &mut kinds);
             self.folded = folded;
         } else {
-            self.scan_plain(text, field, &mut kinds);
+            self.scan_plain(text, seen, field, &mut kinds);
         }
         kinds
     }
 
-    fn scan_plain(&mut self, text: &str, field: Hints, kinds: &mut Kinds) {
-        let seen = glance(text.as_bytes());
+    fn scan_plain(&mut self, text: &str, seen: Glance, field: Hints, kinds: &mut Kinds) {
         if seen.at && email::has_address(text, field) {
             kinds.insert(Kind::Email);
         }
@@ -70,6 +63,16 @@ impl Scanner {
             judge_numbers(&closed, &self.groups, field, kinds);
         }
     }
+}
+
+/// Whether a text in which this was `seen` is worth a scan.
+fn is_suspect(seen: Glance, text: &[u8]) -> bool {
+    seen.at
+        || seen.digits >= FEWEST_DIGITS
+        || (seen.angle && memchr::memmem::find(text, b"<<").is_some())
+        || (seen.beyond_ascii && may_fold(text))
+        || (seen.encoded && may_encode_at(text))
+        || (seen.bracket && has_masked_at(text))
 }
 
 fn judge_numbers(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds) {

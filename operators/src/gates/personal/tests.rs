@@ -1,11 +1,13 @@
 mod rules;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::conformance::{batch, check_gate};
+use crate::{MAX_REASONS, Verdict};
 
 fn reasons_of(rows: &Batch) -> Vec<(usize, String, String)> {
     let verdicts = PersonalData::new().judge(rows);
@@ -129,6 +131,60 @@ fn a_scan_is_linear_in_the_worst_text() {
         let text = unit.repeat(100_000 / unit.len());
         Scanner::default().scan(&text, Hints::PHONE);
     }
+}
+
+/// The least of three times, so that what else the machine does counts little.
+fn took(mut work: impl FnMut()) -> Duration {
+    let once = |_| {
+        let begun = Instant::now();
+        work();
+        begun.elapsed()
+    };
+    (0..3).map(once).min().unwrap()
+}
+
+#[test]
+fn ten_times_as_much_to_refuse_takes_ten_times_as_long() {
+    let addresses = |count: usize| json!({"name": "a", "more": vec!["kim.minsu@example.com"; count]});
+    let hidden = |count: usize| {
+        let names = (0..count).map(|index| (format!("kim{index}@example.com"), json!("010-1234-5678")));
+        json!({"name": "a", "more": names.collect::<serde_json::Map<_, _>>()})
+    };
+    let copies = |count: usize| json!({"name": format!("{}/", "a@b.co:".repeat(count))});
+    let records: [&dyn Fn(usize) -> Value; 3] = [&addresses, &hidden, &copies];
+    for record in records {
+        let judge = |count: usize| {
+            let rows = batch(&[record(count)]);
+            took(|| drop(PersonalData::new().judge(&rows)))
+        };
+        let (few, many) = (judge(1_500), judge(15_000));
+        assert!(many < few * 35, "{few:?}, then {many:?}");
+    }
+}
+
+#[test]
+fn of_many_reasons_the_first_are_named_and_the_others_counted() {
+    let rows = batch(&[json!({"name": "a", "more": vec!["kim@example.com"; 20_000]})]);
+    let verdicts = PersonalData::new().judge(&rows);
+    let Verdict::Refuse { reasons } = &verdicts.exceptions()[0].1 else {
+        panic!("refused")
+    };
+    assert_eq!(reasons.len(), MAX_REASONS);
+    assert_eq!(reasons[18].path, "/more/18");
+    assert_eq!(
+        (reasons[19].code.as_str(), reasons[19].actual.as_str()),
+        ("more", "19981 more")
+    );
+}
+
+#[test]
+fn one_path_names_a_kind_once() {
+    let names =
+        json!({"kim@example.com": 1, "lee": {"x": "lee@example.com"}, "park@example.com": {"y": "010-1234-5678"}});
+    assert_eq!(
+        reasons(json!({"name": "a", "more": names})),
+        [of("/more", "email"), of("/more/lee/x", "email"), of("/more", "phone")]
+    );
 }
 
 #[test]

@@ -4,8 +4,10 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
+
+use super::glimpse::Glimpse;
 
 /// What the phrases of a text amount to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,12 +47,17 @@ enum Phrase {
 pub(super) fn find(text: &str) -> Found {
     let mut found = Found::default();
     let mut verb = false;
+    let ascii = text.is_ascii();
+    if ascii && !GLIMPSE.notices(text.as_bytes()) {
+        return found;
+    }
+    let phrases = if ascii { &*IN_ASCII } else { &*IN_ANY };
     // Why: the patterns are constants, so building cannot fail; a test builds them.
-    let Some(automaton) = AUTOMATON.as_ref() else {
+    let Some(automaton) = &phrases.automaton else {
         return found;
     };
     for matched in automaton.find_overlapping_iter(text) {
-        match PHRASES[matched.pattern().as_usize()].1 {
+        match phrases.meanings[matched.pattern().as_usize()] {
             Phrase::Injection => found.injection = true,
             Phrase::Verb => verb = true,
             Phrase::Secret => found.secret = true,
@@ -63,12 +70,36 @@ pub(super) fn find(text: &str) -> Found {
     found
 }
 
-static AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .build(PHRASES.iter().map(|(phrase, _)| phrase))
-        .ok()
+/// Phrases that are looked for together.
+struct Phrases {
+    automaton: Option<AhoCorasick>,
+    /// What each pattern of the automaton is.
+    meanings: Vec<Phrase>,
+}
+
+impl Phrases {
+    fn of(listed: impl Iterator<Item = (&'static str, Phrase)>, kind: Option<AhoCorasickKind>) -> Self {
+        let (phrases, meanings): (Vec<_>, Vec<_>) = listed.unzip();
+        let mut builder = AhoCorasick::builder();
+        let automaton = builder.ascii_case_insensitive(true).kind(kind).build(phrases).ok();
+        Self { automaton, meanings }
+    }
+}
+
+static GLIMPSE: LazyLock<Glimpse> =
+    LazyLock::new(|| Glimpse::of(listed().map(|(phrase, _)| phrase).filter(|phrase| phrase.is_ascii())));
+
+/// The phrases that text of ASCII alone may have. They are few enough for the kind of automaton that is quickest and
+/// takes the most memory.
+static IN_ASCII: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::of(
+        listed().filter(|(phrase, _)| phrase.is_ascii()),
+        Some(AhoCorasickKind::DFA),
+    )
 });
+
+/// All phrases.
+static IN_ANY: LazyLock<Phrases> = LazyLock::new(|| Phrases::of(listed(), None));
 
 /// English imperatives that take the instructions of a model as their object.
 static INSTRUCTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -88,12 +119,11 @@ const IMPERATIVE: &str = r"(?ix)
         | \byou \s+ are \s+ now \s+ (?: dan\b | in \s+ developer \s+ mode | jailbroken | unrestricted )
         ";
 
-static PHRASES: LazyLock<Vec<(&'static str, Phrase)>> = LazyLock::new(|| {
+fn listed() -> impl Iterator<Item = (&'static str, Phrase)> {
     LISTS
         .iter()
         .flat_map(|(phrase, list)| list.split('|').map(|text| (text, *phrase)))
-        .collect()
-});
+}
 
 /// The separator is `|`, so the turn marks of chats stand without theirs.
 const LISTS: [(Phrase, &str); 6] = [
@@ -147,9 +177,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_phrase_of_ascii_is_noticed_at_a_glimpse() {
+        for (phrase, _) in listed().filter(|(phrase, _)| phrase.is_ascii()) {
+            for text in [
+                phrase.to_owned(),
+                phrase.to_ascii_uppercase(),
+                format!("so {phrase}, and more of it"),
+            ] {
+                assert!(GLIMPSE.notices(text.as_bytes()), "{text}");
+            }
+        }
+    }
+
+    #[test]
     fn the_patterns_are_built() {
-        assert_eq!(AUTOMATON.as_ref().unwrap().patterns_len(), PHRASES.len());
+        for (phrases, count) in [
+            (&*IN_ANY, listed().count()),
+            (&*IN_ASCII, listed().filter(|(phrase, _)| phrase.is_ascii()).count()),
+        ] {
+            let automaton = phrases.automaton.as_ref().unwrap();
+            assert_eq!((automaton.patterns_len(), phrases.meanings.len()), (count, count));
+            assert!(automaton.memory_usage() < 1 << 20, "{}", automaton.memory_usage());
+        }
         assert!(INSTRUCTION.is_some());
-        assert!(PHRASES.iter().all(|(phrase, _)| phrase.len() >= 3));
+        assert!(listed().all(|(phrase, _)| phrase.len() >= 3));
     }
 }

@@ -1,5 +1,6 @@
 //! Each rule by an example that only it finds or spares, next to its neighbour on the other side of the rule.
 
+use super::kind::Kind;
 use super::*;
 
 /// What the kinds in `text` are called, in a field named `field`.

@@ -1,0 +1,124 @@
+//! A first look at ASCII text for a list of phrases.
+//!
+//! Invariant: a text that holds a phrase, in any case, is always noticed; one that holds none mostly is not.
+//!
+//! Four characters in a row stand for each phrase, the rarest it has, and the four that begin one later: so every second
+//! place of a text is enough to look at. Each is looked up in a table that fits the first cache. That asks nothing of the
+//! place before, so that a processor does several at a time, where an automaton has to wait for each character.
+
+/// How many bits of a product name a four.
+const BITS: u32 = 17;
+
+/// The fours that stand for phrases.
+#[derive(Debug)]
+pub(super) struct Glimpse {
+    bits: Vec<u64>,
+}
+
+impl Glimpse {
+    /// Notices the phrases, of at least three bytes each.
+    pub(super) fn of<'a>(phrases: impl Iterator<Item = &'a str>) -> Self {
+        let mut glimpse = Self {
+            bits: vec![0; 1 << (BITS - 6)],
+        };
+        let common = |byte: &u8| {
+            COMMON
+                .find(char::from(byte.to_ascii_lowercase()))
+                .map_or(0, |at| 32 - at)
+        };
+        for phrase in phrases {
+            let rarest = phrase
+                .as_bytes()
+                .windows(5)
+                .min_by_key(|five| five.iter().map(common).sum::<usize>());
+            if let Some(five) = rarest {
+                for four in five.windows(4) {
+                    glimpse.insert(four);
+                }
+            } else {
+                // A short phrase is noticed with whatever stands beside it.
+                for any in 0..=u8::MAX {
+                    let beside = [&[any][..], phrase.as_bytes(), &[any]].concat();
+                    glimpse.insert(&beside);
+                    glimpse.insert(&beside[1..]);
+                }
+            }
+        }
+        glimpse
+    }
+
+    /// Adds the first four of `bytes`.
+    fn insert(&mut self, bytes: &[u8]) {
+        if let Some(four) = bytes.first_chunk() {
+            let place = place(*four);
+            self.bits[place / 64] |= 1 << (place % 64);
+        }
+    }
+
+    /// Whether a phrase may be in `text`.
+    pub(super) fn notices(&self, text: &[u8]) -> bool {
+        const AT_ONCE: usize = 32;
+        let found = |four: [u8; 4]| {
+            let place = place(four);
+            self.bits[place / 64] >> (place % 64)
+        };
+        let any = |fours: &[[u8; 4]]| fours.iter().fold(0, |any, four| any | found(*four)) & 1 != 0;
+        let anywhere = |text: &[u8]| {
+            let (fours, rest) = text.as_chunks();
+            let mut last = [0; 4];
+            last[..rest.len()].copy_from_slice(rest);
+            any(&[last]) || fours.chunks(AT_ONCE).any(any)
+        };
+        anywhere(text) || text.get(2..).is_some_and(anywhere)
+    }
+}
+
+/// The characters of English text, the most frequent first.
+const COMMON: &str = "etaoinsr hldcumfpgwybvk";
+
+/// Where a four stands in the table: six bits of each character, the same for both cases of a letter.
+const fn place(four: [u8; 4]) -> usize {
+    let four = u32::from_le_bytes(four);
+    let folded = (four & 0x1F1F_1F1F) | ((four >> 1) & 0x2020_2020);
+    // Why: an odd factor spreads digits to the high bits only (Knuth, volume 3, section 6.4), so some are brought down.
+    let spread = (folded ^ (folded >> 13)).wrapping_mul(2_654_435_769);
+    (spread >> (32 - BITS)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PHRASES: [&str; 4] = ["ignore", "km_", "AKIA", "https://"];
+
+    #[test]
+    fn a_phrase_is_noticed_wherever_it_stands_and_however_it_is_spelled() {
+        let glimpse = Glimpse::of(PHRASES.into_iter());
+        for phrase in PHRASES
+            .into_iter()
+            .chain(["IGNORE", "iGnOrE", "KM_", "akia", "HTTPS://"])
+        {
+            for before in 0..70 {
+                for after in [0, 1, 40] {
+                    let text = format!("{}{phrase}{}", ".".repeat(before), ".".repeat(after));
+                    assert!(glimpse.notices(text.as_bytes()), "{text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn text_without_a_phrase_mostly_is_not_noticed() {
+        let glimpse = Glimpse::of(PHRASES.into_iter());
+        for text in [
+            "",
+            "a",
+            "ab",
+            "abc",
+            "abcd",
+            "reading 12, taken by the usual instrument in fair weather",
+        ] {
+            assert!(!glimpse.notices(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! How much is said of a row, and of a batch.
+//!
+//! Invariant: what is said about a batch is bounded by its number of rows and not by what they hold, and every row that
+//! does not pass stays named, with a code at least.
+
+use std::io;
+
+use super::{Reason, RowVerdict, Verdict};
+
+/// The most reasons a refusal names; where a row has more, the last says how many.
+pub const MAX_REASONS: usize = 20;
+/// The most bytes of a path: twice the longest name of a field. A longer one ends before the name that is too long.
+const MAX_PATH: usize = 1_024;
+/// The most bytes of the other texts of a reason.
+const MAX_TEXT: usize = 320;
+/// The code of the reason that says how many are not named.
+const MORE: &str = "more";
+
+/// The reasons to refuse one row.
+#[derive(Debug, Default)]
+pub(super) struct Reasons {
+    named: Vec<Reason>,
+    count: usize,
+}
+
+impl Reasons {
+    pub(super) fn add(&mut self, reason: impl FnOnce() -> Reason) {
+        self.count += 1;
+        if self.named.len() < MAX_REASONS {
+            self.named.push(cut(reason()));
+        }
+    }
+
+    pub(super) fn extend(&mut self, reasons: Vec<Reason>) {
+        for reason in reasons {
+            self.add(|| reason);
+        }
+    }
+
+    pub(super) fn into_verdict(self) -> Verdict {
+        let Self { mut named, count } = self;
+        if count > named.len() {
+            named.truncate(MAX_REASONS - 1);
+            let left_out = count - named.len();
+            name_rest(&mut named, left_out, MAX_REASONS);
+        }
+        Verdict::Refuse { reasons: named }
+    }
+}
+
+/// Adds the reason that says how many are not named, where `most` are.
+fn name_rest(named: &mut Vec<Reason>, left_out: usize, most: usize) {
+    let gate = named.first().map(|reason| reason.gate.clone()).unwrap_or_default();
+    named.push(Reason {
+        gate,
+        code: MORE.to_owned(),
+        path: String::new(),
+        expected: format!("at most {most} reasons to name"),
+        actual: format!("{left_out} more"),
+    });
+}
+
+/// How many reasons a reason stands for.
+fn stands_for(reason: &Reason) -> usize {
+    let more = (reason.code == MORE).then(|| reason.actual.split(' ').next()?.parse().ok());
+    more.flatten().unwrap_or(1)
+}
+
+/// A verdict whose texts are bounded.
+pub(super) fn bounded(verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Pass => Verdict::Pass,
+        Verdict::Drop { reason } => Verdict::Drop { reason: cut(reason) },
+        Verdict::Refuse { reasons } => Verdict::Refuse {
+            reasons: reasons.into_iter().map(cut).collect(),
+        },
+        Verdict::Hold { reason, resumes_after } => Verdict::Hold {
+            reason: cut(reason),
+            resumes_after,
+        },
+    }
+}
+
+fn cut(mut reason: Reason) -> Reason {
+    if reason.path.len() > MAX_PATH {
+        let kept = reason.path.floor_char_boundary(MAX_PATH);
+        let end = reason.path[..kept].rfind('/').unwrap_or(0);
+        reason.path.truncate(end);
+    }
+    for text in [
+        &mut reason.gate,
+        &mut reason.code,
+        &mut reason.expected,
+        &mut reason.actual,
+    ] {
+        if text.len() > MAX_TEXT {
+            text.truncate(text.floor_char_boundary(MAX_TEXT));
+            text.push('…');
+        }
+    }
+    reason
+}
+
+/// Says less of every row until the verdicts fit `bytes` of JSON: fewer reasons, then the first without its words, then
+/// without its path.
+pub fn fit(verdicts: &mut [RowVerdict], bytes: usize) {
+    let steps: [fn(&mut Verdict); 4] = [|said| keep(said, 5), |said| keep(said, 2), without_words, without_path];
+    for step in steps {
+        if size(verdicts) <= bytes {
+            return;
+        }
+        for said in &mut *verdicts {
+            step(&mut said.verdict);
+        }
+    }
+}
+
+/// The size of the verdicts as JSON.
+fn size(verdicts: &[RowVerdict]) -> usize {
+    let mut count = Count(0);
+    // Why: counting takes every byte, and text always is JSON. Were it not, the least would be said.
+    serde_json::to_writer(&mut count, verdicts).map_or(usize::MAX, |()| count.0)
+}
+
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn keep(said: &mut Verdict, most: usize) {
+    if let Verdict::Refuse { reasons } = said
+        && reasons.len() > most
+    {
+        let left_out = reasons.drain(most - 1..).map(|reason| stands_for(&reason)).sum();
+        name_rest(reasons, left_out, most);
+    }
+}
+
+fn without_words(said: &mut Verdict) {
+    let reason = match said {
+        Verdict::Pass => return,
+        Verdict::Drop { reason } | Verdict::Hold { reason, .. } => Some(reason),
+        Verdict::Refuse { reasons } => {
+            reasons.truncate(1);
+            reasons.first_mut()
+        }
+    };
+    if let Some(reason) = reason {
+        reason.expected.clear();
+        reason.actual.clear();
+    }
+}
+
+fn without_path(said: &mut Verdict) {
+    if let Verdict::Refuse { reasons } = said {
+        for reason in reasons {
+            reason.path.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdicts;
+
+    fn reason(path: &str) -> Reason {
+        Reason {
+            gate: "contract".to_owned(),
+            code: "missing".to_owned(),
+            path: path.to_owned(),
+            expected: "string".to_owned(),
+            actual: "nothing".to_owned(),
+        }
+    }
+
+    fn refused(rows: usize, reasons: usize, path: &str) -> Vec<RowVerdict> {
+        let verdict = || Verdict::Refuse {
+            reasons: vec![reason(path); reasons],
+        };
+        let verdicts = Verdicts::from_exceptions(rows, (0..rows).map(|row| (row, verdict())));
+        let row = |(row, verdict)| RowVerdict {
+            row: u32::try_from(row).unwrap(),
+            verdict,
+        };
+        verdicts.into_exceptions().into_iter().map(row).collect()
+    }
+
+    fn reasons(said: &RowVerdict) -> &[Reason] {
+        match &said.verdict {
+            Verdict::Refuse { reasons } => reasons,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn beyond_the_most_reasons_the_last_says_how_many() {
+        assert_eq!(
+            reasons(&refused(1, MAX_REASONS, "/a")[0]),
+            vec![reason("/a"); MAX_REASONS]
+        );
+        let verdicts = refused(1, 1_000, "/a");
+        let seen = reasons(&verdicts[0]);
+        assert_eq!(seen.len(), MAX_REASONS);
+        let last = &seen[MAX_REASONS - 1];
+        assert_eq!((last.code.as_str(), last.actual.as_str()), ("more", "981 more"));
+    }
+
+    #[test]
+    fn a_path_ends_before_a_name_that_is_too_long() {
+        let long = "x".repeat(MAX_PATH);
+        assert_eq!(reasons(&refused(1, 1, &format!("/a/b/{long}/c"))[0])[0].path, "/a/b");
+        assert_eq!(reasons(&refused(1, 1, &format!("/{long}"))[0])[0].path, "");
+        let mut wordy = reason("/a");
+        wordy.actual = "é".repeat(MAX_TEXT);
+        let verdicts = Verdicts::from_exceptions(1, [(0, Verdict::Drop { reason: wordy })]);
+        let Verdict::Drop { reason } = &verdicts.exceptions()[0].1 else {
+            panic!("dropped")
+        };
+        assert!(reason.actual.len() <= MAX_TEXT + 3 && reason.actual.ends_with("é…"));
+    }
+
+    #[test]
+    fn verdicts_that_are_too_large_say_less_of_every_row_and_name_them_all() {
+        let path = format!("/{}", "\u{1}".repeat(600));
+        let mut before = usize::MAX;
+        for (bytes, most) in [(10 << 20, 5), (4 << 20, 2), (1_900_000, 1), (200 << 10, 1)] {
+            let mut verdicts = refused(500, 100, &path);
+            fit(&mut verdicts, bytes);
+            let size = size(&verdicts);
+            assert!(size <= bytes && size < before, "{size} in {bytes}");
+            before = size;
+            assert_eq!(verdicts.len(), 500);
+            assert!(verdicts.iter().all(|said| reasons(said)[0].code == "missing"));
+            assert!(verdicts.iter().all(|said| reasons(said).len() <= most), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_named_is_counted_however_often_it_is_cut() {
+        let mut said = refused(1, 100, "/a").remove(0).verdict;
+        keep(&mut said, 5);
+        keep(&mut said, 2);
+        let Verdict::Refuse { reasons } = said else {
+            panic!("refused")
+        };
+        assert_eq!((reasons.len(), reasons[1].actual.as_str()), (2, "99 more"));
+    }
+}
