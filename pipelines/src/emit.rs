@@ -1,16 +1,26 @@
 //! What a worker says: outcomes and dead letters, appended until the log takes them or the worker stops.
+//!
+//! Invariant: nothing is tried again that cannot pass. What is too large for the log is said with fewer words.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use data_encoding::BASE64;
 use eventlog::{EventLog, Record};
+use operators::verdict;
 use tokio_util::sync::CancellationToken;
-use types::{Clock, fault};
+use types::{Classify as _, Clock, Kind, Retry, fault};
 
 use crate::finished::Finished;
 use crate::judge::{Work, described};
 use crate::message::{Address, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Resolution};
+
+/// The most bytes of verdicts in an outcome that was too large.
+const FEW_WORDS: usize = 64 << 10;
+/// The most bytes of the reason and of the key in a letter; a key is 16 bytes where it is a dataset's.
+const MAX_REASON: usize = 1_024;
+const MAX_KEY: usize = 64;
 
 /// The worker stopped before the work could be brought to its end: its message stays open.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +34,8 @@ pub(crate) struct Emitter {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) backoff: Backoff,
     pub(crate) stop: CancellationToken,
+    /// Why the log takes nothing any more.
+    pub(crate) failure: Arc<OnceLock<eventlog::Error>>,
 }
 
 /// How long to wait before trying again: doubles from the first wait to the longest.
@@ -47,18 +59,30 @@ impl Backoff {
     }
 }
 
+/// What became of an append that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Appended {
+    Durable,
+    /// The log does not take the record, now or later.
+    Refused,
+}
+
 impl Emitter {
-    /// Appends an outcome; returns once it is durable.
-    pub(crate) async fn outcome(&self, outcome: &Outcome) -> Result<(), Stopped> {
-        let record = match outcome.record() {
-            Ok(record) => record,
-            Err(error) => {
-                tracing::error!(contribution = %outcome.contribution, %error, "an outcome cannot be encoded");
-                return Err(Stopped);
-            }
-        };
+    /// Appends an outcome; returns once it is durable. Of an outcome that the log does not take, less is said.
+    pub(crate) async fn outcome(&self, mut outcome: Outcome) -> Result<(), Stopped> {
         fault::point("outcome.append");
-        self.append(OUTCOMES, record).await?;
+        let mut told = self.tell(&outcome).await?;
+        if told == Appended::Refused {
+            verdict::fit(&mut outcome.verdicts, FEW_WORDS);
+            told = self.tell(&outcome).await?;
+        }
+        if told == Appended::Refused {
+            outcome.verdicts = Vec::new();
+            told = self.tell(&outcome).await?;
+        }
+        if told == Appended::Refused {
+            tracing::error!(contribution = %outcome.contribution, "the log takes nothing of an outcome; it is not told");
+        }
         fault::point("outcome.appended");
         if !matches!(outcome.resolution, Resolution::Waiting { .. }) {
             self.finished.insert(outcome.contribution, outcome.generation);
@@ -66,45 +90,40 @@ impl Emitter {
         Ok(())
     }
 
-    /// Appends a message that cannot be processed to the dead letters, and rejects its contribution where it can be
-    /// read, so that nobody waits for it.
-    pub(crate) async fn dead_letter(&self, work: &Work, reason: String) -> Result<(), Stopped> {
-        let Work { record, ticket } = work;
-        let position = ticket.position();
-        let address = Address::read(&record.value);
-        tracing::error!(?position, contribution = ?address.map(|address| address.contribution), reason, "dead letter");
-        let letter = DeadLetter {
-            format: FORMAT,
-            topic: CONTRIBUTIONS.to_owned(),
-            partition: position.partition,
-            offset: position.offset,
-            contribution: address.map(|address| address.contribution),
-            reason: reason.clone(),
-            at: self.clock.now(),
-            key: BASE64.encode(&record.key),
-            value: BASE64.encode(&record.value),
-        };
-        match serde_json::to_vec(&letter) {
-            Ok(value) => {
-                self.append(
-                    DEAD_LETTERS,
-                    Record {
-                        key: record.key.clone(),
-                        value: value.into(),
-                    },
-                )
-                .await?;
-            }
+    async fn tell(&self, outcome: &Outcome) -> Result<Appended, Stopped> {
+        match outcome.record() {
+            Ok(record) => self.append(OUTCOMES, record).await,
             Err(error) => {
-                tracing::error!(%error, "a dead letter cannot be encoded");
-                return Err(Stopped);
+                tracing::error!(contribution = %outcome.contribution, %error, "an outcome cannot be encoded");
+                Ok(Appended::Refused)
             }
+        }
+    }
+
+    /// Appends a message that cannot be processed to the dead letters, and rejects its contribution where it can be
+    /// read and is not decided, so that nobody waits for it.
+    pub(crate) async fn dead_letter(&self, work: &Work, address: Option<Address>, reason: &str) -> Result<(), Stopped> {
+        let position = work.ticket.position();
+        let reason = &reason[..reason.floor_char_boundary(MAX_REASON)];
+        tracing::error!(?position, contribution = ?address.map(|address| address.contribution), reason, "dead letter");
+        let Record { key, value } = &work.record;
+        let mut kept = self.bury(work, address, reason, key, value).await?;
+        if kept == Appended::Refused {
+            let reason = format!("{reason}; its {} bytes are too many for a letter", value.len());
+            let key = key.slice(..key.len().min(MAX_KEY));
+            kept = self.bury(work, address, &reason, &key, &[]).await?;
+        }
+        if kept == Appended::Refused {
+            tracing::error!(
+                ?position,
+                "the log takes no letter about a message; it is only at its position"
+            );
         }
         let Some(address) = address.filter(|address| !self.finished.contains(address.contribution, address.generation))
         else {
             return Ok(());
         };
-        self.outcome(&Outcome {
+        self.outcome(Outcome {
             format: FORMAT,
             contribution: address.contribution,
             generation: address.generation,
@@ -121,13 +140,64 @@ impl Emitter {
         .await
     }
 
-    async fn append(&self, topic: &str, record: Record) -> Result<(), Stopped> {
+    async fn bury(
+        &self,
+        work: &Work,
+        address: Option<Address>,
+        reason: &str,
+        key: &Bytes,
+        value: &[u8],
+    ) -> Result<Appended, Stopped> {
+        let position = work.ticket.position();
+        let letter = DeadLetter {
+            format: FORMAT,
+            topic: CONTRIBUTIONS.to_owned(),
+            partition: position.partition,
+            offset: position.offset,
+            contribution: address.map(|address| address.contribution),
+            reason: reason.to_owned(),
+            at: self.clock.now(),
+            key: BASE64.encode(key),
+            value: BASE64.encode(value),
+        };
+        match serde_json::to_vec(&letter) {
+            Ok(letter) => {
+                let record = Record {
+                    key: key.clone(),
+                    value: letter.into(),
+                };
+                self.append(DEAD_LETTERS, record).await
+            }
+            Err(error) => {
+                tracing::error!(%error, "a dead letter cannot be encoded");
+                Ok(Appended::Refused)
+            }
+        }
+    }
+
+    /// Appends a record, trying for as long as that can help. A log that takes nothing any more stops the worker.
+    async fn append(&self, topic: &str, record: Record) -> Result<Appended, Stopped> {
         let mut failures = 0;
         while let Err(error) = self.log.append(topic, vec![record.clone()]).await {
-            tracing::warn!(topic, error = described(&error), "appending failed, trying again");
-            self.backoff.wait(failures, &self.stop).await?;
-            failures += 1;
+            let shown = described(&error);
+            match (error.retry(), error.kind()) {
+                (Retry::Backoff, _) => {
+                    tracing::warn!(topic, error = shown, "appending failed, trying again");
+                    self.backoff.wait(failures, &self.stop).await?;
+                    failures += 1;
+                }
+                (Retry::Never, Kind::TooLarge | Kind::Invalid) => {
+                    tracing::error!(topic, error = shown, "the log does not take a record");
+                    return Ok(Appended::Refused);
+                }
+                (Retry::Never, _) => {
+                    tracing::error!(topic, error = shown, "the log takes no records; the worker stops");
+                    self.failure.get_or_init(|| error);
+                    self.stop.cancel();
+                    return Err(Stopped);
+                }
+            }
         }
-        Ok(())
+        Ok(Appended::Durable)
     }
 }

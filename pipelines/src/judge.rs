@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use eventlog::Record;
-use futures_util::future;
 use operators::screen::Screener;
 use operators::{Judged, standard_chain};
 use tokio_util::task::AbortOnDropHandle;
 use types::key::Known;
-use types::{Batch, Contract, fault};
+use types::{AgentId, Batch, Contract, fault};
 
 use crate::finished::Finished;
-use crate::message::Submission;
+use crate::message::{Address, Submission};
+use crate::places::Places;
 use crate::progress::Ticket;
 
 /// A message on its way through a lane.
@@ -21,11 +21,19 @@ pub(crate) struct Work {
     pub(crate) ticket: Ticket,
 }
 
+/// A submission that the gates judged.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) address: Address,
+    pub(crate) agent: AgentId,
+    pub(crate) judged: Judged,
+}
+
 /// What judging found.
 #[derive(Debug)]
 pub(crate) enum Finding {
     /// The gates judged every row.
-    Judged(Box<(Submission, Judged)>),
+    Judged(Box<Case>),
     /// It has a terminal outcome already.
     Decided,
     /// It cannot be processed, now or later.
@@ -39,44 +47,57 @@ pub(crate) struct Bench {
     pub(crate) known: Arc<dyn Known>,
     pub(crate) screener: Arc<dyn Screener>,
     pub(crate) finished: Arc<Finished>,
+    pub(crate) places: Places,
 }
 
-/// Begins to judge one message, on a task of its own: judging goes on while the lane concludes an earlier message. A
+/// Begins to judge one message: judging goes on while the lane concludes an earlier message, in a place of its own. A
 /// gate that panics makes the message poison instead of taking the worker down.
 pub(crate) fn judge(bench: Bench, work: Work) -> impl Future<Output = (Work, Finding)> {
     let record = work.record.clone();
-    let judging = AbortOnDropHandle::new(tokio::spawn(async move { find(&bench, &record).await }));
+    let judging = AbortOnDropHandle::new(tokio::spawn(async move {
+        let places = bench.places.clone();
+        places.run(async move { find(&bench, &record).await }).await
+    }));
     async move {
         match judging.await {
-            Ok(finding) => (work, finding),
-            Err(error) if error.is_panic() => (work, Finding::Poison("a gate panicked on it".to_owned())),
+            Ok(Ok(finding)) => (work, finding),
+            Ok(Err(_panic)) => (work, Finding::Poison("a gate panicked on it".to_owned())),
             // Why: only the end of the runtime cancels it, and then nothing may be concluded.
-            Err(_cancelled) => future::pending().await,
+            Err(_cancelled) => std::future::pending().await,
         }
     }
 }
 
 async fn find(bench: &Bench, record: &Record) -> Finding {
     fault::point("gate.enter");
-    let mut submission = match Submission::decode(&record.value) {
+    let submission = match decode(record) {
         Ok(submission) => submission,
-        Err(error) => return Finding::Poison(described(&error)),
+        Err(poison) => return Finding::Poison(poison),
     };
     if submission.contract != *bench.contract {
         return Finding::Poison("its contract is not the dataset's".to_owned());
     }
-    if submission.dataset.as_bytes()[..] != record.key[..] {
-        return Finding::Poison("its key is not its dataset's".to_owned());
-    }
-    if bench.finished.contains(submission.contribution, submission.generation) {
+    let address = submission.address();
+    if bench.finished.contains(address.contribution, address.generation) {
         return Finding::Decided;
     }
     let batch = Batch::decode(&bench.contract, &submission.records);
-    submission.records = Vec::new();
-    let screener = (!submission.private).then(|| Arc::clone(&bench.screener));
+    let (agent, private) = (submission.agent, submission.private);
+    // Why: the batch has it all, and a screener may take its time.
+    drop(submission);
+    let screener = (!private).then(|| Arc::clone(&bench.screener));
     let judged = standard_chain(Arc::clone(&bench.known), screener).run(batch).await;
     fault::point("gate.exit");
-    Finding::Judged(Box::new((submission, judged)))
+    Finding::Judged(Box::new(Case { address, agent, judged }))
+}
+
+/// The submission of a record whose key is its dataset's; else why it is none.
+pub(crate) fn decode(record: &Record) -> Result<Submission, String> {
+    let submission = Submission::decode(&record.value).map_err(|error| described(&error))?;
+    if submission.dataset.as_bytes()[..] != record.key[..] {
+        return Err("its key is not its dataset's".to_owned());
+    }
+    Ok(submission)
 }
 
 /// An error with its causes, in one line.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: handing a message to a lane never waits. The bytes queued in memory are bounded, per lane and in all; a
 //! message beyond the bound is left out, which is safe because the marketplace appends it again until it has an
-//! outcome.
+//! outcome. What a lane that died had queued is left out in the same way ([`Ticket`](crate::progress::Ticket)).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,9 @@ use types::{DatasetId, Timestamp};
 
 use crate::judge::Work;
 use crate::lane::{self, Context};
+
+/// An id that is never drawn.
+const NO_DATASET: DatasetId = DatasetId::from_bytes([0; 16]);
 
 /// A message in a lane's queue, with what it weighs.
 #[derive(Debug)]
@@ -54,6 +57,16 @@ pub(crate) struct Bounds {
     pub(crate) idle: Duration,
 }
 
+impl Bounds {
+    /// Whether a message may be queued in a lane that has `lane` bytes queued, of `all`. The first message of a lane, and
+    /// of all lanes, may be larger than the bound, or it would never pass. Half of the room is for lanes that have
+    /// nothing queued, so that what is waiting for a few slow ones does not shut the others out.
+    const fn have_room(self, lane: usize, all: usize, bytes: usize) -> bool {
+        let room = if lane == 0 { self.all_bytes } else { self.all_bytes / 2 };
+        (lane == 0 || lane + bytes <= self.lane_bytes) && (all == 0 || all + bytes <= room)
+    }
+}
+
 /// Every lane of a worker.
 #[derive(Debug)]
 pub(crate) struct Lanes {
@@ -78,12 +91,18 @@ impl Lanes {
     }
 
     /// Hands a message to the lane of its dataset.
-    pub(crate) fn dispatch(&mut self, dataset: DatasetId, work: Work) {
+    pub(crate) fn dispatch(&mut self, work: Work) {
+        // Why: what has another key is of no dataset, and poison; the lane of a dataset that cannot be finds that out.
+        let dataset = <[u8; 16]>::try_from(&work.record.key[..]).map_or(NO_DATASET, DatasetId::from_bytes);
         let now = self.context.clock.now();
         let bytes = work.record.value.len();
         let lane = self.by_dataset.entry(dataset).or_insert_with(|| {
             let (queue, receiver) = mpsc::unbounded_channel();
-            self.tasks.spawn(lane::run(self.context.clone(), receiver));
+            let context = Context {
+                places: self.context.places.of_lane(),
+                ..self.context.clone()
+            };
+            self.tasks.spawn(lane::run(context, receiver));
             Lane {
                 queue,
                 bytes: Arc::default(),
@@ -91,12 +110,13 @@ impl Lanes {
             }
         });
         lane.used = now;
-        let full = lane.bytes.load(Ordering::Relaxed) + bytes > self.bounds.lane_bytes
-            || self.bytes.load(Ordering::Relaxed) + bytes > self.bounds.all_bytes;
-        // Why: a lane with nothing queued takes any message, or one larger than the bound would never pass.
-        if full && lane.bytes.load(Ordering::Relaxed) > 0 {
+        if !self.bounds.have_room(
+            lane.bytes.load(Ordering::Relaxed),
+            self.bytes.load(Ordering::Relaxed),
+            bytes,
+        ) {
             self.left_out += 1;
-            tracing::warn!(%dataset, left_out = self.left_out, "the lane is full; the message will come again");
+            tracing::warn!(%dataset, left_out = self.left_out, "no room in the queue; the message will come again");
             work.ticket.finish();
             return;
         }
@@ -111,7 +131,7 @@ impl Lanes {
             tracing::error!(%dataset, "the lane died; a new one takes over");
             drop(weight);
             self.by_dataset.remove(&dataset);
-            self.dispatch(dataset, work);
+            self.dispatch(work);
         }
     }
 

@@ -15,7 +15,11 @@
 //! # Isolation
 //!
 //! A lane is slow alone: lanes share the reader, and the reader never waits for a lane. What a full lane cannot take
-//! is left to the marketplace to append again ([`lanes`]).
+//! is left to the marketplace to append again ([`lanes`]). Judging takes turns among the lanes on threads that serve
+//! nothing else (`places`).
+//!
+//! No message can be tried for ever: what cannot pass goes to the dead letters, and what is too large to be said is said
+//! with fewer words (`emit`).
 
 pub mod finished;
 pub mod lane;
@@ -23,8 +27,10 @@ pub mod lanes;
 pub mod message;
 pub mod progress;
 
+mod conclude;
 mod emit;
 mod judge;
+mod places;
 mod worker;
 
 pub use worker::{Config, Error, Worker};

@@ -59,7 +59,8 @@ pub struct Outcome {
     pub resolution: Resolution,
     /// The number of records submitted.
     pub rows: u32,
-    /// The verdicts other than pass, in row order.
+    /// The verdicts other than pass, in row order. Where the log would not take what they say, they say less, or are
+    /// left out.
     pub verdicts: Vec<RowVerdict>,
     /// What each gate did.
     pub tallies: Vec<Tally>,
@@ -142,6 +143,17 @@ macro_rules! coded {
 
 coded! { Submission Outcome }
 
+impl Submission {
+    /// What the submission is called.
+    pub const fn address(&self) -> Address {
+        Address {
+            contribution: self.contribution,
+            generation: self.generation,
+            dataset: self.dataset,
+        }
+    }
+}
+
 /// Topic of [`DeadLetter`]s; the key is the one of the message that died.
 pub const DEAD_LETTERS: &str = "dead-letters";
 
@@ -163,9 +175,10 @@ pub struct DeadLetter {
     pub reason: String,
     /// When it died.
     pub at: Timestamp,
-    /// The message's key and value, base64.
+    /// The message's key, base64.
     pub key: String,
-    /// See `key`.
+    /// The message's value, base64. Empty where it is too large for a letter: then it is at its position only, for as
+    /// long as the log keeps it.
     pub value: String,
 }
 

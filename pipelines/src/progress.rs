@@ -7,17 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use eventlog::Position;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 /// Tracks the messages of one subscription.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Progress {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     partitions: Mutex<HashMap<u32, Partition>>,
     moved: Notify,
+    stop: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +38,17 @@ impl Partition {
 }
 
 impl Progress {
+    /// Of a subscription that is read until `stop`.
+    pub fn new(stop: CancellationToken) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                partitions: Mutex::default(),
+                moved: Notify::new(),
+                stop,
+            }),
+        }
+    }
+
     /// Opens a message; it is done when the ticket is [finished](Ticket::finish).
     pub fn open(&self, position: Position) -> Ticket {
         let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,6 +61,7 @@ impl Progress {
         Ticket {
             position,
             progress: self.clone(),
+            finished: false,
         }
     }
 
@@ -84,11 +98,16 @@ impl Progress {
     }
 }
 
-/// One open message. Dropping it unfinished leaves the message open: it will be redelivered after a restart.
+/// One open message.
+///
+/// Dropped when the worker stops, it leaves the message open: it will be redelivered after a restart. Dropped at any
+/// other time, which only the death of a lane does, it ends the message: it would pin the mark of its partition for
+/// ever, and the marketplace appends it again for as long as it has no outcome.
 #[derive(Debug)]
 pub struct Ticket {
     position: Position,
     progress: Progress,
+    finished: bool,
 }
 
 impl Ticket {
@@ -98,8 +117,16 @@ impl Ticket {
     }
 
     /// Marks the message done.
-    pub fn finish(self) {
-        self.progress.done(self.position);
+    pub fn finish(mut self) {
+        self.finished = true;
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.finished || !self.progress.shared.stop.is_cancelled() {
+            self.progress.done(self.position);
+        }
     }
 }
 
@@ -113,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_mark_waits_for_the_oldest_open_message() {
-        let progress = Progress::default();
+        let progress = Progress::new(CancellationToken::new());
         let mut tickets: Vec<_> = (10..14).map(|offset| progress.open(at(offset))).collect();
         tickets.pop().unwrap().finish();
         tickets.remove(1).finish();
@@ -126,10 +153,15 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_ticket_stays_open() {
-        let progress = Progress::default();
-        drop(progress.open(at(0)));
-        progress.open(at(1)).finish();
+    fn a_ticket_dropped_when_the_worker_stops_stays_open() {
+        let stop = CancellationToken::new();
+        let progress = Progress::new(stop.clone());
+        let (first, second) = (progress.open(at(0)), progress.open(at(1)));
+        drop(first);
+        assert_eq!(progress.marks(), [at(1)]);
+        stop.cancel();
+        drop(second);
+        progress.open(at(2)).finish();
         assert_eq!(progress.marks(), []);
     }
 }

@@ -1,6 +1,7 @@
 //! The worker: reads submissions, hands each to the lane of its dataset, commits what is done.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use operators::screen::Screener;
 use serde::Deserialize;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use types::{Classify, Clock, DatasetId, Kind, Retry, fault};
+use types::{Classify, Clock, Kind, Retry, fault};
 
 use crate::emit::{Backoff, Emitter};
 use crate::finished::Finished;
@@ -18,6 +19,7 @@ use crate::judge::Work;
 use crate::lane::Context;
 use crate::lanes::{Bounds, Lanes};
 use crate::message::{CONTRIBUTIONS, OUTCOMES, Outcome, Resolution};
+use crate::places::Places;
 use crate::progress::Progress;
 
 /// How many outcomes of a partition a worker reads again when it starts.
@@ -26,6 +28,8 @@ const REMEMBERED: u64 = 1_024;
 const FETCH: usize = 64;
 /// How often idle lanes are looked for and the outcomes' position is moved.
 const TICK: Duration = Duration::from_secs(5);
+/// How long progress waits to be committed when nothing comes in: committing ends the read that is going on.
+const COMMIT_AFTER: Duration = Duration::from_millis(250);
 
 /// How a worker behaves.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,7 +41,7 @@ pub struct Config {
     pub judged_ahead: usize,
     /// The most bytes one dataset may have queued in memory.
     pub lane_bytes: usize,
-    /// The most bytes all datasets together may have queued in memory.
+    /// The most bytes all datasets together may have queued in memory; half of it is for those that have none.
     pub queue_bytes: usize,
     /// After how many seconds without work a dataset's table is closed.
     pub idle_seconds: u64,
@@ -52,8 +56,8 @@ pub struct Config {
 /// Why a worker stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The log cannot be read.
-    #[error("the log cannot be read")]
+    /// The log cannot be read, or takes no outcomes any more.
+    #[error("the log cannot be used")]
     Log(#[from] eventlog::Error),
 }
 
@@ -99,43 +103,59 @@ impl Worker {
         }
     }
 
-    /// Runs until `stop`, then lets the lanes conclude what they have begun.
+    /// Runs until `stop`, or until the log fails, then lets the lanes conclude what they have begun.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
-        let context = self.context(&stop);
+        let halt = stop.child_token();
+        let context = self.context(&halt);
+        let failure = Arc::clone(&context.emitter.failure);
         let mut decided = self.log.subscribe(OUTCOMES, &self.config.group).await?;
-        if let Some(remembered) = stop
+        if let Some(remembered) = halt
             .run_until_cancelled(self.remember(decided.as_mut(), &context.finished))
             .await
         {
             remembered?;
         }
         let mut submissions = self.log.subscribe(CONTRIBUTIONS, &self.config.group).await?;
-        let progress = Progress::default();
-        let mut lanes = Lanes::new(context.clone(), self.bounds());
+        let progress = Progress::new(halt.clone());
+        let mut lanes = Lanes::new(context, self.bounds());
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            tokio::select! {
-                () = stop.cancelled() => break,
-                () = progress.moved() => commit(submissions.as_mut(), &progress).await?,
-                _ = tick.tick() => {
-                    lanes.retire_idle();
-                    self.forget(decided.as_mut()).await?;
-                }
-                batch = submissions.next(FETCH) => {
-                    fault::point("consume.polled");
-                    for Delivered { position, record } in batch? {
-                        let work = Work { record, ticket: progress.open(position) };
-                        dispatch(&context, &mut lanes, work).await;
+            let batch = {
+                // Why: a read that is dropped has read for nothing, so it is kept for as long as nothing is to be
+                // committed.
+                let mut reading = submissions.next(FETCH);
+                let mut due = pin!(due(&progress));
+                loop {
+                    tokio::select! {
+                        () = halt.cancelled() => break None,
+                        batch = &mut reading => break Some(batch?),
+                        () = &mut due => break Some(Vec::new()),
+                        _ = tick.tick() => {
+                            lanes.retire_idle();
+                            self.forget(decided.as_mut()).await?;
+                        }
                     }
                 }
+            };
+            let Some(batch) = batch else { break };
+            if !batch.is_empty() {
+                fault::point("consume.polled");
             }
+            for Delivered { position, record } in batch {
+                let ticket = progress.open(position);
+                lanes.dispatch(Work { record, ticket });
+            }
+            commit(submissions.as_mut(), &progress).await?;
         }
         lanes.close(Duration::from_secs(self.config.grace_seconds)).await;
+        if let Some(error) = failure.get() {
+            return Err(Error::Log(error.clone()));
+        }
         commit(submissions.as_mut(), &progress).await
     }
 
-    fn context(&self, stop: &CancellationToken) -> Context {
+    fn context(&self, halt: &CancellationToken) -> Context {
         let finished = Arc::new(Finished::default());
         let backoff = Backoff {
             first: Duration::from_millis(self.config.retry_first_ms),
@@ -151,11 +171,13 @@ impl Worker {
                 finished,
                 clock: Arc::clone(&self.clock),
                 backoff,
-                stop: stop.clone(),
+                stop: halt.clone(),
+                failure: Arc::default(),
             },
             backoff,
+            places: Places::new(),
             ahead: self.config.judged_ahead,
-            stop: stop.clone(),
+            stop: halt.clone(),
         }
     }
 
@@ -213,18 +235,10 @@ impl Worker {
     }
 }
 
-/// Hands a message to the lane that its key names.
-async fn dispatch(context: &Context, lanes: &mut Lanes, work: Work) {
-    if let Ok(key) = <[u8; 16]>::try_from(&work.record.key[..]) {
-        lanes.dispatch(DatasetId::from_bytes(key), work);
-    } else if context
-        .emitter
-        .dead_letter(&work, "its key is not a dataset's id".to_owned())
-        .await
-        .is_ok()
-    {
-        work.ticket.finish();
-    }
+/// Waits until there is progress to commit, and a little longer, so that much is committed at once.
+async fn due(progress: &Progress) {
+    progress.moved().await;
+    tokio::time::sleep(COMMIT_AFTER).await;
 }
 
 async fn commit(submissions: &mut dyn Subscription, progress: &Progress) -> Result<(), Error> {

@@ -1,0 +1,260 @@
+//! Concluding one submission: its rows become a version, or its outcome says why not.
+//!
+//! Invariant: before anything is said of a submission the table is asked for it, so that what was merged is never told
+//! to be rejected. What cannot pass is not tried again.
+
+mod notes;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use catalog::{Merge, MergeOutcome, Proposal, Table};
+use futures_util::FutureExt as _;
+use operators::{Decision, Judged};
+use types::fault::{self, Plant};
+use types::{AgentId, Batch, Classify as _, Retry, Version};
+
+use self::notes::Notes;
+use crate::emit::Stopped;
+use crate::judge::{Case, Work, described};
+use crate::lane::Context;
+use crate::message::{Address, FORMAT, Outcome, Resolution};
+
+/// A judged submission on its way to its outcome.
+struct Verdict {
+    address: Address,
+    agent: AgentId,
+    decision: Decision,
+    passed: Arc<Batch>,
+    notes: Notes,
+}
+
+/// What became of it.
+enum Fate {
+    /// Its rows are a version, since now.
+    Merged(Merge),
+    /// Its rows were a version before.
+    Adopted(Merge),
+    /// The table got every row of it from others meanwhile.
+    NothingNew(Vec<u32>),
+    /// It is not to be merged.
+    NotMerged,
+    /// Its outcome was told already.
+    Told,
+}
+
+/// Brings a judged submission to its outcome, trying again for as long as the table or the log cannot be reached. Of one
+/// that cannot be concluded, now or later, the reason is returned.
+pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -> Result<Result<(), String>, Stopped> {
+    let Case { address, agent, judged } = case;
+    // Why: between judging and now the lane may have decided another delivery of the same submission.
+    if context.finished.contains(address.contribution, address.generation) {
+        return Ok(Ok(()));
+    }
+    let decision = judged.decision();
+    let Judged {
+        passed,
+        rows,
+        verdicts,
+        tallies,
+    } = judged;
+    let verdict = Verdict {
+        address,
+        agent,
+        decision,
+        passed: Arc::new(passed),
+        notes: Notes {
+            rows,
+            verdicts,
+            tallies,
+        },
+    };
+    let mut failures = 0;
+    let fate = loop {
+        // Why: a panic that the rows cause would come back with every delivery, and must not take the lane along.
+        let decided = AssertUnwindSafe(decide(context, table, &verdict)).catch_unwind().await;
+        let Ok(decided) = decided else {
+            return Ok(Err("merging it panicked".to_owned()));
+        };
+        match decided {
+            Ok(fate) => break fate,
+            Err(error) if !may_pass(&error) => return Ok(Err(described(&error))),
+            Err(error) => {
+                tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
+                    error = described(&error), "the merge failed, trying again");
+                context.backoff.wait(failures, &context.stop).await?;
+                failures += 1;
+            }
+        }
+    };
+    match told(context, verdict, fate) {
+        Some(outcome) => context.emitter.outcome(outcome).await.map(Ok),
+        None => Ok(Ok(())),
+    }
+}
+
+/// Whether trying the same thing again can help. A panic comes again.
+pub(crate) fn may_pass(error: &catalog::Error) -> bool {
+    let panicked = matches!(error, catalog::Error::Stopped(end) if end.is_panic());
+    error.retry() == Retry::Backoff && !panicked
+}
+
+async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Result<Fate, catalog::Error> {
+    // Why: an earlier delivery may have merged, and then its rows look like duplicates of themselves.
+    if !fault::planted(Plant::NoGuard)
+        && let Some(merge) = table.find(verdict.address.contribution).await?
+    {
+        return Ok(Fate::Adopted(merge));
+    }
+    if verdict.decision != Decision::Merge {
+        return Ok(Fate::NotMerged);
+    }
+    let foretold = fault::planted(Plant::OutcomeBeforeCommit);
+    if foretold
+        && context
+            .emitter
+            .outcome(foretell(context, table, verdict))
+            .await
+            .is_err()
+    {
+        return Ok(Fate::Told);
+    }
+    let proposal = Proposal {
+        contribution: verdict.address.contribution,
+        agent: verdict.agent,
+        batch: Arc::clone(&verdict.passed),
+        at: context.clock.now(),
+        notes: verdict.notes.written(),
+    };
+    Ok(match table.merge(proposal).await? {
+        MergeOutcome::Merged(_) | MergeOutcome::Adopted(_) if foretold => Fate::Told,
+        MergeOutcome::Merged(merge) => Fate::Merged(merge),
+        MergeOutcome::Adopted(merge) => Fate::Adopted(merge),
+        MergeOutcome::NothingNew { duplicates } => Fate::NothingNew(duplicates),
+    })
+}
+
+/// The outcome to tell, if any.
+fn told(context: &Context, verdict: Verdict, fate: Fate) -> Option<Outcome> {
+    let Verdict {
+        address,
+        decision,
+        notes,
+        ..
+    } = verdict;
+    let (resolution, notes) = match fate {
+        Fate::Told => return None,
+        Fate::Adopted(merge) => return Some(adopted(address, merge)),
+        Fate::Merged(merge) => return Some(merged(address, merge, notes)),
+        Fate::NothingNew(duplicates) => (nothing_new(), notes.with_duplicates(&duplicates)),
+        Fate::NotMerged => (not_merged(decision), notes),
+    };
+    Some(outcome(context, address, resolution, notes))
+}
+
+fn not_merged(decision: Decision) -> Resolution {
+    match decision {
+        Decision::Reject { code, message } => Resolution::Rejected { code, message },
+        Decision::Hold { reason, resumes_after } => Resolution::Waiting { reason, resumes_after },
+        Decision::Merge => nothing_new(),
+    }
+}
+
+fn nothing_new() -> Resolution {
+    Resolution::Rejected {
+        code: "duplicates".to_owned(),
+        message: "every record is a duplicate of a record the dataset has".to_owned(),
+    }
+}
+
+fn outcome(context: &Context, address: Address, resolution: Resolution, notes: Notes) -> Outcome {
+    Outcome {
+        format: FORMAT,
+        contribution: address.contribution,
+        generation: address.generation,
+        dataset: address.dataset,
+        at: context.clock.now(),
+        resolution,
+        rows: notes.rows,
+        verdicts: notes.verdicts,
+        tallies: notes.tallies,
+    }
+}
+
+/// The outcome of a merge, the same however often it is told.
+fn merged(address: Address, merge: Merge, notes: Notes) -> Outcome {
+    let notes = notes.with_duplicates(&merge.duplicates);
+    Outcome {
+        format: FORMAT,
+        contribution: address.contribution,
+        generation: address.generation,
+        dataset: address.dataset,
+        at: merge.at,
+        resolution: Resolution::Merged {
+            version: merge.version,
+            accepted: merge.accepted,
+            record_count: merge.record_count,
+            root: merge.root,
+        },
+        rows: notes.rows,
+        verdicts: notes.verdicts,
+        tallies: notes.tallies,
+    }
+}
+
+fn adopted(address: Address, mut merge: Merge) -> Outcome {
+    let notes = Notes::read(address.contribution, std::mem::take(&mut merge.notes));
+    merged(address, merge, notes)
+}
+
+/// The planted bug: the outcome as it would be if the commit were certain.
+fn foretell(context: &Context, table: &Table, verdict: &Verdict) -> Outcome {
+    let accepted = u64::try_from(verdict.passed.len()).unwrap_or(u64::MAX);
+    let resolution = Resolution::Merged {
+        version: Version::next(table.head()),
+        accepted,
+        record_count: table.record_count() + accepted,
+        root: String::new(),
+    };
+    outcome(context, verdict.address, resolution, verdict.notes.clone())
+}
+
+/// Ends a message that cannot be processed: with the outcome that its contribution has, should an earlier delivery have
+/// been merged, else among the dead letters.
+pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result<(), Stopped> {
+    let address = Address::read(&work.record.value);
+    let undecided = address.filter(|address| !context.finished.contains(address.contribution, address.generation));
+    if let Some(address) = undecided
+        && let Some(merge) = merged_before(context, address).await?
+    {
+        tracing::warn!(contribution = %address.contribution, poison, "a message of a merged contribution is poison");
+        return context.emitter.outcome(adopted(address, merge)).await;
+    }
+    context.emitter.dead_letter(work, address, poison).await
+}
+
+/// The merge of a contribution, asked of its own table as it is now, whatever lane its message is in.
+async fn merged_before(context: &Context, address: Address) -> Result<Option<Merge>, Stopped> {
+    let mut failures = 0;
+    loop {
+        match guard(context, address).await {
+            Ok(merge) => return Ok(merge),
+            Err(error) => {
+                tracing::error!(dataset = %address.dataset, error = described(&error), "the table cannot be asked");
+                context.backoff.wait(failures, &context.stop).await?;
+                failures += 1;
+            }
+        }
+    }
+}
+
+async fn guard(context: &Context, address: Address) -> Result<Option<Merge>, catalog::Error> {
+    let Some(snapshot) = context.catalog.snapshot(address.dataset, None).await? else {
+        return Ok(None);
+    };
+    let Some(contract) = snapshot.contract() else {
+        return Ok(None);
+    };
+    let table = context.catalog.table(address.dataset, contract).await?;
+    table.find(address.contribution).await
+}

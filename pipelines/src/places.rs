@@ -1,0 +1,143 @@
+//! Where judging runs: blocking threads, about as many at once as there are cores.
+//!
+//! Invariant: a future is polled on a blocking thread, with a place of its lane and one of all; while it waits it has
+//! neither. So a long judgement stops no asynchronous thread, a judge that waits stops no other, and no lane takes
+//! every place.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::available_parallelism;
+
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::{JoinError, spawn_blocking};
+
+/// The places of one lane among those of all.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    all: Arc<Semaphore>,
+    lane: Arc<Semaphore>,
+    /// How many a lane has.
+    share: usize,
+}
+
+impl Places {
+    /// One place per core and at least two; half of them for each lane.
+    pub(crate) fn new() -> Self {
+        let cores = available_parallelism().map_or(1, usize::from).max(2);
+        let share = (cores / 2).max(1);
+        Self {
+            all: Arc::new(Semaphore::new(cores)),
+            lane: Arc::new(Semaphore::new(share)),
+            share,
+        }
+    }
+
+    /// The places of another lane.
+    pub(crate) fn of_lane(&self) -> Self {
+        Self {
+            all: Arc::clone(&self.all),
+            lane: Arc::new(Semaphore::new(self.share)),
+            share: self.share,
+        }
+    }
+
+    /// Runs a future to its end, one poll at a time, each in a place. Fails where the future panics; never ends where
+    /// the runtime does.
+    pub(crate) async fn run<F>(&self, future: F) -> Result<F::Output, JoinError>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let mut future = Box::pin(future);
+        let woken = Arc::new(Woken::default());
+        loop {
+            // Why in this order: what waits for its own lane is not in the queue of all, so that every lane with work
+            // has its turn.
+            let lane = Arc::clone(&self.lane).acquire_owned().await;
+            let place = Arc::clone(&self.all).acquire_owned().await;
+            let waker = Waker::from(Arc::clone(&woken));
+            let polling = spawn_blocking(move || {
+                let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+                // Why here: a poll whose lane was stopped goes on to its end, and holds its place until then.
+                drop((place, lane));
+                (future, polled)
+            });
+            match polling.await {
+                Ok((_, Poll::Ready(output))) => return Ok(output),
+                Ok((back, Poll::Pending)) => future = back,
+                Err(end) if end.is_panic() => return Err(end),
+                Err(_cancelled) => return std::future::pending().await,
+            }
+            woken.0.notified().await;
+        }
+    }
+}
+
+/// Remembers that the future may go on.
+#[derive(Debug, Default)]
+struct Woken(Notify);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    fn one() -> Places {
+        Places {
+            all: Arc::new(Semaphore::new(1)),
+            lane: Arc::new(Semaphore::new(1)),
+            share: 1,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_has_no_place() {
+        let places = one();
+        let (go, waiting) = oneshot::channel();
+        let (begun, has_begun) = oneshot::channel();
+        let waits = tokio::spawn({
+            let places = places.clone();
+            async move {
+                let work = async move {
+                    begun.send(()).unwrap();
+                    waiting.await.unwrap()
+                };
+                places.run(work).await.unwrap()
+            }
+        });
+        has_begun.await.unwrap();
+        assert_eq!(places.run(async { 1 }).await.unwrap(), 1);
+        assert_eq!(places.of_lane().run(async { 2 }).await.unwrap(), 2);
+        go.send(3).unwrap();
+        assert_eq!(waits.await.unwrap(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_panic_gives_its_place_back() {
+        let places = one();
+        let panics = async { assert!(tokio::runtime::Handle::try_current().is_err(), "a judge that panics") };
+        assert!(places.run(panics).await.unwrap_err().is_panic());
+        assert_eq!(places.run(async { 1 }).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn long_work_leaves_the_asynchronous_thread_free() {
+        // The runtime has one thread: were the work on it, nobody would let it go on.
+        let (go, blocked) = std::sync::mpsc::channel();
+        let places = one();
+        let works = tokio::spawn(async move { places.run(async move { blocked.recv().unwrap() }).await.unwrap() });
+        tokio::task::yield_now().await;
+        go.send(7).unwrap();
+        assert_eq!(works.await.unwrap(), 7);
+    }
+}

@@ -1,0 +1,149 @@
+//! A log and a clock that fail on demand.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use eventlog::{Bounds, Delivered, Embedded, Error, EventLog, Position, Record, Subscription};
+use pipelines::message::{CONTRIBUTIONS, OUTCOMES};
+use tokio::sync::Notify;
+use types::clock::ManualClock;
+use types::{Clock, DatasetId, Timestamp};
+
+/// The embedded log, which takes outcomes only as far as it is told to.
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    log: Arc<Embedded>,
+    largest: AtomicUsize,
+    refused: AtomicUsize,
+    refusing: Notify,
+    closed: AtomicBool,
+    panics: Mutex<Option<DatasetId>>,
+    /// How many reads of submissions were dropped before they ended.
+    pub(crate) dropped: Arc<AtomicUsize>,
+    /// Whether the next look at the clock panics.
+    pub(crate) fuse: AtomicBool,
+}
+
+impl Faulty {
+    pub(crate) fn new(log: Arc<Embedded>) -> Arc<Self> {
+        Arc::new(Self {
+            log,
+            largest: AtomicUsize::new(usize::MAX),
+            refused: AtomicUsize::new(0),
+            refusing: Notify::new(),
+            closed: AtomicBool::new(false),
+            panics: Mutex::default(),
+            dropped: Arc::default(),
+            fuse: AtomicBool::new(false),
+        })
+    }
+
+    /// Takes no outcome of more bytes.
+    pub(crate) fn largest(&self, bytes: usize) {
+        self.largest.store(bytes, Ordering::SeqCst);
+        self.refused.store(0, Ordering::SeqCst);
+    }
+
+    /// Waits until as many outcomes were too large.
+    pub(crate) async fn refused(&self, count: usize) {
+        while self.refused.load(Ordering::SeqCst) < count {
+            self.refusing.notified().await;
+        }
+    }
+
+    /// Takes no outcome any more.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Panics at outcomes of this dataset.
+    pub(crate) fn panic_at(&self, dataset: Option<DatasetId>) {
+        *self.panics.lock().unwrap() = dataset;
+    }
+}
+
+#[async_trait]
+impl EventLog for Faulty {
+    async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        if topic == OUTCOMES {
+            let panics = *self.panics.lock().unwrap();
+            let meant =
+                panics.is_some_and(|dataset| records.iter().any(|record| record.key[..] == *dataset.as_bytes()));
+            assert!(!meant, "a log that panics");
+            if self.closed.load(Ordering::SeqCst) {
+                return Err(Error::Closed);
+            }
+            let bytes = records.iter().map(|record| record.value.len()).max().unwrap_or(0);
+            let limit = self.largest.load(Ordering::SeqCst);
+            if bytes > limit {
+                self.refused.fetch_add(1, Ordering::SeqCst);
+                self.refusing.notify_one();
+                return Err(Error::TooLarge { bytes, limit });
+            }
+        }
+        self.log.append(topic, records).await
+    }
+
+    async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
+        let subscription = self.log.subscribe(topic, group).await?;
+        if topic != CONTRIBUTIONS {
+            return Ok(subscription);
+        }
+        let dropped = Arc::clone(&self.dropped);
+        Ok(Box::new(Counted { subscription, dropped }))
+    }
+
+    async fn tail(&self, topic: &str) -> Result<Box<dyn Subscription>, Error> {
+        self.log.tail(topic).await
+    }
+
+    async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
+        self.log.bounds(topic).await
+    }
+}
+
+/// Counts the reads that are dropped.
+#[derive(Debug)]
+struct Counted {
+    subscription: Box<dyn Subscription>,
+    dropped: Arc<AtomicUsize>,
+}
+
+struct Reading<'a>(Option<&'a AtomicUsize>);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        if let Some(dropped) = self.0 {
+            dropped.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+#[async_trait]
+impl Subscription for Counted {
+    async fn next(&mut self, max: usize) -> Result<Vec<Delivered>, Error> {
+        let mut reading = Reading(Some(&self.dropped));
+        let read = self.subscription.next(max).await;
+        reading.0 = None;
+        read
+    }
+
+    async fn commit(&mut self, positions: &[Position]) -> Result<(), Error> {
+        self.subscription.commit(positions).await
+    }
+}
+
+/// A clock that panics once when the fuse is lit.
+#[derive(Debug)]
+pub(crate) struct Fuse {
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) log: Arc<Faulty>,
+}
+
+impl Clock for Fuse {
+    fn now(&self) -> Timestamp {
+        assert!(!self.log.fuse.swap(false, Ordering::SeqCst), "a clock that panics");
+        self.clock.now()
+    }
+}

@@ -1,0 +1,136 @@
+//! Order, isolation, holds, restarts.
+
+use operators::Verdict;
+use pipelines::message::{Resolution, Submission};
+use serde_json::json;
+use types::Version;
+
+use crate::world::{World, texts};
+
+#[tokio::test]
+async fn submissions_of_a_dataset_become_versions_in_order() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let mut ids = Vec::new();
+    for batch in [["a", "b"], ["b", "c"], ["c", "a"], ["d", "d"]] {
+        ids.push(world.submit(dataset, texts(batch)).await);
+    }
+    assert_eq!(world.merged(ids[0]).await, (1, 2));
+    assert_eq!(world.merged(ids[1]).await, (2, 1));
+    let rejected = world.outcome(ids[2]).await;
+    assert!(
+        matches!(rejected.resolution, Resolution::Rejected { ref code, .. } if code == "duplicates"),
+        "{rejected:?}"
+    );
+    assert_eq!(rejected.verdicts.len(), 2);
+    assert_eq!(world.merged(ids[3]).await, (3, 1));
+    assert_eq!(world.latest(dataset).await, (Version(3), 4));
+}
+
+#[tokio::test]
+async fn a_slow_model_delays_only_its_dataset() {
+    let mut world = World::new().await;
+    let (slow, quick) = (world.dataset(), world.dataset());
+    let stuck = world.submit(slow, texts(["slow"])).await;
+    let behind = world.submit(slow, texts(["behind"])).await;
+    for index in 0..20 {
+        let id = world.submit(quick, vec![json!({"text": format!("q{index}")})]).await;
+        assert_eq!(world.merged(id).await, (index + 1, 1));
+    }
+    assert!(!world.seen.contains_key(&stuck) && !world.seen.contains_key(&behind));
+    world.screener.slow.add_permits(1);
+    assert_eq!(world.merged(stuck).await, (1, 1));
+    assert_eq!(world.merged(behind).await, (2, 1));
+}
+
+#[tokio::test]
+async fn a_full_lane_leaves_messages_out_instead_of_waiting() {
+    let mut world = World::new().await;
+    let (slow, quick) = (world.dataset(), world.dataset());
+    let stuck = world.submit(slow, texts(["slow"])).await;
+    let large = "x".repeat(400_000);
+    let mut flood = Vec::new();
+    for index in 0..8 {
+        flood.push(world.submission(slow, vec![json!({"text": format!("{index}{large}")})]));
+    }
+    for submission in &flood {
+        world.append(submission.record().unwrap()).await;
+    }
+    let id = world.submit(quick, texts(["quick"])).await;
+    assert_eq!(world.merged(id).await, (1, 1));
+    world.screener.slow.add_permits(1);
+    assert_eq!(world.merged(stuck).await, (1, 1));
+    // What was left out has no outcome; the marketplace appends it again and it is merged once.
+    for submission in &flood {
+        world.append(submission.record().unwrap()).await;
+        world.merged(submission.contribution).await;
+    }
+    assert_eq!(world.latest(slow).await.1, 9);
+}
+
+#[tokio::test]
+async fn a_hold_lets_the_line_go_on_and_is_judged_when_it_comes_again() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let held = world.submission(dataset, texts(["hold"]));
+    world.append(held.record().unwrap()).await;
+    let next = world.submit(dataset, texts(["next"])).await;
+    let waiting = world.outcome(held.contribution).await;
+    assert!(
+        matches!(waiting.resolution, Resolution::Waiting { ref reason, resumes_after: Some(_) } if reason == "budget"),
+        "{waiting:?}"
+    );
+    assert_eq!(world.merged(next).await, (1, 1));
+    *world.screener.holding.lock().unwrap() = false;
+    world.append(held.record().unwrap()).await;
+    assert_eq!(world.merged(held.contribution).await, (2, 1));
+}
+
+#[tokio::test]
+async fn a_private_dataset_is_not_screened() {
+    let mut world = World::new().await;
+    let submission = Submission {
+        private: true,
+        ..world.submission(world.dataset(), texts(["hold"]))
+    };
+    world.append(submission.record().unwrap()).await;
+    assert_eq!(world.merged(submission.contribution).await, (1, 1));
+    assert_eq!(*world.screener.calls.lock().unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_restart_decides_nothing_twice() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let merged = world.submission(dataset, texts(["a", "a", "b"]));
+    let rejected = world.submission(dataset, vec![json!({"text": 1})]);
+    for submission in [&merged, &rejected] {
+        world.append(submission.record().unwrap()).await;
+    }
+    let first = world.outcome(merged.contribution).await;
+    world.outcome(rejected.contribution).await;
+    world.stop().await;
+    world.start();
+    // Delivered again: the merged one adopts its version or is known to be decided, the rejected one stays decided.
+    for submission in [&merged, &rejected] {
+        world.append(submission.record().unwrap()).await;
+    }
+    let fence = world.submit(dataset, texts(["fence"])).await;
+    assert_eq!(world.merged(fence).await, (2, 1));
+    assert!(world.seen.values().all(Vec::is_empty), "{:?}", world.seen);
+    assert_eq!(first.verdicts.len(), 1);
+    assert!(matches!(first.verdicts[0].verdict, Verdict::Drop { .. }));
+}
+
+#[tokio::test]
+async fn a_merge_whose_outcome_was_lost_gives_the_same_outcome_again() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let submission = world.submission(dataset, texts(["a", "a", "b"]));
+    world.append(submission.record().unwrap()).await;
+    let first = world.outcome(submission.contribution).await;
+    world.lose_the_log().await;
+    world.append(submission.record().unwrap()).await;
+    assert_eq!(world.outcome(submission.contribution).await, first);
+    assert_eq!(world.latest(dataset).await, (Version(1), 2));
+}

@@ -1,0 +1,16 @@
+//! The table line over the embedded log and local tables.
+//!
+//! Invariant: everything is asserted through the log and the catalog; nothing looks inside a worker.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::tests_outside_test_module,
+    reason = "an integration test is a test module"
+)]
+
+mod faulty;
+mod lines;
+mod poison;
+mod trouble;
+mod world;

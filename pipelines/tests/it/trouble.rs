@@ -1,0 +1,218 @@
+//! What fails around a lane: its merge, its log, its thread, its room.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use catalog::{MergeOutcome, Proposal};
+use eventlog::EventLog as _;
+use pipelines::message::{CONTRIBUTIONS, Submission};
+use pipelines::{Config, Error};
+use serde_json::json;
+use types::{AgentId, Batch, Clock as _, Contract, ContributionId, DatasetId};
+
+use crate::world::{World, texts};
+
+#[tokio::test]
+async fn a_judge_that_keeps_its_thread_delays_nobody_else() {
+    // Everything else shares the one thread of this runtime.
+    let mut world = World::new().await;
+    let (busy, quick) = (world.dataset(), world.dataset());
+    let mut kept = Vec::new();
+    for text in ["stuck 1", "stuck 2", "stuck 3"] {
+        kept.push(world.submit(busy, texts([text])).await);
+    }
+    for version in 1..=20 {
+        let id = world.submit(quick, vec![json!({"text": format!("q{version}")})]).await;
+        assert_eq!(world.merged(id).await, (version, 1));
+    }
+    world.screener.stuck.lock().unwrap().take();
+    for (version, id) in (1..).zip(kept) {
+        assert_eq!(world.merged(id).await, (version, 1));
+    }
+}
+
+/// Makes the table of a dataset with a contract of its own, as another worker may at any time.
+async fn create_elsewhere(world: &World, dataset: DatasetId, contract: Contract) {
+    let contract = Arc::new(contract);
+    let mut table = world.catalog("elsewhere").table(dataset, &contract).await.unwrap();
+    let proposal = Proposal {
+        contribution: ContributionId::new(world.clock.now()),
+        agent: AgentId::new(world.clock.now()),
+        batch: Arc::new(Batch::decode(&contract, &[json!({"n": 1})])),
+        at: world.clock.now(),
+        notes: json!(null),
+    };
+    assert!(matches!(table.merge(proposal).await.unwrap(), MergeOutcome::Merged(_)));
+}
+
+#[tokio::test]
+async fn a_merge_that_can_never_pass_is_not_tried_again() {
+    let mut world = World::new().await;
+    let (dataset, other) = (world.dataset(), world.dataset());
+    let slow = world.submit(dataset, texts(["slow"])).await;
+    // The lane has opened a table that does not exist yet when its model is asked.
+    while *world.screener.calls.lock().unwrap() < 1 {
+        tokio::task::yield_now().await;
+    }
+    let contract = serde_json::from_value(json!({"fields": [{"name": "n", "type": "integer"}]})).unwrap();
+    create_elsewhere(&world, dataset, contract).await;
+    world.screener.slow.add_permits(1);
+    assert_eq!(world.rejected(slow).await, "unprocessable");
+    let id = world.submit(other, texts(["other"])).await;
+    assert_eq!(world.merged(id).await, (1, 1));
+    let letter = world.letters(1).await.remove(0);
+    assert!(letter.reason.contains("another contract"), "{}", letter.reason);
+}
+
+#[tokio::test]
+async fn a_merge_that_panics_takes_nothing_else_along() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let panics = world.submission(dataset, texts(["slow"]));
+    world.append(panics.record().unwrap()).await;
+    while *world.screener.calls.lock().unwrap() < 1 {
+        tokio::task::yield_now().await;
+    }
+    // The next who looks at the clock is the merge.
+    world.log.fuse.store(true, Ordering::SeqCst);
+    world.screener.slow.add_permits(1);
+    assert_eq!(world.rejected(panics.contribution).await, "unprocessable");
+    assert!(!world.log.fuse.load(Ordering::SeqCst));
+    let next = world.submit(dataset, texts(["next"])).await;
+    assert_eq!(world.merged(next).await, (1, 1));
+}
+
+#[tokio::test]
+async fn a_lane_that_dies_keeps_no_position_back() {
+    let mut world = World::new().await;
+    let (dies, lives) = (world.dataset(), world.dataset());
+    world.log.panic_at(Some(dies));
+    let lost: Vec<Submission> = ["slow", "b", "c"]
+        .map(|text| world.submission(dies, texts([text])))
+        .into();
+    for submission in &lost {
+        world.append(submission.record().unwrap()).await;
+    }
+    while *world.screener.calls.lock().unwrap() < 3 {
+        tokio::task::yield_now().await;
+    }
+    world.screener.slow.add_permits(1);
+    // What comes while the lane is dying, and after, reaches the next lane of the dataset.
+    let id = world.submit(lives, texts(["x"])).await;
+    assert_eq!(world.merged(id).await, (1, 1));
+    world.stop().await;
+    world.log.panic_at(None);
+    let mut position = world.log.subscribe(CONTRIBUTIONS, "workers").await.unwrap();
+    let fence = world.submission(lives, texts(["fence"]));
+    world.append(fence.record().unwrap()).await;
+    let next = position.next(64).await.unwrap();
+    assert_eq!(
+        next.len(),
+        1,
+        "{:?}",
+        next.iter().map(|delivered| delivered.position).collect::<Vec<_>>()
+    );
+    drop(position);
+    // The marketplace appends them again, as it does with whatever has no outcome.
+    world.start();
+    let mut versions = Vec::new();
+    for submission in &lost {
+        world.append(submission.record().unwrap()).await;
+        versions.push(world.merged(submission.contribution).await);
+    }
+    assert_eq!(versions, [(1, 1), (2, 1), (3, 1)]);
+}
+
+#[tokio::test]
+async fn a_log_that_takes_no_outcomes_ends_the_worker() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let first = world.submit(dataset, texts(["a"])).await;
+    assert_eq!(world.merged(first).await, (1, 1));
+    world.log.close();
+    let submission = world.submission(dataset, texts(["b"]));
+    world.append(submission.record().unwrap()).await;
+    let (_, worker) = world.worker.take().unwrap();
+    let ended = worker.await.unwrap();
+    assert!(matches!(ended, Err(Error::Log(eventlog::Error::Closed))), "{ended:?}");
+    // Nothing of it is lost: it is delivered again, and adopts its version.
+    world.lose_the_log().await;
+    world.append(submission.record().unwrap()).await;
+    assert_eq!(world.merged(submission.contribution).await, (2, 1));
+}
+
+fn narrow() -> Config {
+    Config {
+        group: "workers".to_owned(),
+        judged_ahead: 4,
+        lane_bytes: 1 << 20,
+        queue_bytes: 1 << 20,
+        idle_seconds: 60,
+        retry_first_ms: 1,
+        retry_most_ms: 10,
+        grace_seconds: 10,
+    }
+}
+
+#[tokio::test]
+async fn all_datasets_together_have_no_more_room_than_they_are_given() {
+    let mut world = World::with(narrow()).await;
+    let large = |number: usize| vec![json!({"text": format!("slow {number} {}", "x".repeat(400_000))})];
+    let mut sent = Vec::new();
+    for number in 0..6 {
+        let submission = world.submission(world.dataset(), large(number));
+        world.append(submission.record().unwrap()).await;
+        sent.push(submission);
+    }
+    // A message that fits comes in after those that did not.
+    let fits = world.submit(world.dataset(), texts(["fits"])).await;
+    assert_eq!(world.merged(fits).await, (1, 1));
+    world.screener.slow.add_permits(100);
+    for submission in &sent[..2] {
+        assert_eq!(world.merged(submission.contribution).await, (1, 1));
+    }
+    for submission in &sent[2..] {
+        assert!(!world.seen.contains_key(&submission.contribution));
+        world.append(submission.record().unwrap()).await;
+        assert_eq!(world.merged(submission.contribution).await, (1, 1));
+    }
+    assert!(world.seen.values().all(Vec::is_empty), "each is decided once");
+}
+
+#[tokio::test]
+async fn what_waits_for_one_dataset_leaves_room_for_the_others() {
+    let mut world = World::with(narrow()).await;
+    let slow = world.dataset();
+    let large = |text: &str| vec![json!({"text": format!("{text} {}", "x".repeat(200_000))})];
+    let stuck = world.submit(slow, large("slow")).await;
+    for index in 0..8 {
+        world.submit(slow, large(&format!("{index}"))).await;
+    }
+    let quick = world
+        .submit(world.dataset(), vec![json!({"text": "y".repeat(500_000)})])
+        .await;
+    assert_eq!(world.merged(quick).await, (1, 1));
+    world.screener.slow.add_permits(1);
+    assert_eq!(world.merged(stuck).await, (1, 1));
+}
+
+#[tokio::test]
+async fn reads_are_not_thrown_away_whenever_something_is_done() {
+    const MERGES: u64 = 60;
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let begun = Instant::now();
+    for version in 1..=MERGES {
+        let id = world.submit(dataset, vec![json!({"text": format!("{version}")})]).await;
+        assert_eq!(world.merged(id).await, (version, 1));
+    }
+    // Four in a second are dropped to commit what was done.
+    let dropped = u64::try_from(world.log.dropped.load(Ordering::SeqCst)).unwrap();
+    let quarters = u64::try_from(begun.elapsed().as_millis() / 250).unwrap();
+    assert!(
+        dropped <= 2 + quarters,
+        "{dropped} of {MERGES} reads in {:?}",
+        begun.elapsed()
+    );
+}

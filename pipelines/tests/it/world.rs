@@ -1,0 +1,246 @@
+//! A worker with its log, its tables and a screener that does what a record says.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use catalog::Catalog;
+use catalog::storage::DurableLocal;
+use eventlog::{Delivered, Embedded, EventLog, Options, Record, Subscription};
+use operators::screen::{Cause, Opinion, Screener, Unavailable};
+use pipelines::message::{CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Resolution, Submission};
+use pipelines::{Config, Worker};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use types::clock::ManualClock;
+use types::{AgentId, Clock, Contract, ContributionId, DatasetId, Timestamp, Version};
+
+use crate::faulty::{Faulty, Fuse};
+
+/// One partition, so that every dataset shares it.
+fn open(dir: &TempDir, name: &str) -> Arc<Faulty> {
+    let options = Options {
+        partitions: 1,
+        retain: 1_000,
+    };
+    Faulty::new(Embedded::open(dir.path().join(name), options).unwrap())
+}
+
+/// A screener that does what the text of a record says.
+#[derive(Debug)]
+pub(crate) struct Scripted {
+    /// Records with `"slow"` take one permit each.
+    pub(crate) slow: Semaphore,
+    /// Records with `"stuck"` keep their thread until this is dropped.
+    pub(crate) stuck: Mutex<Option<Sender<()>>>,
+    keeps: Mutex<Receiver<()>>,
+    /// Records with `"hold"` are held while this is true.
+    pub(crate) holding: Mutex<bool>,
+    pub(crate) calls: Mutex<usize>,
+}
+
+#[async_trait]
+impl Screener for Scripted {
+    async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable> {
+        *self.calls.lock().unwrap() += 1;
+        if records.iter().any(|record| record.contains("slow")) {
+            self.slow.acquire().await.unwrap().forget();
+        }
+        if records.iter().any(|record| record.contains("stuck")) {
+            let released = self.keeps.lock().unwrap().recv();
+            assert!(released.is_err(), "nothing is sent");
+        }
+        let fatal = records.iter().any(|record| record.contains("panic"));
+        assert!(!fatal, "a screener that panics");
+        if records.iter().any(|record| record.contains("hold")) && *self.holding.lock().unwrap() {
+            return Err(Unavailable {
+                reason: Cause::Budget,
+                resumes_after: Some(Timestamp::from_micros(7)),
+            });
+        }
+        Ok(vec![Opinion::Acceptable; records.len()])
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) dir: TempDir,
+    pub(crate) log: Arc<Faulty>,
+    /// How many logs were lost.
+    logs: usize,
+    pub(crate) screener: Arc<Scripted>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) outcomes: Box<dyn Subscription>,
+    pub(crate) seen: HashMap<ContributionId, Vec<Outcome>>,
+    pub(crate) config: Config,
+    pub(crate) worker: Option<(CancellationToken, JoinHandle<Result<(), pipelines::Error>>)>,
+}
+
+fn config() -> Config {
+    Config {
+        group: "workers".to_owned(),
+        judged_ahead: 4,
+        lane_bytes: 1 << 20,
+        queue_bytes: 8 << 20,
+        idle_seconds: 60,
+        retry_first_ms: 1,
+        retry_most_ms: 10,
+        grace_seconds: 10,
+    }
+}
+
+pub(crate) fn contract() -> Contract {
+    serde_json::from_value(json!({"fields": [{"name": "text", "type": "string", "required": true}]})).unwrap()
+}
+
+pub(crate) fn texts<const N: usize>(texts: [&str; N]) -> Vec<Value> {
+    texts.into_iter().map(|text| json!({"text": text})).collect()
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(config()).await
+    }
+
+    pub(crate) async fn with(config: Config) -> Self {
+        let dir = TempDir::new().unwrap();
+        let log = open(&dir, "log");
+        let outcomes = log.subscribe(OUTCOMES, "test").await.unwrap();
+        let (stuck, keeps) = channel();
+        let screener = Scripted {
+            slow: Semaphore::new(0),
+            stuck: Mutex::new(Some(stuck)),
+            keeps: Mutex::new(keeps),
+            holding: Mutex::new(true),
+            calls: Mutex::new(0),
+        };
+        let mut world = Self {
+            dir,
+            log,
+            logs: 0,
+            screener: Arc::new(screener),
+            clock: Arc::new(ManualClock::at("2026-11-21T00:00:00Z".parse().unwrap())),
+            outcomes,
+            seen: HashMap::new(),
+            config,
+            worker: None,
+        };
+        world.start();
+        world
+    }
+
+    pub(crate) fn catalog(&self, index: &str) -> Catalog {
+        let tables = DurableLocal::open(self.dir.path().join("tables")).unwrap();
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
+        Catalog::open(Arc::new(tables), self.dir.path().join(index), clock).unwrap()
+    }
+
+    /// What a reader that shares nothing with the worker finds: the latest version and its number of records.
+    pub(crate) async fn latest(&self, dataset: DatasetId) -> (Version, u64) {
+        let snapshot = self.catalog("reader").snapshot(dataset, None).await.unwrap().unwrap();
+        (snapshot.version(), snapshot.record_count())
+    }
+
+    pub(crate) fn start(&mut self) {
+        let stop = CancellationToken::new();
+        let log = Arc::clone(&self.log) as Arc<dyn EventLog>;
+        let screener = Arc::clone(&self.screener) as Arc<dyn Screener>;
+        let worker = Worker::new(
+            log,
+            self.catalog("index"),
+            screener,
+            Arc::new(Fuse {
+                clock: Arc::clone(&self.clock),
+                log: Arc::clone(&self.log),
+            }),
+            self.config.clone(),
+        );
+        self.worker = Some((stop.clone(), tokio::spawn(worker.run(stop))));
+    }
+
+    /// Goes on with a new log: no position and no outcome is left, only the tables.
+    pub(crate) async fn lose_the_log(&mut self) {
+        self.stop().await;
+        self.logs += 1;
+        self.log = open(&self.dir, &format!("log-{}", self.logs));
+        self.outcomes = self.log.subscribe(OUTCOMES, "test").await.unwrap();
+        self.seen.clear();
+        self.start();
+    }
+
+    pub(crate) async fn stop(&mut self) {
+        if let Some((stop, worker)) = self.worker.take() {
+            stop.cancel();
+            worker.await.unwrap().unwrap();
+        }
+    }
+
+    pub(crate) fn dataset(&self) -> DatasetId {
+        DatasetId::new(self.clock.now())
+    }
+
+    pub(crate) fn submission(&self, dataset: DatasetId, records: Vec<Value>) -> Submission {
+        Submission {
+            format: FORMAT,
+            contribution: ContributionId::new(self.clock.now()),
+            generation: 0,
+            dataset,
+            agent: AgentId::new(self.clock.now()),
+            private: false,
+            contract: contract(),
+            submitted_at: self.clock.now(),
+            records,
+        }
+    }
+
+    pub(crate) async fn append(&self, record: Record) {
+        self.log.append(CONTRIBUTIONS, vec![record]).await.unwrap();
+    }
+
+    pub(crate) async fn submit(&self, dataset: DatasetId, records: Vec<Value>) -> ContributionId {
+        let submission = self.submission(dataset, records);
+        self.append(submission.record().unwrap()).await;
+        submission.contribution
+    }
+
+    /// The next outcome of a contribution that was not returned before.
+    pub(crate) async fn outcome(&mut self, id: ContributionId) -> Outcome {
+        loop {
+            if let Some(seen) = self.seen.get_mut(&id).filter(|seen| !seen.is_empty()) {
+                return seen.remove(0);
+            }
+            for delivered in self.outcomes.next(64).await.unwrap() {
+                let outcome = Outcome::decode(&delivered.record.value).unwrap();
+                self.seen.entry(outcome.contribution).or_default().push(outcome);
+            }
+        }
+    }
+
+    pub(crate) async fn rejected(&mut self, id: ContributionId) -> String {
+        match self.outcome(id).await.resolution {
+            Resolution::Rejected { code, .. } => code,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn letters(&self, count: usize) -> Vec<DeadLetter> {
+        let mut letters = self.log.subscribe(DEAD_LETTERS, "test").await.unwrap();
+        let mut seen = Vec::new();
+        while seen.len() < count {
+            let batch = letters.next(64).await.unwrap();
+            let read = |delivered: &Delivered| serde_json::from_slice(&delivered.record.value).unwrap();
+            seen.extend(batch.iter().map(read));
+        }
+        seen
+    }
+
+    pub(crate) async fn merged(&mut self, id: ContributionId) -> (u64, u64) {
+        match self.outcome(id).await.resolution {
+            Resolution::Merged { version, accepted, .. } => (version.0, accepted),
+            other => panic!("{other:?}"),
+        }
+    }
+}
