@@ -1,0 +1,47 @@
+//! Names as people write them: a field called `deviceId` answers to `deviceid` and `DEVICEID` too.
+//!
+//! Invariant: only the spelling of a name changes, never the number or the order of tokens. Names of a contract differ
+//! in more than case, so a name matches at most one field.
+
+use std::collections::HashMap;
+
+use datafusion::sql::sqlparser::ast::Ident;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use types::Contract;
+
+/// Spells every name that is not quoted as the field that it is, ignoring case.
+pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) {
+    let fields: HashMap<String, &str> = contract
+        .fields()
+        .iter()
+        .map(|field| (field.name.to_lowercase(), field.name.as_str()))
+        .collect();
+    for index in 0..tokens.len() {
+        let call = matches!(tokens.get(index + 1), Some(next) if next.token == Token::LParen);
+        let Token::Word(word) = &mut tokens[index].token else {
+            continue;
+        };
+        // Why: a keyword may be syntax here, such as DATE in a literal, and a name before a bracket is a function.
+        if word.quote_style.is_some() || word.keyword != Keyword::NoKeyword || call {
+            continue;
+        }
+        let lower = word.value.to_lowercase();
+        if let Some(name) = fields.get(&lower).filter(|name| **name != lower) {
+            *word = Word {
+                value: (*name).to_owned(),
+                quote_style: Some('"'),
+                keyword: Keyword::NoKeyword,
+            };
+        }
+    }
+}
+
+/// The name that an identifier stands for: a quoted one as it is, another in lower case.
+pub(super) fn normal(ident: &Ident) -> String {
+    if ident.quote_style.is_some() {
+        ident.value.clone()
+    } else {
+        ident.value.to_lowercase()
+    }
+}

@@ -1,0 +1,510 @@
+//! Queries: WITH, SELECT, FROM, joins, set operations.
+//!
+//! Invariant: a table is `records` or a WITH query that was written before, so the tree has no cycle and its size with
+//! every WITH query written out is known here.
+
+use datafusion::sql::sqlparser::ast::{
+    Cte, Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
+    NamedWindowExpr, ObjectName, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Parens, Query, Select,
+    SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
+    TableWithJoins, Values, WildcardAdditionalOptions, With,
+};
+
+use super::names::normal;
+use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, Refusal, TABLE};
+
+const ONLY_SELECT: &str = "only a SELECT is run";
+const ONLY_TABLE: &str = "the only tables are `records` and the WITH queries written before";
+
+/// How much a part of a statement is, with its WITH queries written out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Size {
+    nodes: usize,
+    tables: usize,
+}
+
+/// A walk over one statement.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    /// The WITH queries that can be seen from here, the nearest last.
+    visible: Vec<(String, Size)>,
+    size: Size,
+    depth: usize,
+}
+
+/// Checks a statement that is a query.
+pub(super) fn statement(query: &Query) -> Result<(), Refusal> {
+    if matches!(*query.body, SetExpr::Values(_)) {
+        return Err(Refusal::of("VALUES", ONLY_SELECT));
+    }
+    Walk::default().query(query)
+}
+
+impl Walk {
+    /// Counts `size` more.
+    fn add(&mut self, size: Size) -> Result<(), Refusal> {
+        self.size.nodes = self.size.nodes.saturating_add(size.nodes);
+        self.size.tables = self.size.tables.saturating_add(size.tables);
+        if self.size.nodes > MAX_SIZE {
+            let rule = format!("with its WITH queries written out it may have {MAX_SIZE} expressions");
+            return Err(Refusal::new("the size of the statement", rule));
+        }
+        if self.size.tables > MAX_TABLES {
+            let rule = format!("with its WITH queries written out it may read tables {MAX_TABLES} times");
+            return Err(Refusal::new("the number of tables", rule));
+        }
+        Ok(())
+    }
+
+    /// Counts one expression or query and walks what is in it.
+    pub(super) fn nested(&mut self, walk: impl FnOnce(&mut Self) -> Result<(), Refusal>) -> Result<(), Refusal> {
+        self.add(Size { nodes: 1, tables: 0 })?;
+        if self.depth == MAX_DEPTH {
+            let rule =
+                format!("expressions and queries may nest {MAX_DEPTH} deep (a long chain of operators nests: use IN)");
+            return Err(Refusal::new("the depth of the statement", rule));
+        }
+        self.depth += 1;
+        walk(self)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Checks a query and what it contains.
+    pub(super) fn query(&mut self, query: &Query) -> Result<(), Refusal> {
+        let Query {
+            with,
+            body,
+            order_by,
+            limit_clause,
+            fetch,
+            locks,
+            for_clause,
+            settings,
+            format_clause,
+            pipe_operators,
+        } = query;
+        none(fetch.as_ref(), "use LIMIT")?;
+        none(locks.first(), "rows of a version are never locked")?;
+        none(
+            for_clause.as_ref(),
+            "the form of the answer is not the statement's to choose",
+        )?;
+        none(
+            format_clause.as_ref().map(|_| "FORMAT"),
+            "the form of the answer is not the statement's to choose",
+        )?;
+        none(
+            settings.as_ref().map(|_| "SETTINGS"),
+            "settings are not the statement's to choose",
+        )?;
+        none(pipe_operators.first(), "a query is written as SELECT, not with pipes")?;
+        let seen = self.visible.len();
+        self.nested(|walk| {
+            if let Some(with) = with {
+                walk.with(with)?;
+            }
+            walk.body(body)?;
+            if let Some(order_by) = order_by {
+                walk.order_by(order_by)?;
+            }
+            if let Some(limit) = limit_clause {
+                walk.limit(limit)?;
+            }
+            Ok(())
+        })?;
+        self.visible.truncate(seen);
+        Ok(())
+    }
+
+    fn with(&mut self, with: &With) -> Result<(), Refusal> {
+        let With {
+            with_token: _,
+            recursive,
+            cte_tables,
+        } = with;
+        if *recursive {
+            return Err(Refusal::of("WITH RECURSIVE", "a query may not refer to itself"));
+        }
+        for cte in cte_tables {
+            let Cte {
+                alias,
+                query,
+                from,
+                materialized,
+                closing_paren_token: _,
+            } = cte;
+            none(from.as_ref(), "a WITH query has no FROM of its own")?;
+            none(
+                materialized.as_ref().map(|_| "MATERIALIZED"),
+                "WITH queries are planned as the engine sees fit",
+            )?;
+            let name = Self::alias(alias)?;
+            if name == TABLE {
+                return Err(Refusal::of(name, "a WITH query must not have the name of the table"));
+            }
+            // Why: what is not used costs nothing, and what is used twice costs twice.
+            let before = std::mem::take(&mut self.size);
+            self.query(query)?;
+            let size = std::mem::replace(&mut self.size, before);
+            self.add(Size { nodes: 1, tables: 0 })?;
+            self.visible.push((name, size));
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, body: &SetExpr) -> Result<(), Refusal> {
+        match body {
+            SetExpr::Select(select) => self.nested(|walk| walk.select(select)),
+            SetExpr::Query(query) => self.query(query),
+            SetExpr::SetOperation {
+                left,
+                op: _,
+                set_quantifier: _,
+                right,
+            } => self.nested(|walk| {
+                walk.body(left)?;
+                walk.body(right)
+            }),
+            SetExpr::Values(Values {
+                explicit_row: _,
+                value_keyword: _,
+                rows,
+            }) => rows.iter().try_for_each(|row| {
+                let Parens { content, .. } = row;
+                self.expressions(content)
+            }),
+            SetExpr::Table(_) => Err(Refusal::of(body, ONLY_SELECT)),
+            SetExpr::Insert(statement)
+            | SetExpr::Update(statement)
+            | SetExpr::Delete(statement)
+            | SetExpr::Merge(statement) => Err(Refusal::of(statement, ONLY_SELECT)),
+        }
+    }
+
+    fn select(&mut self, select: &Select) -> Result<(), Refusal> {
+        let Select {
+            select_token: _,
+            optimizer_hints,
+            distinct,
+            select_modifiers,
+            top,
+            top_before_distinct: _,
+            projection,
+            exclude,
+            into,
+            from,
+            lateral_views,
+            prewhere,
+            selection,
+            connect_by,
+            group_by,
+            cluster_by,
+            distribute_by,
+            sort_by,
+            having,
+            named_window,
+            qualify,
+            window_before_qualify: _,
+            value_table_mode,
+            flavor,
+        } = select;
+        let plain = "it is no part of a SELECT here";
+        none(optimizer_hints.first(), "hints are not the statement's to give")?;
+        none(select_modifiers.as_ref(), plain)?;
+        none(top.as_ref(), "use LIMIT")?;
+        none(exclude.as_ref(), "use `* EXCLUDE (…)`")?;
+        none(into.as_ref(), "a query writes nothing")?;
+        none(lateral_views.first(), plain)?;
+        none(prewhere.as_ref().map(|_| "PREWHERE"), "use WHERE")?;
+        none(connect_by.first(), "a query may not refer to itself")?;
+        none(cluster_by.first().map(|_| "CLUSTER BY"), plain)?;
+        none(distribute_by.first().map(|_| "DISTRIBUTE BY"), plain)?;
+        none(sort_by.first().map(|_| "SORT BY"), "use ORDER BY")?;
+        none(value_table_mode.as_ref(), plain)?;
+        none(
+            (*flavor != SelectFlavor::Standard).then_some("FROM before SELECT"),
+            "SELECT comes first",
+        )?;
+        none(
+            projection.is_empty().then_some("SELECT of nothing"),
+            "it must name what it selects",
+        )?;
+        match distinct {
+            Some(Distinct::On(expressions)) => self.expressions(expressions)?,
+            Some(Distinct::Distinct | Distinct::All) | None => {}
+        }
+        for item in projection {
+            self.item(item)?;
+        }
+        for table in from {
+            self.joined(table)?;
+        }
+        for expression in [selection, having, qualify].into_iter().flatten() {
+            self.expression(expression)?;
+        }
+        self.group_by(group_by)?;
+        for NamedWindowDefinition(_, window) in named_window {
+            match window {
+                NamedWindowExpr::NamedWindow(_) => {}
+                NamedWindowExpr::WindowSpec(window) => self.window(window)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, item: &SelectItem) -> Result<(), Refusal> {
+        match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, alias: _ } => self.expression(expr),
+            SelectItem::ExprWithAliases { .. } => Err(Refusal::of(item, "an expression has one name")),
+            SelectItem::QualifiedWildcard(kind, options) => {
+                if let SelectItemQualifiedWildcardKind::Expr(_) = kind {
+                    return Err(Refusal::of(item, "before `.*` stands the name of a table"));
+                }
+                wildcard(options)
+            }
+            SelectItem::Wildcard(options) => wildcard(options),
+        }
+    }
+
+    fn joined(&mut self, table: &TableWithJoins) -> Result<(), Refusal> {
+        let TableWithJoins { relation, joins } = table;
+        self.table(relation)?;
+        joins.iter().try_for_each(|join| self.join(join))
+    }
+
+    fn join(&mut self, join: &Join) -> Result<(), Refusal> {
+        let Join {
+            relation,
+            global,
+            join_operator,
+        } = join;
+        none(global.then_some("GLOBAL JOIN"), "tables are not spread over machines")?;
+        self.table(relation)?;
+        let constraint = match join_operator {
+            JoinOperator::Join(constraint)
+            | JoinOperator::Inner(constraint)
+            | JoinOperator::Left(constraint)
+            | JoinOperator::LeftOuter(constraint)
+            | JoinOperator::Right(constraint)
+            | JoinOperator::RightOuter(constraint)
+            | JoinOperator::FullOuter(constraint)
+            | JoinOperator::CrossJoin(constraint)
+            | JoinOperator::Semi(constraint)
+            | JoinOperator::LeftSemi(constraint)
+            | JoinOperator::RightSemi(constraint)
+            | JoinOperator::Anti(constraint)
+            | JoinOperator::LeftAnti(constraint)
+            | JoinOperator::RightAnti(constraint) => constraint,
+            JoinOperator::CrossApply
+            | JoinOperator::OuterApply
+            | JoinOperator::AsOf { .. }
+            | JoinOperator::StraightJoin(_)
+            | JoinOperator::ArrayJoin
+            | JoinOperator::LeftArrayJoin
+            | JoinOperator::InnerArrayJoin => {
+                return Err(Refusal::of(
+                    join,
+                    "joins are INNER, LEFT, RIGHT, FULL, CROSS, SEMI or ANTI",
+                ));
+            }
+        };
+        match constraint {
+            JoinConstraint::On(expression) => self.expression(expression),
+            JoinConstraint::Using(_) | JoinConstraint::Natural | JoinConstraint::None => Ok(()),
+        }
+    }
+
+    fn table(&mut self, table: &TableFactor) -> Result<(), Refusal> {
+        match table {
+            TableFactor::Table {
+                name,
+                alias,
+                args,
+                with_hints,
+                version,
+                with_ordinality,
+                partitions,
+                json_path,
+                sample,
+                index_hints,
+            } => {
+                none(args.as_ref().map(|_| table), "table functions are not offered")?;
+                let plain = with_hints.is_empty()
+                    && version.is_none()
+                    && !with_ordinality
+                    && partitions.is_empty()
+                    && json_path.is_none()
+                    && sample.is_none()
+                    && index_hints.is_empty();
+                none((!plain).then_some(table), "a table is its name and an alias")?;
+                let size = self.find(name)?;
+                self.add(size)?;
+                alias.as_ref().map_or(Ok(()), |alias| Self::alias(alias).map(drop))
+            }
+            TableFactor::Derived {
+                lateral,
+                subquery,
+                alias,
+                sample,
+            } => {
+                none(lateral.then_some("LATERAL"), "a subquery in FROM stands for itself")?;
+                none(sample.as_ref().map(|_| "a sample"), "a table is read whole")?;
+                self.query(subquery)?;
+                alias.as_ref().map_or(Ok(()), |alias| Self::alias(alias).map(drop))
+            }
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias,
+            } => {
+                self.nested(|walk| walk.joined(table_with_joins))?;
+                alias.as_ref().map_or(Ok(()), |alias| Self::alias(alias).map(drop))
+            }
+            TableFactor::TableFunction { .. }
+            | TableFactor::Function { .. }
+            | TableFactor::UNNEST { .. }
+            | TableFactor::JsonTable { .. }
+            | TableFactor::OpenJsonTable { .. }
+            | TableFactor::XmlTable { .. } => Err(Refusal::of(table, "table functions are not offered")),
+            TableFactor::Pivot { .. }
+            | TableFactor::Unpivot { .. }
+            | TableFactor::MatchRecognize { .. }
+            | TableFactor::SemanticView { .. } => Err(Refusal::of(table, "a table is its name and an alias")),
+        }
+    }
+
+    /// How large the table of this name is.
+    fn find(&self, name: &ObjectName) -> Result<Size, Refusal> {
+        let [part] = &name.0[..] else {
+            return Err(Refusal::of(name, ONLY_TABLE));
+        };
+        let name = part
+            .as_ident()
+            .map(normal)
+            .ok_or_else(|| Refusal::of(part, ONLY_TABLE))?;
+        if name == TABLE {
+            return Ok(Size { nodes: 1, tables: 1 });
+        }
+        let found = self.visible.iter().rev().find(|(visible, _)| *visible == name);
+        found
+            .map(|(_, size)| *size)
+            .ok_or_else(|| Refusal::of(name, ONLY_TABLE))
+    }
+
+    /// The name that an alias gives.
+    fn alias(alias: &TableAlias) -> Result<String, Refusal> {
+        let TableAlias {
+            explicit: _,
+            name,
+            columns,
+            at,
+        } = alias;
+        none(at.as_ref(), "an alias is a name and names of columns")?;
+        for TableAliasColumnDef { name, data_type } in columns {
+            none(data_type.as_ref().map(|_| name), "a column of an alias has no type")?;
+        }
+        Ok(normal(name))
+    }
+
+    fn group_by(&mut self, group_by: &GroupByExpr) -> Result<(), Refusal> {
+        let (expressions, modifiers) = match group_by {
+            GroupByExpr::All(modifiers) => (&[][..], modifiers),
+            GroupByExpr::Expressions(expressions, modifiers) => (&expressions[..], modifiers),
+        };
+        none(modifiers.first(), "use ROLLUP (…), CUBE (…) or GROUPING SETS (…)")?;
+        let mut sets = 1_usize;
+        for expression in expressions {
+            let (lists, count) = match expression {
+                Expr::Cube(lists) => (
+                    lists,
+                    2_usize.saturating_pow(u32::try_from(lists.len()).unwrap_or(u32::MAX)),
+                ),
+                Expr::Rollup(lists) => (lists, lists.len() + 1),
+                Expr::GroupingSets(lists) => (lists, lists.len()),
+                expression => {
+                    self.expression(expression)?;
+                    continue;
+                }
+            };
+            sets = sets.saturating_mul(count);
+            if sets > MAX_GROUPING_SETS {
+                let rule = format!("a SELECT may have {MAX_GROUPING_SETS} grouping sets");
+                return Err(Refusal::of(expression, rule));
+            }
+            lists.iter().try_for_each(|list| self.expressions(list))?;
+        }
+        Ok(())
+    }
+
+    fn order_by(&mut self, order_by: &OrderBy) -> Result<(), Refusal> {
+        let OrderBy { kind, interpolate } = order_by;
+        none(interpolate.as_ref().map(|_| "INTERPOLATE"), "rows are not made up")?;
+        match kind {
+            OrderByKind::All(OrderByOptions { .. }) => Ok(()),
+            OrderByKind::Expressions(expressions) => self.sorted(expressions),
+        }
+    }
+
+    /// Checks the list of an ORDER BY.
+    pub(super) fn sorted(&mut self, expressions: &[OrderByExpr]) -> Result<(), Refusal> {
+        for OrderByExpr {
+            expr,
+            options: _,
+            with_fill,
+        } in expressions
+        {
+            none(with_fill.as_ref().map(|_| "WITH FILL"), "rows are not made up")?;
+            self.expression(expr)?;
+        }
+        Ok(())
+    }
+
+    fn limit(&mut self, clause: &LimitClause) -> Result<(), Refusal> {
+        let (limit, offset) = match clause {
+            LimitClause::LimitOffset {
+                limit,
+                offset,
+                limit_by,
+            } => {
+                none(limit_by.first().map(|_| "LIMIT … BY"), "a limit is a number of rows")?;
+                let offset = offset.as_ref().map(|Offset { value, rows: _ }| value);
+                (limit.as_ref(), offset)
+            }
+            LimitClause::OffsetCommaLimit { offset, limit } => (Some(limit), Some(offset)),
+        };
+        [limit, offset]
+            .into_iter()
+            .flatten()
+            .try_for_each(|number| self.expression(number))
+    }
+}
+
+fn wildcard(options: &WildcardAdditionalOptions) -> Result<(), Refusal> {
+    let WildcardAdditionalOptions {
+        wildcard_token: _,
+        opt_ilike,
+        opt_exclude: _,
+        opt_except: _,
+        opt_replace,
+        opt_rename,
+        opt_alias,
+    } = options;
+    let plain = opt_ilike.is_none() && opt_replace.is_none() && opt_rename.is_none() && opt_alias.is_none();
+    none(
+        (!plain).then_some(options),
+        "after `*` only EXCLUDE and EXCEPT are offered",
+    )
+}
+
+/// Refuses what is there.
+pub(super) fn none(part: Option<impl ToString>, rule: &str) -> Result<(), Refusal> {
+    part.map_or(Ok(()), |part| Err(Refusal::of(part, rule)))
+}
+
+/// Refuses a name of several parts.
+pub(super) fn single(name: &ObjectName) -> Option<&Ident> {
+    match &name.0[..] {
+        [part] => part.as_ident(),
+        _ => None,
+    }
+}

@@ -1,0 +1,202 @@
+//! The engine: plans and runs one statement.
+//!
+//! Invariant: only functions of the allow list are registered, there is one table, and nothing is written or spilled.
+
+use std::any::Any;
+use std::fs::File;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::TimestampMicrosecondType;
+use datafusion::arrow::temporal_conversions::as_datetime;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{SessionState, SessionStateDefaults};
+use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::object_store::memory::InMemory;
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::parser::Statement;
+use futures_util::StreamExt as _;
+use tokio::runtime::Runtime;
+use types::{Contract, Timestamp};
+
+use super::parts::{STORE, Table};
+use super::render::Rows;
+use crate::Answer;
+use crate::check::functions::ALLOWED;
+use crate::check::{STACK, TABLE, parse};
+use crate::wire::{Job, Reply, Setup};
+
+/// How much of the address space the operators that keep rows may take together; the rest is for everything else.
+const SHARE: f64 = 0.6;
+/// How `std::collections::TryReserveError` begins.
+const NO_MEMORY: &str = "memory allocation failed";
+/// The longest message of a failure, in characters.
+const LONGEST: usize = 600;
+/// What every part of the planner is warmed with.
+const WARM: &str =
+    "SELECT a, count(*) AS n, max(b) FROM records WHERE c LIKE '%x%' AND b > 1.5 GROUP BY a ORDER BY n DESC, a LIMIT 1";
+const WARM_CONTRACT: &str =
+    r#"{"fields":[{"name":"a","type":"string"},{"name":"b","type":"number"},{"name":"c","type":"string"}]}"#;
+
+/// An engine that is ready for one statement.
+#[derive(Debug)]
+pub(super) struct Engine {
+    runtime: Runtime,
+    state: SessionState,
+}
+
+impl Engine {
+    /// Starts the threads and warms the engine.
+    pub(super) fn start(setup: &Setup) -> std::result::Result<Self, String> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(setup.threads)
+            .thread_stack_size(STACK)
+            .build()
+            .map_err(|error| format!("the threads could not be started: {error}"))?;
+        let state = state(setup).map_err(|error| format!("the engine could not be started: {error}"))?;
+        let engine = Self { runtime, state };
+        engine.warm()?;
+        Ok(engine)
+    }
+
+    /// Runs a statement over nothing, so that the code of the planner is in memory.
+    fn warm(&self) -> std::result::Result<(), String> {
+        let contract: Contract = serde_json::from_str(WARM_CONTRACT).map_err(|error| error.to_string())?;
+        let job = Job {
+            contract: Arc::new(contract),
+            sql: WARM.to_owned(),
+            limit: 1,
+            now: Timestamp::default(),
+            parts: Vec::new(),
+        };
+        let warm = Self {
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .build()
+                .map_err(|error| error.to_string())?,
+            state: SessionStateBuilder::new_from_existing(self.state.clone()).build(),
+        };
+        match warm.answer_of(job, Vec::new()) {
+            Reply::Answer(_) => Ok(()),
+            other => Err(format!("the engine does not work: {other:?}")),
+        }
+    }
+
+    /// Runs the statement of a job; a panic of the engine is a failure of the statement.
+    pub(super) fn answer(&self, job: Job, files: Vec<File>) -> Reply {
+        let run = std::panic::AssertUnwindSafe(|| self.answer_of(job, files));
+        std::panic::catch_unwind(run).unwrap_or_else(|panic| Reply::Failed(panicked(&*panic)))
+    }
+
+    fn answer_of(&self, job: Job, files: Vec<File>) -> Reply {
+        let statement = match parse(&job.sql, Some(&job.contract)) {
+            Ok(statement) => Statement::Statement(Box::new(statement)),
+            Err(refusal) => return refusal.into(),
+        };
+        let ran = self.runtime.block_on(self.run(job, statement, files));
+        ran.unwrap_or_else(|error| failed(&error))
+    }
+
+    async fn run(&self, job: Job, statement: Statement, files: Vec<File>) -> Result<Reply> {
+        let mut state = self.state.clone();
+        let table = Table::new(&job.contract, files, &job.parts);
+        let tables = state.schema_for_ref(TABLE)?;
+        // Why: the table that the engine was warmed with is still there.
+        tables.deregister_table(TABLE)?;
+        tables.register_table(TABLE.to_owned(), Arc::new(table))?;
+        let now = as_datetime::<TimestampMicrosecondType>(job.now.micros());
+        state.execution_props_mut().query_execution_start_time = now.map(|now| now.and_utc());
+        let plan = state.statement_to_plan(statement).await?;
+        // Why: a second fence behind the allow list.
+        SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false)
+            .verify_plan(&plan)?;
+        let limit = job.limit as usize;
+        // Why: one row more tells whether there are more.
+        let plan = LogicalPlanBuilder::from(plan)
+            .limit(0, Some(limit.saturating_add(1)))?
+            .build()?;
+        let plan = state.create_physical_plan(&plan).await?;
+        let mut rows = Rows::new(&plan.schema(), limit);
+        let mut batches = execute_stream(plan, state.task_ctx())?;
+        while let Some(batch) = batches.next().await {
+            if !rows.add(&batch?)? {
+                break;
+            }
+        }
+        Ok(rows
+            .finish()
+            .map_or(Reply::TooLarge, |answer: Answer| Reply::Answer(answer)))
+    }
+}
+
+fn state(setup: &Setup) -> Result<SessionState> {
+    let config = SessionConfig::new()
+        .with_target_partitions(setup.threads)
+        .with_information_schema(false)
+        .with_create_default_catalog_and_schema(true)
+        // Why: so that now() is an instant and not a reading of some clock on a wall.
+        .set_str("datafusion.execution.time_zone", "+00:00");
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a size need not be exact"
+    )]
+    let pool = (setup.memory as f64 * SHARE) as usize;
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(GreedyMemoryPool::new(pool)))
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
+        .build_arc()?;
+    runtime.deregister_object_store(ObjectStoreUrl::local_filesystem().as_ref())?;
+    runtime.register_object_store(ObjectStoreUrl::parse(STORE)?.as_ref(), Arc::new(InMemory::new()));
+    let allowed = |name: &str| ALLOWED.binary_search(&name).is_ok();
+    let mut scalars = SessionStateDefaults::default_scalar_functions();
+    scalars.retain(|function| allowed(function.name()));
+    let mut aggregates = SessionStateDefaults::default_aggregate_functions();
+    aggregates.retain(|function| allowed(function.name()));
+    let mut windows = SessionStateDefaults::default_window_functions();
+    windows.retain(|function| allowed(function.name()));
+    Ok(SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_expr_planners(SessionStateDefaults::default_expr_planners())
+        .with_scalar_functions(scalars)
+        .with_aggregate_functions(aggregates)
+        .with_window_functions(windows)
+        .build())
+}
+
+/// What a caller is told of a failure.
+fn failed(error: &DataFusionError) -> Reply {
+    if let DataFusionError::ResourcesExhausted(_) = error.find_root() {
+        return Reply::OutOfMemory;
+    }
+    let message = error.strip_backtrace();
+    // Why: an operator that asks before it takes memory fails with the words of the standard library.
+    if message.contains(NO_MEMORY) {
+        return Reply::OutOfMemory;
+    }
+    Reply::Failed(shortened(&message))
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    shortened(&format!("the engine gave up: {}", text.unwrap_or("no reason is known")))
+}
+
+fn shortened(message: &str) -> String {
+    let mut short: String = message.chars().take(LONGEST).collect();
+    if short.len() < message.len() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,207 @@
+//! Rows as JSON arrays.
+//!
+//! Invariant: the text is JSON, and never grows much beyond the limit: it is measured after every row.
+
+use std::io::{self, Write as _};
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::{
+    DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Schema, TimeUnit,
+    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use datafusion::arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
+use datafusion::common::cast::as_primitive_array;
+use datafusion::error::Result;
+use serde_json::value::RawValue;
+use types::Timestamp;
+
+use super::parts::JSON;
+use crate::{Answer, Column, MAX_ANSWER_BYTES};
+
+/// The rows of an answer as they come.
+#[derive(Debug)]
+pub(super) struct Rows {
+    columns: Vec<Column>,
+    limit: usize,
+    json: Vec<bool>,
+    done: Vec<Box<RawValue>>,
+    bytes: usize,
+    truncated: bool,
+    too_large: bool,
+}
+
+impl Rows {
+    /// No rows yet, of these columns.
+    pub(super) fn new(schema: &Schema, limit: usize) -> Self {
+        let json: Vec<bool> = schema
+            .fields()
+            .iter()
+            .map(|field| field.metadata().contains_key(JSON) && is_text(field.data_type()))
+            .collect();
+        let columns = schema.fields().iter().zip(&json).map(|(field, json)| Column {
+            name: field.name().clone(),
+            kind: if *json {
+                "Json".to_owned()
+            } else {
+                name(field.data_type())
+            },
+            nullable: field.is_nullable(),
+        });
+        Self {
+            columns: columns.collect(),
+            limit,
+            json,
+            done: Vec::new(),
+            bytes: 0,
+            truncated: false,
+            too_large: false,
+        }
+    }
+
+    /// Adds rows; whether more are wanted.
+    pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<bool> {
+        for row in 0..batch.num_rows() {
+            if self.done.len() == self.limit {
+                self.truncated = true;
+                return Ok(false);
+            }
+            let mut text = vec![b'['];
+            for (index, (column, json)) in batch.columns().iter().zip(&self.json).enumerate() {
+                if index > 0 {
+                    text.push(b',');
+                }
+                value(&mut text, column, row, *json)?;
+            }
+            text.push(b']');
+            self.bytes += text.len();
+            if self.bytes > MAX_ANSWER_BYTES {
+                self.too_large = true;
+                return Ok(false);
+            }
+            let text = String::from_utf8(text).map_err(io::Error::other)?;
+            self.done.push(RawValue::from_string(text).map_err(io::Error::from)?);
+        }
+        Ok(true)
+    }
+
+    /// The answer; none when it is too large.
+    pub(super) fn finish(self) -> Option<Answer> {
+        (!self.too_large).then_some(Answer {
+            columns: self.columns,
+            rows: self.done,
+            truncated: self.truncated,
+            bytes: self.bytes as u64,
+        })
+    }
+}
+
+const fn is_text(kind: &DataType) -> bool {
+    matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+/// The name of a type; the ways to lay texts and bytes out are one type.
+fn name(kind: &DataType) -> String {
+    match kind {
+        kind if is_text(kind) => "Utf8".to_owned(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "Binary".to_owned(),
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
+            format!("List({})", name(item.data_type()))
+        }
+        DataType::Dictionary(_, value) => name(value),
+        other => other.to_string(),
+    }
+}
+
+/// Writes one value.
+fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Result<()> {
+    if column.is_null(row) {
+        text.extend_from_slice(b"null");
+        return Ok(());
+    }
+    macro_rules! number {
+        ($type:ty) => {
+            write!(text, "{}", as_primitive_array::<$type>(column)?.value(row))?
+        };
+    }
+    match column.data_type() {
+        DataType::Null => text.extend_from_slice(b"null"),
+        DataType::Boolean => write!(text, "{}", column.as_boolean().value(row))?,
+        DataType::Int8 => number!(Int8Type),
+        DataType::Int16 => number!(Int16Type),
+        DataType::Int32 => number!(Int32Type),
+        DataType::Int64 => number!(Int64Type),
+        DataType::UInt8 => number!(UInt8Type),
+        DataType::UInt16 => number!(UInt16Type),
+        DataType::UInt32 => number!(UInt32Type),
+        DataType::UInt64 => number!(UInt64Type),
+        DataType::Float16 => double(text, f64::from(as_primitive_array::<Float16Type>(column)?.value(row)))?,
+        DataType::Float32 => {
+            let single = as_primitive_array::<Float32Type>(column)?.value(row);
+            if single.is_finite() {
+                json_text(text, &single)?;
+            } else {
+                double(text, f64::from(single))?;
+            }
+        }
+        DataType::Float64 => double(text, as_primitive_array::<Float64Type>(column)?.value(row))?,
+        DataType::Utf8 => string(text, column.as_string::<i32>().value(row), json)?,
+        DataType::LargeUtf8 => string(text, column.as_string::<i64>().value(row), json)?,
+        DataType::Utf8View => string(text, column.as_string_view().value(row), json)?,
+        DataType::Timestamp(TimeUnit::Microsecond, Some(zone)) if &**zone == "UTC" || &**zone == "+00:00" => {
+            let instant = as_primitive_array::<TimestampMicrosecondType>(column)?.value(row);
+            json_text(text, &Timestamp::from_micros(instant).to_string())?;
+        }
+        DataType::List(_) => list(text, &column.as_list::<i32>().value(row))?,
+        DataType::LargeList(_) => list(text, &column.as_list::<i64>().value(row))?,
+        DataType::ListView(_) => list(text, &column.as_list_view::<i32>().value(row))?,
+        DataType::FixedSizeList(_, _) => list(text, &column.as_fixed_size_list().value(row))?,
+        DataType::Dictionary(_, _) => {
+            let dictionary = column.as_any_dictionary();
+            let key = dictionary.normalized_keys()[row];
+            value(text, dictionary.values(), key, json)?;
+        }
+        _ => {
+            let options = FormatOptions::new().with_duration_format(DurationFormat::ISO8601);
+            let formatted = ArrayFormatter::try_new(column, &options)?.value(row).try_to_string()?;
+            json_text(text, &formatted)?;
+        }
+    }
+    Ok(())
+}
+
+fn list(text: &mut Vec<u8>, items: &ArrayRef) -> Result<()> {
+    text.push(b'[');
+    for index in 0..items.len() {
+        if index > 0 {
+            text.push(b',');
+        }
+        value(text, items, index, false)?;
+    }
+    text.push(b']');
+    Ok(())
+}
+
+/// A text; one that should be JSON and is not stays a text.
+fn string(text: &mut Vec<u8>, string: &str, json: bool) -> Result<()> {
+    if json && serde_json::from_str::<&RawValue>(string).is_ok() {
+        text.extend_from_slice(string.as_bytes());
+        return Ok(());
+    }
+    json_text(text, string)
+}
+
+/// A double; what JSON has no number for is text.
+fn double(text: &mut Vec<u8>, double: f64) -> Result<()> {
+    if double.is_finite() {
+        json_text(text, &double)
+    } else if double.is_nan() {
+        json_text(text, "NaN")
+    } else {
+        json_text(text, if double > 0.0 { "Infinity" } else { "-Infinity" })
+    }
+}
+
+fn json_text(text: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) -> Result<()> {
+    serde_json::to_writer(text, value).map_err(io::Error::from)?;
+    Ok(())
+}

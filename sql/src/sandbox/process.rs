@@ -1,0 +1,109 @@
+//! One child process.
+//!
+//! Invariant: it is killed when its handle is dropped.
+
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, Command};
+
+use super::Config;
+use crate::Error;
+use crate::wire::{Line, PROTOCOL, Reply, Setup, frame};
+
+/// How much of what a child wrote before it died is read.
+const LAST_WORDS: u64 = 4_096;
+/// How long a child has to become ready.
+const WARM: Duration = Duration::from_secs(15);
+
+/// A process that waits for a query, or runs it.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    pub(super) line: Line,
+}
+
+impl Process {
+    /// Starts a process; [`Self::ready`] waits until it can take a query.
+    pub(super) fn start(config: &Config) -> Result<Self, Error> {
+        let (ours, theirs) = UnixStream::pair().map_err(Error::process("there is no socket"))?;
+        let setup = Setup {
+            protocol: PROTOCOL.to_owned(),
+            memory: config.memory_bytes,
+            processor: config
+                .seconds
+                .as_secs()
+                .saturating_add(1)
+                .saturating_mul(config.threads as u64),
+            threads: config.threads,
+        };
+        let child = Command::new(&config.program)
+            .args(&config.args)
+            .env_clear()
+            .current_dir("/")
+            .process_group(0)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(Error::process("the program could not be started"))?;
+        let line = (|| {
+            (&ours).write_all(&frame(&setup)?)?;
+            ours.set_nonblocking(true)?;
+            tokio::net::UnixStream::from_std(ours)
+        })();
+        let line = Line(line.map_err(Error::process("the program could not be talked to"))?);
+        Ok(Self { child, line })
+    }
+
+    /// Waits until the process is warm and fenced in.
+    pub(super) async fn ready(&mut self) -> Result<(), Error> {
+        let said = tokio::time::timeout(WARM, self.line.receive()).await;
+        let problem = match said {
+            Ok(Ok(Reply::Ready)) => return Ok(()),
+            Ok(Ok(Reply::Unfit(problem))) => problem,
+            Ok(Ok(_)) => "it said what it should not".to_owned(),
+            Ok(Err(error)) => return Err(Error::process("it ended before it was ready")(error)),
+            Err(_) => "it took too long to become ready".to_owned(),
+        };
+        Err(Error::Process { problem, source: None })
+    }
+
+    /// Why a process that broke off in the middle did so.
+    pub(super) async fn ended(mut self, error: io::Error, memory: u64, seconds: Duration) -> Error {
+        let mut words = Vec::new();
+        if let Some(stderr) = self.child.stderr.take() {
+            // Why: what cannot be read is only missing from the message.
+            drop(stderr.take(LAST_WORDS).read_to_end(&mut words).await);
+        }
+        let words = String::from_utf8_lossy(&words);
+        let status = match self.child.wait().await {
+            Ok(status) => status,
+            Err(error) => return Error::process("how it ended is not known")(error),
+        };
+        let signal = status.signal();
+        let by = |signals: &[Signal]| signals.iter().any(|other| signal == Some(other.as_raw()));
+        // Why: without the caller's doing, SIGKILL is the kernel's when the machine is out of memory.
+        if words.contains("memory allocation of") || by(&[Signal::KILL]) {
+            return Error::OutOfMemory { bytes: memory };
+        }
+        if words.contains("overflowed its stack") {
+            let message = "it nests too deeply".to_owned();
+            return Error::Failed { message };
+        }
+        if by(&[Signal::XCPU]) {
+            return Error::TimedOut { after: seconds };
+        }
+        tracing::warn!(%status, %error, stderr = %words.trim(), "a query's process ended without an answer");
+        Error::Crashed {
+            how: status.to_string(),
+        }
+    }
+}
