@@ -184,7 +184,10 @@ fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
             .set_offset_index_disabled(true);
     }
     let columns = rows.schema_ref().fields();
-    for column in columns[..columns.len() - HIDDEN.len()].iter().filter(|_| rows.num_rows() <= SMALL) {
+    for column in columns[..columns.len() - HIDDEN.len()]
+        .iter()
+        .filter(|_| rows.num_rows() <= SMALL)
+    {
         let path = || ColumnPath::from(column.name().as_str());
         if matches!(column.data_type(), DataType::Int64 | DataType::Timestamp(..)) {
             properties = properties.set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED);

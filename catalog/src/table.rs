@@ -85,9 +85,8 @@ impl Table {
                 dataset: self.state.dataset,
             });
         }
-        if self.state.contract().is_none() {
-            commit::create(&self.state, &self.contract, self.clock.now()).await?;
-        }
+        // Why also where it exists: another owner may have created it meanwhile, with another contract.
+        commit::create(&self.state, &self.contract, self.clock.now()).await?;
         let outcome = commit::merge(&self.state, proposal, &mut self.tried).await?;
         self.make_room().await?;
         Ok(outcome)

@@ -88,15 +88,15 @@ pub(crate) async fn run() {
     {
         fill(&catalog, dataset, &file, clock.as_ref()).await;
     }
-    let begun = (Instant::now(), cpu());
+    let begun = Instant::now();
     let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
-    let opening = (begun.0.elapsed(), cpu() - begun.1);
+    let opening = begun.elapsed();
     println!(
-        "\n{} records, {} parts, {:.0} MB of Parquet; opened in {:.2} ms",
+        "\n{} records, {} parts, {} MB of Parquet; opened in {:.2} ms",
         snapshot.record_count(),
         snapshot.parts().len(),
-        snapshot.bytes() as f64 / 1e6,
-        opening.0.as_secs_f64() * 1e3,
+        snapshot.bytes() / 1_000_000,
+        opening.as_secs_f64() * 1e3,
     );
     pages(&snapshot).await;
     export(&snapshot).await;
@@ -174,7 +174,7 @@ async fn export(snapshot: &Snapshot) {
         lines.write(0..lines.len(), &mut piece);
         bytes += piece.len();
     }
-    let (wall, used) = (begun.0.elapsed(), cpu() - begun.1);
+    let (wall, used) = (begun.0.elapsed(), cpu().saturating_sub(begun.1));
     print(
         "an export as lines of JSON",
         &[
@@ -208,7 +208,7 @@ async fn queries(snapshot: &Snapshot, tables: &Path, clock: Arc<dyn Clock>) {
             let begun = (Instant::now(), cpu() + children());
             let answer = sandbox.query(&records, text, 1_000).await.unwrap();
             let wall = begun.0.elapsed().as_secs_f64() * 1e3;
-            let used = (cpu() + children() - begun.1).as_secs_f64() * 1e3;
+            let used = (cpu() + children()).saturating_sub(begun.1).as_secs_f64() * 1e3;
             answered = answer.rows.len();
             if wall < best.0 {
                 best = (wall, used);

@@ -125,12 +125,17 @@ async fn a_stream_is_the_same_rows_as_the_pages_whatever_its_ends() {
     }
     let snapshot = catalog.snapshot(world.dataset, None).await.unwrap().unwrap();
     let count = snapshot.record_count();
-    for rows in [0..count, 0..1, 1..8, 7..9_009, 9_507..count, 5..5, 9_509..u64::MAX, 0..u64::MAX] {
-        let streamed: Vec<RecordBatch> = snapshot
-            .stream(Columns::All, rows.clone())
-            .try_collect()
-            .await
-            .unwrap();
+    for rows in [
+        0..count,
+        0..1,
+        1..8,
+        7..9_009,
+        9_507..count,
+        5..5,
+        9_509..u64::MAX,
+        0..u64::MAX,
+    ] {
+        let streamed: Vec<RecordBatch> = snapshot.stream(Columns::All, rows.clone()).try_collect().await.unwrap();
         let limit = usize::try_from(rows.end.min(count).saturating_sub(rows.start)).unwrap();
         let paged = snapshot.page_of(Columns::All, rows.start, limit).await.unwrap();
         assert!(streamed.iter().all(|batch| batch.num_rows() <= 4_096), "{rows:?}");
@@ -176,7 +181,11 @@ async fn parts_are_handed_out_as_the_bytes_they_are() {
     for version in 0..3 {
         world.merge(&mut table, &numbered(version..version + 1)).await;
     }
-    let snapshot = catalog.snapshot(world.dataset, Some(Version(2))).await.unwrap().unwrap();
+    let snapshot = catalog
+        .snapshot(world.dataset, Some(Version(2)))
+        .await
+        .unwrap()
+        .unwrap();
     let parts = snapshot.parts();
     assert_eq!(parts.len(), 2);
     for part in parts {

@@ -289,7 +289,8 @@ impl Load {
         decided
     }
 
-    /// Reads a version whole (the latest where none is named) and writes its fingerprint down; its number.
+    /// Reads a version whole (the latest where none is named) and writes its fingerprint down; its number. None where no
+    /// answer came, or the service was told of a version that is not there.
     pub(super) async fn read(&self, http: &Http, dataset: &Dataset, version: Option<u64>) -> Option<u64> {
         let types = types_of(&dataset.contract);
         let mut version = version;
@@ -299,6 +300,9 @@ impl Load {
             let pin = version.map(|version| format!("&version={version}")).unwrap_or_default();
             let path = format!("/projects/{}/data?limit=1000&offset={rows}{pin}", dataset.slug);
             let answer = http.send(Method::GET, &path, &[], None).await.ok()?;
+            if answer.code() == 503 {
+                return None;
+            }
             assert_eq!(answer.code(), 200, "{path}: {}", answer.body);
             version = answer.body["version"].as_u64();
             let items = answer.body["items"].as_array().expect("items");

@@ -288,20 +288,26 @@ impl Site {
         );
         self.look_at_projects(&http).await;
         self.datasets.retain(|dataset| !dataset.slug.starts_with("made-"));
-        self.read_again(&http).await;
+        let unread = self.read_again(&http).await;
         server.kill();
         let events = self.load.history.events();
-        checker::check(&events, self.options.data(), &self.ids)
+        let mut violations = checker::check(&events, self.options.data(), &self.ids);
+        violations.extend(unread);
+        violations
     }
 
-    async fn read_again(&mut self, http: &Http) {
+    /// Reads what the clients have seen again; what cannot be read.
+    async fn read_again(&mut self, http: &Http) -> Vec<Violation> {
+        let mut unread = Vec::new();
         let caller = http.with(&self.agents[0].key);
         for dataset in &self.datasets {
-            let latest = self
-                .load
-                .read(&caller, dataset, None)
-                .await
-                .expect("a recovered service answers");
+            let Some(latest) = self.load.read(&caller, dataset, None).await else {
+                unread.push(Violation::new(
+                    "unreadable",
+                    format!("{}: after a recovery", dataset.slug),
+                ));
+                continue;
+            };
             if let Some(older) = usize::try_from(latest).ok().filter(|latest| *latest > 0) {
                 let version = self.random.below(older) as u64;
                 self.load.read(&caller, dataset, Some(version.max(1))).await;
@@ -313,6 +319,7 @@ impl Site {
             let answer = request.caller(http).get(&request.path_of(contribution)).await;
             self.load.observe(contribution, answer.code(), &answer.body);
         }
+        unread
     }
 
     /// Writes down what every project reads as.
