@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use eventlog::{Bounds, Delivered, Embedded, Error, EventLog, Position, Record, Subscription};
 use pipelines::message::{CONTRIBUTIONS, OUTCOMES};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use types::clock::ManualClock;
 use types::{Clock, DatasetId, Timestamp};
 
@@ -23,6 +24,8 @@ pub(crate) struct Faulty {
     pub(crate) dropped: Arc<AtomicUsize>,
     /// Whether the next look at the clock panics.
     pub(crate) fuse: AtomicBool,
+    /// The highest position of submissions that was committed.
+    committed: Arc<watch::Sender<u64>>,
 }
 
 impl Faulty {
@@ -36,6 +39,7 @@ impl Faulty {
             panics: Mutex::default(),
             dropped: Arc::default(),
             fuse: AtomicBool::new(false),
+            committed: Arc::default(),
         })
     }
 
@@ -55,6 +59,17 @@ impl Faulty {
     /// Takes no outcome any more.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until submissions before `offset` are done for good.
+    pub(crate) async fn committed(&self, offset: u64) {
+        let mut committed = self.committed.subscribe();
+        let moved = committed.wait_for(|committed| *committed >= offset);
+        let moved = tokio::time::timeout(Duration::from_secs(30), moved).await;
+        assert!(
+            moved.is_ok_and(|moved| moved.is_ok()),
+            "the position does not move to {offset}"
+        );
     }
 
     /// Panics at outcomes of this dataset.
@@ -90,8 +105,11 @@ impl EventLog for Faulty {
         if topic != CONTRIBUTIONS {
             return Ok(subscription);
         }
-        let dropped = Arc::clone(&self.dropped);
-        Ok(Box::new(Counted { subscription, dropped }))
+        Ok(Box::new(Counted {
+            subscription,
+            dropped: Arc::clone(&self.dropped),
+            committed: Arc::clone(&self.committed),
+        }))
     }
 
     async fn tail(&self, topic: &str) -> Result<Box<dyn Subscription>, Error> {
@@ -108,6 +126,7 @@ impl EventLog for Faulty {
 struct Counted {
     subscription: Box<dyn Subscription>,
     dropped: Arc<AtomicUsize>,
+    committed: Arc<watch::Sender<u64>>,
 }
 
 struct Reading<'a>(Option<&'a AtomicUsize>);
@@ -130,7 +149,12 @@ impl Subscription for Counted {
     }
 
     async fn commit(&mut self, positions: &[Position]) -> Result<(), Error> {
-        self.subscription.commit(positions).await
+        self.subscription.commit(positions).await?;
+        for position in positions {
+            self.committed
+                .send_modify(|committed| *committed = position.offset.max(*committed));
+        }
+        Ok(())
     }
 }
 

@@ -101,6 +101,7 @@ async fn a_lane_that_dies_keeps_no_position_back() {
     // What comes while the lane is dying, and after, reaches the next lane of the dataset.
     let id = world.submit(lives, texts(["x"])).await;
     assert_eq!(world.merged(id).await, (1, 1));
+    world.log.committed(4).await;
     world.stop().await;
     world.log.panic_at(None);
     let mut position = world.log.subscribe(CONTRIBUTIONS, "workers").await.unwrap();
