@@ -10,7 +10,7 @@ use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use types::{Contract, DatasetId, Version};
 
 use crate::part::{self, Link, PartInfo, Selected};
-use crate::state::{PARTS_AT_ONCE, State};
+use crate::state::State;
 use crate::timeline::Slice;
 use crate::{Error, Merge};
 
@@ -103,20 +103,8 @@ impl Snapshot {
 
     /// As [`Self::page`], in these columns.
     pub async fn page_of(&self, columns: Columns, offset: u64, limit: usize) -> Result<Vec<RecordBatch>, Error> {
-        let Some(contract) = &self.contract else {
-            return Ok(Vec::new());
-        };
-        let end = offset.saturating_add(limit as u64).min(self.rows);
-        if offset >= end {
-            return Ok(Vec::new());
-        }
-        let selected = columns.of(contract);
-        let batches: Vec<Vec<RecordBatch>> = stream::iter(self.state.locate(offset..end))
-            .map(|slice| async move { part::read(self.state.source(), &slice.part, selected, slice.rows).await })
-            .buffered(PARTS_AT_ONCE)
-            .try_collect()
-            .await?;
-        Ok(batches.into_iter().flatten().collect())
+        let rows = offset..offset.saturating_add(limit as u64);
+        self.stream(columns, rows).try_collect().await
     }
 
     /// The rows with these indexes in order, a batch at a time. Whatever their number, no more is in memory than one

@@ -58,16 +58,6 @@ pub(crate) struct Source<'a> {
     pub(crate) dataset: DatasetId,
 }
 
-/// Reads `rows` of a part, no more of it than they need when it is large.
-pub(crate) async fn read(
-    source: Source<'_>,
-    part: &PartInfo,
-    selected: Selected<'_>,
-    rows: Range<u64>,
-) -> Result<Vec<RecordBatch>, Error> {
-    open(source, part, selected, rows).await?.try_collect().await
-}
-
 /// Begins to read `rows` of a part. Of a small part everything is read when the stream is there; of a large one a row
 /// group at a time, as the stream is polled.
 pub(crate) async fn open(
@@ -118,7 +108,8 @@ pub(crate) async fn open(
 /// The keys of a part's rows.
 pub(crate) async fn keys(source: Source<'_>, part: &PartInfo) -> Result<Vec<RecordKey>, Error> {
     let mut keys = Vec::with_capacity(usize::try_from(part.rows).unwrap_or(0));
-    for batch in read(source, part, Selected::Keys, 0..part.rows).await? {
+    let batches = open(source, part, Selected::Keys, 0..part.rows).await?;
+    for batch in batches.try_collect::<Vec<_>>().await? {
         for key in batch.column(0).as_binary::<i32>() {
             let key = key.and_then(|bytes| bytes.try_into().ok()).map(RecordKey::from_bytes);
             keys.push(key.ok_or_else(|| Error::corrupt(&part.path(source.dataset), "a key does not have 16 bytes"))?);
