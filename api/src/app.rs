@@ -11,7 +11,7 @@ use types::Clock;
 
 use crate::config::{Config, Limits};
 use crate::egress::Egress;
-use crate::flow::{Relay, SweeperConfig, Waiters};
+use crate::flow::{Backlog, Bound, Relay, SweeperConfig, Waiters};
 use crate::limit::Limiter;
 use crate::links::Links;
 use crate::sandbox::Sandbox;
@@ -42,6 +42,8 @@ pub struct App {
     pub egress: Egress,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: Arc<SweeperConfig>,
+    /// What is acknowledged and has no outcome; somebody else looks at the database for it.
+    pub backlog: Backlog,
     /// How the service presents itself.
     pub config: Arc<Config>,
     /// The limits of the interface.
@@ -96,6 +98,10 @@ impl App {
             registrations: Arc::new(Limiter::new(limits.agents_per_ip_per_hour, HOUR)),
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
             sweeper: Arc::new(planes.sweeper),
+            backlog: Backlog::new(Bound {
+                contributions: limits.open_contributions,
+                bytes: limits.open_bytes,
+            }),
             config: Arc::new(config),
             limits: Arc::new(limits),
         }

@@ -45,6 +45,10 @@ pub struct Limits {
     pub active_projects_per_operator: u32,
     /// Contributions of one operator to public projects in a UTC day.
     pub public_contributions_per_day: u32,
+    /// Contributions without an outcome beyond which none is acknowledged.
+    pub open_contributions: u64,
+    /// Bytes of their submissions beyond which none is acknowledged.
+    pub open_bytes: u64,
     /// Records of one contribution.
     pub records_per_contribution: u32,
     /// The longest `wait` for an outcome, in seconds.

@@ -35,6 +35,8 @@ pub(crate) fn limits() -> Limits {
         agents_per_operator: 5,
         active_projects_per_operator: 3,
         public_contributions_per_day: 200,
+        open_contributions: 100_000,
+        open_bytes: 4 << 30,
         records_per_contribution: 500,
         wait_seconds: 20,
         price_change_hours: 24,

@@ -21,9 +21,12 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
+use crate::flow::Full;
 use crate::operation::{Auth, BodySize, Effect, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
 
+/// Seconds after which to try again when nothing more can be acknowledged.
+const FULL_RETRY_SECONDS: u64 = 5;
 const HOUR: Duration = Duration::from_hours(1);
 /// A body with records.
 pub(super) const EXAMPLE: &str = r#"{
@@ -64,6 +67,11 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 (
                     429,
                     "Too many calls, or the day's allowance is used up; `allowance.resetAt` says until when.",
+                ),
+                (
+                    503,
+                    "Too many contributions wait for their outcome, or there is no room for more; nothing was kept, \
+                     `Retry-After` says when to try again.",
                 ),
             ],
             example: EXAMPLE,
@@ -108,7 +116,10 @@ async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> 
     let wait = Duration::from_secs(input.wait.into());
     let id = ContributionId::new(cx.now);
     let (new, record) = submission(&cx, &project, id, input)?;
-    let rows = new.rows;
+    if let Some(full) = cx.app.backlog.full() {
+        return Err(no_more(full));
+    }
+    let (rows, bytes) = (new.rows, new.submission.len());
     let acknowledged = View::submitted(id, &project.slug, rows, cx.now);
     if fault::planted(Plant::AckBeforeRow) {
         let store = cx.app.store.clone();
@@ -117,6 +128,7 @@ async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> 
     }
     match cx.app.store.contribution_submit(new).await? {
         SubmitOutcome::Submitted => {
+            cx.app.backlog.add(bytes);
             fault::point("ack.respond");
             cx.app.relay.submit(record);
             if wait.is_zero() {
@@ -216,6 +228,23 @@ async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration)
     let row = cx.app.waiters.outcome(&cx.app.store, id, wait).await?;
     let row = row.ok_or_else(|| ApiError::internal(format!("contribution {id} is not in the database")))?;
     View::of(cx, &project.slug, row).await
+}
+
+/// Nothing more can be acknowledged for now.
+fn no_more(full: Full) -> ApiError {
+    let (code, message) = match full {
+        Full::Backlog => (
+            "backlog_full",
+            "too many contributions wait for their outcome; nothing was kept, try again later",
+        ),
+        Full::Disk => (
+            "storage_full",
+            "the service has no room for contributions; nothing was kept, try again later",
+        ),
+    };
+    ApiError::new(Kind::Unavailable, code, message)
+        .field("retryAfter", FULL_RETRY_SECONDS)
+        .header(http::header::RETRY_AFTER, FULL_RETRY_SECONDS.into())
 }
 
 fn allowance_spent(cx: &Cx) -> ApiError {

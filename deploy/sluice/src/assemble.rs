@@ -186,6 +186,10 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
         sweeper: sweeping,
     };
     let app = App::new(planes, config.api(address), config.limits.clone().into());
+    let watching = crate::room::watch(config.data.clone(), app.backlog.clone(), stopping.clone());
+    spawn(&mut tasks, "room", watching.map(anyhow::Ok));
+    let counting = app.backlog.clone().run(store.clone(), stopping.clone());
+    spawn(&mut tasks, "backlog", counting.map(anyhow::Ok));
     let closing = CancellationToken::new();
     let server = tokio::spawn(serve(
         listener,

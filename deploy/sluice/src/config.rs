@@ -80,6 +80,8 @@ pub struct Server {
 pub struct Data {
     /// The folder of everything the service keeps.
     pub dir: PathBuf,
+    /// How much of the disk stays free.
+    pub reserve: Size,
 }
 
 /// The time.
@@ -137,6 +139,10 @@ pub struct Limits {
     pub active_projects_per_operator: u32,
     /// Contributions of one operator to public datasets in a UTC day.
     pub public_contributions_per_day: u32,
+    /// Contributions without an outcome beyond which none is acknowledged.
+    pub open_contributions: u64,
+    /// Bytes of them beyond which none is acknowledged.
+    pub open_bytes: Size,
     /// Records of one contribution.
     pub records_per_contribution: NonZeroU32,
     /// The largest body of a contribution or a dry run.

@@ -15,6 +15,7 @@ pub mod pull;
 pub mod query;
 pub mod quickstart;
 pub mod remote;
+mod room;
 pub mod sandbox;
 pub mod serve;
 pub mod signals;

@@ -34,6 +34,8 @@ impl From<Limits> for api::Limits {
             agents_per_operator: limits.agents_per_operator,
             active_projects_per_operator: limits.active_projects_per_operator,
             public_contributions_per_day: limits.public_contributions_per_day,
+            open_contributions: limits.open_contributions,
+            open_bytes: limits.open_bytes.0,
             records_per_contribution: limits.records_per_contribution.get(),
             wait_seconds: seconds(limits.wait),
             idempotency_hours: hours(limits.idempotency_window),

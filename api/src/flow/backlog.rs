@@ -1,0 +1,186 @@
+//! How much is acknowledged and not decided, and when that is too much to acknowledge more.
+//!
+//! Invariant: whatever stands still behind the acknowledgement, what waits in the database is bounded. What this process
+//! acknowledges counts at once; what others acknowledge, and what is decided, counts from the next look, so the bound is
+//! passed by no more than what other processes acknowledge between two looks. Where the disk has no room to decide what
+//! waits, nothing is acknowledged either.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use store::Store;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+/// How often the database is looked at while anything waits there.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The most that may wait for its outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// Contributions.
+    pub contributions: u64,
+    /// Bytes of their submissions.
+    pub bytes: u64,
+}
+
+/// Why nothing more is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// Too much waits for its outcome.
+    Backlog,
+    /// The disk has too little room.
+    Disk,
+}
+
+/// Counts what waits for its outcome. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Backlog {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    bound: Bound,
+    contributions: AtomicU64,
+    bytes: AtomicU64,
+    has_room: AtomicBool,
+}
+
+impl Backlog {
+    /// An empty backlog; what the database has is counted once [`Self::run`] runs.
+    pub fn new(bound: Bound) -> Self {
+        let shared = Shared {
+            bound,
+            contributions: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            has_room: AtomicBool::new(true),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Why one more may not be acknowledged, if so.
+    pub fn full(&self) -> Option<Full> {
+        let Shared { bound, .. } = &*self.shared;
+        if !self.shared.has_room.load(Ordering::Relaxed) {
+            return Some(Full::Disk);
+        }
+        let full = self.shared.contributions.load(Ordering::Relaxed) >= bound.contributions
+            || self.shared.bytes.load(Ordering::Relaxed) >= bound.bytes;
+        full.then_some(Full::Backlog)
+    }
+
+    /// Says whether the disk has room for more than what waits.
+    pub fn set_room(&self, has_room: bool) {
+        if self.shared.has_room.swap(has_room, Ordering::Relaxed) != has_room {
+            tracing::warn!(has_room, "whether the disk has room for contributions changed");
+        }
+    }
+
+    /// Counts a contribution that was acknowledged.
+    pub fn add(&self, bytes: usize) {
+        self.shared.contributions.fetch_add(1, Ordering::Relaxed);
+        self.shared.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Looks at the database every second until `stop`.
+    pub async fn run(self, store: Store, stop: CancellationToken) {
+        let looking = async {
+            let mut tick = tokio::time::interval(LOOK);
+            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tick.tick().await;
+                if let Err(error) = self.look(&store).await {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "what waits for its outcome was not counted");
+                }
+            }
+        };
+        stop.run_until_cancelled(looking).await;
+    }
+
+    async fn look(&self, store: &Store) -> Result<(), store::Error> {
+        let outbox = store.open_count_and_bytes().await?;
+        self.shared.contributions.store(outbox.open, Ordering::Relaxed);
+        self.shared.bytes.store(outbox.bytes, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::Limits;
+    use crate::testing::{Service, config, limits};
+
+    #[tokio::test]
+    async fn a_full_backlog_refuses_until_the_database_has_room() {
+        let limits = Limits {
+            open_contributions: 3,
+            ..limits()
+        };
+        let service = Service::with(config(), limits).await;
+        let token = service.operator().await;
+        let key = service.agent(&token, "contributor").await;
+        service.project(&key, "gauges", &json!({})).await;
+        let contribute = async |name: u32| {
+            let body = json!({"records": [{"name": format!("n{name}")}]}).to_string();
+            let path = "/projects/gauges/contribute";
+            service.call("POST", path, Some(&key), &body).await
+        };
+        let mut ids = Vec::new();
+        for number in 0..3 {
+            let got = contribute(number).await;
+            assert_eq!(got.status, 201);
+            ids.push(got.json()["id"].as_str().unwrap().parse().unwrap());
+        }
+        let refused = contribute(3).await;
+        assert_eq!(refused.status, 503);
+        assert_eq!(refused.json()["error"], "backlog_full");
+        assert_eq!(refused.headers["retry-after"], "5");
+
+        // What the database has is the truth: all three still wait there.
+        let backlog = &service.app.backlog;
+        backlog.look(&service.app.store).await.unwrap();
+        assert_eq!(backlog.full(), Some(Full::Backlog));
+        let rejected = store::OutcomeRow {
+            id: ids[0],
+            generation: 0,
+            at: service.app.clock.now(),
+            resolution: store::Resolution::Rejected {
+                code: "duplicates".to_owned(),
+                message: "nothing new".to_owned(),
+            },
+            tallies: "[]".to_owned(),
+            verdicts: "[]".to_owned(),
+        };
+        assert!(service.app.store.outcomes_apply(vec![rejected]).await.unwrap()[0].applied);
+        backlog.look(&service.app.store).await.unwrap();
+        assert_eq!(contribute(3).await.status, 201);
+
+        backlog.look(&service.app.store).await.unwrap();
+        backlog.set_room(false);
+        let refused = contribute(4).await;
+        assert_eq!(
+            (refused.status.as_u16(), &refused.json()["error"]),
+            (503, &json!("storage_full"))
+        );
+    }
+
+    #[test]
+    fn bytes_fill_a_backlog_too() {
+        let backlog = Backlog::new(Bound {
+            contributions: 10,
+            bytes: 100,
+        });
+        backlog.add(99);
+        assert_eq!(backlog.full(), None);
+        backlog.add(1);
+        assert_eq!(backlog.full(), Some(Full::Backlog));
+    }
+}

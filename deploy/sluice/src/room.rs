@@ -1,0 +1,38 @@
+//! Whether the disk has room for more than what is acknowledged.
+//!
+//! Invariant: contributions are refused before the disk is full, because a full disk stops the event log for good, and
+//! with it the service.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use api::flow::Backlog;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Data;
+
+/// How often the disk is asked.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// Tells the backlog, until `stop`, whether more than the reserve is free.
+pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken) {
+    if data.reserve.0 == 0 {
+        return stop.cancelled().await;
+    }
+    let mut tick = tokio::time::interval(EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(tick.tick()).await.is_some() {
+        match free(&data.dir) {
+            Ok(free) => backlog.set_room(free > data.reserve.0),
+            Err(error) => tracing::warn!(%error, "the disk does not tell how much of it is free"),
+        }
+    }
+}
+
+/// The bytes that an unprivileged process may still write.
+fn free(path: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
