@@ -15,6 +15,7 @@ mod api;
 mod check_command;
 mod concurrency;
 mod crash;
+mod disk_full;
 mod openapi;
 mod readers;
 mod tidy;
@@ -24,6 +25,12 @@ use std::path::Path;
 /// The program under test.
 fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_sluice-under-test"))
+}
+
+/// Says what could not be tested here; where everything must be tested, fails.
+fn optional(reason: &str) {
+    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "not tested: {reason}");
+    eprintln!("skipped: {reason}");
 }
 
 /// A whole number from the environment of the test run, for longer runs than the usual one.

@@ -1,0 +1,151 @@
+//! A disk that fills up under load and gets room again.
+//!
+//! Invariant: what was acknowledged while the disk filled up has its outcome once there is room, and nothing else has.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use reqwest::Method;
+use tempfile::TempDir;
+use tests::server::{DEADLINE, POLL};
+use tests::world::{Agent, Operator, batch, decided, project_body};
+use tests::{Answer, Options, Server};
+
+use crate::{binary, optional};
+
+/// The disk: what the service needs before it has work, and what a hundred batches fill.
+const SIZE: &str = "size=96m";
+/// What is taken from it first and given back when it is full.
+const BALLAST: usize = 48 << 20;
+/// Where batches go.
+const CONTRIBUTE: &str = "/projects/logbook/contribute";
+/// Batches that must not all fit.
+const MOST: usize = 2_000;
+
+const LETTERS: [char; 16] = [
+    'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p',
+];
+
+/// A file system of its own in memory; unmounted when dropped.
+struct SmallDisk {
+    folder: TempDir,
+}
+
+impl SmallDisk {
+    /// `None` where this user may not mount.
+    fn mount() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Self { folder };
+        fs::create_dir(disk.path()).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", SIZE, "tmpfs"])
+            .arg(disk.path())
+            .output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(disk)
+    }
+
+    /// Where it is mounted; what the service logs goes beside it.
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        Command::new("umount").arg(self.path()).status().ok();
+    }
+}
+
+/// Records that no other batch has and that compress badly.
+fn rows(number: usize) -> Vec<serde_json::Value> {
+    let mut random = tests::random::Random::new(number as u64 + 1);
+    (0..200)
+        .map(|row| {
+            // Letters only: digits in a row may be somebody's card.
+            let noise: String = (0..300).map(|_| random.pick(&LETTERS)).collect();
+            serde_json::json!({"station": format!("{number} {noise}"), "sample": row})
+        })
+        .collect()
+}
+
+/// A service on the disk with nobody's work yet, and a project in it.
+async fn on(disk: &SmallDisk, reserve: &str) -> (Options, Server, Agent) {
+    fs::write(disk.path().join("ballast"), vec![0; BALLAST]).unwrap();
+    let options = Options::new(binary(), disk.path()).with("SLUICE__DATA__RESERVE", reserve);
+    let server = Server::start(&options).await;
+    let operator = Operator::create(&options, "first");
+    let agent = Agent::create(&server.http(), &operator, "first.agent").await;
+    agent.http.post("/projects", &project_body("logbook")).await.expect(201);
+    (options, server, agent)
+}
+
+/// Contributes until the service does not take it: the ids it acknowledged, and its last answer if it gave one.
+async fn fill(agent: &Agent) -> (Vec<String>, Option<Answer>) {
+    let mut acknowledged = Vec::new();
+    for number in 0..MOST {
+        let body = batch(&rows(number)).to_string();
+        match agent.http.send(Method::POST, CONTRIBUTE, &[], Some(body.into())).await {
+            Ok(answer) if answer.code() == 201 => acknowledged.push(answer.text("/id").to_owned()),
+            Ok(answer) => return (acknowledged, Some(answer)),
+            Err(_broken) => return (acknowledged, None),
+        }
+    }
+    panic!("{MOST} batches fitted");
+}
+
+/// Waits until each is merged, then stops the service and lets it be checked.
+async fn all_merged(options: &Options, server: Server, agent: &Agent, acknowledged: &[String]) {
+    assert!(acknowledged.len() > 1, "the disk was full before there was work");
+    for id in acknowledged {
+        let outcome = decided(&agent.http, "logbook", id).await;
+        assert_eq!(outcome.text("/status"), "merged", "{}", outcome.body);
+    }
+    let project = agent.http.get("/projects/logbook").await.expect(200);
+    let versions = project.body["versionCount"].as_u64().unwrap();
+    assert!(versions >= acknowledged.len() as u64, "{versions} versions");
+    assert!(server.stop().await.success());
+    let checked = options.run(&["check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn contributions_are_refused_before_the_disk_is_full_and_taken_again_when_there_is_room() {
+    let Some(disk) = SmallDisk::mount() else {
+        return optional("a full disk: this user may not mount a file system");
+    };
+    let (options, server, agent) = on(&disk, "24MiB").await;
+    let (acknowledged, refused) = fill(&agent).await;
+    let refused = refused.expect("an answer").expect(503);
+    assert_eq!((refused.error(), refused.header("retry-after")), ("storage_full", "5"));
+    agent.http.get("/projects/logbook/data").await.expect(200);
+
+    fs::remove_file(disk.path().join("ballast")).unwrap();
+    let deadline = Instant::now() + DEADLINE;
+    let body = batch(&rows(MOST));
+    while agent.http.post(CONTRIBUTE, &body).await.code() != 201 {
+        assert!(Instant::now() < deadline, "still refused");
+        tokio::time::sleep(POLL).await;
+    }
+    all_merged(&options, server, &agent, &acknowledged).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_is_full_all_the_same_ends_the_service_and_loses_nothing() {
+    let Some(disk) = SmallDisk::mount() else {
+        return optional("a full disk: this user may not mount a file system");
+    };
+    let (options, mut server, agent) = on(&disk, "0B").await;
+    let (acknowledged, refused) = fill(&agent).await;
+    if let Some(refused) = refused {
+        assert_eq!(refused.code(), 503, "{}", refused.body);
+    }
+    let ended = server.exits_by(Instant::now() + DEADLINE).await.expect("an end");
+    assert!(!ended.success(), "whoever runs the service must see that it failed");
+
+    fs::remove_file(disk.path().join("ballast")).unwrap();
+    let server = Server::start(&options).await;
+    let agent = agent.at(&server.http());
+    all_merged(&options, server, &agent, &acknowledged).await;
+}
