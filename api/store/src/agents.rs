@@ -5,7 +5,7 @@
 
 use types::{AgentId, OperatorId, Timestamp};
 
-use crate::row::Columns;
+use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, Store, operators};
 
@@ -69,8 +69,15 @@ impl Store {
     /// Creates an agent, unless its operator has `limit` agents or its name is taken; the limit is looked at first.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such operator, [`Error::Refused`] when the id or the key's hash is in use.
+    /// [`Error::Missing`] when there is no such operator, [`Error::Text`], [`Error::Refused`] when the id or the key's
+    /// hash is in use.
     pub async fn agent_create(&self, new: NewAgent, limit: u32) -> Result<AgentCreated, Error> {
+        texts(&[
+            ("name", &new.name),
+            ("skeleton", &new.skeleton),
+            ("wallet_address", new.wallet_address.as_deref().unwrap_or_default()),
+            ("description", new.description.as_deref().unwrap_or_default()),
+        ])?;
         self.write(move |cx| {
             Box::pin(async move {
                 operators::lock(cx, new.operator).await?;

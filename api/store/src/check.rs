@@ -103,7 +103,7 @@ impl Store {
     /// The contributions and versions of a project, as they were at one instant.
     pub async fn check_project(&self, id: DatasetId) -> Result<ProjectEntries, Error> {
         self.read(async {
-            let mut connection = self.readers().acquire().await?;
+            let mut connection = self.readers().borrow().await?;
             let mut snapshot = connection.begin_with(self.engine().begin_snapshot()).await?;
             let contributions = sqlx::query(
                 "SELECT contributions.id AS id, agent_id, status, generation, row_count, submitted_at, decided_at,
@@ -122,6 +122,7 @@ impl Store {
             .fetch_all(&mut *snapshot)
             .await?;
             snapshot.commit().await?;
+            connection.done();
             Ok(ProjectEntries {
                 contributions: contributions
                     .iter()

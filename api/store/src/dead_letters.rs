@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 use types::{ContributionId, Timestamp};
 
 use crate::contributions::outbox;
-use crate::row::{Columns, bigint};
+use crate::row::{Columns, bigint, kept};
 use crate::words::ContributionStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -122,7 +122,7 @@ impl Store {
                 .bind(offset)
                 .bind(blake3::hash(&letter.payload).as_bytes().to_vec())
                 .bind(letter.contribution.map(|id| id.to_string()))
-                .bind(letter.reason)
+                .bind(kept(&letter.reason).as_ref())
                 .bind(letter.now.micros())
                 .bind(letter.payload)
                 .execute(&mut *cx)
@@ -157,11 +157,12 @@ impl Store {
     /// Replays a dead letter.
     ///
     /// `renew` makes the new submission from the message and its new generation; `None` when the message cannot be
-    /// read. It is asked only when a contribution that was rejected as `unprocessable` reopens.
+    /// read. It is asked only when a contribution that was rejected as `unprocessable` reopens; more than once when that
+    /// loses a race with another process.
     pub async fn dead_letter_replay(
         &self,
         id: String,
-        renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Send + 'static,
+        renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Clone + Send + 'static,
         now: Timestamp,
     ) -> Result<Replay, Error> {
         self.write(move |cx| {
@@ -199,6 +200,11 @@ async fn reopen(
     renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Send,
     now: Timestamp,
 ) -> Result<Change<Replay>, Error> {
+    // Writing the row holds it: an outcome that is being applied is waited for, and what is judged below stays so.
+    sqlx::query("UPDATE contributions SET status = status WHERE id = $1")
+        .bind(contribution.to_string())
+        .execute(&mut *cx)
+        .await?;
     let reopened = sqlx::query(
         "UPDATE contributions
          SET generation = generation + 1, status = 'submitted', decided_at = NULL, reject_code = NULL,

@@ -1,20 +1,34 @@
-//! What differs between database engines: how to connect, how to begin, which migrations to run.
+//! What differs between database engines: how to connect, how to begin, how to write, which migrations to run.
 //!
 //! Invariant: no other file asks which engine it talks to. A further engine is a further variant here, a folder of
 //! migrations, and one line in the tests.
 
 use std::str::FromStr;
+use std::time::Duration;
 
-use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::any::AnyConnectOptions;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor, SqlSafeStr};
+use sqlx::{AnyConnection, ConnectOptions, Connection, Executor, SqlSafeStr};
 
+use crate::connections::{Connections, Limits};
+use crate::writer::Writing;
 use crate::{Error, Options};
 
-/// The engines this build has.
+/// The engines of this build, as an error names them.
+pub(crate) const NAMES: &str = if cfg!(feature = "postgres") {
+    "`sqlite:` and `postgres:`"
+} else {
+    "`sqlite:`"
+};
+
+/// How often a change is made that loses a race with another process each time.
+const ATTEMPTS: u32 = 8;
+
+/// The engines there are. A build without the feature `postgres` never makes that variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     Sqlite,
+    Postgres,
 }
 
 /// What a connection is for.
@@ -33,17 +47,47 @@ impl Engine {
                 reason: "readers and writer are separate connections, so an in-memory database cannot serve".to_owned(),
             }),
             "sqlite" => Ok(Self::Sqlite),
+            "postgres" | "postgresql" if cfg!(feature = "postgres") => Ok(Self::Postgres),
             other => Err(Error::Scheme {
                 scheme: other.to_owned(),
             }),
         }
     }
 
-    /// The statement that begins a transaction that writes. `SQLite` takes its write lock here and not at the first
-    /// write, where it could no longer be waited for.
-    pub(crate) const fn begin_write(self) -> &'static str {
+    /// How changes are written.
+    ///
+    /// `SQLite` has one writer: changes queue up for it, and those that queued up during a commit share the next.
+    ///
+    /// `PostgreSQL` has as many as there are connections, here and in other replicas. Each change is a transaction of
+    /// its own and the server itself shares the cost of making commits durable between them. Sharing a transaction as on
+    /// `SQLite` would keep the row locks of one change until the last of its group is done, in an order that is
+    /// nobody's: groups of two replicas would dead-lock as a rule, each time for a second (`deadlock_timeout`).
+    ///
+    /// `READ COMMITTED` is enough, because no change judges what it has not locked: limits are counted under the lock
+    /// of the operator's row, which a later statement of the same transaction counts anew (a snapshot of the whole
+    /// transaction would be older than the lock); uniqueness, allowances, leases and first outcomes are one statement
+    /// whose condition is evaluated on the locked row. `SERIALIZABLE` would refuse what touches one hot row at the same
+    /// time instead of letting it wait. What still can happen is a dead-lock between changes of several rows: the server
+    /// ends one of them, which is made again.
+    ///
+    /// A statement cannot be told to end where the server does not answer, so there a transaction has a time limit
+    /// after which its connection is dropped.
+    pub(crate) fn writing(self, options: &Options) -> Writing {
         match self {
-            Self::Sqlite => "BEGIN IMMEDIATE",
+            Self::Sqlite => Writing {
+                begin: "BEGIN IMMEDIATE",
+                writers: 1,
+                group: options.group.max(1),
+                attempts: 1,
+                limit: None,
+            },
+            Self::Postgres => Writing {
+                begin: "BEGIN ISOLATION LEVEL READ COMMITTED",
+                writers: options.writers.max(1),
+                group: 1,
+                attempts: ATTEMPTS,
+                limit: Some(options.timeout),
+            },
         }
     }
 
@@ -51,60 +95,78 @@ impl Engine {
     pub(crate) const fn begin_snapshot(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN DEFERRED",
+            Self::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         }
     }
 
-    /// How many write transactions can be under way at once.
-    const fn writers(self) -> u32 {
-        match self {
-            Self::Sqlite => 1,
-        }
-    }
-
-    /// A pool of connections for `role`, and the proof that one can be had.
-    pub(crate) async fn pool(self, role: Role, url: &str, options: &Options) -> Result<AnyPool, Error> {
+    /// Connections for `role`; none is made yet.
+    pub(crate) fn connections(self, role: Role, url: &str, options: &Options) -> Result<Connections, Error> {
         sqlx::any::install_default_drivers();
         let connect = AnyConnectOptions::from_str(&self.address(url, role, options))
             .map_err(|error| Error::Url {
                 reason: error.to_string(),
             })?
             .disable_statement_logging();
-        let settings = self.settings(role, options);
-        let pool = AnyPoolOptions::new()
-            .max_connections(match role {
+        let limits = Limits {
+            places: match role {
                 Role::Reader => options.readers.max(1),
-                Role::Writer => self.writers(),
-            })
-            .acquire_timeout(options.timeout)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .test_before_acquire(false)
-            .after_connect(move |connection, _| {
-                let settings = settings.clone();
-                Box::pin(async move {
-                    for setting in settings {
-                        connection.execute(sqlx::AssertSqlSafe(setting)).await?;
-                    }
-                    Ok(())
-                })
-            })
-            .connect_with(connect)
-            .await?;
-        Ok(pool)
+                Role::Writer => self.writing(options).writers,
+            },
+            waiting: options.timeout,
+            connecting: options.timeout / 2,
+        };
+        Ok(Connections::new(connect, self.settings(role, options), limits))
     }
 
-    /// Brings the schema up to this build's in one transaction, so that two processes that start at once do not meet.
-    pub(crate) async fn migrate(self, connection: &mut AnyConnection) -> Result<(), Error> {
-        let mut transaction = connection.begin_with(self.begin_write()).await?;
-        self.migrator().run_direct(None, &mut *transaction, false).await?;
+    /// Looks at what the server promises, and says what the invariants of this package cannot make up for.
+    pub(crate) async fn examine(self, connection: &mut AnyConnection) -> Result<(), Error> {
+        match self {
+            Self::Sqlite => {}
+            Self::Postgres => {
+                let fsync: String = sqlx::query_scalar("SELECT current_setting('fsync')")
+                    .fetch_one(&mut *connection)
+                    .await?;
+                if fsync != "on" {
+                    tracing::warn!("the database server has `fsync` off: a power cut loses what was acknowledged");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the schema up to this build's in one transaction, one process at a time.
+    pub(crate) async fn migrate(self, connection: &mut AnyConnection, create: bool) -> Result<(), Error> {
+        /// What the processes that migrate one database agree on; any number that nobody else takes.
+        const LOCK: i64 = 0x51_75_1c_e0;
+        let mut transaction = match self {
+            Self::Sqlite => connection.begin_with("BEGIN IMMEDIATE").await?,
+            Self::Postgres => {
+                let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+                // Held to the end of the transaction. The migrator's own lock is let go before the commit, when the
+                // next process does not see the tables yet.
+                let begin = format!(
+                    "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock({LOCK})"
+                );
+                transaction.execute(sqlx::AssertSqlSafe(begin)).await?;
+                let table: Option<String> = sqlx::query_scalar("SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)")
+                    .fetch_one(&mut *transaction)
+                    .await?;
+                if table.is_none() && !create {
+                    return Err(Error::Absent);
+                }
+                transaction
+            }
+        };
+        let mut migrator = self.migrator();
+        migrator.set_locking(false);
+        migrator.run_direct(None, &mut *transaction, false).await?;
         transaction.commit().await?;
         Ok(())
     }
 
     fn address(self, url: &str, role: Role, options: &Options) -> String {
         match self {
-            Self::Sqlite if url.contains("mode=") => url.to_owned(),
-            Self::Sqlite => {
+            Self::Sqlite if !url.contains("mode=") => {
                 let separator = if url.contains('?') { '&' } else { '?' };
                 let mode = if options.create && role == Role::Writer {
                     "rwc"
@@ -113,34 +175,22 @@ impl Engine {
                 };
                 format!("{url}{separator}mode={mode}")
             }
+            Self::Sqlite | Self::Postgres => url.to_owned(),
         }
     }
 
-    /// The settings of a fresh connection. `synchronous=FULL` makes every commit in the write-ahead log durable before
-    /// it returns (<https://www.sqlite.org/pragma.html#pragma_synchronous>).
+    /// The statements that a fresh connection begins with.
     fn settings(self, role: Role, options: &Options) -> Vec<String> {
         match self {
-            Self::Sqlite => {
-                let mut settings = vec![
-                    format!("PRAGMA busy_timeout = {}", options.busy_timeout.as_millis()),
-                    "PRAGMA foreign_keys = ON".to_owned(),
-                    "PRAGMA synchronous = FULL".to_owned(),
-                    "PRAGMA temp_store = MEMORY".to_owned(),
-                    // In pages: a checkpoint is the one slow commit among many, so it comes seldom.
-                    "PRAGMA wal_autocheckpoint = 4000".to_owned(),
-                ];
-                settings.push(match role {
-                    Role::Reader => "PRAGMA query_only = ON".to_owned(),
-                    Role::Writer => "PRAGMA journal_mode = WAL".to_owned(),
-                });
-                settings
-            }
+            Self::Sqlite => sqlite_settings(role, options),
+            Self::Postgres => vec![postgres_settings(role, options)],
         }
     }
 
     fn migrator(self) -> Migrator {
         /// Version, name and text; a text that was released never changes.
-        const SQLITE: [(i64, &str, &str); 2] = [
+        type Texts = [(i64, &'static str, &'static str); 2];
+        const SQLITE: Texts = [
             (
                 1,
                 "marketplace",
@@ -148,8 +198,17 @@ impl Engine {
             ),
             (2, "reads", include_str!("../migrations/sqlite/0002_reads.sql")),
         ];
+        const POSTGRES: Texts = [
+            (
+                1,
+                "marketplace",
+                include_str!("../migrations/postgres/0001_marketplace.sql"),
+            ),
+            (2, "reads", include_str!("../migrations/postgres/0002_reads.sql")),
+        ];
         let texts = match self {
             Self::Sqlite => SQLITE,
+            Self::Postgres => POSTGRES,
         };
         Migrator::with_migrations(
             texts
@@ -162,18 +221,58 @@ impl Engine {
     }
 }
 
+/// `synchronous=FULL` makes every commit in the write-ahead log durable before it returns
+/// (<https://www.sqlite.org/pragma.html#pragma_synchronous>).
+fn sqlite_settings(role: Role, options: &Options) -> Vec<String> {
+    let own = match role {
+        Role::Reader => "PRAGMA query_only = ON",
+        Role::Writer => "PRAGMA journal_mode = WAL",
+    };
+    vec![
+        format!("PRAGMA busy_timeout = {}", options.busy_timeout.as_millis()),
+        "PRAGMA foreign_keys = ON".to_owned(),
+        "PRAGMA synchronous = FULL".to_owned(),
+        "PRAGMA temp_store = MEMORY".to_owned(),
+        // In pages: a checkpoint is the one slow commit among many, so it comes seldom.
+        "PRAGMA wal_autocheckpoint = 4000".to_owned(),
+        own.to_owned(),
+    ]
+}
+
+/// All of them in one round trip. The time limits let the server end by itself what its client will not hear of any
+/// more: a statement, waiting for a lock, a transaction whose client is silent, and a client that is gone
+/// (<https://www.postgresql.org/docs/current/runtime-config-client.html>).
+fn postgres_settings(role: Role, options: &Options) -> String {
+    let millis = |limit: Duration| limit.as_millis().max(1);
+    let own = match role {
+        Role::Reader => "SET default_transaction_read_only = on",
+        // What is stricter than `on`, or as strict, stays as the server has it.
+        Role::Writer => {
+            "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+        }
+    };
+    format!(
+        "SET application_name = 'sluice'; SET client_min_messages = warning; SET statement_timeout = {timeout};
+         SET lock_timeout = {waiting}; SET idle_in_transaction_session_timeout = {timeout};
+         SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
+         SET tcp_user_timeout = 30000; {own}",
+        timeout = millis(options.timeout),
+        waiting = millis(options.busy_timeout),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_engine_that_the_build_lacks_is_named() {
-        let error = Engine::of("postgres://localhost/sluice").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "this build has no database engine for `postgres:`; it has `sqlite:`"
-        );
+        let error = Engine::of("mysql://localhost/sluice").unwrap_err();
+        let named = format!("this build has no database engine for `mysql:`; it has {NAMES}");
+        assert_eq!(error.to_string(), named);
         assert!(matches!(Engine::of("sluice.db"), Err(Error::Scheme { .. })));
+        let scale = Engine::of("postgres://localhost/sluice");
+        assert_eq!(scale.is_ok(), cfg!(feature = "postgres"), "{scale:?}");
     }
 
     #[test]

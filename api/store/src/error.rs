@@ -3,6 +3,7 @@
 //! Invariant: whatever may pass (a busy or full database, a lost connection, a time-out) is [`Error::Unavailable`] and
 //! worth trying again; everything else is not.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use types::{Classify, Kind, Retry};
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The URL names an engine that this build lacks.
-    #[error("this build has no database engine for `{scheme}:`; it has `sqlite:`")]
+    #[error("this build has no database engine for `{scheme}:`; it has {}", crate::engine::NAMES)]
     Scheme {
         /// The scheme of the URL; empty when it has none.
         scheme: String,
@@ -25,6 +26,9 @@ pub enum Error {
         /// The rule it breaks.
         reason: String,
     },
+    /// The database has nothing of this service in it, and was not to be made.
+    #[error("the database has no tables of this service")]
+    Absent,
     /// The schema in the database is not the one this build knows: a newer build wrote it, or it was tampered with.
     #[error("the database's schema does not match this build")]
     Schema(#[source] Arc<MigrateError>),
@@ -56,6 +60,12 @@ pub enum Error {
         /// The number.
         value: u64,
     },
+    /// A text given has a character that not every database holds.
+    #[error("`{column}` must not contain the character U+0000")]
+    Text {
+        /// The column it was meant for.
+        column: &'static str,
+    },
     /// A stored value does not have the form that this build writes.
     #[error("the stored `{column}` is malformed: {problem}")]
     Malformed {
@@ -72,9 +82,9 @@ pub enum Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Scheme { .. } | Self::Url { .. } | Self::Range { .. } => Kind::Invalid,
+            Self::Scheme { .. } | Self::Url { .. } | Self::Range { .. } | Self::Text { .. } => Kind::Invalid,
             Self::Unavailable(_) | Self::TimedOut { .. } | Self::Closed => Kind::Unavailable,
-            Self::Missing { .. } => Kind::NotFound,
+            Self::Missing { .. } | Self::Absent => Kind::NotFound,
             Self::Schema(_) | Self::Malformed { .. } | Self::Refused(_) => Kind::Internal,
         }
     }
@@ -95,7 +105,8 @@ impl From<sqlx::Error> for Error {
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
-            | sqlx::Error::BeginFailed => true,
+            | sqlx::Error::BeginFailed
+            | sqlx::Error::Protocol(_) => true,
             sqlx::Error::Database(refusal) => may_pass(refusal.as_ref()),
             _ => false,
         };
@@ -116,18 +127,71 @@ impl From<MigrateError> for Error {
     }
 }
 
+impl Error {
+    /// Whether the change lost a race that it may win when it is made again: it was rolled back, and nothing else is
+    /// wrong with it.
+    pub(crate) fn is_conflict(&self) -> bool {
+        /// `serialization_failure` and `deadlock_detected` of `PostgreSQL`.
+        const CONFLICTS: [&str; 2] = ["40001", "40P01"];
+        matches!(self, Self::Unavailable(error) if code(error).is_some_and(|code| CONFLICTS.contains(&code.as_str())))
+    }
+
+    /// What an error means while connecting for the first time: that nobody of this name may use a database of that
+    /// name is then about the URL. Later it may pass, as when somebody is changing a password.
+    pub(crate) fn of_connecting(self) -> Self {
+        match &self {
+            Self::Unavailable(error) if code(error).is_some_and(|code| is_about_url(&code)) => Self::Url {
+                reason: error.to_string(),
+            },
+            Self::Refused(error) if matches!(**error, sqlx::Error::Configuration(_)) => Self::Url {
+                reason: error.to_string(),
+            },
+            _ => self,
+        }
+    }
+}
+
+/// Whether the connection that said so is of no use any more.
+pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
+    /// What `PostgreSQL` says before it hangs up: the client was idle in a transaction, or took too long over one.
+    const TIMEOUTS: [&str; 2] = ["25P03", "25P04"];
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
+        // 25006: the server takes no writes any more, as after it was made a standby; the next one may.
+        sqlx::Error::Database(_) => code(error).is_some_and(|code| {
+            code == "25006" || code.starts_with("08") || code.starts_with("57P") || TIMEOUTS.contains(&code.as_str())
+        }),
+        _ => false,
+    }
+}
+
+fn code(error: &sqlx::Error) -> Option<String> {
+    match error {
+        sqlx::Error::Database(refusal) => refusal.code().map(Cow::into_owned),
+        _ => None,
+    }
+}
+
+/// `PostgreSQL`: the user, the password or the database.
+fn is_about_url(code: &str) -> bool {
+    code.starts_with("28") || code.starts_with("3D")
+}
+
 /// Whether the engine's refusal is about its state and not about the statement.
 ///
 /// `SQLite` numbers its result codes (<https://www.sqlite.org/rescode.html>); the low byte of an extended code is the
-/// primary one. `PostgreSQL` has five-character codes (its appendix A) whose first two are the class.
+/// primary one. `PostgreSQL` has five characters whose first two are the class
+/// (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 fn may_pass(refusal: &dyn DatabaseError) -> bool {
     /// `SQLITE_BUSY`, `LOCKED`, `NOMEM`, `READONLY`, `INTERRUPT`, `IOERR`, `FULL`, `CANTOPEN`, `PROTOCOL`.
     const SQLITE: [i32; 9] = [5, 6, 7, 8, 9, 10, 13, 14, 15];
-    /// Connection, transaction rollback, resources, intervention, system.
-    const POSTGRES: [&str; 5] = ["08", "40", "53", "57", "58"];
+    /// Connection, transaction rollback, resources, intervention (stopped, starting, statement time-out), system.
+    const CLASSES: [&str; 5] = ["08", "40", "53", "57", "58"];
+    /// Read-only, the two time-outs of a transaction, the time-out of a lock.
+    const CODES: [&str; 4] = ["25006", "25P03", "25P04", "55P03"];
     refusal.code().is_some_and(|code| match code.parse::<i32>() {
         Ok(number) if code.len() != 5 => SQLITE.contains(&(number & 0xff)),
-        _ => POSTGRES.iter().any(|class| code.starts_with(class)),
+        _ => CLASSES.iter().any(|class| code.starts_with(class)) || CODES.contains(&&*code) || is_about_url(&code),
     })
 }
 

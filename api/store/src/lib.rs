@@ -15,6 +15,7 @@ mod agents;
 mod check;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+mod connections;
 mod contributions;
 mod dead_letters;
 mod engine;
@@ -26,6 +27,8 @@ mod reading;
 mod row;
 mod service_keys;
 mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod usage;
 mod words;
 mod writer;

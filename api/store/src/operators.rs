@@ -6,7 +6,7 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::{OperatorId, Timestamp};
 
-use crate::row::Columns;
+use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -58,8 +58,13 @@ impl Store {
     /// Creates an operator with its first token.
     ///
     /// # Errors
-    /// [`Error::Refused`] when the id or the token's hash is in use.
+    /// [`Error::Text`]; [`Error::Refused`] when the id or the token's hash is in use.
     pub async fn operator_create(&self, new: NewOperator) -> Result<OperatorCreated, Error> {
+        texts(&[
+            ("email", &new.email),
+            ("display_name", &new.display_name),
+            ("terms_version", &new.terms_version),
+        ])?;
         self.write(move |cx| {
             Box::pin(async move {
                 let inserted = sqlx::query(
@@ -111,6 +116,7 @@ impl Store {
     /// # Errors
     /// [`Error::Missing`] when there is no such operator.
     pub async fn operator_suspend(&self, id: OperatorId, reason: String, now: Timestamp) -> Result<(), Error> {
+        texts(&[("suspended_reason", &reason)])?;
         self.suspension(id, Some((reason, now))).await
     }
 
@@ -140,6 +146,9 @@ impl Store {
 
     /// The operator with this address, whatever its case.
     pub async fn operator_by_email(&self, email: &str) -> Result<Option<Operator>, Error> {
+        if texts(&[("email", email)]).is_err() {
+            return Ok(None);
+        }
         self.read(async {
             sqlx::query(
                 "SELECT id, email, display_name, terms_version, created_at, suspended_at, suspended_reason

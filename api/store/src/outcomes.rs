@@ -10,7 +10,7 @@ use sqlx::AnyConnection;
 use types::{AgentId, ContributionId, DatasetId, Timestamp, Version, fault};
 
 use crate::contributions::outbox;
-use crate::row::{Columns, bigint};
+use crate::row::{Columns, bigint, kept};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -147,8 +147,8 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             .bind(outcome.at.micros())
             .bind(outcome.tallies.as_str())
             .bind(outcome.verdicts.as_str())
-            .bind(code.as_str())
-            .bind(message.as_str())
+            .bind(kept(code).as_ref())
+            .bind(kept(message).as_ref())
             .execute(&mut *cx)
             .await?;
             if closed.rows_affected() == 0 {
@@ -164,7 +164,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             )
             .bind(outcome.id.to_string())
             .bind(i64::from(outcome.generation))
-            .bind(reason.as_str())
+            .bind(kept(reason).as_ref())
             .bind(resumes_after.map(Timestamp::micros))
             .execute(&mut *cx)
             .await?;

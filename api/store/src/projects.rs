@@ -7,7 +7,7 @@ use serde_json::Error as JsonError;
 use sqlx::any::AnyRow;
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
-use crate::row::{Columns, bigint};
+use crate::row::{Columns, bigint, texts};
 use crate::words::{Access, ProjectStatus, Visibility};
 use crate::writer::Change;
 use crate::{Error, Store, operators};
@@ -143,9 +143,16 @@ impl Store {
     /// the limit is looked at first.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such operator, [`Error::Refused`] when the id is in use, the agent does not
-    /// exist, or a private project is to be paid.
+    /// [`Error::Missing`] when there is no such operator, [`Error::Text`], [`Error::Refused`] when the id is in use, the
+    /// agent does not exist, or a private project is to be paid.
     pub async fn project_create(&self, new: NewProject, active_limit: u32) -> Result<ProjectCreated, Error> {
+        texts(&[
+            ("slug", &new.slug),
+            ("title", &new.title),
+            ("readme", &new.readme),
+            ("contract", &new.contract_json),
+            ("license", &new.license),
+        ])?;
         let tags = tags_text(&new.tags)?;
         self.write(move |cx| {
             Box::pin(async move {

@@ -84,7 +84,9 @@ impl Store {
     }
 
     /// Adds what left the service, all of it or nothing.
-    pub async fn egress_add(&self, sent: Vec<Egress>) -> Result<(), Error> {
+    pub async fn egress_add(&self, mut sent: Vec<Egress>) -> Result<(), Error> {
+        // One order for everybody who adds at the same time, so that none waits for another in a circle.
+        sent.sort_unstable_by_key(|egress| (egress.operator, egress.month));
         self.write(move |cx| {
             Box::pin(async move {
                 for Egress { operator, month, bytes } in sent {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a stored value that does not parse is [`Error::Malformed`] with its column, never a default.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -68,6 +69,23 @@ impl Columns for AnyRow {
 /// `value` as the database holds it.
 pub(crate) fn bigint(column: &'static str, value: u64) -> Result<i64, Error> {
     i64::try_from(value).map_err(|_error| Error::Range { column, value })
+}
+
+/// Checks that every engine can hold these texts: `PostgreSQL` has no U+0000 in a text.
+pub(crate) fn texts(given: &[(&'static str, &str)]) -> Result<(), Error> {
+    match given.iter().find(|(_, text)| text.contains('\0')) {
+        Some((column, _)) => Err(Error::Text { column }),
+        None => Ok(()),
+    }
+}
+
+/// A text that must be kept whatever is in it: what not every engine can hold is replaced (U+FFFD).
+pub(crate) fn kept(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') {
+        Cow::Owned(text.replace('\0', "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Stored bytes whose number is fixed.

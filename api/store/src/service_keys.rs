@@ -131,8 +131,11 @@ impl Store {
                 if newest.as_ref().map(|(_, id)| id) != current.as_ref() {
                     return Ok(Change::Undo(KeyAdded::Raced));
                 }
-                succeed(cx, newest, new, retired_at).await?;
-                Ok(Change::Keep(KeyAdded::Added))
+                if succeed(cx, newest, new, retired_at).await? {
+                    Ok(Change::Keep(KeyAdded::Added))
+                } else {
+                    Ok(Change::Undo(KeyAdded::Raced))
+                }
             })
         })
         .await
@@ -171,8 +174,11 @@ impl Store {
                 match successor {
                     _ if !is_current => Ok(Change::Keep(KeyRevoked::Revoked)),
                     Some(new) if new.endorsement.as_ref().is_some_and(|by| by.by == key_id) => {
-                        succeed(cx, newest, new, at).await?;
-                        Ok(Change::Keep(KeyRevoked::Replaced))
+                        if succeed(cx, newest, new, at).await? {
+                            Ok(Change::Keep(KeyRevoked::Replaced))
+                        } else {
+                            Ok(Change::Undo(KeyRevoked::Current))
+                        }
                     }
                     _ => Ok(Change::Undo(KeyRevoked::Current)),
                 }
@@ -204,25 +210,29 @@ impl Store {
     }
 }
 
-/// The current key and its number; its row is held until the transaction ends.
+/// The current key and its number; no other key becomes current until the transaction ends.
+///
+/// The first key's row is what everybody holds who changes which key is current: the current key's own row would be
+/// another one by the time it is held.
 async fn newest(cx: &mut AnyConnection) -> Result<Option<(i64, String)>, Error> {
-    sqlx::query(
-        "UPDATE service_keys SET key_id = key_id WHERE number = (SELECT MAX(number) FROM service_keys)
-         RETURNING number, key_id",
-    )
-    .fetch_optional(cx)
-    .await?
-    .map(|row| Ok((row.value("number")?, row.value("key_id")?)))
-    .transpose()
+    sqlx::query("UPDATE service_keys SET key_id = key_id WHERE number = 1")
+        .execute(&mut *cx)
+        .await?;
+    sqlx::query("SELECT number, key_id FROM service_keys ORDER BY number DESC LIMIT 1")
+        .fetch_optional(cx)
+        .await?
+        .map(|row| Ok((row.value("number")?, row.value("key_id")?)))
+        .transpose()
 }
 
-/// Retires the newest key, if there is one, and adds `new` after it.
+/// Retires the newest key, if there is one, and adds `new` after it; `false` when another key has its number, which
+/// only the very first can meet.
 async fn succeed(
     cx: &mut AnyConnection,
     newest: Option<(i64, String)>,
     new: NewServiceKey,
     retired_at: Timestamp,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let number = newest.map_or(0, |(number, _)| number);
     sqlx::query("UPDATE service_keys SET retired_at = COALESCE(retired_at, $2) WHERE number = $1")
         .bind(number)
@@ -233,9 +243,10 @@ async fn succeed(
         .endorsement
         .map(|endorsement| (endorsement.by, endorsement.value.to_vec()))
         .unzip();
-    sqlx::query(
+    let added = sqlx::query(
         "INSERT INTO service_keys (number, key_id, public_key, secret, created_at, endorsed_by, endorsement)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (number) DO NOTHING",
     )
     .bind(number + 1)
     .bind(new.key_id)
@@ -246,7 +257,7 @@ async fn succeed(
     .bind(value)
     .execute(&mut *cx)
     .await?;
-    Ok(())
+    Ok(added.rows_affected() > 0)
 }
 
 fn service_key(row: &AnyRow) -> Result<ServiceKey, Error> {

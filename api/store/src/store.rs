@@ -7,25 +7,33 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::{AnyConnection, AnyPool};
+use sqlx::AnyConnection;
 
 use crate::Error;
+use crate::connections::Connections;
 use crate::engine::{Engine, Role};
 use crate::writer::{Work, Writer};
 
 /// How to use a database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether to make the database when it does not exist.
+    /// Whether to make the database when it does not exist. On `PostgreSQL`: its tables; the database itself is made by
+    /// whoever runs the server.
     pub create: bool,
     /// How many reads can run at once; at least 1.
     pub readers: u32,
-    /// How many changes may share one commit; at least 1. A lone change never waits for company.
+    /// How many changes can be under way at once where the engine can write so; at least 1. `SQLite` writes one at a
+    /// time.
+    pub writers: u32,
+    /// How many changes may share one commit where the engine writes one at a time; at least 1. A lone change never
+    /// waits for company.
     pub group: usize,
     /// The longest that a call takes, waiting included.
     pub timeout: Duration,
-    /// How long to wait for another process that is writing; less than `timeout`.
+    /// How long to wait for what another process is writing; less than `timeout`.
     pub busy_timeout: Duration,
+    /// The longest that bringing the schema up to date may take, another process that does so included.
+    pub migration_timeout: Duration,
     /// When to submit a waiting contribution again whose outcome does not say.
     pub waiting_retry: Duration,
 }
@@ -35,9 +43,11 @@ impl Default for Options {
         Self {
             create: true,
             readers: 4,
+            writers: 8,
             group: 32,
             timeout: Duration::from_secs(10),
             busy_timeout: Duration::from_secs(5),
+            migration_timeout: Duration::from_mins(5),
             waiting_retry: Duration::from_mins(1),
         }
     }
@@ -51,7 +61,7 @@ pub struct Store {
 
 struct Inner {
     engine: Engine,
-    readers: AnyPool,
+    readers: Connections,
     writer: Writer,
     options: Options,
 }
@@ -59,27 +69,34 @@ struct Inner {
 impl Store {
     /// Connects to the database at `url` and brings its schema up to date.
     ///
-    /// `sqlite:///path/to/file` is the one form so far; characters that a URL cannot hold are percent-encoded. The file
-    /// may be in use by other processes. Must be called within a Tokio runtime, which then runs the writer.
+    /// `sqlite:///path/to/file`, or with the feature `postgres` `postgres://user:password@host:port/database`; what a URL
+    /// cannot hold is percent-encoded. The database may be in use by other processes. Must be called within a Tokio
+    /// runtime, which then runs the writers.
     ///
     /// # Errors
-    /// [`Error::Scheme`] for an engine that this build lacks, [`Error::Url`], [`Error::Schema`] when a newer build
-    /// wrote the database, [`Error::Unavailable`] when it cannot be opened in time.
+    /// [`Error::Scheme`] for an engine that this build lacks, [`Error::Url`] also when the server knows no such user,
+    /// password or database, [`Error::Absent`], [`Error::Schema`] when a newer build wrote the database,
+    /// [`Error::Unavailable`] or [`Error::TimedOut`] when it cannot be opened in time.
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let engine = Engine::of(url)?;
+        // The writers first: they make the database and its schema.
+        let writers = engine.connections(Role::Writer, url, &options)?;
+        let readers = engine.connections(Role::Reader, url, &options)?;
         let opening = async {
-            // The writer first: it makes the file and its schema.
-            let writers = engine.pool(Role::Writer, url, &options).await?;
-            engine.migrate(&mut *writers.acquire().await?).await?;
-            let readers = engine.pool(Role::Reader, url, &options).await?;
-            Ok::<_, Error>((writers, readers))
+            let mut first = writers.borrow().await?;
+            engine.examine(&mut first).await?;
+            Ok::<_, Error>(first)
         };
-        let (writers, readers) = within(options.timeout, opening).await?;
+        let mut first = within(options.timeout, opening).await.map_err(Error::of_connecting)?;
+        within(options.migration_timeout, engine.migrate(&mut first, options.create)).await?;
+        first.done();
+        let reading = async { Ok(readers.borrow().await?) };
+        within(options.timeout, reading).await?.done();
         Ok(Self {
             inner: Arc::new(Inner {
                 engine,
                 readers,
-                writer: Writer::start(engine, writers, options.group),
+                writer: Writer::start(engine.writing(&options), writers),
                 options,
             }),
         })
@@ -99,7 +116,7 @@ impl Store {
         .await
     }
 
-    /// Finishes the changes under way and closes every connection; later calls answer [`Error::Closed`] or
+    /// Lets the changes under way finish, no longer than a call may take, and closes every connection; later calls answer [`Error::Closed`] or
     /// [`Error::Unavailable`].
     pub async fn close(&self) {
         self.inner.writer.close().await;
@@ -119,7 +136,7 @@ impl Store {
         self.inner.engine
     }
 
-    pub(crate) fn readers(&self) -> &AnyPool {
+    pub(crate) fn readers(&self) -> &Connections {
         &self.inner.readers
     }
 
@@ -129,11 +146,12 @@ impl Store {
     }
 
     /// Runs `work` in a write transaction and answers after the commit. The work runs also when the caller is gone by
-    /// the time it has begun, and not at all when the caller is gone before.
+    /// the time it has begun, and not at all when the caller is gone before; it runs again when it lost a race with
+    /// another process, and then only the last run counts.
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
     {
         within(self.inner.options.timeout, self.inner.writer.write(work)).await
     }

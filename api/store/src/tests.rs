@@ -1,4 +1,4 @@
-//! The conformance suite on every engine of this build, and what is particular to a database in a file.
+//! The conformance suite on every engine of this build, and what is particular to each.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,7 +8,16 @@ use types::{Classify, Kind};
 
 use crate::{Error, Options, Store};
 
-crate::store_suite!(sqlite, crate::tests::fresh_file);
+mod connections;
+#[cfg(feature = "postgres")]
+mod faults;
+mod parity;
+#[cfg(feature = "postgres")]
+pub(crate) mod server;
+
+crate::store_suite!(sqlite, || Some(crate::tests::fresh_file()));
+#[cfg(feature = "postgres")]
+crate::store_suite!(postgres, crate::tests::server::fresh);
 
 /// A database in a folder that goes with the guard.
 pub(crate) fn fresh_file() -> (String, TempDir) {

@@ -1,22 +1,25 @@
-//! The one queue of changes: a task takes what has queued up, runs it in one transaction and answers after the commit.
+//! The queue of changes: tasks take what has queued up, run it in a transaction and answer after the commit.
 //!
-//! Invariant: each change runs in a savepoint of its own, so one that fails or undoes itself takes no other with it. A
-//! change is answered only after the commit that holds it; when the commit fails, every change of its group fails.
+//! Invariant: a change that fails or undoes itself takes no other with it: it has its transaction, or a savepoint in a
+//! transaction that it shares, for itself. A change is answered only after the commit that holds it; when the commit
+//! fails, every change of its group fails. A change that lost a race in which nothing of it was kept is made again, a
+//! bounded number of times; one whose commit was not answered never is, for nobody knows whether it was made.
 //!
-//! Changes that arrive during a commit share the next one, so under load the cost of making a commit durable is shared,
-//! while a lone change commits at once.
+//! Where an engine has one writer, changes that arrive during a commit share the next one, so under load the cost of
+//! making a commit durable is shared, while a lone change commits at once.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use sqlx::{AnyConnection, AnyPool, Connection};
-use tokio::sync::{mpsc, oneshot};
+use sqlx::{AnyConnection, Connection};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::Error;
-use crate::engine::Engine;
+use crate::connections::Connections;
 
 #[cfg(test)]
 mod tests;
@@ -36,42 +39,67 @@ pub(crate) type Running<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 /// A change under way on the writer's connection.
 pub(crate) type Work<'c, T> = Running<'c, Result<Change<T>, Error>>;
 
+/// How an engine's changes are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writing {
+    /// The statement that begins a transaction that writes.
+    pub(crate) begin: &'static str,
+    /// How many transactions can be under way at once.
+    pub(crate) writers: u32,
+    /// How many changes may share a transaction.
+    pub(crate) group: usize,
+    /// How often a change is made that loses a race each time; only where it has its transaction for itself.
+    pub(crate) attempts: u32,
+    /// The longest that a transaction may take; then its connection is dropped, and what became of it is not known.
+    pub(crate) limit: Option<Duration>,
+}
+
 /// The sending end of the queue.
 pub(crate) struct Writer {
     queue: mpsc::Sender<Box<dyn Job>>,
-    pool: AnyPool,
+    connections: Connections,
     commits: Arc<AtomicU64>,
 }
 
 impl Writer {
-    /// Starts the task that writes on the connections of `pool`; it ends with the last handle.
-    pub(crate) fn start(engine: Engine, pool: AnyPool, group: usize) -> Self {
-        let group = group.max(1);
-        let (queue, waiting) = mpsc::channel(group * 32);
+    /// Starts the tasks that write on `connections`; they end with the last handle.
+    pub(crate) fn start(writing: Writing, connections: Connections) -> Self {
+        let (queue, waiting) = mpsc::channel(writing.group.max(writing.writers as usize) * 32);
+        let waiting = Arc::new(Mutex::new(waiting));
         let commits = Arc::new(AtomicU64::new(0));
-        let begin = engine.begin_write();
-        tokio::spawn(run(begin, pool.clone(), waiting, group, Arc::clone(&commits)));
-        Self { queue, pool, commits }
+        for _ in 0..writing.writers {
+            let task = WriterTask {
+                writing,
+                connections: connections.clone(),
+                commits: Arc::clone(&commits),
+            };
+            tokio::spawn(task.run(Arc::clone(&waiting)));
+        }
+        Self {
+            queue,
+            connections,
+            commits,
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.queue.is_closed() || self.pool.is_closed()
+        self.queue.is_closed() || self.connections.is_closed()
     }
 
     pub(crate) fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Lets the group under way commit; what has queued up behind it fails.
+    /// Lets what is under way commit; what has queued up behind it fails.
     pub(crate) async fn close(&self) {
-        self.pool.close().await;
+        self.connections.close().await;
     }
 
     /// Queues `work` and waits for its commit.
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let task = Task {
@@ -84,12 +112,20 @@ impl Writer {
     }
 }
 
+/// What to do with what a change wrote.
+enum Ran {
+    Keep,
+    Undo,
+    /// It lost a race and has to run again: it has no answer yet.
+    Again,
+}
+
 /// A queued change, whatever its answer's type.
 trait Job: Send {
     /// Whether nobody waits for the answer any more.
     fn is_abandoned(&self) -> bool;
-    /// Runs the change and keeps its answer; whether to keep what it wrote.
-    fn run<'c>(&'c mut self, connection: &'c mut AnyConnection) -> Running<'c, bool>;
+    /// Runs the change and keeps its answer; it can run again only after a run with `may_run_again`.
+    fn run<'c>(&'c mut self, connection: &'c mut AnyConnection, may_run_again: bool) -> Running<'c, Ran>;
     /// Answers the caller, once the fate of the transaction is known.
     fn answer(self: Box<Self>, fate: Result<(), Error>);
 }
@@ -103,24 +139,30 @@ struct Task<F, T> {
 impl<F, T> Job for Task<F, T>
 where
     T: Send + 'static,
-    F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Send + 'static,
+    F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
 {
     fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
     }
 
-    fn run<'c>(&'c mut self, connection: &'c mut AnyConnection) -> Running<'c, bool> {
-        let Some(work) = self.work.take() else {
-            return Box::pin(std::future::ready(false));
+    fn run<'c>(&'c mut self, connection: &'c mut AnyConnection, may_run_again: bool) -> Running<'c, Ran> {
+        let work = if may_run_again {
+            self.work.clone()
+        } else {
+            self.work.take()
+        };
+        let Some(work) = work else {
+            return Box::pin(std::future::ready(Ran::Undo));
         };
         Box::pin(async move {
-            let (result, keep) = match work(connection).await {
-                Ok(Change::Keep(answer)) => (Ok(answer), true),
-                Ok(Change::Undo(answer)) => (Ok(answer), false),
-                Err(error) => (Err(error), false),
+            let (result, ran) = match work(connection).await {
+                Ok(Change::Keep(answer)) => (Ok(answer), Ran::Keep),
+                Ok(Change::Undo(answer)) => (Ok(answer), Ran::Undo),
+                Err(error) if may_run_again && error.is_conflict() => (Err(error), Ran::Again),
+                Err(error) => (Err(error), Ran::Undo),
             };
             self.result = result;
-            keep
+            ran
         })
     }
 
@@ -130,72 +172,105 @@ where
     }
 }
 
-async fn run(
-    begin: &'static str,
-    pool: AnyPool,
-    mut waiting: mpsc::Receiver<Box<dyn Job>>,
-    group: usize,
+/// One of the tasks that write.
+struct WriterTask {
+    writing: Writing,
+    connections: Connections,
     commits: Arc<AtomicU64>,
-) {
-    let mut jobs = Vec::with_capacity(group);
-    while waiting.recv_many(&mut jobs, group).await > 0 {
-        jobs.retain(|job| !job.is_abandoned());
-        if jobs.is_empty() {
-            continue;
-        }
-        // Why: a change that panics must fail its group, not end the only task that writes.
-        let committing = AssertUnwindSafe(commit(begin, &pool, &mut jobs)).catch_unwind();
-        let fate = committing
-            .await
-            .unwrap_or_else(|_panic| Err(Error::from(sqlx::Error::WorkerCrashed)));
-        match &fate {
-            Ok(kept) => {
-                commits.fetch_add(u64::from(*kept), Ordering::Relaxed);
+}
+
+impl WriterTask {
+    async fn run(self, waiting: Arc<Mutex<mpsc::Receiver<Box<dyn Job>>>>) {
+        let mut jobs = Vec::with_capacity(self.writing.group);
+        loop {
+            // The lock is held while there is nothing to do: the other tasks wait for their turn to wait.
+            let received = waiting.lock().await.recv_many(&mut jobs, self.writing.group).await;
+            if received == 0 {
+                return;
             }
-            Err(error) => tracing::warn!(%error, changes = jobs.len(), "a group of changes was not committed"),
+            jobs.retain(|job| !job.is_abandoned());
+            if jobs.is_empty() {
+                continue;
+            }
+            let fate = self.end(&mut jobs).await;
+            match &fate {
+                Ok(kept) => {
+                    self.commits.fetch_add(u64::from(*kept), Ordering::Relaxed);
+                }
+                Err(error) => tracing::warn!(%error, changes = jobs.len(), "a group of changes was not committed"),
+            }
+            for job in jobs.drain(..) {
+                job.answer(fate.clone().map(drop));
+            }
         }
-        for job in jobs.drain(..) {
-            job.answer(fate.clone().map(drop));
+    }
+
+    /// Commits `jobs` in the time there is, whatever they do; whether anything was kept.
+    async fn end(&self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
+        // Why: a change that panics must fail its group, not end the task that writes.
+        let committing = AssertUnwindSafe(self.commit(jobs)).catch_unwind();
+        let ended = match self.writing.limit {
+            None => committing.await,
+            Some(limit) => match tokio::time::timeout(limit, committing).await {
+                Ok(ended) => ended,
+                Err(_late) => {
+                    // The server is silent or gone, for the connections that are idle as well.
+                    self.connections.forget_idle();
+                    Ok(Err(Error::TimedOut { after: limit }))
+                }
+            },
+        };
+        ended.unwrap_or_else(|_panic| Err(Error::from(sqlx::Error::WorkerCrashed)))
+    }
+
+    /// Runs `jobs` in one transaction and ends it. A connection on which that failed is not used again: the engine may
+    /// have ended the transaction on its own, so its state is not known.
+    async fn commit(&self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
+        let mut connection = self.connections.borrow().await?;
+        for attempt in 1.. {
+            let may_run_again = attempt < self.writing.attempts;
+            let ran = match transact(self.writing.begin, &mut connection, jobs, may_run_again).await {
+                Ok(ran) => ran,
+                Err(error) => return Ok(connection.end(Err(error))?),
+            };
+            match ran {
+                Ran::Again => tracing::debug!(attempt, "a change lost a race and is made again"),
+                Ran::Keep | Ran::Undo => {
+                    connection.done();
+                    return Ok(matches!(ran, Ran::Keep));
+                }
+            }
         }
+        Ok(false)
     }
 }
 
-/// Runs `jobs` in one transaction and ends it; whether anything was kept.
-async fn commit(begin: &'static str, pool: &AnyPool, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
-    let mut connection = pool.acquire().await?;
-    let fate = transact(begin, &mut connection, jobs).await;
-    if fate.is_err() {
-        // Why: the engine may have ended the transaction on its own, so the connection's state is not known.
-        connection.close().await.ok();
-    }
-    Ok(fate?)
-}
-
+/// Runs `jobs` in one transaction and ends it; a lone one may ask to run again in another.
 async fn transact(
     begin: &'static str,
     connection: &mut AnyConnection,
     jobs: &mut [Box<dyn Job>],
-) -> Result<bool, sqlx::Error> {
+    may_run_again: bool,
+) -> Result<Ran, sqlx::Error> {
     let mut transaction = connection.begin_with(begin).await?;
-    let mut kept = false;
+    let mut end = Ran::Undo;
     if let [lone] = jobs {
         // The transaction itself is all the savepoint that a lone change needs.
-        kept = lone.run(&mut transaction).await;
+        end = lone.run(&mut transaction, may_run_again).await;
     } else {
         for job in jobs {
             let mut savepoint = transaction.begin().await?;
-            if job.run(&mut savepoint).await {
+            if let Ran::Keep = job.run(&mut savepoint, false).await {
                 savepoint.commit().await?;
-                kept = true;
+                end = Ran::Keep;
             } else {
                 savepoint.rollback().await?;
             }
         }
     }
-    if kept {
-        transaction.commit().await?;
-    } else {
-        transaction.rollback().await?;
+    match end {
+        Ran::Keep => transaction.commit().await?,
+        Ran::Undo | Ran::Again => transaction.rollback().await?,
     }
-    Ok(kept)
+    Ok(end)
 }

@@ -12,20 +12,20 @@ use crate::{
 };
 
 /// The instant `seconds` after the beginning of the scenarios.
-pub(super) fn at(seconds: i64) -> Timestamp {
+pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros(1_700_000_000_000_000 + seconds * 1_000_000)
 }
 
-pub(super) async fn open(url: &str) -> Store {
+pub(crate) async fn open(url: &str) -> Store {
     Store::connect(url, Options::default()).await.unwrap()
 }
 
 /// A hash that no other call returns.
-pub(super) fn fresh_hash() -> [u8; 32] {
+pub(crate) fn fresh_hash() -> [u8; 32] {
     *blake3::hash(ContributionId::new(at(0)).as_bytes()).as_bytes()
 }
 
-pub(super) fn new_operator(email: &str) -> NewOperator {
+pub(crate) fn new_operator(email: &str) -> NewOperator {
     NewOperator {
         id: OperatorId::new(at(0)),
         email: email.to_owned(),
@@ -36,7 +36,7 @@ pub(super) fn new_operator(email: &str) -> NewOperator {
     }
 }
 
-pub(super) fn new_agent(operator: OperatorId, name: &str) -> NewAgent {
+pub(crate) fn new_agent(operator: OperatorId, name: &str) -> NewAgent {
     NewAgent {
         id: AgentId::new(at(0)),
         operator,
@@ -49,7 +49,7 @@ pub(super) fn new_agent(operator: OperatorId, name: &str) -> NewAgent {
     }
 }
 
-pub(super) fn new_project(operator: OperatorId, slug: &str) -> NewProject {
+pub(crate) fn new_project(operator: OperatorId, slug: &str) -> NewProject {
     NewProject {
         id: DatasetId::new(at(0)),
         slug: slug.to_owned(),
@@ -68,21 +68,21 @@ pub(super) fn new_project(operator: OperatorId, slug: &str) -> NewProject {
     }
 }
 
-pub(super) async fn operator(store: &Store, email: &str) -> OperatorId {
+pub(crate) async fn operator(store: &Store, email: &str) -> OperatorId {
     let new = new_operator(email);
     let id = new.id;
     assert_eq!(store.operator_create(new).await.unwrap(), OperatorCreated::Created);
     id
 }
 
-pub(super) async fn agent(store: &Store, operator: OperatorId, name: &str) -> AgentId {
+pub(crate) async fn agent(store: &Store, operator: OperatorId, name: &str) -> AgentId {
     let new = new_agent(operator, name);
     let id = new.id;
     assert_eq!(store.agent_create(new, u32::MAX).await.unwrap(), AgentCreated::Created);
     id
 }
 
-pub(super) async fn project(store: &Store, new: NewProject) -> DatasetId {
+pub(crate) async fn project(store: &Store, new: NewProject) -> DatasetId {
     let id = new.id;
     assert_eq!(
         store.project_create(new, u32::MAX).await.unwrap(),
@@ -93,14 +93,14 @@ pub(super) async fn project(store: &Store, new: NewProject) -> DatasetId {
 
 /// An operator with an agent and an open public project.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct World {
-    pub(super) operator: OperatorId,
-    pub(super) agent: AgentId,
-    pub(super) project: DatasetId,
+pub(crate) struct World {
+    pub(crate) operator: OperatorId,
+    pub(crate) agent: AgentId,
+    pub(crate) project: DatasetId,
 }
 
 impl World {
-    pub(super) async fn new(store: &Store) -> Self {
+    pub(crate) async fn new(store: &Store) -> Self {
         let operator = operator(store, "ada@example.org").await;
         Self {
             operator,
@@ -110,7 +110,7 @@ impl World {
     }
 
     /// A contribution without key and allowance.
-    pub(super) fn contribution(&self) -> NewContribution {
+    pub(crate) fn contribution(&self) -> NewContribution {
         NewContribution {
             id: ContributionId::new(at(0)),
             project: self.project,
@@ -128,7 +128,7 @@ impl World {
     }
 
     /// Acknowledges `count` contributions.
-    pub(super) async fn submitted(&self, store: &Store, count: usize) -> Vec<ContributionId> {
+    pub(crate) async fn submitted(&self, store: &Store, count: usize) -> Vec<ContributionId> {
         let mut ids = Vec::with_capacity(count);
         for _ in 0..count {
             let new = self.contribution();
@@ -139,7 +139,7 @@ impl World {
     }
 }
 
-pub(super) fn outcome(id: ContributionId, resolution: Resolution) -> OutcomeRow {
+pub(crate) fn outcome(id: ContributionId, resolution: Resolution) -> OutcomeRow {
     OutcomeRow {
         id,
         generation: 0,
@@ -150,7 +150,7 @@ pub(super) fn outcome(id: ContributionId, resolution: Resolution) -> OutcomeRow 
     }
 }
 
-pub(super) fn merged(version: u64) -> Resolution {
+pub(crate) fn merged(version: u64) -> Resolution {
     Resolution::Merged {
         version: Version(version),
         accepted: 2,
@@ -159,7 +159,7 @@ pub(super) fn merged(version: u64) -> Resolution {
     }
 }
 
-pub(super) fn rejected(code: &str) -> Resolution {
+pub(crate) fn rejected(code: &str) -> Resolution {
     Resolution::Rejected {
         code: code.to_owned(),
         message: "Not a record is new.".to_owned(),
@@ -167,7 +167,7 @@ pub(super) fn rejected(code: &str) -> Resolution {
 }
 
 /// Runs `racers` at the same instant, every other one on a handle of its own, and returns what each got.
-pub(super) async fn race<T, Racer, Run>(stores: [Store; 2], racers: usize, run: Run) -> Vec<T>
+pub(crate) async fn race<T, Racer, Run>(stores: [Store; 2], racers: usize, run: Run) -> Vec<T>
 where
     T: Send + 'static,
     Racer: Future<Output = T> + Send + 'static,

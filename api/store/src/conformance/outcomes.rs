@@ -195,3 +195,17 @@ async fn apply(store: &Store, outcomes: Vec<OutcomeRow>) -> Vec<bool> {
     let applied = store.outcomes_apply(outcomes).await.unwrap();
     applied.into_iter().map(|applied| applied.applied).collect()
 }
+
+/// An outcome that quotes a record with U+0000 does not stop those behind it.
+pub async fn an_outcome_is_kept_whatever_its_texts(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let id = world.submitted(&store, 1).await[0];
+    let resolution = Resolution::Rejected {
+        code: "refused".to_owned(),
+        message: "the value is `a\0b`".to_owned(),
+    };
+    assert!(store.outcomes_apply(vec![outcome(id, resolution)]).await.unwrap()[0].applied);
+    let row = store.contribution(id).await.unwrap().unwrap();
+    assert_eq!(row.reject_message.as_deref(), Some("the value is `a\u{fffd}b`"));
+}

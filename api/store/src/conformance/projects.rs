@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use types::{Classify, DatasetId, Kind, OperatorId};
 
-use super::fixture::{agent, at, new_project, open, operator, project};
+use super::fixture::{World, agent, at, new_project, open, operator, project};
 use crate::{
-    Access, NewProject, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter, ProjectStatus,
-    ProjectUpdated, Store, Visibility,
+    Access, NewContribution, NewProject, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
+    ProjectStatus, ProjectUpdated, Store, Visibility,
 };
 
 const DAY: Duration = Duration::from_hours(24);
@@ -330,4 +330,56 @@ async fn slugs(store: &Store, q: Option<&str>, viewer: Option<OperatorId>) -> Ve
     };
     let found = store.projects(&filter).await.unwrap();
     found.into_iter().map(|project| project.slug).collect()
+}
+
+/// U+0000 is refused by name where it comes from outside, and finds nothing.
+pub async fn a_text_that_not_every_engine_holds_is_refused(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let mut new = new_project(world.operator, "other");
+    "a\0b".clone_into(&mut new.title);
+    let error = store.project_create(new, 5).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
+    assert_eq!(error.to_string(), "`title` must not contain the character U+0000");
+    let changes = ProjectChanges {
+        readme: Some("\0".to_owned()),
+        ..ProjectChanges::default()
+    };
+    let changed = store
+        .project_update(world.project, changes, at(1), Duration::ZERO)
+        .await;
+    assert_eq!(changed.unwrap_err().kind(), Kind::Invalid);
+    let contribution = NewContribution {
+        source_declaration: Some("\0".to_owned()),
+        ..world.contribution()
+    };
+    let submitted = store.contribution_submit(contribution).await;
+    assert_eq!(submitted.unwrap_err().kind(), Kind::Invalid);
+
+    assert_eq!(store.project_by_slug("weath\0er", None).await.unwrap(), None);
+    assert_eq!(store.operator_by_email("ada\0@example.org").await.unwrap(), None);
+    let filter = ProjectFilter {
+        q: Some("\0".to_owned()),
+        viewer: None,
+        after: None,
+        limit: 10,
+    };
+    assert_eq!(store.projects(&filter).await.unwrap(), []);
+}
+
+/// Whatever the language of the database.
+pub async fn texts_are_ordered_by_their_bytes(url: &str) {
+    let store = open(url).await;
+    let ada = operator(&store, "ada@example.org").await;
+    for slug in ["b", "a-b", "ab", "a", "a_b", "B", "é"] {
+        project(&store, new_project(ada, slug)).await;
+    }
+    let slugs: Vec<_> = store
+        .check_projects()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|project| project.slug)
+        .collect();
+    assert_eq!(slugs, ["B", "a", "a-b", "a_b", "ab", "b", "é"]);
 }

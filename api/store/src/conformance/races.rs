@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use types::ContributionId;
+use types::{ContributionId, OperatorId};
 
-use super::fixture::{World, merged, new_agent, new_project, open, operator, outcome, race, rejected};
-use crate::{AgentCreated, Allowance, Idempotency, NewContribution, ProjectCreated, Store, SubmitOutcome};
+use super::fixture::{World, at, merged, new_agent, new_project, open, operator, outcome, race, rejected};
+use crate::{
+    AgentCreated, Allowance, ContributionStatus, DeadLetter, DeadLetterAdded, Egress, Idempotency, NewContribution,
+    ProjectChanges, ProjectCreated, ProjectStatus, ProjectUpdated, Replay, Store, SubmitOutcome,
+};
 
 /// Of fifty twins one is submitted and forty-nine replay it.
 pub async fn twins_of_one_key_are_one_contribution(url: &str) {
@@ -107,6 +110,61 @@ pub async fn one_of_many_wins_a_slug(url: &str) {
     assert_eq!(count(&outcomes, &ProjectCreated::SlugTaken), 9);
 }
 
+/// Of ten operators after names that look alike, one gets it.
+pub async fn one_of_many_wins_a_name(url: &str) {
+    let stores = two(url).await;
+    let mut operators = Vec::new();
+    for number in 0..10 {
+        operators.push(operator(&stores[0], &format!("{number}@example.org")).await);
+    }
+    let outcomes = race(stores, 10, |store, number| {
+        let new = new_agent(operators[number], "collector");
+        async move { store.agent_create(new, 5).await.unwrap() }
+    })
+    .await;
+    assert_eq!(count(&outcomes, &AgentCreated::Created), 1);
+    assert_eq!(count(&outcomes, &AgentCreated::NameTaken), 9);
+}
+
+/// Of ten changes of one price at once, one is made.
+pub async fn a_price_changes_once_under_contention(url: &str) {
+    let stores = two(url).await;
+    let world = World::new(&stores[0]).await;
+    let outcomes = race(stores, 10, |store, number| async move {
+        let changes = ProjectChanges {
+            price: Some(Some(1_000 + i64::try_from(number).unwrap())),
+            ..ProjectChanges::default()
+        };
+        store
+            .project_update(world.project, changes, at(1), Duration::from_hours(24))
+            .await
+            .unwrap()
+    })
+    .await;
+    let changed = |outcome: &&ProjectUpdated| matches!(outcome, ProjectUpdated::Updated(_));
+    assert_eq!(outcomes.iter().filter(changed).count(), 1);
+}
+
+/// Archiving at the same time as pausing and opening: whatever comes after it changes nothing.
+pub async fn an_archived_project_stays_archived(url: &str) {
+    let stores = two(url).await;
+    let world = World::new(&stores[0]).await;
+    race(stores.clone(), 12, |store, number| async move {
+        let to = [ProjectStatus::Paused, ProjectStatus::Archived, ProjectStatus::Open][number % 3];
+        let changes = ProjectChanges {
+            status: Some(to),
+            ..ProjectChanges::default()
+        };
+        store
+            .project_update(world.project, changes, at(1), Duration::ZERO)
+            .await
+            .unwrap()
+    })
+    .await;
+    let project = stores[0].project_by_slug("weather", None).await.unwrap().unwrap();
+    assert_eq!(project.status, ProjectStatus::Archived);
+}
+
 /// Projectors that apply the same outcomes at once apply each once, whichever comes first.
 pub async fn two_projectors_apply_each_outcome_once(url: &str) {
     let stores = two(url).await;
@@ -144,6 +202,85 @@ pub async fn two_projectors_apply_each_outcome_once(url: &str) {
     assert_eq!(closed.iter().collect::<BTreeSet<_>>().len(), 40);
     assert_eq!(stores[0].project_version_count(world.project).await.unwrap(), 30);
     assert_eq!(stores[0].open_count_and_bytes().await.unwrap().open, 0);
+}
+
+/// Of two outcomes of one contribution that are applied at once, the first stays, and what it did with it.
+pub async fn the_first_of_two_outcomes_wins(url: &str) {
+    let stores = two(url).await;
+    let world = World::new(&stores[0]).await;
+    for id in world.submitted(&stores[0], 10).await {
+        let applied = race(stores.clone(), 2, |store, number| async move {
+            let resolution = if number == 0 { merged(1) } else { rejected("refused") };
+            (
+                number,
+                store.outcomes_apply(vec![outcome(id, resolution)]).await.unwrap(),
+            )
+        })
+        .await;
+        let first: Vec<_> = applied.iter().filter(|(_, applied)| applied[0].applied).collect();
+        assert_eq!(first.len(), 1);
+        let status = stores[1].contribution(id).await.unwrap().unwrap().status;
+        let expected = [ContributionStatus::Merged, ContributionStatus::Rejected][first[0].0];
+        assert_eq!(status, expected);
+    }
+    assert_eq!(stores[0].open_count_and_bytes().await.unwrap().open, 0);
+}
+
+/// What is added at once from both sides, in whatever order, is all there.
+pub async fn counts_add_up_under_contention(url: &str) {
+    let stores = two(url).await;
+    let operators = [OperatorId::new(at(0)), OperatorId::new(at(0)), OperatorId::new(at(0))];
+    race(stores.clone(), 30, |store, number| async move {
+        let of = |operator| Egress {
+            operator,
+            month: 1,
+            bytes: 1,
+        };
+        let mut sent = operators.map(of).to_vec();
+        sent.rotate_left(number % 3);
+        store.egress_add(sent).await.unwrap();
+        store.usage_count(1, "search", 1).await.unwrap();
+    })
+    .await;
+    for operator in operators {
+        assert_eq!(stores[0].egress(operator, 1).await.unwrap(), 30);
+    }
+    assert_eq!(stores[0].usage(1).await.unwrap(), [("search".to_owned(), 30)]);
+}
+
+/// Of ten who replay one dead letter at once, one does.
+pub async fn a_letter_is_replayed_once(url: &str) {
+    let stores = two(url).await;
+    let world = World::new(&stores[0]).await;
+    let id = world.submitted(&stores[0], 1).await[0];
+    let outcomes = vec![outcome(id, rejected("unprocessable"))];
+    assert!(stores[0].outcomes_apply(outcomes).await.unwrap()[0].applied);
+    let letter = DeadLetter {
+        id: "letter".to_owned(),
+        topic: "contributions".to_owned(),
+        partition: 0,
+        offset: 7,
+        contribution: Some(id),
+        payload: b"payload".to_vec(),
+        reason: "it ended its worker".to_owned(),
+        now: at(11),
+    };
+    assert_eq!(stores[0].dead_letter_add(letter).await.unwrap(), DeadLetterAdded::Added);
+    let replays = race(stores.clone(), 10, |store, _| async move {
+        let renew = |payload: &[u8], _| Some(payload.to_vec());
+        store
+            .dead_letter_replay("letter".to_owned(), renew, at(12))
+            .await
+            .unwrap()
+    })
+    .await;
+    let reopened = Replay::Reopened {
+        contribution: id,
+        generation: 1,
+    };
+    assert_eq!(count(&replays, &reopened), 1);
+    assert_eq!(count(&replays, &Replay::AlreadyReplayed), 9);
+    assert_eq!(stores[1].contribution(id).await.unwrap().unwrap().generation, 1);
 }
 
 async fn two(url: &str) -> [Store; 2] {

@@ -104,6 +104,45 @@ pub async fn one_of_many_rotations_wins(url: &str) {
     assert_eq!(store.service_keys().await.unwrap().len(), 2);
 }
 
+/// Of many who make the very first key at once, one does; the others are told that they were late.
+pub async fn one_of_many_first_keys_is_the_first(url: &str) {
+    let added = race([open(url).await, open(url).await], 8, |store, number| async move {
+        let new = key(&format!("a{number}"), 0, None);
+        store.service_key_add(None, new, at(0)).await.unwrap()
+    })
+    .await;
+    assert_eq!(added.iter().filter(|added| **added == KeyAdded::Added).count(), 1);
+    assert_eq!(open(url).await.service_keys().await.unwrap().len(), 1);
+}
+
+/// However rotations and revocations of the current key meet, there is one current key and it is not revoked.
+pub async fn rotations_and_revocations_take_turns(url: &str) {
+    let store = open(url).await;
+    let first = store.service_key_add(None, key("a", 0, None), at(0)).await.unwrap();
+    assert_eq!(first, KeyAdded::Added);
+    let changes = race([store.clone(), open(url).await], 8, |store, number| async move {
+        let new = key(&format!("b{number}"), 1, Some("a"));
+        if number < 4 {
+            let added = store.service_key_add(Some("a".to_owned()), new, at(1)).await;
+            (Some(added.unwrap()), None)
+        } else {
+            let revoked = store
+                .service_key_revoke("a".to_owned(), "lost".to_owned(), at(1), Some(new))
+                .await;
+            (None, Some(revoked.unwrap()))
+        }
+    })
+    .await;
+    // One rotates before, or the first revocation replaces; either way "a" is revoked once and followed by one key.
+    let followed = [(Some(KeyAdded::Added), None), (None, Some(KeyRevoked::Replaced))];
+    assert_eq!(changes.iter().filter(|change| followed.contains(change)).count(), 1);
+    let revoked = [Some(KeyRevoked::Replaced), Some(KeyRevoked::Revoked)];
+    assert_eq!(changes.iter().filter(|(_, change)| revoked.contains(change)).count(), 1);
+    let keys = store.service_keys().await.unwrap();
+    assert_eq!(keys.len(), 2);
+    assert!(keys[0].revoked.is_some() && keys[1].revoked.is_none());
+}
+
 /// Whoever asks first makes the secret, and everybody gets that one.
 pub async fn a_secret_is_made_once(url: &str) {
     let store = open(url).await;

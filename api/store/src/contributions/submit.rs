@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
-use crate::row::Columns;
+use crate::row::{Columns, texts};
 use crate::words::ProjectStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -86,11 +86,21 @@ impl Store {
     /// in this order.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such project; [`Error::Refused`] when the id is in use or the agent does
+    /// [`Error::Missing`] when there is no such project; [`Error::Text`]; [`Error::Refused`] when the id is in use or the agent does
     /// not exist. After [`Error::Unavailable`] or [`Error::TimedOut`] the contribution may or may not be acknowledged:
     /// with an idempotency key, asking again tells.
     pub async fn contribution_submit(&self, new: NewContribution) -> Result<SubmitOutcome, Error> {
         fault::point("ack.begin");
+        texts(&[
+            (
+                "source_declaration",
+                new.source_declaration.as_deref().unwrap_or_default(),
+            ),
+            (
+                "idempotency_key",
+                new.idempotency.as_ref().map_or("", |idempotency| &idempotency.key),
+            ),
+        ])?;
         let outcome = self
             .write(move |cx| {
                 Box::pin(async move {
@@ -124,11 +134,14 @@ impl Store {
     pub async fn idempotency_prune(&self, before: Timestamp, limit: u32) -> Result<u64, Error> {
         self.write(move |cx| {
             Box::pin(async move {
+                // The age is asked twice: a key that is being claimed anew was old when it was chosen, and is not when it
+                // is its turn.
                 let deleted = sqlx::query(
                     "DELETE FROM idempotency_keys
                      WHERE (agent_id, project_id, idempotency_key) IN
                            (SELECT agent_id, project_id, idempotency_key FROM idempotency_keys
-                            WHERE created_at < $1 ORDER BY created_at LIMIT $2)",
+                            WHERE created_at < $1 ORDER BY created_at LIMIT $2)
+                       AND created_at < $1",
                 )
                 .bind(before.micros())
                 .bind(i64::from(limit))

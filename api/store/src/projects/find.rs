@@ -9,6 +9,7 @@ use std::str::FromStr;
 use types::{DatasetId, OperatorId, Timestamp};
 
 use super::{Project, project};
+use crate::row::texts;
 use crate::{Error, Store};
 
 /// Which projects to list.
@@ -68,6 +69,9 @@ impl FromStr for ProjectCursor {
 impl Store {
     /// The project with this slug, if it is public or the viewer's.
     pub async fn project_by_slug(&self, slug: &str, viewer: Option<OperatorId>) -> Result<Option<Project>, Error> {
+        if texts(&[("slug", slug)]).is_err() {
+            return Ok(None);
+        }
         self.read(async {
             sqlx::query(
                 "SELECT id, slug, title, readme, contract, license, tags, access, visibility, price_micro, trial_sale,
@@ -86,6 +90,9 @@ impl Store {
 
     /// A page of the public projects and the viewer's private ones, newest first.
     pub async fn projects(&self, filter: &ProjectFilter) -> Result<Vec<Project>, Error> {
+        if texts(&[("q", filter.q.as_deref().unwrap_or_default())]).is_err() {
+            return Ok(Vec::new());
+        }
         let (micros, id) = filter.after.map_or((i64::MAX, String::new()), |cursor| {
             (cursor.created_at.micros(), cursor.id.to_string())
         });

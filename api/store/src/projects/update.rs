@@ -7,7 +7,7 @@ use std::time::Duration;
 use types::{DatasetId, Timestamp};
 
 use super::{Project, find, missing, project, tags_text};
-use crate::row::Columns;
+use crate::row::{Columns, texts};
 use crate::words::ProjectStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -62,7 +62,7 @@ impl Store {
     /// a change.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such project.
+    /// [`Error::Missing`] when there is no such project; [`Error::Text`].
     pub async fn project_update(
         &self,
         id: DatasetId,
@@ -70,6 +70,10 @@ impl Store {
         now: Timestamp,
         price_window: Duration,
     ) -> Result<ProjectUpdated, Error> {
+        texts(&[
+            ("title", changes.title.as_deref().unwrap_or_default()),
+            ("readme", changes.readme.as_deref().unwrap_or_default()),
+        ])?;
         self.write(move |cx| {
             Box::pin(async move {
                 // Writing the row holds it: what is judged below cannot change under the judgement.

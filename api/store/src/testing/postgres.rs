@@ -1,0 +1,293 @@
+//! A `PostgreSQL` server of one's own.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where the server's programs are, when not where packages put them.
+const PROGRAMS: &str = "SLUICE_TEST_POSTGRES";
+/// The user that the databases belong to; it needs no password from this machine.
+const OWNER: &str = "sluice";
+
+/// Stops the server and removes its folder when nobody holds the other end of its input any more.
+const WATCH: &str = r#"
+read -r _
+pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+[ -z "$pid" ] || kill -CONT "$pid" $(pgrep -P "$pid") 2>/dev/null
+"$2/pg_ctl" -D "$1/data" -m immediate -s stop 2>/dev/null
+rm -rf "$1"
+"#;
+
+/// Its settings: what a production server has, on the loopback address, small.
+const SETTINGS: &str = "
+listen_addresses = '127.0.0.1'
+fsync = on
+synchronous_commit = on
+max_connections = 200
+shared_buffers = 64MB
+deadlock_timeout = 200ms
+";
+
+/// A running server with its own data.
+///
+/// It ends with this value, or with the process.
+#[derive(Debug)]
+pub struct Postgres {
+    programs: PathBuf,
+    folder: PathBuf,
+    address: SocketAddr,
+    databases: AtomicU32,
+    watch: Child,
+}
+
+/// How to stop a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// In order: connections are ended, everything is written.
+    Fast,
+    /// At once, as in a crash: the next start recovers from the write-ahead log.
+    Immediate,
+}
+
+impl Postgres {
+    /// The one server that the tests of this process share; `None` where there is none to be had, which fails with
+    /// `CI=true` and is said otherwise.
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
+        SHARED.get_or_init(Self::start).as_ref()
+    }
+
+    /// A server for a test that stops it.
+    pub fn start() -> Option<Self> {
+        let Some(programs) = programs() else {
+            let reason = format!("no PostgreSQL server here: run tests/components/postgres.sh or set {PROGRAMS}");
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "{reason}");
+            said(&reason);
+            return None;
+        };
+        let made = unprivileged("mktemp")
+            .args(["-d", "-t", "sluice-postgres-XXXXXX"])
+            .output()
+            .unwrap();
+        let folder = PathBuf::from(String::from_utf8(made.stdout).unwrap().trim());
+        let watch = unprivileged("sh")
+            .args(["-c", WATCH, "sh"])
+            .args([&folder, &programs])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self {
+            address: free_address(),
+            databases: AtomicU32::new(0),
+            programs,
+            folder,
+            watch,
+        };
+        server.initialise();
+        server.run_again();
+        Some(server)
+    }
+
+    /// The URL of a database that nobody else has, empty.
+    pub fn fresh_database(&self) -> String {
+        let name = format!("d{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        done(self.program("createdb").args(["--template", "template0"]).arg(&name));
+        Self::url(&name, self.address)
+    }
+
+    /// The URL of a database, seen through `address`.
+    pub fn url(database: &str, address: SocketAddr) -> String {
+        format!("postgres://{OWNER}@{address}/{database}")
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Runs a statement as its administrator, in a database of its own.
+    pub fn administer(&self, statement: &str) {
+        let arguments = ["--quiet", "--no-psqlrc", "--dbname", "postgres", "--command", statement];
+        done(self.program("psql").args(arguments));
+    }
+
+    /// Stops it; [`run_again`](Self::run_again) starts it on the same data.
+    pub fn stop(&self, how: Stop) {
+        let mode = match how {
+            Stop::Fast => "fast",
+            Stop::Immediate => "immediate",
+        };
+        self.control(&["-m", mode, "stop"]);
+    }
+
+    /// Starts it on its data and waits until it takes connections.
+    pub fn run_again(&self) {
+        self.control(&["-w", "-t", "60", "start"]);
+    }
+
+    /// Stops every process of it in its tracks (`SIGSTOP`): connections stay open and nothing answers.
+    pub fn pause(&self) {
+        // The first so that it starts no further ones.
+        signal("STOP", &[self.process()]);
+        signal("STOP", &self.children());
+    }
+
+    /// Lets its processes go on.
+    pub fn resume(&self) {
+        signal("CONT", &self.children());
+        signal("CONT", &[self.process()]);
+    }
+
+    fn initialise(&self) {
+        let data = self.folder.join("data");
+        let initdb = |language: &[&str]| {
+            let mut initdb = unprivileged(self.programs.join("initdb"));
+            initdb
+                .arg("--pgdata")
+                .arg(&data)
+                .args(["--username", OWNER, "--auth", "trust", "--no-sync"]);
+            initdb
+                .args(["--encoding", "UTF8", "--locale", "C.UTF-8"])
+                .args(language);
+            initdb
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .unwrap()
+                .success()
+        };
+        // A language that orders texts unlike their bytes, where the server knows any (from version 15 on).
+        let initialised = initdb(&["--locale-provider", "icu", "--icu-locale", "en-US"]) || initdb(&[]);
+        assert!(initialised, "initdb failed");
+        let settings = format!(
+            "{SETTINGS}port = {}\nunix_socket_directories = '{}'\n",
+            self.address.port(),
+            self.folder.display()
+        );
+        self.append("postgresql.conf", &settings);
+        // One user that needs its password, before the rule that lets everybody in.
+        let file = data.join("pg_hba.conf");
+        let rules = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("host all guarded 127.0.0.1/32 scram-sha-256\n{rules}")).unwrap();
+    }
+
+    fn append(&self, file: &str, text: &str) {
+        let file = self.folder.join("data").join(file);
+        let before = fs::read_to_string(&file).unwrap();
+        fs::write(&file, before + text).unwrap();
+    }
+
+    fn control(&self, arguments: &[&str]) {
+        let mut control = unprivileged(self.programs.join("pg_ctl"));
+        control
+            .arg("-s")
+            .arg("-D")
+            .arg(self.folder.join("data"))
+            .arg("-l")
+            .arg(self.folder.join("log"));
+        done(control.args(arguments));
+    }
+
+    /// A client program, told where the server is.
+    fn program(&self, name: &str) -> Command {
+        let mut program = unprivileged(self.programs.join(name));
+        let port = self.address.port().to_string();
+        program.args(["--host", "127.0.0.1", "--username", OWNER, "--port", &port]);
+        program
+    }
+
+    fn process(&self) -> String {
+        let file = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
+        file.lines().next().unwrap().to_owned()
+    }
+
+    fn children(&self) -> Vec<String> {
+        let listed = Command::new("pgrep").args(["-P", &self.process()]).output().unwrap();
+        String::from_utf8(listed.stdout)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        drop(self.watch.stdin.take());
+        self.watch.wait().ok();
+    }
+}
+
+/// The folder of the newest server's programs.
+fn programs() -> Option<PathBuf> {
+    let version = |folder: &Path| folder.parent()?.file_name()?.to_str()?.parse::<u32>().ok();
+    if let Some(named) = std::env::var_os(PROGRAMS) {
+        return Some(PathBuf::from(named));
+    }
+    let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    installed
+        .map(|entry| entry.path().join("bin"))
+        .filter(|folder| folder.join("initdb").exists())
+        .max_by_key(|folder| version(folder))
+}
+
+/// A program as a user that the server agrees to run as: it refuses to run as root.
+fn unprivileged(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    static USER: OnceLock<Option<[String; 2]>> = OnceLock::new();
+    let id = |arguments: &[&str]| {
+        let told = Command::new("id")
+            .args(arguments)
+            .stderr(Stdio::null())
+            .output()
+            .unwrap();
+        String::from_utf8(told.stdout).unwrap().trim().to_owned()
+    };
+    let user = USER.get_or_init(|| {
+        let name = ["postgres", "nobody"]
+            .into_iter()
+            .find(|name| !id(&["-u", name]).is_empty());
+        (id(&["-u"]) == "0").then(|| [id(&["-u", name.unwrap()]), id(&["-g", name.unwrap()])])
+    });
+    let mut command = match user {
+        None => Command::new(program),
+        Some([user, group]) => {
+            let mut command = Command::new("setpriv");
+            command
+                .args(["--reuid", user, "--regid", group, "--clear-groups", "--"])
+                .arg(program);
+            command
+        }
+    };
+    // Not every user may be where the tests are.
+    command.current_dir("/").env_remove("TMPDIR");
+    command
+}
+
+fn done(command: &mut Command) {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+    assert!(status.success(), "{command:?}: {status}");
+}
+
+fn signal(name: &str, processes: &[String]) {
+    // Why ignored: one that has ended by itself needs no signal.
+    Command::new("kill")
+        .args(["-s", name])
+        .args(processes)
+        .stderr(Stdio::null())
+        .status()
+        .ok();
+}
+
+fn free_address() -> SocketAddr {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap()
+}
+
+#[expect(clippy::print_stderr, reason = "how a test says that it was skipped")]
+fn said(reason: &str) {
+    eprintln!("skipped: {reason}");
+}

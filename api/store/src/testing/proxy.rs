@@ -1,0 +1,112 @@
+//! A proxy in front of a server, which can lose what passes through it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// What a simple query that commits ends with.
+const COMMIT: &[u8] = b"COMMIT\0";
+
+/// What the proxy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It passes everything on.
+    Pass,
+    /// It passes a `COMMIT` on, waits for its answer, loses that, and hangs up.
+    LoseCommit,
+    /// It passes nothing on and does not hang up: neither on the connections there are, which stay dead whatever the
+    /// mode is later, nor on new ones.
+    Silent,
+}
+
+/// A running proxy; it ends with this value, and its connections with it.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    mode: watch::Sender<Mode>,
+    lost: Arc<AtomicU64>,
+    accepting: JoinHandle<()>,
+}
+
+impl Proxy {
+    /// Starts a proxy in front of `server`.
+    pub async fn start(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (mode, watched) = watch::channel(Mode::Pass);
+        let lost = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&lost);
+        let accepting = tokio::spawn(async move {
+            let mut connections = tokio::task::JoinSet::new();
+            while let Ok((client, _)) = listener.accept().await {
+                connections.spawn(pass(client, server, watched.clone(), Arc::clone(&counted)));
+            }
+        });
+        Self {
+            address,
+            mode,
+            lost,
+            accepting,
+        }
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Changes what it does from now on.
+    pub fn set(&self, mode: Mode) {
+        self.mode.send_replace(mode);
+    }
+
+    /// How many answers it has lost.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn pass(mut client: TcpStream, server: SocketAddr, mut mode: watch::Receiver<Mode>, lost: Arc<AtomicU64>) {
+    let Ok(mut server) = TcpStream::connect(server).await else {
+        return;
+    };
+    let (mut asked, mut answered) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
+    let mut loses = false;
+    loop {
+        if *mode.borrow_and_update() == Mode::Silent {
+            // Holds both ends open for as long as there is a proxy.
+            std::future::pending::<()>().await;
+        }
+        let (passed, closed) = tokio::select! {
+            changed = mode.changed() => (Ok(()), changed.is_err()),
+            read = client.read(&mut asked) => {
+                let count = read.unwrap_or(0);
+                let commits = asked[..count].ends_with(COMMIT);
+                loses |= commits && *mode.borrow() == Mode::LoseCommit;
+                (server.write_all(&asked[..count]).await, count == 0)
+            }
+            read = server.read(&mut answered) => {
+                let count = read.unwrap_or(0);
+                if loses {
+                    lost.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+                (client.write_all(&answered[..count]).await, count == 0)
+            }
+        };
+        if closed || passed.is_err() {
+            return;
+        }
+    }
+}
