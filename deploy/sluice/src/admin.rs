@@ -11,7 +11,7 @@ use serde_json::json;
 use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Store};
 use types::{Clock, OperatorId};
 
-use crate::assemble::{self, Layout};
+use crate::assemble;
 use crate::cli::{Admin, DeadLetters, Operator};
 use crate::config::Config;
 use crate::terminal;
@@ -24,13 +24,12 @@ const MAX_NAME: usize = 80;
 
 /// Runs a command and prints its result.
 pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
-    let layout = Layout::new(&config.data.dir);
     let creates = matches!(command, Admin::Operator(Operator::Add { .. }));
-    if creates {
+    if creates && config.database.url.is_empty() {
         std::fs::create_dir_all(&config.data.dir)
             .with_context(|| format!("the data directory `{}` cannot be made", config.data.dir.display()))?;
     }
-    let store = assemble::connect(&layout, creates).await?;
+    let store = assemble::connect(config, creates).await?;
     let clock = assemble::clock(config);
     let result = match command {
         Admin::Operator(command) => operator(&store, &clock, config, command).await,

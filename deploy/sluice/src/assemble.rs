@@ -76,8 +76,23 @@ pub fn clock(config: &Config) -> Arc<dyn Clock> {
     Arc::new(SystemClock::ahead(config.clock.offset.0))
 }
 
-/// Connects to the database of a data directory.
-pub async fn connect(layout: &Layout, create: bool) -> anyhow::Result<Store> {
+/// Connects to the database that the configuration names, or to the one in the data directory.
+pub async fn connect(config: &Config, create: bool) -> anyhow::Result<Store> {
+    let database = &config.database;
+    let options = store::Options {
+        create,
+        readers: database.readers.get(),
+        writers: database.writers.get(),
+        timeout: database.timeout.0,
+        busy_timeout: database.timeout.0 / 2,
+        ..store::Options::default()
+    };
+    if !database.url.is_empty() {
+        // Why not its URL: that has the password.
+        let connected = Store::connect(&database.url, options).await;
+        return connected.context("the database of `database.url` cannot be opened");
+    }
+    let layout = Layout::new(&config.data.dir);
     let file = layout.database();
     if !create && !file.exists() {
         bail!(
@@ -86,10 +101,6 @@ pub async fn connect(layout: &Layout, create: bool) -> anyhow::Result<Store> {
         );
     }
     let path = std::path::absolute(&file).with_context(|| format!("`{}` is not a path", file.display()))?;
-    let options = store::Options {
-        create,
-        ..store::Options::default()
-    };
     let url = format!("sqlite://{}", percent_encoded(&path));
     Store::connect(&url, options)
         .await
@@ -133,7 +144,7 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let address = listener.local_addr()?;
 
     let clock = clock(config);
-    let store = connect(&layout, true).await?;
+    let store = connect(config, true).await?;
     let log = open_log(config, &layout).await?;
     let catalog = open_catalog(&layout, layout.index(), &clock).await?;
     let screener: Arc<dyn Screener> = Arc::new(LocalScreener);

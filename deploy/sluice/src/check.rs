@@ -27,7 +27,7 @@ use compare::{Counts, compare};
 pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitCode> {
     let layout = Layout::new(&config.data.dir);
     let clock = assemble::clock(config);
-    let store = assemble::connect(&layout, false).await?;
+    let store = assemble::connect(config, false).await?;
     let folders = table_folders(&layout.tables())?;
     let mut projects = BTreeSet::new();
     let mut total = Counts::default();

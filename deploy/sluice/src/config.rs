@@ -11,6 +11,7 @@ mod parts;
 mod show;
 mod units;
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,8 @@ pub struct Config {
     pub server: Server,
     /// What is kept.
     pub data: Data,
+    /// The metadata database.
+    pub database: Database,
     /// The time.
     pub clock: Clock,
     /// What is logged.
@@ -82,6 +85,30 @@ pub struct Data {
     pub dir: PathBuf,
     /// How much of the disk stays free.
     pub reserve: Size,
+}
+
+/// The metadata database.
+#[derive(Clone, Deserialize)]
+pub struct Database {
+    /// Its URL, with its password; empty for a file in the data folder.
+    pub url: String,
+    /// How many reads run at once.
+    pub readers: NonZeroU32,
+    /// How many changes run at once where the database can.
+    pub writers: NonZeroU32,
+    /// The longest that a call may take.
+    pub timeout: Span,
+}
+
+/// Shows everything but the URL.
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("readers", &self.readers)
+            .field("writers", &self.writers)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The time.
@@ -308,6 +335,7 @@ impl Config {
     /// Checks what the types of the values cannot.
     fn check(&self) -> Result<(), Error> {
         let seconds = [
+            ("database.timeout", self.database.timeout),
             ("limits.wait", self.limits.wait),
             ("limits.query_timeout", self.limits.query_timeout),
             ("limits.part_urls", self.limits.part_urls),

@@ -125,3 +125,13 @@ fn what_is_shown_can_be_loaded_again() {
     assert_eq!(again.config.terms.url, "https://a/\"b\"");
     assert_eq!(again.show().lines().count(), DEFAULTS.lines().count());
 }
+
+#[test]
+fn the_password_of_the_database_is_not_shown() {
+    let variables = [("SLUICE__DATABASE__URL", "postgres://sluice:hush@db.example/sluice")];
+    let loaded = load(None, &variables, &[]).unwrap();
+    assert_eq!(loaded.config.database.url, "postgres://sluice:hush@db.example/sluice");
+    assert!(!loaded.show().contains("hush"));
+    assert!(!format!("{:?}", loaded.config).contains("hush"));
+    assert!(load(None, &[], &[]).unwrap().show().contains("\nurl = \"\"\n"));
+}
