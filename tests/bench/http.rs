@@ -3,16 +3,21 @@
 //! The raw round does what a batch costs at least: the acknowledgement's row and its outcome's in a write-ahead log,
 //! the submission and its outcome in the event log, and part and commit as new files: two appends of the batch, two of
 //! the outcome, and two files that are written, synced, linked and have their folder synced.
+//!
+//! With `--sync-delay-ms N` every sync of both sides takes that much longer: an emulation of the disk that the goal was set
+//! on, whose syncs took 4 ms.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::world::{Agent, Operator, batch, merged, project_body};
 use tests::{Http, Options, Server};
 
+use crate::syncs::Folder;
+use crate::usage::{cpu_of, wake_ups_of};
 use crate::{RECORDS, contract, percentile, print, records, sorted};
 
 /// Measured rounds.
@@ -93,8 +98,11 @@ fn append(file: &mut File, bytes: &[u8]) {
 }
 
 /// Submits a batch and reads its version; the outcome.
-async fn service_round(http: &Http, body: &Value) -> Value {
-    let answer = http.post("/projects/bench/contribute?wait=20", body).await.expect(201);
+async fn service_round(http: &Http, body: Vec<u8>) -> Value {
+    let answer = http
+        .post_bytes("/projects/bench/contribute?wait=20", body)
+        .await
+        .expect(201);
     assert_eq!(answer.text("/status"), "merged", "{}", answer.body);
     let version = &answer.body["mergedVersion"];
     let page = http
@@ -106,7 +114,7 @@ async fn service_round(http: &Http, body: &Value) -> Value {
 }
 
 /// The sizes that a batch really has, from the files of the first one.
-fn sizes(data: &Path, body: &Value, outcome: &Value) -> Sizes {
+fn sizes(data: &Path, submission: usize, outcome: &Value) -> Sizes {
     let table = tests::checker::delta::tables_below(data).remove(0);
     let size = |path: PathBuf| usize::try_from(fs::metadata(path).unwrap().len()).unwrap();
     let part = fs::read_dir(&table).unwrap().flatten().map(|entry| entry.path());
@@ -116,16 +124,17 @@ fn sizes(data: &Path, body: &Value, outcome: &Value) -> Sizes {
         .next()
         .unwrap();
     Sizes {
-        submission: body.to_string().len(),
+        submission,
         outcome: outcome.to_string().len(),
         part,
         commit: size(table.join(format!("_delta_log/{:020}.json", 1))),
     }
 }
 
-pub(crate) async fn run() {
+pub(crate) async fn run(delay: Duration) {
+    let syncs = Folder::of_this_program();
     let folder = tempfile::tempdir().unwrap();
-    let options = Options::new(std::env::current_exe().unwrap(), folder.path().join("data"));
+    let options = Options::new(crate::server(), folder.path().join("data"));
     let server = Server::start(&options).await;
     let http = server.http();
     let operator = Operator::create(&options, "bench");
@@ -137,23 +146,33 @@ pub(crate) async fn run() {
         .await
         .expect(201);
 
-    let body = batch(&records(0, RECORDS));
-    let outcome = service_round(&agent.http, &body).await;
-    let mut raw = Raw::new(&folder.path().join("raw"), sizes(options.data(), &body, &outcome));
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let body = |number| batch(&records(number, RECORDS)).to_string().into_bytes();
+    let outcome = service_round(&agent.http, body(0)).await;
+    let sizes = sizes(options.data(), body(0).len(), &outcome);
+    let mut raw = Raw::new(&folder.path().join("raw"), sizes);
+    let (mut ours, mut theirs, mut synced) = (Vec::new(), Vec::new(), 0);
+    let used = || (cpu_of(server.pid()), wake_ups_of(server.pid()));
+    let mut before = used();
     for number in 1..=WARM_UP + ROUNDS {
-        let body = batch(&records(number, RECORDS));
-        let begun = Instant::now();
-        service_round(&agent.http, &body).await;
-        let service = begun.elapsed();
+        if number == WARM_UP + 1 {
+            before = used();
+        }
+        let body = body(number);
+        let (begun, counted) = (Instant::now(), syncs.count());
+        service_round(&agent.http, body).await;
+        let (service, counted) = (begun.elapsed(), syncs.count() - counted);
         let begun = Instant::now();
         raw.round(number);
         let disk = begun.elapsed();
         if number > WARM_UP {
             ours.push(service.as_secs_f64() * 1e3);
             theirs.push(disk.as_secs_f64() * 1e3);
+            synced += counted;
         }
     }
+    let after = used();
+    let each = |all: f64| format!("{:.2}", all / f64::from(u32::try_from(ROUNDS).unwrap()));
+    let count = |all: u64| each(f64::from(u32::try_from(all).unwrap()));
     let (ours, theirs) = (sorted(ours), sorted(theirs));
     let shown = |values: &[f64]| format!("{:.2} / {:.2} ms", percentile(values, 50), percentile(values, 99));
     let ratio = percentile(&ours, 50) / percentile(&theirs, 50);
@@ -173,6 +192,19 @@ pub(crate) async fn run() {
                 shown(&theirs),
             ),
             ("ratio of the p50".to_owned(), format!("{ratio:.2} (goal {GOAL})")),
+            (
+                "every sync made longer by".to_owned(),
+                format!("{:.1} ms", delay.as_secs_f64() * 1e3),
+            ),
+            (
+                "of the server, per batch with its page: CPU ms, wake-ups, syncs".to_owned(),
+                format!(
+                    "{}, {}, {}",
+                    each((after.0 - before.0).as_secs_f64() * 1e3),
+                    count(after.1 - before.1),
+                    count(synced)
+                ),
+            ),
             (
                 "bytes: submission, outcome, part, commit".to_owned(),
                 format!("{submission}, {outcome}, {part}, {commit}"),

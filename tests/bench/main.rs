@@ -2,12 +2,17 @@
 //! part of a test.
 //!
 //! ```text
-//! cargo run --release -p tests --bin bench -- http     500 records over HTTP against the same raw durable writes
+//! cargo run --release -p tests --bin bench -- http     500 records over HTTP against the same raw durable writes;
+//!                                                      `--sync-delay-ms N` makes every sync of both longer
+//! cargo run --release -p tests --bin bench -- batches  small batches of many agents at once
 //! cargo run --release -p tests --bin bench -- merge    CPU of a merge step at 10 and at 10,000 versions
 //! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
 //! cargo run --release -p tests --bin bench -- reads    pages, export and SQL over millions of records
 //! cargo run --release -p tests --bin bench -- all
 //! ```
+//!
+//! `--server PROGRAM` puts another build in the place of the server that `http` and `batches` measure: the one before a
+//! change, for example.
 //!
 //! Invariant: a time is compared only with a time measured alternately in the same run on the same file system. The
 //! folder is that of `TMPDIR`, which must be a real disk for the durable writes to mean anything.
@@ -18,13 +23,17 @@
     reason = "a bench prints its table and has nobody to report to"
 )]
 
+mod batches;
 mod http;
 mod idle;
 mod merge;
 mod reads;
+mod syncs;
 mod usage;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser as _;
 use serde_json::{Value, json};
@@ -41,13 +50,23 @@ fn main() -> ExitCode {
             .unwrap()
     };
     match what.as_str() {
-        "http" => runtime().block_on(http::run()),
+        "http" => {
+            let delay = syncs::delay();
+            syncs::preloaded(delay);
+            runtime().block_on(http::run(delay));
+        }
+        "batches" => {
+            syncs::preloaded(Duration::ZERO);
+            runtime().block_on(batches::run());
+        }
         "merge" => merge::run(),
         "idle" => runtime().block_on(idle::run()),
         "reads" => runtime().block_on(reads::run()),
         sql::child::ARGUMENT => return sql::child::run(),
         "all" => {
-            runtime().block_on(http::run());
+            syncs::preloaded(Duration::ZERO);
+            runtime().block_on(http::run(Duration::ZERO));
+            runtime().block_on(batches::run());
             merge::run();
             runtime().block_on(idle::run());
         }
@@ -55,6 +74,16 @@ fn main() -> ExitCode {
         _ => return sluice::run(sluice::cli::Cli::parse()).unwrap_or(ExitCode::FAILURE),
     }
     ExitCode::SUCCESS
+}
+
+/// What follows `name` on the command line.
+fn argument(name: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != name).nth(1)
+}
+
+/// The program whose server is measured.
+fn server() -> PathBuf {
+    argument("--server").map_or_else(|| std::env::current_exe().unwrap(), PathBuf::from)
 }
 
 /// Prints a table of two columns.
