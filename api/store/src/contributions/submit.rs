@@ -8,6 +8,7 @@ use std::time::Duration;
 use sqlx::AnyConnection;
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
+use super::outbox;
 use crate::row::{Columns, texts};
 use crate::words::ProjectStatus;
 use crate::writer::Change;
@@ -109,8 +110,8 @@ impl Store {
                     {
                         return Ok(Change::Undo(earlier));
                     }
-                    let status = project_status(cx, new.project).await?;
-                    if status != ProjectStatus::Open {
+                    if !insert(cx, &new).await? {
+                        let status = project_status(cx, new.project).await?;
                         return Ok(Change::Undo(SubmitOutcome::NotOpen { status }));
                     }
                     if let Some(allowance) = new.allowance
@@ -118,7 +119,7 @@ impl Store {
                     {
                         return Ok(Change::Undo(SubmitOutcome::AllowanceSpent));
                     }
-                    insert(cx, new).await?;
+                    outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await?;
                     fault::point("ack.rows");
                     Ok(Change::Keep(SubmitOutcome::Submitted))
                 })
@@ -228,22 +229,24 @@ async fn allowance_use(cx: &mut AnyConnection, operator: OperatorId, allowance: 
     Ok(used.rows_affected() > 0)
 }
 
-async fn insert(cx: &mut AnyConnection, new: NewContribution) -> Result<(), Error> {
-    sqlx::query(
+/// Inserts the row if its project is open.
+async fn insert(cx: &mut AnyConnection, new: &NewContribution) -> Result<bool, Error> {
+    let inserted = sqlx::query(
         "INSERT INTO contributions
              (id, project_id, agent_id, operator_id, source_declaration, row_count, private, submitted_at, status,
               generation)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'submitted', 0)",
+         SELECT $1, projects.id, $3, $4, $5, $6, $7, $8, 'submitted', 0 FROM projects
+         WHERE projects.id = $2 AND projects.status = 'open'",
     )
     .bind(new.id.to_string())
     .bind(new.project.to_string())
     .bind(new.agent.to_string())
     .bind(new.operator.to_string())
-    .bind(new.source_declaration)
+    .bind(new.source_declaration.as_deref())
     .bind(i64::from(new.rows))
     .bind(i64::from(new.private))
     .bind(new.now.micros())
     .execute(&mut *cx)
     .await?;
-    super::outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await
+    Ok(inserted.rows_affected() > 0)
 }
