@@ -18,6 +18,7 @@
 //! ```
 
 mod action;
+mod blocking;
 mod bloom;
 mod catalog;
 pub mod check;

@@ -112,6 +112,11 @@ impl State {
         read
     }
 
+    /// Whether the store blocks the threads that use it.
+    pub(crate) fn blocks(&self) -> bool {
+        self.durable.blocks()
+    }
+
     /// Makes durable what can be read directly below a directory of the table.
     pub(crate) async fn settle(&self, directory: &Path) -> Result<(), Error> {
         let settled = self.durable.settle(directory).await;

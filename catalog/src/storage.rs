@@ -24,6 +24,8 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
+use crate::blocking::blocking;
+
 #[cfg(any(test, feature = "testing"))]
 pub use counting::{Counting, Counts};
 use directories::Directories;
@@ -35,6 +37,12 @@ pub trait DurableStore: ObjectStore {
     /// Makes durable what can be read directly below `directory`, which exists, whoever put it and whether or not they
     /// had an answer. A store that shows an object only once it is durable has nothing to do.
     async fn settle(&self, directory: &Path) -> Result<()>;
+
+    /// Whether a put blocks the thread that does it, for about as long as it takes to hand it to another: who puts
+    /// several objects, one after the other, does it on one thread.
+    fn blocks(&self) -> bool {
+        false
+    }
 }
 
 /// The directory below the root where files are written before they get their name.
@@ -234,7 +242,11 @@ impl DurableStore for DurableLocal {
                 .and_then(|()| directories.sync(&path))
                 .map_err(|source| failed(&path, source))
         };
-        tokio::task::spawn_blocking(settle).await?
+        blocking(settle).await?
+    }
+
+    fn blocks(&self) -> bool {
+        true
     }
 }
 
@@ -256,7 +268,7 @@ impl ObjectStore for DurableLocal {
                 .publish(&target, &payload, create)
                 .map_err(|source| failed(&target, source))
         };
-        tokio::task::spawn_blocking(put).await??;
+        blocking(put).await??;
         Ok(PutResult {
             e_tag: None,
             version: None,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use types::key::Known;
 use types::{Clock, Contract, ContributionId, Version};
 
+use crate::blocking::carry;
 use crate::commit::{self, Tried};
 use crate::state::{Follower, State, When};
 use crate::tables::Tables;
@@ -85,9 +86,25 @@ impl Table {
                 dataset: self.state.dataset,
             });
         }
-        // Why also where it exists: another owner may have created it meanwhile, with another contract.
-        commit::create(&self.state, &self.contract, self.clock.now()).await?;
-        let outcome = commit::merge(&self.state, proposal, &mut self.tried).await?;
+        let (state, contract) = (Arc::clone(&self.state), Arc::clone(&self.contract));
+        let (now, mut tried) = (self.clock.now(), std::mem::take(&mut self.tried));
+        let merging = async move {
+            // Why also where it exists: another owner may have created it meanwhile, with another contract.
+            let merged = match commit::create(&state, &contract, now).await {
+                Ok(()) => commit::merge(&state, proposal, &mut tried).await,
+                Err(error) => Err(error),
+            };
+            (merged, tried)
+        };
+        // Why: there a merge is little else than waiting for the disk. What it tried is forgotten where it panics, which
+        // leaves a file behind that nobody reads.
+        let (merged, tried) = if self.state.blocks() {
+            carry(merging).await.map_err(Error::Stopped)?
+        } else {
+            merging.await
+        };
+        self.tried = tried;
+        let outcome = merged?;
         self.make_room().await?;
         Ok(outcome)
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use types::fault::{self, Plant};
 use types::{AgentId, Batch, ContributionId};
 
+use crate::blocking::blocking;
 use crate::keys::{KeyIndex, KeySet, Places};
 use crate::part::{self, Encoded, PartInfo};
 use crate::state::{Base, State};
@@ -46,7 +47,7 @@ impl Draft {
             let (index, batch) = (Arc::clone(&index), Arc::clone(batch));
             // Why: it may look at the disk and hashes up to megabytes, which is no work for a thread of the runtime.
             let draft = move || Self::on_this_thread(&index, &batch, contribution, agent, base);
-            async { tokio::task::spawn_blocking(draft).await.map_err(Error::Stopped)? }
+            async { blocking(draft).await.map_err(Error::Stopped)? }
         };
         match draft().await {
             Err(Error::Index(error)) => {

@@ -91,6 +91,10 @@ impl DurableStore for Counting {
         count(&self.settles);
         self.inner.settle(directory).await
     }
+
+    fn blocks(&self) -> bool {
+        self.inner.blocks()
+    }
 }
 
 #[async_trait]

@@ -228,6 +228,10 @@ impl DurableStore for Troubled {
         }
         self.inner.settle(directory).await
     }
+
+    fn blocks(&self) -> bool {
+        self.inner.blocks()
+    }
 }
 
 impl fmt::Display for Troubled {

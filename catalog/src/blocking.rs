@@ -1,0 +1,83 @@
+//! Work that blocks its thread, and the threads that may be blocked.
+//!
+//! Invariant: nothing here blocks a thread of the runtime. Several pieces of such work that belong together are carried
+//! by one thread, because handing each to another and back costs more than some of them.
+
+use std::cell::Cell;
+
+use tokio::runtime::Handle;
+use tokio::task::{JoinError, spawn_blocking};
+
+thread_local! {
+    /// Whether this thread carries a future to its end.
+    static CARRIES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does work that blocks: here, where the future that asks is carried, else on another thread.
+pub(crate) async fn blocking<T, W>(work: W) -> Result<T, JoinError>
+where
+    T: Send + 'static,
+    W: FnOnce() -> T + Send + 'static,
+{
+    if CARRIES.get() {
+        Ok(work())
+    } else {
+        spawn_blocking(work).await
+    }
+}
+
+/// Polls a future on one thread that may be blocked, until it is done. It goes on when nobody waits for it any more.
+pub(crate) async fn carry<F>(future: F) -> Result<F::Output, JoinError>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let runtime = Handle::current();
+    spawn_blocking(move || {
+        let _carrying = Carrying::begin();
+        runtime.block_on(future)
+    })
+    .await
+}
+
+struct Carrying;
+
+impl Carrying {
+    fn begin() -> Self {
+        CARRIES.set(true);
+        Self
+    }
+}
+
+impl Drop for Carrying {
+    fn drop(&mut self) {
+        CARRIES.set(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_carried_stays_on_one_thread_that_is_not_the_runtimes() {
+        let here = thread::current().id();
+        let threads = carry(async {
+            let first = blocking(|| thread::current().id()).await.unwrap();
+            tokio::task::yield_now().await;
+            [first, blocking(|| thread::current().id()).await.unwrap()]
+        });
+        let [first, second] = threads.await.unwrap();
+        assert_eq!(first, second);
+        assert_ne!(first, here);
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_carried_a_panic_carries_nothing_more() {
+        let panics = async { assert!(!CARRIES.get(), "what is carried panics") };
+        assert!(carry(panics).await.unwrap_err().is_panic());
+        assert!(!spawn_blocking(|| CARRIES.get()).await.unwrap());
+        assert!(!blocking(|| CARRIES.get()).await.unwrap());
+    }
+}
