@@ -15,6 +15,9 @@ use crate::{Delivered, Error, Position, Subscription};
 
 /// A delivery ends with the record that brings it to this many bytes.
 const DELIVERY_BYTES: usize = 8 << 20;
+/// Up to how many of a partition's latest records are read where they are asked for: they are in memory, and moving to
+/// another thread and back would cost more.
+const LATEST: u64 = 4;
 
 /// A subscription, or a tail.
 #[derive(Debug)]
@@ -108,9 +111,14 @@ impl Reader {
         spans
     }
 
-    /// Reads `spans`, off the asynchronous threads: records that no cache holds wait for the disk, and even from memory
-    /// 256 records of 1 KiB were measured to take 0.5 ms. A delivery of one record takes 20 µs, the detour included.
+    /// Reads `spans`; other than the latest records, off the asynchronous threads: records that no cache holds wait for
+    /// the disk, and even from memory 256 records of 1 KiB were measured to take 0.5 ms.
     async fn read(&self, spans: Vec<Span>) -> Result<Vec<Delivered>, Error> {
+        if let [Span { partition, from, .. }] = spans[..]
+            && self.topic.partitions[partition as usize].next().saturating_sub(from) <= LATEST
+        {
+            return read(&self.shared, &self.topic, &spans);
+        }
         let (shared, topic) = (Arc::clone(&self.shared), Arc::clone(&self.topic));
         let read = tokio::task::spawn_blocking(move || read(&shared, &topic, &spans)).await;
         read.unwrap_or_else(|end| {
