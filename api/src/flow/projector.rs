@@ -10,7 +10,7 @@ use std::time::Duration;
 use data_encoding::BASE64;
 use eventlog::{Delivered, EventLog, Position, Subscription};
 use pipelines::message::{DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
-use store::{DeadLetterAdded, OutcomeRow, Store};
+use store::{Applied, DeadLetterAdded, OutcomeRow, Store};
 use tokio_util::sync::CancellationToken;
 use types::{Classify as _, Clock, Retry};
 
@@ -66,27 +66,36 @@ impl Projector {
                 Err(error) => self.unreadable(OUTCOMES, delivered, &error.to_string()).await,
             }
         }
-        let all = rows.iter().map(|(row, _)| row.clone()).collect();
+        let all: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
         if self.apply(all).await.is_err() {
             // One of them cannot be applied, ever: the others are, one by one.
             for (row, delivered) in &rows {
                 if let Err(error) = self.apply(vec![row.clone()]).await {
                     self.unreadable(OUTCOMES, delivered, &error.to_string()).await;
+                    self.waiters.wake(row.id);
                 }
             }
-        }
-        for (row, _) in rows {
-            self.waiters.wake(row.id);
         }
         outcomes.commit(&marks(&batch)).await
     }
 
-    /// Applies outcomes in one transaction, trying for as long as that can help.
+    /// Applies outcomes in one transaction, trying for as long as that can help, and wakes whoever waits for them.
     async fn apply(&self, rows: Vec<OutcomeRow>) -> Result<(), store::Error> {
+        let rows: Arc<[OutcomeRow]> = rows.into();
         let mut failures = 0;
         loop {
-            match self.store.outcomes_apply(rows.clone()).await {
-                Ok(_applied) => return Ok(()),
+            match self.store.outcomes_apply(Arc::clone(&rows)).await {
+                Ok(applied) => {
+                    for (row, Applied { applied, .. }) in rows.iter().zip(applied) {
+                        // Why: one that changed nothing is not what the database says.
+                        if applied {
+                            self.waiters.tell(row);
+                        } else {
+                            self.waiters.wake(row.id);
+                        }
+                    }
+                    return Ok(());
+                }
                 Err(error) if error.retry() == Retry::Never => return Err(error),
                 Err(error) => back_off(&error, &mut failures).await,
             }

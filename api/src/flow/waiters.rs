@@ -1,13 +1,14 @@
 //! Requests that wait for the outcome of a contribution.
 //!
 //! Invariant: a waiter holds no database connection while it waits, and sees an outcome only after the database does,
-//! so whoever asks next sees it too.
+//! so whoever asks next sees it too. It is told a terminal outcome only by who applied it; whoever rings for another
+//! reason makes it look into the database.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use store::{Contribution, Store};
+use store::{Contribution, OutcomeRow, Resolution, Store};
 use tokio::sync::Notify;
 use types::ContributionId;
 
@@ -19,18 +20,40 @@ pub struct Waiters {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    bell: Arc<Notify>,
+    bell: Arc<Bell>,
     count: usize,
 }
 
-/// Counts a request as waiting until it is dropped.
-struct Place<'a> {
-    waiters: &'a Waiters,
-    id: ContributionId,
-    bell: Arc<Notify>,
+#[derive(Debug, Default)]
+struct Bell {
+    rung: Notify,
+    /// The terminal outcome, once it is applied.
+    told: OnceLock<OutcomeRow>,
 }
 
-impl Drop for Place<'_> {
+/// Counts a request as waiting until it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    waiters: Waiters,
+    id: ContributionId,
+    bell: Arc<Bell>,
+}
+
+impl Place {
+    /// The terminal outcome that was applied since the place was taken, as soon as there is one. Nothing once `wait` is
+    /// over, or when the database may know what nobody told: then it is to be asked.
+    pub async fn told(&self, wait: Duration) -> Option<OutcomeRow> {
+        let rung = self.bell.rung.notified();
+        tokio::pin!(rung);
+        rung.as_mut().enable();
+        if self.bell.told.get().is_none() {
+            tokio::time::timeout(wait, rung).await.ok();
+        }
+        self.bell.told.get().cloned()
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
         let mut waiting = self.waiters.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = waiting.get_mut(&self.id) {
@@ -57,7 +80,7 @@ impl Waiters {
         let place = self.place(id);
         loop {
             // Why: the bell is listened to before the row is read, so an outcome in between is not missed.
-            let rung = place.bell.notified();
+            let rung = place.bell.rung.notified();
             tokio::pin!(rung);
             rung.as_mut().enable();
             let row = store.contribution(id).await?;
@@ -70,19 +93,34 @@ impl Waiters {
         }
     }
 
-    /// Wakes the requests that wait for `id`.
+    /// Wakes the requests that wait for `id`; they look into the database.
     pub fn wake(&self, id: ContributionId) {
-        if let Some(entry) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).get(&id) {
-            entry.bell.notify_waiters();
+        if let Some(bell) = self.bell(id) {
+            bell.rung.notify_waiters();
         }
     }
 
-    fn place(&self, id: ContributionId) -> Place<'_> {
+    /// Wakes the requests that wait for a contribution whose outcome was applied just now.
+    pub fn tell(&self, outcome: &OutcomeRow) {
+        let Some(bell) = self.bell(outcome.id) else { return };
+        if !matches!(outcome.resolution, Resolution::Waiting { .. }) {
+            bell.told.get_or_init(|| outcome.clone());
+        }
+        bell.rung.notify_waiters();
+    }
+
+    fn bell(&self, id: ContributionId) -> Option<Arc<Bell>> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.get(&id).map(|entry| Arc::clone(&entry.bell))
+    }
+
+    /// A place to wait for the outcome of `id` from now on.
+    pub fn place(&self, id: ContributionId) -> Place {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = waiting.entry(id).or_default();
         entry.count += 1;
         Place {
-            waiters: self,
+            waiters: self.clone(),
             id,
             bell: Arc::clone(&entry.bell),
         }
@@ -116,5 +154,43 @@ mod tests {
             .unwrap();
         assert_eq!(row.status, ContributionStatus::Submitted);
         assert!(waiters.waiting.lock().unwrap().is_empty());
+    }
+
+    fn outcome(id: ContributionId, resolution: Resolution) -> OutcomeRow {
+        OutcomeRow {
+            id,
+            generation: 0,
+            at: types::Timestamp::from_micros(0),
+            resolution,
+            tallies: "[]".to_owned(),
+            verdicts: "[]".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn who_has_a_place_is_told_a_terminal_outcome_and_nothing_else() {
+        let (long, none) = (Duration::from_secs(20), Duration::ZERO);
+        let (waiters, id) = (Waiters::default(), ContributionId::from_bytes([1; 16]));
+        let place = waiters.place(id);
+        assert_eq!(place.told(none).await, None);
+        let held = Resolution::Waiting {
+            reason: "budget".to_owned(),
+            resumes_after: None,
+        };
+        let ring = async { waiters.tell(&outcome(id, held)) };
+        assert_eq!(tokio::join!(place.told(long), ring).0, None);
+        let ring = async { waiters.wake(id) };
+        assert_eq!(tokio::join!(place.told(long), ring).0, None);
+        let rejected = outcome(
+            id,
+            Resolution::Rejected {
+                code: "refused".to_owned(),
+                message: "no".to_owned(),
+            },
+        );
+        waiters.tell(&rejected);
+        assert_eq!(place.told(long).await, Some(rejected));
+        drop(place);
+        assert_eq!(waiters.place(id).told(none).await, None);
     }
 }

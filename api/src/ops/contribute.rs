@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use store::{Allowance, Idempotency, NewContribution, Project, SubmitOutcome, Visibility};
+use tokio::time::Instant;
 use types::fault::{self, Plant};
 use types::{Contract, ContributionId, Kind, canonical};
 
@@ -126,20 +127,26 @@ async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> 
         drop(tokio::spawn(async move { store.contribution_submit(new).await }));
         return Ok(Reply::created(acknowledged));
     }
+    // Why before it can be decided: what is told before somebody waits is heard by nobody.
+    let place = (!wait.is_zero()).then(|| cx.app.waiters.place(id));
     match cx.app.store.contribution_submit(new).await? {
         SubmitOutcome::Submitted => {
             cx.app.backlog.add(bytes);
             fault::point("ack.respond");
             cx.app.relay.submit(record);
-            if wait.is_zero() {
+            let Some(place) = place else {
                 return Ok(Reply::created(acknowledged));
-            }
-            Ok(Reply::created(outcome(&cx, &project, id, wait).await.unwrap_or_else(
-                |error| {
-                    tracing::warn!(%id, error = error.log_context(), "the outcome of a contribution could not be read");
-                    acknowledged
-                },
-            )))
+            };
+            let begun = Instant::now();
+            let told = place.told(wait).await;
+            let decided = match told {
+                Some(told) => acknowledged.decided(&cx, told),
+                None => outcome(&cx, &project, id, wait.saturating_sub(begun.elapsed())).await,
+            };
+            Ok(Reply::created(decided.unwrap_or_else(|error| {
+                tracing::warn!(%id, error = error.log_context(), "the outcome of a contribution could not be read");
+                acknowledged
+            })))
         }
         SubmitOutcome::Replayed(earlier) => Ok(Reply::ok(outcome(&cx, &project, earlier, wait).await?.replayed())),
         SubmitOutcome::KeyReused => Err(ApiError::new(

@@ -4,7 +4,7 @@ use operators::{RowVerdict, Tally};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use store::{Contribution, ContributionStatus};
+use store::{Contribution, ContributionStatus, OutcomeRow, Resolution};
 use types::{ContributionId, Timestamp};
 
 use crate::cx::Cx;
@@ -15,7 +15,7 @@ use crate::wire::{BatchReason, ContributionStatusWord, TallyView, VerdictLine, W
 const SHOWN: usize = 20;
 
 /// A contribution and, once there is one, its outcome.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::ops) struct View {
     /// Its id.
@@ -109,16 +109,41 @@ impl View {
                     .reject_code
                     .zip(row.reject_message)
                     .map(|(code, message)| BatchReason::rejected(code, message));
-                let mut said = verdicts(cx, row.id).await?;
-                said.truncate(SHOWN);
-                view.verdicts = Some(said.into_iter().map(Into::into).collect());
+                view.verdicts = Some(shown(verdicts(cx, row.id).await?));
             }
         }
-        let tallies: Option<Vec<Tally>> = row.tallies.as_deref().map(|text| stored("tallies", text)).transpose()?;
-        view.tallies = tallies.map(|tallies| tallies.into_iter().map(Into::into).collect());
+        view.tallies = row.tallies.as_deref().map(tallies).transpose()?;
         view.decided_at = row.decided_at.map(Into::into);
-        let base = &cx.app.config.public_url;
-        view.verdicts_url = Some(format!("{base}/projects/{slug}/contributions/{}/verdicts", row.id));
+        view.verdicts_url = Some(verdicts_url(cx, slug, row.id));
+        Ok(view)
+    }
+
+    /// The same once it is decided.
+    pub(in crate::ops) fn decided(&self, cx: &Cx, outcome: OutcomeRow) -> Result<Self, ApiError> {
+        let mut view = self.clone();
+        match outcome.resolution {
+            Resolution::Waiting { .. } => return Ok(view),
+            Resolution::Merged {
+                version,
+                accepted,
+                record_count,
+                root,
+            } => {
+                view.status = ContributionStatus::Merged;
+                view.merged_version = Some(version.0);
+                view.accepted_count = Some(accepted);
+                view.record_count = Some(record_count);
+                view.root = Some(root);
+            }
+            Resolution::Rejected { code, message } => {
+                view.status = ContributionStatus::Rejected;
+                view.reason = Some(BatchReason::rejected(code, message));
+                view.verdicts = Some(shown(stored("verdicts", &outcome.verdicts)?));
+            }
+        }
+        view.tallies = Some(tallies(&outcome.tallies)?);
+        view.decided_at = Some(outcome.at.into());
+        view.verdicts_url = Some(verdicts_url(cx, &self.project, outcome.id));
         Ok(view)
     }
 
@@ -128,6 +153,21 @@ impl View {
         self.replayed = true;
         self
     }
+}
+
+fn shown(mut said: Vec<RowVerdict>) -> Vec<VerdictLine> {
+    said.truncate(SHOWN);
+    said.into_iter().map(Into::into).collect()
+}
+
+fn tallies(text: &str) -> Result<Vec<TallyView>, ApiError> {
+    let tallies: Vec<Tally> = stored("tallies", text)?;
+    Ok(tallies.into_iter().map(Into::into).collect())
+}
+
+fn verdicts_url(cx: &Cx, slug: &str, id: ContributionId) -> String {
+    let base = &cx.app.config.public_url;
+    format!("{base}/projects/{slug}/contributions/{id}/verdicts")
 }
 
 /// The verdicts other than pass of a decided contribution, in row order.
