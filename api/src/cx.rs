@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use store::Principal;
 use types::{AgentId, OperatorId, Timestamp};
 
@@ -23,6 +24,8 @@ pub struct Cx {
     pub client: IpAddr,
     /// The instant the call is answered as of.
     pub now: Timestamp,
+    /// The body as it came, strict JSON, where a member of the input is only an outline of what it says.
+    pub body: Option<Bytes>,
 }
 
 impl Cx {

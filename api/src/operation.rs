@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
@@ -41,6 +42,21 @@ impl fmt::Debug for Caller {
         f.debug_struct("Caller")
             .field("client", &self.client)
             .finish_non_exhaustive()
+    }
+}
+
+/// What a transport read.
+#[derive(Debug)]
+pub struct Input {
+    /// The members.
+    pub members: Map<String, Value>,
+    /// The body as it came, where [`Spec::outlined`] is an outline of what it says.
+    pub body: Option<Bytes>,
+}
+
+impl From<Map<String, Value>> for Input {
+    fn from(members: Map<String, Value>) -> Self {
+        Self { members, body: None }
     }
 }
 
@@ -142,7 +158,7 @@ impl Operations {
         input: R,
     ) -> Result<Output, ApiError>
     where
-        R: Future<Output = Result<Map<String, Value>, ApiError>> + Send,
+        R: Future<Output = Result<Input, ApiError>> + Send,
     {
         let started = app.clock.now();
         let result = self.answer(app, operation, caller, input).await;
@@ -189,14 +205,16 @@ impl Operations {
         input: R,
     ) -> Result<Output, ApiError>
     where
-        R: Future<Output = Result<Map<String, Value>, ApiError>> + Send,
+        R: Future<Output = Result<Input, ApiError>> + Send,
     {
         let spec = &operation.spec;
         if spec.rate == Rate::Call {
             app.admit(caller.client)?;
         }
         let principal = auth::authenticate(app, spec.auth, caller.authorization).await?;
-        let input = Value::Object(input.await?);
+        let Input { members, body } = input.await?;
+        let input = Value::Object(members);
+        // Why the outline does: no schema says anything of what is in its objects, see `rest::input`.
         operation.input.check(&input, spec.fixed)?;
         let cx = Cx {
             app: app.clone(),
@@ -204,6 +222,7 @@ impl Operations {
             caller: principal,
             client: caller.client,
             now: app.clock.now(),
+            body,
         };
         let (operator, now) = (cx.operator(), cx.now);
         let output = (operation.call)(cx, input).await?;

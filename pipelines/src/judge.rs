@@ -7,7 +7,7 @@ use operators::screen::Screener;
 use operators::{Judged, standard_chain};
 use tokio_util::task::AbortOnDropHandle;
 use types::key::Known;
-use types::{AgentId, Batch, Contract, fault};
+use types::{AgentId, Contract, fault};
 
 use crate::finished::Finished;
 use crate::message::{Address, Submission};
@@ -81,7 +81,10 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
     if bench.finished.contains(address.contribution, address.generation) {
         return Finding::Decided;
     }
-    let batch = Batch::decode(&bench.contract, &submission.records);
+    let batch = match submission.records.decode(&bench.contract) {
+        Ok(batch) => batch,
+        Err(error) => return Finding::Poison(described(&error)),
+    };
     let (agent, private) = (submission.agent, submission.private);
     // Why: the batch has it all, and a screener may take its time.
     drop(submission);

@@ -7,8 +7,11 @@ use bytes::Bytes;
 use eventlog::Record;
 use operators::{RowVerdict, Tally};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version};
+
+mod records;
+
+pub use records::Records;
 
 /// Topic of [`Submission`]s; the key is the dataset's id.
 pub const CONTRIBUTIONS: &str = "contributions";
@@ -17,9 +20,8 @@ pub const OUTCOMES: &str = "outcomes";
 /// The format this build writes.
 pub const FORMAT: u32 = 1;
 
-/// A batch on its way to its dataset.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// A batch on its way to its dataset: a line of JSON, which says what it is, and the compressed [`Records`].
+#[derive(Clone, Debug, PartialEq)]
 pub struct Submission {
     /// [`FORMAT`].
     pub format: u32,
@@ -38,7 +40,23 @@ pub struct Submission {
     /// When it was acknowledged.
     pub submitted_at: Timestamp,
     /// The records.
-    pub records: Vec<Value>,
+    pub records: Records,
+}
+
+/// The line of a [`Submission`].
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<C> {
+    format: u32,
+    contribution: ContributionId,
+    generation: u32,
+    dataset: DatasetId,
+    agent: AgentId,
+    private: bool,
+    contract: C,
+    submitted_at: Timestamp,
+    /// The length of the records' text.
+    bytes: usize,
 }
 
 /// What became of a submission.
@@ -107,6 +125,12 @@ pub enum DecodeError {
     /// Written by a build that this one does not know.
     #[error("the message has format {0}, this build reads {FORMAT}")]
     Format(u32),
+    /// Records that cannot be decompressed.
+    #[error("the records are damaged")]
+    Compressed(#[source] lz4_flex::block::DecompressError),
+    /// Records of another length than they say.
+    #[error("the records do not have {0} bytes")]
+    Length(usize),
 }
 
 #[derive(Deserialize)]
@@ -114,36 +138,74 @@ struct Envelope {
     format: u32,
 }
 
-macro_rules! coded {
-    ($($name:ident)*) => {$(
-        impl $name {
-            /// The message as a record of its dataset's key.
-            pub fn record(&self) -> Result<Record, serde_json::Error> {
-                Ok(Record {
-                    key: Bytes::copy_from_slice(self.dataset.as_bytes()),
-                    value: serde_json::to_vec(self)?.into(),
-                })
-            }
-
-            /// Reads a message that [`Self::record`] wrote.
-            pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
-                serde_json::from_slice::<Self>(value)
-                    .map_err(DecodeError::Malformed)
-                    .and_then(|message| {
-                        if message.format == FORMAT { Ok(message) } else { Err(DecodeError::Format(message.format)) }
-                    })
-                    .map_err(|error| match serde_json::from_slice::<Envelope>(value) {
-                        Ok(envelope) if envelope.format != FORMAT => DecodeError::Format(envelope.format),
-                        _ => error,
-                    })
-            }
-        }
-    )*};
+/// Reads JSON of the format this build knows.
+fn read<'de, T: Deserialize<'de>>(json: &'de [u8], format: impl Fn(&T) -> u32) -> Result<T, DecodeError> {
+    let message =
+        serde_json::from_slice::<T>(json).map_err(|error| match serde_json::from_slice::<Envelope>(json) {
+            Ok(envelope) if envelope.format != FORMAT => DecodeError::Format(envelope.format),
+            _ => DecodeError::Malformed(error),
+        })?;
+    match format(&message) {
+        FORMAT => Ok(message),
+        other => Err(DecodeError::Format(other)),
+    }
 }
 
-coded! { Submission Outcome }
+impl Outcome {
+    /// The message as a record of its dataset's key.
+    pub fn record(&self) -> Result<Record, serde_json::Error> {
+        Ok(Record {
+            key: Bytes::copy_from_slice(self.dataset.as_bytes()),
+            value: serde_json::to_vec(self)?.into(),
+        })
+    }
+
+    /// Reads a message that [`Self::record`] wrote.
+    pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        read(value, |outcome: &Self| outcome.format)
+    }
+}
 
 impl Submission {
+    /// The message as a record of its dataset's key.
+    pub fn record(&self) -> Result<Record, serde_json::Error> {
+        let head = Head {
+            format: self.format,
+            contribution: self.contribution,
+            generation: self.generation,
+            dataset: self.dataset,
+            agent: self.agent,
+            private: self.private,
+            contract: &self.contract,
+            submitted_at: self.submitted_at,
+            bytes: self.records.len(),
+        };
+        let mut value = serde_json::to_vec(&head)?;
+        value.push(b'\n');
+        value.extend_from_slice(&self.records.compressed());
+        Ok(Record {
+            key: Bytes::copy_from_slice(self.dataset.as_bytes()),
+            value: value.into(),
+        })
+    }
+
+    /// Reads a message that [`Self::record`] wrote.
+    pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        let (head, block) = split(value);
+        let head: Head<Contract> = read(head, |head: &Head<Contract>| head.format)?;
+        Ok(Self {
+            format: head.format,
+            contribution: head.contribution,
+            generation: head.generation,
+            dataset: head.dataset,
+            agent: head.agent,
+            private: head.private,
+            contract: head.contract,
+            submitted_at: head.submitted_at,
+            records: Records::decompressed(block, head.bytes)?,
+        })
+    }
+
     /// What the submission is called.
     pub const fn address(&self) -> Address {
         Address {
@@ -152,6 +214,12 @@ impl Submission {
             dataset: self.dataset,
         }
     }
+}
+
+/// The line of a submission, and what follows it.
+fn split(value: &[u8]) -> (&[u8], &[u8]) {
+    let mut parts = value.splitn(2, |byte| *byte == b'\n');
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
 }
 
 /// Topic of [`DeadLetter`]s; the key is the one of the message that died.
@@ -197,6 +265,73 @@ pub struct Address {
 impl Address {
     /// Reads the address of a message that may be malformed otherwise.
     pub fn read(value: &[u8]) -> Option<Self> {
-        serde_json::from_slice(value).ok()
+        serde_json::from_slice(split(value).0).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn submission(records: &[Value]) -> Submission {
+        let at = Timestamp::from_micros(1_790_000_000_000_000);
+        Submission {
+            format: FORMAT,
+            contribution: ContributionId::new(at),
+            generation: 3,
+            dataset: DatasetId::new(at),
+            agent: AgentId::new(at),
+            private: true,
+            contract: serde_json::from_value(json!({"fields": [{"name": "note", "type": "string"}]})).unwrap(),
+            submitted_at: at,
+            records: Records::of(records).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_submission_comes_back_as_it_was_and_takes_little_room() {
+        let records: Vec<Value> = (0..500)
+            .map(|row| json!({"note": format!("line one\nof {row}")}))
+            .collect();
+        let submission = submission(&records);
+        let record = submission.record().unwrap();
+        assert!(record.value.len() < serde_json::to_vec(&records).unwrap().len() / 2);
+        let decoded = Submission::decode(&record.value).unwrap();
+        assert_eq!(decoded, submission);
+        assert_eq!(decoded.records.values().unwrap(), records);
+        assert_eq!(Address::read(&record.value), Some(submission.address()));
+    }
+
+    #[test]
+    fn records_are_those_of_a_body_whatever_else_it_says() {
+        let body = r#"{"sourceDeclaration": "x", "records": [{"note": "é"}, {}]}"#;
+        let records = Records::of_body(Bytes::from_static(body.as_bytes()));
+        assert_eq!(records.values().unwrap(), [json!({"note": "é"}), json!({})]);
+    }
+
+    #[test]
+    fn a_damaged_submission_is_an_error_and_keeps_its_address() {
+        let submission = submission(&[json!({"note": "a"})]);
+        let whole = submission.record().unwrap().value;
+        for end in 1..whole.len() {
+            assert!(Submission::decode(&whole[..end]).is_err(), "{end}");
+        }
+        let text = |from: &str, to: &str| {
+            let line = split(&whole).0;
+            let line = str::from_utf8(line).unwrap().replace(from, to);
+            [line.as_bytes(), b"\n", split(&whole).1].concat()
+        };
+        let other = text("\"format\":1", "\"format\":7");
+        assert!(matches!(Submission::decode(&other), Err(DecodeError::Format(7))));
+        let bytes = submission.records.len();
+        for wrong in [bytes - 1, bytes + 1, usize::MAX] {
+            let long = text(&format!("\"bytes\":{bytes}"), &format!("\"bytes\":{wrong}"));
+            assert!(Submission::decode(&long).is_err(), "{wrong}");
+            assert_eq!(Address::read(&long), Some(submission.address()));
+        }
+        assert!(Submission::decode(b"").is_err());
+        assert_eq!(Address::read(b""), None);
     }
 }

@@ -109,6 +109,9 @@ pub struct Spec {
     pub egress: bool,
     /// How large its body may be.
     pub body: BodySize,
+    /// The member of the body, an array of objects, that reaches the function as text (see [`Cx::body`](crate::cx::Cx))
+    /// and only as an outline otherwise: as many objects, all empty. For bodies whose bulk is not the API's to read.
+    pub outlined: Option<&'static str>,
     /// Members that exist but never change: naming one is refused with that sentence.
     pub fixed: &'static [&'static str],
     /// The statuses of success, each with its meaning.
@@ -136,6 +139,7 @@ impl Spec {
         rate: Rate::Call,
         egress: false,
         body: BodySize::Ordinary,
+        outlined: None,
         fixed: &[],
         success: &[(200, "The answer.")],
         failure: &[],

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use http::Method;
-use pipelines::message::{FORMAT, Submission};
+use pipelines::message::{FORMAT, Records, Submission};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -51,6 +51,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             scope: Scope::Write,
             effect: Effect::Write,
             body: BodySize::Batch,
+            outlined: Some("records"),
             success: &[
                 (
                     200,
@@ -105,6 +106,7 @@ struct Contribute {
     #[schemars(length(min = 1, max = 255), regex(pattern = VISIBLE))]
     idempotency_key: Option<String>,
     /// The records.
+    // Where the call has a body these are its outline, see `Spec::outlined`.
     #[schemars(with = "Vec<Map<String, Value>>", length(min = 1, max = 500))]
     records: Vec<Value>,
     /// What was measured, where and when, or whose work it is.
@@ -173,11 +175,22 @@ fn submission(
     let agent = cx.the_agent()?;
     let private = project.visibility == Visibility::Private;
     let rows = u32::try_from(input.records.len()).map_err(ApiError::internal)?;
-    let idempotency = input.idempotency_key.map(|key| Idempotency {
-        key,
-        body_hash: body_hash(&input.records, input.source_declaration.as_deref()),
-        window: HOUR * limits.idempotency_hours,
-    });
+    let unencodable = |error: &dyn std::error::Error| ApiError::internal(format!("submission: {error}"));
+    let records = match &cx.body {
+        Some(body) => Records::of_body(body.clone()),
+        None => Records::of(&input.records).map_err(|error| unencodable(&error))?,
+    };
+    let idempotency = match input.idempotency_key {
+        None => None,
+        Some(key) => {
+            let values = records.values().map_err(|error| unencodable(&error))?;
+            Some(Idempotency {
+                key,
+                body_hash: body_hash(&values, input.source_declaration.as_deref()),
+                window: HOUR * limits.idempotency_hours,
+            })
+        }
+    };
     let message = Submission {
         format: FORMAT,
         contribution: id,
@@ -187,11 +200,9 @@ fn submission(
         private,
         contract: contract(project)?,
         submitted_at: cx.now,
-        records: input.records,
+        records,
     };
-    let record = message
-        .record()
-        .map_err(|error| ApiError::internal(format!("submission: {error}")))?;
+    let record = message.record().map_err(|error| unencodable(&error))?;
     let allowance = Allowance {
         limit: limits.public_contributions_per_day,
         day: cx.now.day(),

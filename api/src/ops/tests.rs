@@ -27,6 +27,21 @@ fn every_operation_has_a_name_and_a_route_of_its_own() {
 }
 
 #[test]
+fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
+    let table = table();
+    let outlined = table
+        .iter()
+        .filter_map(|operation| Some((operation, operation.spec.outlined?)));
+    let names = outlined.map(|(operation, member)| {
+        assert_eq!(operation.spec.place(member), Place::Body, "{}", operation.spec.name);
+        let items = &operation.input.property(member).unwrap()["items"];
+        assert_eq!(*items, json!({"type": "object", "additionalProperties": true}));
+        operation.spec.name
+    });
+    assert_eq!(names.collect::<Vec<_>>(), ["contribute_records"]);
+}
+
+#[test]
 fn permissions_are_those_of_the_interface() {
     let permissions: Vec<String> = table()
         .iter()

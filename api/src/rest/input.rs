@@ -8,13 +8,14 @@ use std::collections::HashSet;
 use axum::RequestPartsExt as _;
 use axum::body::Body;
 use axum::extract::{Query, RawPathParams};
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, header};
 use serde_json::{Map, Value};
 
 use super::{body, takes_body};
 use crate::error::{ApiError, Detail};
-use crate::operation::{Operation, Place};
+use crate::operation::{Input, Operation, Place};
 use crate::schema::coerce;
 
 /// Reads the input of `operation`; the body, of at most `limit` bytes, only where the operation has one.
@@ -23,10 +24,11 @@ pub(super) async fn read(
     parts: &mut Parts,
     body: &mut Body,
     limit: usize,
-) -> Result<Map<String, Value>, ApiError> {
+) -> Result<Input, ApiError> {
     let mut reader = Reader {
         operation,
         input: Map::new(),
+        outlined: None,
         details: Vec::new(),
     };
     reader.path(parts).await?;
@@ -37,7 +39,10 @@ pub(super) async fn read(
         reader.body(&parts.headers, &bytes)?;
     }
     if reader.details.is_empty() {
-        Ok(reader.input)
+        Ok(Input {
+            members: reader.input,
+            body: reader.outlined,
+        })
     } else {
         Err(ApiError::invalid_all(reader.details))
     }
@@ -46,6 +51,8 @@ pub(super) async fn read(
 struct Reader<'a> {
     operation: &'a Operation,
     input: Map<String, Value>,
+    /// The body, where the input has only an outline of it.
+    outlined: Option<Bytes>,
     details: Vec<Detail>,
 }
 
@@ -97,7 +104,7 @@ impl Reader<'_> {
         }
     }
 
-    fn body(&mut self, headers: &HeaderMap, bytes: &[u8]) -> Result<(), ApiError> {
+    fn body(&mut self, headers: &HeaderMap, bytes: &Bytes) -> Result<(), ApiError> {
         if headers
             .get(header::CONTENT_ENCODING)
             .is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
@@ -107,9 +114,16 @@ impl Reader<'_> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let value = types::json::parse(bytes).map_err(|error| malformed(headers, error))?;
-        let Value::Object(members) = value else {
-            return Err(ApiError::invalid("", "must have a JSON object as its body"));
+        let outline = self.operation.spec.outlined;
+        let outline = outline.and_then(|member| types::json::outline(bytes, member));
+        let members = if let Some(outline) = outline {
+            self.outlined = Some(bytes.clone());
+            outline
+        } else {
+            match types::json::parse(bytes).map_err(|error| malformed(headers, error))? {
+                Value::Object(members) => members,
+                _ => return Err(ApiError::invalid("", "must have a JSON object as its body")),
+            }
         };
         for (name, value) in members {
             match self.operation.spec.place(&name) {

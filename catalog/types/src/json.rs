@@ -1,13 +1,17 @@
 //! Strict JSON (RFC 8259, with the interoperability rules of RFC 7493): what arrives from outside is parsed here.
 //!
 //! Invariant: a value that parses has no duplicate member names, no U+0000, no lone surrogate, no number beyond an
-//! IEEE double, and is at most 127 levels deep.
+//! IEEE double, and is at most 127 levels deep. That holds for what [`outline`] passes over as well.
 
 use std::cell::RefCell;
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+
+mod outline;
+
+pub use outline::outline;
 
 /// Why a text is not strict JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

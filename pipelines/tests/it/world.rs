@@ -9,7 +9,9 @@ use catalog::Catalog;
 use catalog::storage::DurableLocal;
 use eventlog::{Delivered, Embedded, EventLog, Options, Record, Subscription};
 use operators::screen::{Cause, Opinion, Screener, Unavailable};
-use pipelines::message::{CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Resolution, Submission};
+use pipelines::message::{
+    CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution, Submission,
+};
 use pipelines::{Config, Worker};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -192,7 +194,7 @@ impl World {
             private: false,
             contract: contract(),
             submitted_at: self.clock.now(),
-            records,
+            records: Records::of(&records).unwrap(),
         }
     }
 

@@ -62,7 +62,7 @@ async fn everything_open_at_the_start_is_appended_at_once() {
     for delivered in subscription.next(open).await.unwrap() {
         let submission = pipelines::message::Submission::decode(&delivered.record.value).unwrap();
         assert_eq!(delivered.record.key, submission.dataset.as_bytes()[..]);
-        names.insert(submission.records[0]["name"].clone());
+        names.insert(submission.records.values().unwrap()[0]["name"].clone());
     }
     assert_eq!(names, (0..open).map(|number| json!(format!("n{number}"))).collect());
 }

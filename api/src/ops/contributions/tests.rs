@@ -111,7 +111,8 @@ async fn an_acknowledged_batch_is_in_the_outbox_with_its_contract() {
         .unwrap();
     let submission = pipelines::message::Submission::decode(&open[0].submission).unwrap();
     assert_eq!(submission.contribution.to_string(), answer["id"].as_str().unwrap());
-    assert_eq!(submission.records, three()["records"].as_array().unwrap().clone());
+    let records = submission.records.values().unwrap();
+    assert_eq!(records, three()["records"].as_array().unwrap().clone());
     assert_eq!(submission.contract.fields()[0].name, "name");
     assert!(!submission.private);
     let path = format!("/projects/weather/contributions/{}", answer["id"].as_str().unwrap());

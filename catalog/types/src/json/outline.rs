@@ -1,0 +1,266 @@
+//! Strict JSON without its bulk: an object of which one member, an array of objects, is checked like the rest but not
+//! kept.
+//!
+//! Invariant: a text that has an outline parses, and its value differs from the outline only in the objects of that
+//! array, which are empty in the outline.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::Strict;
+
+/// Up to how many names of an object are compared one by one.
+const FEW: usize = 16;
+
+/// The outline of a strict JSON object whose member `member` is an array of objects; `None` of any other text, of which
+/// [`parse`](super::parse) says what it is.
+pub fn outline(text: &[u8], member: &str) -> Option<Map<String, Value>> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let outlined = deserializer.deserialize_map(Outline { member });
+    let whole = outlined.and_then(|members| deserializer.end().map(|()| members));
+    whole.ok()
+}
+
+struct Outline<'a> {
+    member: &'a str,
+}
+
+impl<'de> Visitor<'de> for Outline<'_> {
+    type Value = Map<String, Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let trail = RefCell::default();
+        let mut object = Map::new();
+        while let Some(Text(name)) = members.next_key_seed(Check)? {
+            if object.contains_key(&*name) {
+                return Err(de::Error::custom("duplicate member name"));
+            }
+            let value = if name == self.member {
+                Value::Array(vec![Value::Object(Map::new()); members.next_value_seed(Objects)?])
+            } else {
+                members.next_value_seed(Strict { trail: &trail })?
+            };
+            object.insert(name.into_owned(), value);
+        }
+        Ok(object)
+    }
+}
+
+/// An array of objects; as many as it has.
+struct Objects;
+
+impl<'de> DeserializeSeed<'de> for Objects {
+    type Value = usize;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Objects {
+    type Value = usize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<usize, A::Error> {
+        let mut count = 0;
+        while items.next_element_seed(Object)?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// An object that is checked and not kept.
+struct Object;
+
+impl<'de> DeserializeSeed<'de> for Object {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(Check).map(drop)
+    }
+}
+
+/// The text of a value that is checked and not kept; empty where it is no text.
+struct Text<'de>(Cow<'de, str>);
+
+impl Text<'_> {
+    const NONE: Self = Self(Cow::Borrowed(""));
+}
+
+/// Any value, checked.
+#[derive(Clone, Copy)]
+struct Check;
+
+impl<'de> DeserializeSeed<'de> for Check {
+    type Value = Text<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text<'de>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Check {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Text<'de>, E> {
+        Ok(Text::NONE)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Text<'de>, E> {
+        Ok(Text::NONE)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Text<'de>, E> {
+        Ok(Text::NONE)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Text<'de>, E> {
+        Ok(Text::NONE)
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Text<'de>, E> {
+        if value.is_finite() {
+            Ok(Text::NONE)
+        } else {
+            Err(E::custom("number out of range"))
+        }
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
+        // Why here only: the character has to be escaped, and what is escaped is not borrowed.
+        super::clean_text(text.to_owned()).map(|text| Text(Cow::Owned(text)))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Text<'de>, A::Error> {
+        while items.next_element_seed(self)?.is_some() {}
+        Ok(Text::NONE)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Text<'de>, A::Error> {
+        let mut names = Names::default();
+        while let Some(Text(name)) = members.next_key_seed(self)? {
+            if !names.insert(name) {
+                return Err(de::Error::custom("duplicate member name"));
+            }
+            members.next_value_seed(self)?;
+        }
+        Ok(Text::NONE)
+    }
+}
+
+/// The names of an object so far.
+#[derive(Default)]
+struct Names<'de> {
+    few: Vec<Cow<'de, str>>,
+    many: HashSet<Cow<'de, str>>,
+}
+
+impl<'de> Names<'de> {
+    /// Adds a name; whether it is new.
+    fn insert(&mut self, name: Cow<'de, str>) -> bool {
+        if self.few.contains(&name) {
+            return false;
+        }
+        if self.few.len() < FEW {
+            self.few.push(name);
+            return true;
+        }
+        self.many.insert(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::json::parse;
+
+    /// The value of a text with the objects in `records` emptied.
+    fn emptied(text: &str) -> Value {
+        let mut value = parse(text.as_bytes()).unwrap();
+        for record in value["records"].as_array_mut().unwrap() {
+            *record = json!({});
+        }
+        value
+    }
+
+    #[test]
+    fn an_outline_is_the_value_with_empty_records() {
+        for text in [
+            r#"{"records":[]}"#,
+            r#" {"a":[1,{"b":null}],"records":[{"a":1,"b":"x\n","c":[{"d":true}],"é":-1.5e3},{}],"z":"\u00e9"} "#,
+        ] {
+            let outlined = outline(text.as_bytes(), "records").unwrap();
+            assert_eq!(Value::Object(outlined), emptied(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_not_strict_has_no_outline() {
+        let many: String = (0..100).map(|name| format!("\"{name}\":0,")).collect();
+        for record in [
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":1,"\u0061":2}"#,
+            r#"{"a":{"b":[{"c":1,"c":1}]}}"#,
+            &format!("{{{many}\"99\":1}}"),
+            r#"{"a":"\u0000"}"#,
+            r#"{"\u0000":1}"#,
+            r#"{"a":"\ud800"}"#,
+            r#"{"a":1e400}"#,
+            r#"{"a":01}"#,
+            r#"{"a":1,}"#,
+            &format!("{{\"a\":{}{}}}", "[".repeat(130), "]".repeat(130)),
+        ] {
+            let text = format!("{{\"records\":[{record}]}}");
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+            assert!(outline(text.as_bytes(), "records").is_none(), "{text}");
+        }
+        for text in [
+            "",
+            "[]",
+            "{}x",
+            r#"{"records":[],"records":[]}"#,
+            r#"{"a":1,"records":[],"a":1}"#,
+        ] {
+            assert!(outline(text.as_bytes(), "records").is_none(), "{text}");
+        }
+        assert!(outline(b"{\"records\":[{\"a\":\"\xff\"}]}", "records").is_none());
+        let many = many.trim_end_matches(',');
+        assert!(outline(format!("{{\"records\":[{{{many}}}]}}").as_bytes(), "records").is_some());
+    }
+
+    #[test]
+    fn what_is_no_array_of_objects_is_left_to_the_parser() {
+        for text in [
+            r#"{"records":{}}"#,
+            r#"{"records":[1]}"#,
+            r#"{"records":[{},null]}"#,
+            r#"{"records":"x"}"#,
+        ] {
+            assert!(parse(text.as_bytes()).is_ok());
+            assert!(outline(text.as_bytes(), "records").is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The records of a submission: text, which nobody between the contributor and the gates has a use for as anything else.
+//!
+//! Invariant: the text is a JSON object whose member `records` has the records in their order. On its way it is
+//! compressed (LZ4 block, `lz4_flex`): it lies in the database and in the log, where every page of it costs.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use types::{Batch, Contract};
+
+use super::DecodeError;
+
+/// How many times longer than its compressed form a text can be (LZ4 block format, *Limits*).
+const MOST_EXPANSION: usize = 255;
+
+/// The records of a submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Records(Bytes);
+
+#[derive(Serialize)]
+struct Written<'a> {
+    records: &'a [Value],
+}
+
+#[derive(Deserialize)]
+struct Read {
+    records: Vec<Value>,
+}
+
+impl Records {
+    /// The records of a body, which must be a JSON object that has them in its member `records`.
+    pub const fn of_body(body: Bytes) -> Self {
+        Self(body)
+    }
+
+    /// These records.
+    pub fn of(records: &[Value]) -> Result<Self, serde_json::Error> {
+        Ok(Self(serde_json::to_vec(&Written { records })?.into()))
+    }
+
+    /// The records as values.
+    pub fn values(&self) -> Result<Vec<Value>, DecodeError> {
+        let read: Result<Read, _> = serde_json::from_slice(&self.0);
+        Ok(read.map_err(DecodeError::Malformed)?.records)
+    }
+
+    /// The records decoded by a contract.
+    pub fn decode(&self, contract: &Arc<Contract>) -> Result<Batch, DecodeError> {
+        Ok(Batch::decode(contract, &self.values()?))
+    }
+
+    /// The number of bytes of the text.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn compressed(&self) -> Vec<u8> {
+        lz4_flex::block::compress(&self.0)
+    }
+
+    /// The text of `length` bytes that was compressed.
+    pub(super) fn decompressed(block: &[u8], length: usize) -> Result<Self, DecodeError> {
+        // Why: a damaged length must not ask for all memory.
+        if length / MOST_EXPANSION > block.len() {
+            return Err(DecodeError::Length(length));
+        }
+        let text = lz4_flex::block::decompress(block, length).map_err(DecodeError::Compressed)?;
+        if text.len() == length {
+            Ok(Self(text.into()))
+        } else {
+            Err(DecodeError::Length(length))
+        }
+    }
+}
