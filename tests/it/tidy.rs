@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each package of the workspace may use of the others; `tests` may use every one.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("types", &[]),
     ("proof", &["types"]),
     ("catalog", &["types", "proof"]),
@@ -19,6 +19,7 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("pipelines", &["types", "operators", "eventlog", "catalog"]),
     ("store", &["types", "operators", "eventlog", "catalog", "pipelines"]),
     ("client", &["types", "proof"]),
+    ("s3-server", &[]),
     (
         "api",
         &[
@@ -49,16 +50,19 @@ const EDGES: [(&str, &[&str]); 11] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 14] = [
+const OWNERS: [(&str, &[&str]); 17] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("seccompiler", &["sql"]),
     ("parquet", &["proof", "catalog", "sluice", "tests"]),
     ("object_store", &["catalog", "sluice", "tests"]),
     ("fjall", &["catalog", "eventlog"]),
+    ("rusty-s3", &["catalog"]),
+    ("s3s", &["s3-server"]),
+    ("s3s-fs", &["s3-server"]),
     ("ed25519-dalek", &["proof"]),
     ("axum", &["api", "sluice"]),
-    ("hyper", &["sluice"]),
+    ("hyper", &["sluice", "s3-server"]),
     ("reqwest", &["client", "tests"]),
     ("clap", &["sluice", "tests"]),
     ("config", &["sluice"]),
