@@ -23,6 +23,8 @@ use crate::{Error, Root};
 
 /// How many keys a table holds in memory before they are stored.
 const RECENT: usize = 64 << 10;
+/// The same for one that is being opened from many keys at once.
+const BULK: usize = 512 << 10;
 /// After how many versions keys are stored although they are few: bounds what an opening has to catch up.
 const VERSIONS: u64 = 256;
 /// From how many keys, or versions, on it is worth to store keys that will not grow more soon.
@@ -30,6 +32,15 @@ const LOT: usize = 4 << 10;
 const LOT_OF_VERSIONS: u64 = 16;
 /// Up to how many look-ups are done where they are asked for: moving them would cost more.
 const FEW: usize = 16;
+
+/// Keys that went to the store.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    /// The version whose keys, with those before it, were stored already.
+    pub(crate) after: Version,
+    /// The keys, ascending.
+    pub(crate) keys: Arc<Vec<RecordKey>>,
+}
 
 /// The keys of one table.
 #[derive(Debug)]
@@ -128,6 +139,43 @@ impl KeyIndex {
         }
     }
 
+    /// Adds the keys of the versions after `after` up to `upto`, of which `new` are not in the index. Answers whether they
+    /// were added: not where the index does not reach `after`, nor where other keys than those of these versions are among
+    /// them.
+    pub(crate) fn insert_run(
+        &self,
+        after: Version,
+        upto: Version,
+        mut keys: Vec<RecordKey>,
+        new: u64,
+    ) -> Result<bool, Error> {
+        let reflects = self.reflects();
+        if after > reflects || upto <= reflects {
+            return Ok(false);
+        }
+        if after < reflects {
+            let mut known = self.contains(&keys)?.into_iter();
+            keys.retain(|_| !known.next().unwrap_or(false));
+        }
+        let mut held = self.write();
+        if keys.len() as u64 != new || held.reflects != reflects {
+            return Ok(false);
+        }
+        let before = held.recent.len();
+        held.recent.extend(keys);
+        held.reflects = upto;
+        self.store
+            .unstored
+            .fetch_add(held.recent.len() - before, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Whether it is time to [`Self::flush`] while many keys come at once.
+    pub(crate) fn is_due_in_bulk(&self) -> bool {
+        let held = self.read();
+        held.is_storable() && held.recent.len() >= BULK
+    }
+
     /// Whether it is time to [`Self::flush`].
     pub(crate) fn is_due(&self) -> bool {
         let held = self.read();
@@ -153,12 +201,12 @@ impl KeyIndex {
     }
 
     /// Stores the keys that are in memory only, if the index still reflects `version`, whose content root is `root`.
-    /// Blocks. Without success they stay in memory, which is right as well.
-    pub(crate) fn flush(&self, version: Version, root: Root) {
-        let (leaving, keys) = {
+    /// Blocks. Without success they stay in memory, which is right as well; with it, answers what was stored.
+    pub(crate) fn flush(&self, version: Version, root: Root) -> Option<Leaving> {
+        let (leaving, keys, after) = {
             let mut held = self.write();
             if held.in_memory || held.leaving.is_some() || held.reflects != version || held.stored == version {
-                return;
+                return None;
             }
             let mut leaving: Vec<_> = held.recent.drain().collect();
             leaving.sort_unstable();
@@ -166,14 +214,14 @@ impl KeyIndex {
             held.leaving = Some(Arc::clone(&leaving));
             held.recent.shrink_to(RECENT);
             let keys = held.count + leaving.len() as u64;
-            (leaving, keys)
+            (leaving, keys, held.stored)
         };
         let added = self.store.add(self.dataset, &leaving, Stored { version, root, keys });
         let mut held = self.write();
         held.leaving = None;
         if held.in_memory {
             self.store.unstored.fetch_sub(leaving.len(), Ordering::Relaxed);
-            return;
+            return None;
         }
         match added {
             Ok(()) => {
@@ -182,12 +230,15 @@ impl KeyIndex {
                 held.stored = version;
                 held.patience = 0;
                 self.store.unstored.fetch_sub(leaving.len(), Ordering::Relaxed);
+                drop(held);
+                Some(Leaving { after, keys: leaving })
             }
             Err(error) => {
                 tracing::warn!(dataset = %self.dataset, %error, "keys could not be stored and stay in memory");
                 held.recent.extend(leaving.iter());
                 // Why: each try touches every key, so the tries must become rarer as the keys become more.
                 held.patience = held.recent.len().saturating_mul(2);
+                None
             }
         }
     }

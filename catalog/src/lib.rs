@@ -15,6 +15,7 @@
 //! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
 //! <dataset>/part-<version>-<contribution>.parquet
 //! <dataset>/_sluice/timeline                       derived: what opening would read from the commits
+//! <dataset>/_sluice/keys-<first>-<last>            derived: the keys of these versions, for the key index of a new owner
 //! ```
 
 mod action;
@@ -30,6 +31,7 @@ mod keys;
 mod log;
 mod merge;
 mod part;
+mod part_cache;
 mod snapshot;
 mod state;
 pub mod storage;
@@ -41,6 +43,7 @@ pub use catalog::Catalog;
 pub use error::Error;
 pub use merge::{Merge, MergeOutcome, Proposal};
 pub use part::{HIDDEN, Link, PartInfo};
+pub use part_cache::{CacheError, Held, PartCache};
 pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
 pub use table::Table;

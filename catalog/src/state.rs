@@ -6,6 +6,7 @@
 
 mod derived;
 mod index;
+mod runs;
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -145,6 +146,10 @@ impl State {
 
     pub(crate) fn head(&self) -> Version {
         self.timeline().head()
+    }
+
+    pub(crate) fn root_at(&self, version: Version) -> Root {
+        self.timeline().root_at(version)
     }
 
     pub(crate) fn rows_at(&self, version: Version) -> u64 {

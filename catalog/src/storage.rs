@@ -4,8 +4,12 @@
 //! reader sees the object whole or not at all. What a reader sees survives once [`DurableStore::settle`] has returned.
 
 #[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+#[cfg(any(test, feature = "testing"))]
 mod counting;
 mod directories;
+#[cfg(feature = "s3")]
+pub mod s3;
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};

@@ -5,5 +5,9 @@ mod damage;
 mod fixture;
 mod index;
 mod merging;
+#[cfg(feature = "s3")]
+mod over_s3;
 mod pages;
+mod part_cache;
 mod racing;
+mod runs;

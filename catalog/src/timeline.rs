@@ -56,6 +56,12 @@ impl Timeline {
         self.parts.last().map_or(Root::EMPTY, |entry| entry.root)
     }
 
+    /// The content root of a version; of the empty one where it is not known.
+    pub(crate) fn root_at(&self, version: Version) -> Root {
+        let last = self.parts_at(version).checked_sub(1);
+        last.map_or(Root::EMPTY, |last| self.parts[last].root)
+    }
+
     /// The version that a contribution became.
     pub(crate) fn find(&self, contribution: ContributionId) -> Option<Version> {
         self.by_contribution.get(&contribution).copied()

@@ -8,9 +8,10 @@ use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use types::key::Known;
 use types::{RecordKey, Version};
 
+use super::runs::FAR;
 use super::{Base, PARTS_AT_ONCE, State, When};
 use crate::key_store::Stored;
-use crate::keys::KeyIndex;
+use crate::keys::{KeyIndex, Leaving};
 use crate::part;
 use crate::{Error, Root};
 
@@ -58,13 +59,24 @@ impl State {
         Ok(merge.root == stored.root.to_string() && merge.record_count == stored.keys)
     }
 
-    /// Brings the index to the timeline's head from the key columns of the parts it lacks.
+    /// Brings the index to the timeline's head: from runs where it is far behind, and from the key columns of the parts.
     pub(crate) async fn catch_up(self: &Arc<Self>, index: &KeyIndex) -> Result<(), Error> {
         if index.reflects() >= self.head() {
             return Ok(());
         }
         let _once = index.catching_up.lock().await;
-        let parts = self.parts_between(index.reflects(), self.head());
+        while self.head().0 - index.reflects().0 >= FAR {
+            let Some(gap) = self.catch_up_from_runs(index).await? else {
+                break;
+            };
+            // Why: what one run lacks, because its owner died, is no reason to do without those after it.
+            self.catch_up_from_parts(index, gap.min(self.head())).await?;
+        }
+        self.catch_up_from_parts(index, self.head()).await
+    }
+
+    async fn catch_up_from_parts(self: &Arc<Self>, index: &KeyIndex, upto: Version) -> Result<(), Error> {
+        let parts = self.parts_between(index.reflects(), upto);
         tracing::debug!(dataset = %self.dataset, parts = parts.len(), "the key index catches up");
         let mut read = stream::iter(parts)
             .map(|part| async move {
@@ -75,9 +87,10 @@ impl State {
         while let Some((version, keys)) = read.try_next().await? {
             index.insert(version, &keys);
             if index.is_due() {
-                let merge = self.merge_of(version).await?;
-                let root = merge.root.parse().unwrap_or(Root::EMPTY);
-                self.flush(version, root).await?;
+                let root = self.root_at(version);
+                if let Some(leaving) = self.flush(version, root).await? {
+                    self.put_run(leaving, version, root).await;
+                }
             }
         }
         Ok(())
@@ -89,15 +102,11 @@ impl State {
         self.catch_up(index).await
     }
 
-    /// Stores keys that are in memory only.
-    pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<(), Error> {
+    /// Stores keys that are in memory only; answers which, if any were.
+    pub(super) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<Leaving>, Error> {
         // Why: a table is not closed, and its index not opened again, while keys are on their way to the store.
         let state = Arc::clone(self);
-        let flush = move || {
-            if let Some(index) = state.index.get() {
-                index.flush(version, root);
-            }
-        };
+        let flush = move || state.index.get().and_then(|index| index.flush(version, root));
         tokio::task::spawn_blocking(flush).await.map_err(Error::Stopped)
     }
 
@@ -121,7 +130,9 @@ impl State {
         });
         if due {
             let Base { version, root, .. } = self.base();
-            self.flush(version, root).await?;
+            if let Some(leaving) = self.flush(version, root).await? {
+                self.put_run(leaving, version, root).await;
+            }
         }
         self.derive_if_due(when).await;
         Ok(())

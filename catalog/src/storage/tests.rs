@@ -141,3 +141,18 @@ async fn a_directory_that_was_removed_is_made_again() {
     assert_eq!(text(&store, "a/b/one").await, "2");
     assert_eq!(store.syncs().of_directories - before, 3);
 }
+
+mod conformance {
+    use super::*;
+
+    struct Folder(tempfile::TempDir);
+
+    #[async_trait]
+    impl crate::storage::conformance::Fixture for Folder {
+        async fn open(&mut self) -> Result<Arc<dyn DurableStore>> {
+            Ok(Arc::new(DurableLocal::open(self.0.path())?))
+        }
+    }
+
+    crate::conformance!(Folder(tempfile::tempdir().unwrap()));
+}

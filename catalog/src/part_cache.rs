@@ -1,0 +1,317 @@
+//! Parts as files of this machine, fetched when they are needed: for who hands open files to another process.
+//!
+//! Invariants: a file that is handed out has the bytes that its commit names, by SHA-256. Files in use stay; the others
+//! make room, those not used for longest first, so that all together never take more than they may. A fetch that breaks
+//! off leaves what was fetched whole, so the next one goes on there.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use data_encoding::HEXLOWER;
+use futures_util::stream::{self, StreamExt as _};
+use object_store::ObjectStoreExt as _;
+use sha2::{Digest as _, Sha256};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::OnceCell;
+use types::{Classify, DatasetId, Kind, Retry};
+
+use crate::part::lost;
+use crate::{Catalog, Error, PartInfo, Snapshot};
+
+/// How many bytes of a part are read at once.
+const PIECE: u64 = 8 << 20;
+/// How many parts are fetched at once.
+const AT_ONCE: usize = 8;
+
+/// Why a version cannot be held.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// What is in use leaves too little room.
+    #[error("the parts take {needed} bytes and {room} are free")]
+    Full {
+        /// What is needed.
+        needed: u64,
+        /// What is left beside the files in use.
+        room: u64,
+    },
+    /// A part could not be read, or is not what its commit says.
+    #[error(transparent)]
+    Part(#[from] Error),
+    /// A file could not be written.
+    #[error("`{path}` could not be written")]
+    Disk {
+        /// The file.
+        path: String,
+        /// What the file system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Classify for CacheError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Full { .. } | Self::Disk { .. } => Kind::Unavailable,
+            Self::Part(error) => error.kind(),
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Full { .. } | Self::Disk { .. } => Retry::Backoff,
+            Self::Part(error) => error.retry(),
+        }
+    }
+}
+
+/// Parts in a local directory. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct PartCache {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    catalog: Catalog,
+    directory: PathBuf,
+    capacity: u64,
+    files: Mutex<Files>,
+    fetched: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    entries: HashMap<String, Entry>,
+    bytes: u64,
+    /// Counts the uses, to order them.
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Set once the file is there.
+    there: Arc<OnceCell<()>>,
+    bytes: u64,
+    holders: usize,
+    used: u64,
+}
+
+/// Files that stay for as long as this does.
+#[derive(Debug)]
+pub struct Held {
+    shared: Arc<Shared>,
+    names: Vec<String>,
+}
+
+impl PartCache {
+    /// A cache in `directory`, which belongs to this process and is emptied, of at most `capacity` bytes. Blocks.
+    pub fn open(catalog: &Catalog, directory: PathBuf, capacity: u64) -> Result<Self, CacheError> {
+        let emptied = match fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => fs::create_dir_all(&directory),
+        };
+        emptied.map_err(|source| disk(&directory, source))?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                catalog: catalog.clone(),
+                directory,
+                capacity,
+                files: Mutex::default(),
+                fetched: AtomicU64::new(0),
+            }),
+        })
+    }
+
+    /// The files of a version's parts, in order; those that are missing are fetched.
+    pub async fn hold(&self, snapshot: &Snapshot) -> Result<Held, CacheError> {
+        let (dataset, parts) = (snapshot.dataset(), snapshot.parts());
+        let held = self.reserve(dataset, &parts)?;
+        let fetches = parts
+            .iter()
+            .zip(&held.names)
+            .map(|(part, name)| self.ensure(dataset, part, name));
+        // Why to the end, also where one fails: what is there then is not fetched again.
+        let fetched: Vec<_> = stream::iter(fetches).buffer_unordered(AT_ONCE).collect().await;
+        fetched.into_iter().collect::<Result<(), _>>()?;
+        Ok(held)
+    }
+
+    /// How many fetches of a part began so far.
+    pub fn fetched(&self) -> u64 {
+        self.shared.fetched.load(Ordering::Relaxed)
+    }
+
+    /// Makes room for the parts and holds their names, before anything is fetched.
+    fn reserve(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<Held, CacheError> {
+        let shared = &self.shared;
+        let mut files = shared.lock();
+        files.uses += 1;
+        let used = files.uses;
+        let mut held = Held {
+            shared: Arc::clone(shared),
+            names: Vec::with_capacity(parts.len()),
+        };
+        for part in parts {
+            let name = format!("{dataset}-{}-{}", HEXLOWER.encode(&part.sha256), part.name());
+            if !files.entries.contains_key(&name) {
+                files.bytes += part.bytes;
+            }
+            let entry = files.entries.entry(name.clone()).or_insert_with(|| Entry {
+                there: Arc::default(),
+                bytes: part.bytes,
+                holders: 0,
+                used,
+            });
+            entry.holders += 1;
+            entry.used = used;
+            held.names.push(name);
+        }
+        let fits = files.make_room(shared);
+        drop(files);
+        if fits {
+            return Ok(held);
+        }
+        let needed = parts.iter().map(|part| part.bytes).sum();
+        drop(held);
+        let files = shared.lock();
+        let busy: u64 = files
+            .entries
+            .values()
+            .filter(|entry| entry.holders > 0)
+            .map(|entry| entry.bytes)
+            .sum();
+        Err(CacheError::Full {
+            needed,
+            room: shared.capacity.saturating_sub(busy),
+        })
+    }
+
+    async fn ensure(&self, dataset: DatasetId, part: &PartInfo, name: &str) -> Result<(), CacheError> {
+        let there = self
+            .shared
+            .lock()
+            .entries
+            .get(name)
+            .map(|entry| Arc::clone(&entry.there));
+        // Why: it is held, so it is there.
+        let there = there.unwrap_or_default();
+        there
+            .get_or_try_init(|| self.fetch(dataset, part, name))
+            .await
+            .map(|()| ())
+    }
+
+    /// Fetches one part into a file of its own, which gets its name when it is whole.
+    async fn fetch(&self, dataset: DatasetId, part: &PartInfo, name: &str) -> Result<(), CacheError> {
+        let shared = &self.shared;
+        let path = part.path(dataset);
+        let target = shared.directory.join(name);
+        let number = shared.fetched.fetch_add(1, Ordering::Relaxed);
+        let staged = Staged(shared.directory.join(format!("fetch-{number}")));
+        let failed = |source| disk(&staged.0, source);
+        // Why made and named on this thread: what is begun elsewhere goes on when whoever waits goes away, and would leave
+        // a file that nobody knows.
+        let mut file = tokio::fs::File::from_std(fs::File::create(&staged.0).map_err(failed)?);
+        let mut hash = Sha256::new();
+        let mut at = 0;
+        while at < part.bytes {
+            let end = part.bytes.min(at + PIECE);
+            let piece = shared.catalog.objects().get_range(&path, at..end).await;
+            let piece = piece.map_err(|error| lost(&path, error))?;
+            if piece.len() as u64 != end - at {
+                return Err(Error::corrupt(&path, "it is shorter than its commit says").into());
+            }
+            hash.update(&piece);
+            file.write_all(&piece).await.map_err(failed)?;
+            at = end;
+        }
+        if hash.finalize()[..] != part.sha256 {
+            return Err(Error::corrupt(&path, "its SHA-256 is not the one in its commit").into());
+        }
+        file.flush().await.map_err(failed)?;
+        drop(file);
+        fs::rename(&staged.0, &target).map_err(|source| disk(&target, source))
+    }
+}
+
+/// A file that is taken away unless it got another name.
+struct Staged(PathBuf);
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+impl Held {
+    /// The files, in the order of the parts.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.names.iter().map(|name| self.shared.directory.join(name)).collect()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut files = self.shared.lock();
+        for name in &self.names {
+            let Some(entry) = files.entries.get_mut(name) else {
+                continue;
+            };
+            entry.holders -= 1;
+            if entry.holders == 0 && !entry.there.initialized() {
+                let bytes = entry.bytes;
+                files.entries.remove(name);
+                files.bytes -= bytes;
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Files {
+    /// Takes away files that nobody holds until all fit; answers whether they do.
+    fn make_room(&mut self, shared: &Shared) -> bool {
+        if self.bytes <= shared.capacity {
+            return true;
+        }
+        let unused = self.entries.iter().filter(|(_, entry)| entry.holders == 0);
+        let mut unused: Vec<_> = unused.map(|(name, entry)| (entry.used, name.clone())).collect();
+        unused.sort_unstable();
+        for (_, name) in unused {
+            if self.bytes <= shared.capacity {
+                break;
+            }
+            if let Some(entry) = self.entries.remove(&name) {
+                self.bytes -= entry.bytes;
+                // Why under the lock: who comes next must not fetch a file that is then taken away.
+                remove(&shared.directory.join(name));
+            }
+        }
+        self.bytes <= shared.capacity
+    }
+}
+
+fn remove(path: &FilePath) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "a cached file could not be removed");
+        }
+        _ => {}
+    }
+}
+
+fn disk(path: &FilePath, source: io::Error) -> CacheError {
+    CacheError::Disk {
+        path: path.display().to_string(),
+        source,
+    }
+}

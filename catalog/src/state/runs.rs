@@ -1,0 +1,225 @@
+//! Runs: the keys of some versions as one object, so that a new owner of a large table need not read its parts.
+//!
+//! Invariants: a run is believed only where the log has the version it ends with, root and row counts included, so one of
+//! another history or one that is damaged costs a look and nothing else. Runs are derived and can be deleted; they are
+//! written as often as keys are stored, so their cost per version stays the same.
+
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt as _};
+use object_store::path::Path;
+use object_store::{ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload};
+use types::{DatasetId, RecordKey, Version};
+
+use super::{PARTS_AT_ONCE, State};
+use crate::keys::{KeyIndex, Leaving};
+use crate::{Error, Root};
+
+/// Starts every run of this format.
+const MAGIC: &[u8; 16] = b"sluice key run 1";
+/// From how many versions behind on it is worth to look for runs.
+pub(super) const FAR: u64 = 64;
+
+/// The versions whose keys a run has, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    first: u64,
+    last: u64,
+}
+
+impl Span {
+    fn path(self, dataset: DatasetId) -> Path {
+        let Self { first, last } = self;
+        Path::from(format!("{dataset}/_sluice/keys-{first:020}-{last:020}"))
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        let (first, last) = name.strip_prefix("keys-")?.split_once('-')?;
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        (0 < first && first <= last).then_some(Self { first, last })
+    }
+}
+
+impl State {
+    /// Writes the keys that went to the store as a run. What fails is only logged: the parts have the keys as well.
+    pub(super) async fn put_run(&self, leaving: Leaving, version: Version, root: Root) {
+        let span = Span {
+            first: leaving.after.0 + 1,
+            last: version.0,
+        };
+        let bytes = encode(self.dataset, span, root, &leaving.keys);
+        let path = span.path(self.dataset);
+        let put = self
+            .objects
+            .put_opts(&path, PutPayload::from(bytes), PutMode::Overwrite.into());
+        if let Err(error) = put.await {
+            tracing::warn!(%path, %error, "a run of keys could not be written");
+        }
+    }
+
+    /// Brings the index as far as runs lead without a version between them missing; `None` where there is no run for the
+    /// versions to come, and then the version before the next run, if there is one.
+    pub(super) async fn catch_up_from_runs(self: &Arc<Self>, index: &KeyIndex) -> Result<Option<Version>, Error> {
+        let mut spans = self.runs().await;
+        loop {
+            let head = self.head().0;
+            let plan = plan(&spans, index.reflects().0, head);
+            if plan.is_empty() {
+                if index.is_due() {
+                    // Why: what parts add is then a run of its own, after these.
+                    let reflects = index.reflects();
+                    self.flush(reflects, self.root_at(reflects)).await?;
+                }
+                let after = index.reflects().0 + 1;
+                let next = spans.iter().map(|span| span.first).filter(|&first| first > after).min();
+                return Ok(next.map(|first| Version(first - 1)));
+            }
+            let mut read = stream::iter(plan)
+                .map(|span| async move { (span, self.read_run(span).await) })
+                .buffered(PARTS_AT_ONCE);
+            while let Some((span, keys)) = read.next().await {
+                let Some(keys) = keys else {
+                    spans.retain(|other| *other != span);
+                    break;
+                };
+                let last = Version(span.last);
+                let new = self.rows_at(last).saturating_sub(self.rows_at(index.reflects()));
+                if !index.insert_run(Version(span.first - 1), last, keys, new)? {
+                    tracing::warn!(path = %span.path(self.dataset), "a run has keys of other versions and is ignored");
+                    spans.retain(|other| *other != span);
+                    break;
+                }
+                if index.is_due_in_bulk() {
+                    self.flush(last, self.root_at(last)).await?;
+                }
+            }
+        }
+    }
+
+    /// The runs that there are, in no order; none where the store cannot tell.
+    async fn runs(&self) -> Vec<Span> {
+        let directory = Path::from(format!("{}/_sluice", self.dataset));
+        match self.objects.list_with_delimiter(Some(&directory)).await {
+            Ok(found) => {
+                let names = found.objects.iter().filter_map(|object| object.location.filename());
+                names.filter_map(Span::of).collect()
+            }
+            Err(error) => {
+                tracing::warn!(%directory, %error, "runs of keys could not be listed");
+                Vec::new()
+            }
+        }
+    }
+
+    /// The keys of a run, if it is of this table's history.
+    async fn read_run(&self, span: Span) -> Option<Vec<RecordKey>> {
+        let path = span.path(self.dataset);
+        let read = async { self.objects.get(&path).await?.bytes().await };
+        let bytes = read
+            .await
+            .inspect_err(|error| tracing::warn!(%path, %error, "a run of keys could not be read"))
+            .ok()?;
+        let root = self.root_at(Version(span.last));
+        let rows = self.rows_at(Version(span.last)) - self.rows_at(Version(span.first - 1));
+        let keys = decode(self.dataset, span, root, &bytes).filter(|keys| keys.len() as u64 == rows);
+        if keys.is_none() {
+            tracing::warn!(%path, "a run of keys is damaged or of another history and ignored");
+        }
+        keys
+    }
+}
+
+/// The fewest runs that lead from `from` as far as possible without a gap, in order; none leads beyond `head`.
+fn plan(spans: &[Span], from: u64, head: u64) -> Vec<Span> {
+    let (mut at, mut plan) = (from, Vec::new());
+    let usable = |at: u64| move |span: &&Span| span.first <= at + 1 && at < span.last && span.last <= head;
+    while let Some(next) = spans
+        .iter()
+        .filter(usable(at))
+        .max_by_key(|span| (span.last, span.first))
+    {
+        plan.push(*next);
+        at = next.last;
+    }
+    plan
+}
+
+fn encode(dataset: DatasetId, span: Span, root: Root, keys: &[RecordKey]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(120 + 16 * keys.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(dataset.as_bytes());
+    bytes.extend_from_slice(&span.first.to_le_bytes());
+    bytes.extend_from_slice(&span.last.to_le_bytes());
+    bytes.extend_from_slice(root.as_bytes());
+    keys.iter().for_each(|key| bytes.extend_from_slice(key.as_bytes()));
+    let checksum = *blake3::hash(&bytes).as_bytes();
+    bytes.extend_from_slice(&checksum);
+    bytes
+}
+
+/// The keys, if the bytes are whole and say what they are asked to be.
+fn decode(dataset: DatasetId, span: Span, root: Root, bytes: &[u8]) -> Option<Vec<RecordKey>> {
+    let (body, checksum) = bytes.split_last_chunk::<32>()?;
+    if blake3::hash(body) != *checksum {
+        return None;
+    }
+    let head = encode(dataset, span, root, &[]);
+    let keys = body.strip_prefix(&head[..head.len() - 32])?;
+    let (keys, rest) = keys.as_chunks::<16>();
+    rest.is_empty()
+        .then(|| keys.iter().copied().map(RecordKey::from_bytes).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Timestamp;
+
+    use super::*;
+
+    const fn span(first: u64, last: u64) -> Span {
+        Span { first, last }
+    }
+
+    #[test]
+    fn runs_are_chosen_so_that_none_is_missing_between_them() {
+        let spans = [
+            span(1, 10),
+            span(11, 20),
+            span(5, 14),
+            span(11, 12),
+            span(31, 40),
+            span(21, 90),
+        ];
+        assert_eq!(plan(&spans, 0, 80), [span(1, 10), span(11, 20)]);
+        assert_eq!(plan(&spans, 0, 90), [span(1, 10), span(11, 20), span(21, 90)]);
+        assert_eq!(plan(&spans, 12, 30), [span(11, 20)]);
+        assert_eq!(plan(&spans, 4, 14), [span(5, 14)]);
+        assert_eq!(plan(&spans, 0, 9), []);
+        assert_eq!(plan(&spans, 40, 60), []);
+    }
+
+    #[test]
+    fn a_name_tells_the_versions_and_other_names_tell_nothing() {
+        let dataset = DatasetId::new(Timestamp::from_micros(1));
+        let path = span(1, 256).path(dataset);
+        assert_eq!(path.filename().and_then(Span::of), Some(span(1, 256)));
+        for name in ["timeline", "keys-", "keys-1", "keys-a-b", "keys-0-4", "keys-5-4"] {
+            assert_eq!(Span::of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_run_of_something_else_is_nothing() {
+        let dataset = DatasetId::new(Timestamp::from_micros(1));
+        let keys: Vec<_> = (0..9).map(|byte| RecordKey::from_bytes([byte; 16])).collect();
+        let (root, other) = (Root::from_bytes([7; 32]), Root::from_bytes([8; 32]));
+        let bytes = encode(dataset, span(3, 4), root, &keys);
+        assert_eq!(decode(dataset, span(3, 4), root, &bytes).as_deref(), Some(&keys[..]));
+        assert!(decode(dataset, span(3, 5), root, &bytes).is_none());
+        assert!(decode(dataset, span(3, 4), other, &bytes).is_none());
+        assert!(decode(DatasetId::new(Timestamp::from_micros(2)), span(3, 4), root, &bytes).is_none());
+        for end in 0..bytes.len() {
+            assert!(decode(dataset, span(3, 4), root, &bytes[..end]).is_none(), "{end}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Addresses that are good without a credential: Signature Version 4 in the query (*Authenticating Requests: Using
+//! Query Parameters*, Amazon S3 API Reference).
+//!
+//! Invariant: they are signed by real time, whatever the service's clock says, because the store judges them by its own.
+//! The length of a part is a signed header, so a part of another length is refused by the store.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::path::Path;
+use rusty_s3::actions::{GetObject, UploadPart};
+use rusty_s3::{Bucket, Credentials, S3Action};
+use types::Clock as _;
+use types::clock::SystemClock;
+
+/// Signs addresses of objects below a prefix of a bucket. Cheap to clone.
+#[derive(Clone)]
+pub struct Presigner {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    bucket: Bucket,
+    credentials: Credentials,
+    prefix: Path,
+    store: String,
+}
+
+impl fmt::Debug for Presigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Presigner")
+            .field("bucket", &self.inner.bucket.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Presigner {
+    pub(super) fn new(bucket: Bucket, credentials: Credentials, prefix: Path, store: String) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                bucket,
+                credentials,
+                prefix,
+                store,
+            }),
+        }
+    }
+
+    /// The endpoint as the client of the store wants it.
+    pub(super) fn store_endpoint(&self) -> &str {
+        &self.inner.store
+    }
+
+    /// The address from which an object can be read from now on for this long; 7 days at most.
+    pub fn read(&self, object: &Path, lasting: Duration) -> String {
+        let Inner {
+            bucket, credentials, ..
+        } = &*self.inner;
+        let key = self.key(object);
+        signed(&GetObject::new(bucket, Some(credentials), &key), lasting)
+    }
+
+    /// The address to which a part of an upload of exactly this many bytes can be put.
+    pub(super) fn part(&self, object: &Path, upload: &str, number: u16, bytes: u64, lasting: Duration) -> String {
+        let Inner {
+            bucket, credentials, ..
+        } = &*self.inner;
+        let (key, length) = (self.key(object), bytes.to_string());
+        let mut part = UploadPart::new(bucket, Some(credentials), &key, number, upload);
+        part.headers_mut().insert("content-length", length.as_str());
+        signed(&part, lasting)
+    }
+
+    fn key(&self, object: &Path) -> String {
+        let prefix = &self.inner.prefix;
+        Path::from_iter(prefix.parts().chain(object.parts())).into()
+    }
+}
+
+fn signed<'a>(action: &impl S3Action<'a>, lasting: Duration) -> String {
+    let now = SystemClock::default().now().micros();
+    // Why the fallback: an instant of the system's clock is always within what a signature can name.
+    let now = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
+    action.sign_with_time(lasting, &now).into()
+}

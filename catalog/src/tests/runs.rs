@@ -1,0 +1,123 @@
+use std::fs;
+
+use super::fixture::{World, merged, numbered};
+use crate::{Catalog, MergeOutcome};
+
+/// A table of so many versions of two records, whose owner died.
+async fn grown(versions: u64) -> World {
+    let world = World::new();
+    grow(&world, &world.catalog("one"), 0..versions).await;
+    world
+}
+
+async fn grow(world: &World, catalog: &Catalog, versions: std::ops::Range<u64>) {
+    let mut table = world.table(catalog).await;
+    for version in versions {
+        world.merge(&mut table, &numbered(version * 2..version * 2 + 2)).await;
+    }
+}
+
+fn runs(world: &World) -> Vec<String> {
+    let entries = fs::read_dir(world.file("_sluice")).unwrap().map(|entry| entry.unwrap());
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.retain(|name| name.starts_with("keys-"));
+    names.sort();
+    names
+}
+
+/// A new owner knows exactly the records of so many versions; answers how many objects it read.
+async fn taken_over(world: &World, process: &str, versions: u64) -> u64 {
+    let before = world.counting.counts().gets;
+    let catalog = world.catalog(process);
+    let mut table = world.table(&catalog).await;
+    let read = world.counting.counts().gets - before;
+    let all = table.merge(world.proposal(&numbered(0..versions * 2))).await.unwrap();
+    assert!(matches!(all, MergeOutcome::NothingNew { .. }), "{all:?}");
+    let known = table
+        .known()
+        .known(world.proposal(&numbered(versions * 2..versions * 2 + 9)).batch.keys());
+    assert_eq!(known, [false; 9]);
+    read
+}
+
+#[tokio::test]
+async fn an_owner_in_a_new_place_reads_runs_and_the_parts_after_them() {
+    let world = grown(530).await;
+    assert_eq!(runs(&world).len(), 2);
+    let read = taken_over(&world, "two", 530).await;
+    assert!(read < 200, "{read} objects read");
+    world.sound(530).await;
+}
+
+#[tokio::test]
+async fn runs_that_are_damaged_foreign_or_missing_cost_a_look_and_nothing_else() {
+    let world = grown(800).await;
+    let names = runs(&world);
+    assert_eq!(names.len(), 3);
+    let (first, second) = (
+        world.file(&format!("_sluice/{}", names[0])),
+        world.file(&format!("_sluice/{}", names[1])),
+    );
+    let good = [fs::read(&first).unwrap(), fs::read(&second).unwrap()];
+    let mut flipped = good[1].clone();
+    flipped[100] ^= 1;
+    for (process, damaged) in ["a", "b", "c"].iter().zip([&flipped[..], b"", &good[0]]) {
+        fs::write(&second, damaged).unwrap();
+        let read = taken_over(&world, process, 800).await;
+        // The parts of one run, and not those of the others.
+        assert!((256..500).contains(&read), "{read} objects read");
+        // Who had to read parts has written what was missing.
+        fs::write(&second, &good[1]).unwrap();
+    }
+    fs::remove_file(&first).unwrap();
+    taken_over(&world, "d", 800).await;
+    for name in runs(&world) {
+        fs::remove_file(world.file(&format!("_sluice/{name}"))).unwrap();
+    }
+    taken_over(&world, "e", 800).await;
+    world.sound(800).await;
+}
+
+#[tokio::test]
+async fn an_owner_that_returns_with_stored_keys_uses_a_run_that_overlaps_them() {
+    let world = World::new();
+    let mut table = world.table(&world.catalog("one")).await;
+    for version in 0..100 {
+        world.merge(&mut table, &numbered(version * 2..version * 2 + 2)).await;
+    }
+    // Its keys of 100 versions are stored and are a run.
+    table.close().await;
+    fs::remove_file(world.file(&format!("_sluice/{}", runs(&world)[0]))).unwrap();
+    grow(&world, &world.catalog("two"), 100..400).await;
+    let read = taken_over(&world, "one", 400).await;
+    // The parts of 144 versions and their commits; without the run it would be 300 parts.
+    assert!(read < 400, "{read} objects read");
+    let catalog = world.catalog("one");
+    let mut table = world.table(&catalog).await;
+    let merge = merged(table.merge(world.proposal(&numbered(799..802))).await.unwrap());
+    assert_eq!((merge.version.0, merge.accepted, merge.duplicates), (401, 2, vec![0]));
+    world.sound(401).await;
+}
+
+/// A copy of the table from before takes its place and grows anew.
+#[tokio::test]
+async fn runs_of_another_history_are_not_believed() {
+    let world = grown(300).await;
+    for number in 201..=300 {
+        fs::remove_file(world.commit_file(number)).unwrap();
+    }
+    let catalog = world.catalog("two");
+    let mut table = world.table(&catalog).await;
+    for version in 0..60 {
+        world
+            .merge(&mut table, &numbered(5_000 + version * 2..5_000 + version * 2 + 2))
+            .await;
+    }
+    drop((table, catalog));
+    let catalog = world.catalog("three");
+    let mut table = world.table(&catalog).await;
+    // Records of versions that no longer are, are new.
+    let merge = merged(table.merge(world.proposal(&numbered(400..410))).await.unwrap());
+    assert_eq!((merge.version.0, merge.accepted), (261, 10));
+    world.sound(261).await;
+}
