@@ -130,12 +130,12 @@ impl PartCache {
     pub async fn hold(&self, snapshot: &Snapshot) -> Result<Held, CacheError> {
         let (dataset, parts) = (snapshot.dataset(), snapshot.parts());
         let held = self.reserve(dataset, &parts)?;
-        let fetches = parts
-            .iter()
-            .zip(&held.names)
-            .map(|(part, name)| self.ensure(dataset, part, name));
+        let wanted: Vec<_> = parts.into_iter().zip(held.names.iter().cloned()).collect();
+        let fetches = stream::iter(wanted)
+            .map(|(part, name)| async move { self.ensure(dataset, &part, &name).await })
+            .buffer_unordered(AT_ONCE);
         // Why to the end, also where one fails: what is there then is not fetched again.
-        let fetched: Vec<_> = stream::iter(fetches).buffer_unordered(AT_ONCE).collect().await;
+        let fetched: Vec<_> = fetches.collect().await;
         fetched.into_iter().collect::<Result<(), _>>()?;
         Ok(held)
     }
