@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use types::Clock;
 
 use crate::config::{Config, Limits};
+use crate::direct::{DirectParts, HandedOut};
 use crate::egress::Egress;
 use crate::flow::{Backlog, Bound, Relay, SweeperConfig, Waiters};
 use crate::limit::Limiter;
@@ -56,6 +57,10 @@ pub struct App {
     pub(crate) dry_runs: Arc<Semaphore>,
     /// What signs the addresses of parts.
     pub(crate) links: Arc<Links>,
+    /// What signs them at the store itself, where it can.
+    pub(crate) direct: Option<Arc<dyn DirectParts>>,
+    /// Which of those were handed out.
+    pub(crate) handed_out: Arc<HandedOut>,
 }
 
 /// The planes an [`App`] is made of.
@@ -79,6 +84,8 @@ pub struct Planes {
     pub egress: Egress,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: SweeperConfig,
+    /// Where the store hands out parts itself: what signs their addresses. Otherwise this service serves them.
+    pub direct: Option<Arc<dyn DirectParts>>,
 }
 
 impl App {
@@ -94,6 +101,8 @@ impl App {
             sandbox: planes.sandbox,
             egress: planes.egress,
             links: Arc::default(),
+            direct: planes.direct,
+            handed_out: Arc::default(),
             calls: Arc::new(Limiter::new(limits.calls_per_ip_per_minute, MINUTE)),
             registrations: Arc::new(Limiter::new(limits.agents_per_ip_per_hour, HOUR)),
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),

@@ -17,6 +17,7 @@ pub mod app;
 pub mod auth;
 pub mod config;
 pub mod cx;
+pub mod direct;
 pub mod egress;
 mod entitlement;
 pub mod error;

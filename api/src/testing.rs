@@ -166,6 +166,7 @@ impl Service {
                 interval_seconds: 1,
                 first_seconds: 30,
             },
+            direct: None,
         };
         let app = App::new(planes, config, limits);
         Self {

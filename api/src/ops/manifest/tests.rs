@@ -1,8 +1,12 @@
+use std::sync::Arc;
+use std::time::Duration;
+
 use proof::{Keys, VerifiedManifest};
 use serde_json::{Value, json};
 use store::{OutcomeRow, Resolution};
-use types::Version;
+use types::{Clock as _, DatasetId, OperatorId, Version};
 
+use crate::direct::DirectParts;
 use crate::keys;
 use crate::testing::Service;
 
@@ -152,4 +156,53 @@ async fn a_version_that_is_told_of_and_not_here_yet_is_503_everywhere() {
             .status,
         404
     );
+}
+
+/// A store that hands out parts itself.
+#[derive(Debug)]
+struct Elsewhere;
+
+impl DirectParts for Elsewhere {
+    fn address(&self, dataset: DatasetId, name: &str, lasting: Duration) -> String {
+        format!("http://store.test/{dataset}/{name}?seconds={}", lasting.as_secs())
+    }
+}
+
+#[tokio::test]
+async fn parts_that_the_store_hands_out_are_counted_once_for_as_long_as_their_addresses_are_good() {
+    let (mut service, mine, theirs) = scene(&json!({})).await;
+    service.merged(&mine, "weather", &[json!({"name": "a"})]).await;
+    let served = service.get("/projects/weather/manifest", Some(&theirs)).await.json();
+    let url = served["parts"][0]["url"].as_str().unwrap();
+    let operator: OperatorId = url.split("account=").nth(1).unwrap()[..36].parse().unwrap();
+    service.app.direct = Some(Arc::new(Elsewhere));
+    service.router = crate::router(service.app.clone());
+    let mut expected = 0;
+    let mut read = async |service: &Service, path: &str, new: &[usize]| {
+        let got = service.get(path, Some(&theirs)).await;
+        let manifest = verified(service, &got.bytes).await;
+        let parts = &manifest.manifest().parts;
+        for part in parts {
+            let dataset = manifest.manifest().dataset;
+            let url = format!("http://store.test/{dataset}/{}?seconds=900", part.path);
+            assert_eq!(part.url.as_deref(), Some(url.as_str()));
+        }
+        expected += new.iter().map(|&part| parts[part].bytes).sum::<u64>();
+        let app = &service.app;
+        app.egress.store(&app.store).await.unwrap();
+        assert_eq!(
+            app.store.egress(operator, app.clock.now().month()).await.unwrap(),
+            expected
+        );
+    };
+    let path = "/projects/weather/manifest";
+    read(&service, path, &[0]).await;
+    read(&service, path, &[]).await;
+    service.merged(&mine, "weather", &[json!({"name": "b"})]).await;
+    read(&service, &format!("{path}?version=1"), &[]).await;
+    read(&service, path, &[1]).await;
+    read(&service, path, &[]).await;
+    // The addresses are over, so new ones are for new transfers.
+    service.clock.advance(Duration::from_mins(16));
+    read(&service, path, &[0, 1]).await;
 }
