@@ -14,8 +14,8 @@ use anyhow::{Context, anyhow, bail};
 use api::egress::Egress;
 use api::flow::{Projector, Relay, Sweeper, Waiters};
 use api::{App, Planes};
-use catalog::Catalog;
-use catalog::storage::DurableLocal;
+use catalog::storage::DurableStore;
+use catalog::{Catalog, PartCache};
 use eventlog::{Embedded, EventLog};
 use futures_util::FutureExt;
 use operators::screen::{LocalScreener, Screener};
@@ -27,9 +27,10 @@ use tokio_util::sync::CancellationToken;
 use types::Clock;
 use types::clock::SystemClock;
 
-use crate::config::{Config, Loaded};
+use crate::config::{Backend, Config, Loaded};
 use crate::lock::DirectoryLock;
-use crate::sandbox::Sandbox;
+use crate::objects;
+use crate::sandbox::{Files, Sandbox};
 use crate::serve::serve;
 use crate::signals::Signals;
 
@@ -68,6 +69,11 @@ impl Layout {
     /// The key indexes; derived from the tables.
     pub fn index(&self) -> PathBuf {
         self.root.join("index")
+    }
+
+    /// Copies of parts for queries, where the tables are elsewhere.
+    pub fn parts(&self) -> PathBuf {
+        self.root.join("parts")
     }
 }
 
@@ -146,7 +152,8 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let clock = clock(config);
     let store = connect(config, true).await?;
     let log = open_log(config, &layout).await?;
-    let catalog = open_catalog(&layout, layout.index(), &clock).await?;
+    let objects = objects::open(config, &layout).await?;
+    let catalog = open_catalog(objects.store, layout.index(), &clock).await?;
     let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
 
     let stopping = CancellationToken::new();
@@ -165,7 +172,8 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     );
     #[cfg(feature = "faults")]
     if loaded.faults.rival {
-        let rival = open_catalog(&layout, layout.index().with_extension("rival"), &clock).await?;
+        let objects = objects::open(config, &layout).await?;
+        let rival = open_catalog(objects.store, layout.index().with_extension("rival"), &clock).await?;
         spawn(&mut tasks, "rival", worker(rival, "rivals").run(stopping.clone()));
     }
     let (relay, relaying) = Relay::new(Arc::clone(&log));
@@ -185,6 +193,10 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let counting = egress.clone().run(store.clone(), stopping.clone());
     spawn(&mut tasks, "egress", counting.map(anyhow::Ok));
 
+    let files = match config.objects.backend {
+        Backend::Local => Files::Folder(layout.tables()),
+        Backend::S3 => Files::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
+    };
     let planes = Planes {
         store: store.clone(),
         catalog,
@@ -192,9 +204,10 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
         waiters,
         screener,
         clock: Arc::clone(&clock),
-        sandbox: Arc::new(Sandbox::start(config, layout.tables(), &clock)?),
+        sandbox: Arc::new(Sandbox::start(config, files, &clock)?),
         egress,
         sweeper: sweeping,
+        direct: objects.direct,
     };
     let app = App::new(planes, config.api(address), config.limits.clone().into());
     let watching = crate::room::watch(config.data.clone(), app.backlog.clone(), stopping.clone());
@@ -227,15 +240,16 @@ async fn open_log(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn Ev
     Ok(opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?)
 }
 
-async fn open_catalog(layout: &Layout, index: PathBuf, clock: &Arc<dyn Clock>) -> anyhow::Result<Catalog> {
-    let (tables, clock) = (layout.tables(), Arc::clone(clock));
-    let opened = tokio::task::spawn_blocking(move || {
-        let objects = DurableLocal::open(&tables)?;
-        anyhow::Ok(Catalog::open(Arc::new(objects), index, clock)?)
-    });
+async fn open_catalog(
+    objects: Arc<dyn DurableStore>,
+    index: PathBuf,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Catalog> {
+    let (shown, clock) = (objects.to_string(), Arc::clone(clock));
+    let opened = tokio::task::spawn_blocking(move || Catalog::open(objects, index, clock));
     opened
         .await?
-        .with_context(|| format!("the tables `{}` cannot be opened", layout.tables().display()))
+        .with_context(|| format!("the tables `{shown}` cannot be opened"))
 }
 
 fn spawn<E: Into<anyhow::Error>>(

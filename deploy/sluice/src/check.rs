@@ -7,18 +7,17 @@
 mod compare;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
 use object_store::ObjectStore;
-use object_store::local::LocalFileSystem;
 use types::DatasetId;
 
 use crate::assemble::{self, Layout};
 use crate::cli;
 use crate::config::Config;
+use crate::objects;
 use crate::terminal;
 
 use compare::{Counts, compare};
@@ -28,14 +27,20 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
     let layout = Layout::new(&config.data.dir);
     let clock = assemble::clock(config);
     let store = assemble::connect(config, false).await?;
-    let folders = table_folders(&layout.tables())?;
+    let objects = objects::open_to_read(config, &layout)?;
+    let folders = table_folders(objects.as_ref()).await?;
     let mut projects = BTreeSet::new();
     let mut total = Counts::default();
     let mut broken = 0;
     for project in store.check_projects().await? {
         let before = store.check_project(project.id).await?;
-        let report = match objects(&layout.tables())? {
-            Some(objects) => catalog::check::table(&objects, project.id).await?,
+        let tables = match &objects {
+            Some(tables) => Some(Arc::clone(tables)),
+            // Why again: the first table may be there by now.
+            None => objects::open_to_read(config, &layout)?,
+        };
+        let report = match tables {
+            Some(tables) => catalog::check::table(&tables, project.id).await?,
             None => catalog::check::Report::default(),
         };
         let after = store.check_project(project.id).await?;
@@ -74,27 +79,16 @@ fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// The tables' store, opened to be read; `None` before the first table.
-fn objects(tables: &Path) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
-    if !tables.exists() {
-        return Ok(None);
-    }
-    let files = LocalFileSystem::new_with_prefix(tables)
-        .with_context(|| format!("the tables `{}` cannot be read", tables.display()))?;
-    Ok(Some(Arc::new(files)))
-}
-
 /// The names of the folders that can only be tables.
-fn table_folders(tables: &Path) -> anyhow::Result<BTreeSet<String>> {
-    if !tables.exists() {
+async fn table_folders(objects: Option<&Arc<dyn ObjectStore>>) -> anyhow::Result<BTreeSet<String>> {
+    let Some(objects) = objects else {
         return Ok(BTreeSet::new());
-    }
-    let mut folders = BTreeSet::new();
-    for entry in std::fs::read_dir(tables)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.parse::<DatasetId>().is_ok() {
-            folders.insert(name);
-        }
-    }
-    Ok(folders)
+    };
+    let listed = objects
+        .list_with_delimiter(None)
+        .await
+        .context("the tables cannot be listed")?;
+    let names = listed.common_prefixes.iter().filter_map(|folder| folder.filename());
+    let tables = names.filter(|name| name.parse::<DatasetId>().is_ok());
+    Ok(tables.map(str::to_owned).collect())
 }

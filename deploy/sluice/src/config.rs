@@ -7,6 +7,7 @@
 #[cfg(feature = "faults")]
 mod faults;
 mod home;
+mod objects;
 mod parts;
 mod show;
 mod units;
@@ -24,6 +25,7 @@ use serde_json::Value;
 #[cfg(feature = "faults")]
 pub use faults::Faults;
 pub use home::data_home;
+pub use objects::{Backend, Objects};
 pub use units::{Size, Span, UnitError};
 
 /// Every key with its default and a comment.
@@ -41,6 +43,8 @@ pub struct Config {
     pub data: Data,
     /// The metadata database.
     pub database: Database,
+    /// Where tables are kept.
+    pub objects: Objects,
     /// The time.
     pub clock: Clock,
     /// What is logged.
@@ -274,6 +278,12 @@ pub enum Error {
         /// What it is counted in.
         unit: &'static str,
     },
+    /// A time is too short to do anything in.
+    #[error("`{key}` must be at least one millisecond")]
+    Instant {
+        /// The key, with its section.
+        key: &'static str,
+    },
     /// What a crash test asks for does not exist.
     #[cfg(feature = "faults")]
     #[error("{0}")]
@@ -334,6 +344,14 @@ impl Loaded {
 impl Config {
     /// Checks what the types of the values cannot.
     fn check(&self) -> Result<(), Error> {
+        for (key, span) in [
+            ("objects.attempt", self.objects.attempt),
+            ("objects.patience", self.objects.patience),
+        ] {
+            if span.0.is_zero() {
+                return Err(Error::Instant { key });
+            }
+        }
         let seconds = [
             ("database.timeout", self.database.timeout),
             ("limits.wait", self.limits.wait),

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod config;
 pub mod keys;
 pub mod lock;
+pub mod objects;
 pub mod pull;
 pub mod query;
 pub mod quickstart;

@@ -4,25 +4,38 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use api::sandbox::{Answered, Column, Failure};
 use async_trait::async_trait;
-use catalog::Snapshot;
+use catalog::{CacheError, Held, PartCache, Snapshot};
+use tokio::time::{Instant, timeout_at};
 use types::{Clock, Contract};
 
 use crate::config::Config;
 
-/// Runs queries in processes of their own, over parts in a local folder.
+/// Where the files of parts are.
+#[derive(Debug)]
+pub enum Files {
+    /// In this folder of the tables.
+    Folder(PathBuf),
+    /// Elsewhere: they are fetched.
+    Fetched(PartCache),
+}
+
+/// Runs queries in processes of their own, over parts in local files.
 #[derive(Debug)]
 pub struct Sandbox {
-    tables: PathBuf,
+    files: Files,
+    /// How long a query may take, from before its parts are fetched.
+    time: Duration,
     processes: sql::Sandbox,
 }
 
 impl Sandbox {
-    /// Starts the processes that are kept ready; `tables` is the folder of the tables.
-    pub fn start(config: &Config, tables: PathBuf, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+    /// Starts the processes that are kept ready.
+    pub fn start(config: &Config, files: Files, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
         let settings = sql::Config {
             standby: config.sql.standby,
             at_once: config.sql.at_once.get(),
@@ -32,7 +45,8 @@ impl Sandbox {
             ..sql::Config::new(program()?, Arc::clone(clock))
         };
         Ok(Self {
-            tables,
+            files,
+            time: config.limits.query_timeout.0,
             processes: sql::Sandbox::start(settings).context("the processes for queries cannot be started")?,
         })
     }
@@ -60,16 +74,37 @@ impl api::sandbox::Sandbox for Sandbox {
         sql: &str,
         limit: u32,
     ) -> Result<Answered, Failure> {
-        let part = |part: catalog::PartInfo| sql::Part {
-            path: self.tables.join(part.path(snapshot.dataset()).as_ref()),
+        let until = Instant::now() + self.time;
+        let parts = snapshot.parts();
+        // Why kept to the end: until the process has them open, files must not make room for others.
+        let (paths, _held): (Vec<PathBuf>, Option<Held>) = match &self.files {
+            Files::Folder(tables) => {
+                let path = |part: &catalog::PartInfo| tables.join(part.path(snapshot.dataset()).as_ref());
+                (parts.iter().map(path).collect(), None)
+            }
+            Files::Fetched(cache) => {
+                let held = timeout_at(until, cache.hold(snapshot)).await;
+                let held = held.map_err(|_late| unavailable("the parts were not fetched in time; what was stays"))?;
+                let held = held.map_err(unfetched)?;
+                (held.paths(), Some(held))
+            }
+        };
+        let part = |(part, path): (&catalog::PartInfo, PathBuf)| sql::Part {
+            path,
             rows: part.rows,
             bytes: part.bytes,
         };
         let records = sql::Records {
             contract: Arc::clone(contract),
-            parts: snapshot.parts().into_iter().map(part).collect(),
+            parts: parts.iter().zip(paths).map(part).collect(),
         };
-        let answer = self.processes.query(&records, sql, limit).await.map_err(failure)?;
+        let query = self.processes.query(&records, sql, limit);
+        let answered = match self.files {
+            Files::Folder(_) => query.await,
+            // Why here: what fetching took is not there for the query any more.
+            Files::Fetched(_) => timeout_at(until, query).await.map_err(|_late| Failure::TimedOut)?,
+        };
+        let answer = answered.map_err(failure)?;
         let column = |column: sql::Column| Column {
             name: column.name,
             kind: column.kind,
@@ -81,6 +116,16 @@ impl api::sandbox::Sandbox for Sandbox {
             truncated: answer.truncated,
         })
     }
+}
+
+fn unavailable(context: &str) -> Failure {
+    Failure::Unavailable {
+        context: context.to_owned(),
+    }
+}
+
+fn unfetched(error: CacheError) -> Failure {
+    unavailable(&format!("{:#}", anyhow::Error::from(error)))
 }
 
 fn failure(error: sql::Error) -> Failure {

@@ -101,6 +101,8 @@ fn values_that_do_not_fit_are_refused_by_name() {
             "`limits.wait` must be a whole number of seconds",
         ),
         ("SLUICE__LIMITS__IDEMPOTENCY_WINDOW", "90m", "whole number of hours"),
+        ("SLUICE__OBJECTS__BACKEND", "tape", "objects.backend"),
+        ("SLUICE__OBJECTS__PATIENCE", "0s", "`objects.patience` must be at least"),
     ] {
         let message = told(load(None, &[(name, value)], &[]));
         assert!(message.contains(expected), "{message}");
@@ -134,4 +136,20 @@ fn the_password_of_the_database_is_not_shown() {
     assert!(!loaded.show().contains("hush"));
     assert!(!format!("{:?}", loaded.config).contains("hush"));
     assert!(load(None, &[], &[]).unwrap().show().contains("\nurl = \"\"\n"));
+}
+
+#[test]
+fn the_secret_of_the_store_is_not_shown() {
+    let variables = [
+        ("SLUICE__OBJECTS__SECRET_KEY", "hush"),
+        ("SLUICE__OBJECTS__ACCESS_KEY", "AKID"),
+    ];
+    let loaded = load(None, &variables, &[]).unwrap();
+    assert_eq!(loaded.config.objects.secret_key, "hush");
+    let shown = loaded.show();
+    assert!(
+        shown.contains("secret_key = \"…\"") && shown.contains("access_key = \"AKID\""),
+        "{shown}"
+    );
+    assert!(!shown.contains("hush") && !format!("{:?}", loaded.config).contains("hush"));
 }

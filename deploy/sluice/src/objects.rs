@@ -1,0 +1,119 @@
+//! Where tables are kept, as the configuration says: a local folder, or a bucket of an S3 API.
+//!
+//! Invariant: a bucket is tried before anything is written to it, and one that cannot carry tables is refused.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use api::direct::DirectParts;
+use catalog::storage::{DurableLocal, DurableStore};
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+
+use crate::assemble::Layout;
+use crate::config::{Backend, Config};
+
+/// The store of the tables.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    /// The store.
+    pub store: Arc<dyn DurableStore>,
+    /// What signs addresses at the store, where it hands out parts itself.
+    pub direct: Option<Arc<dyn DirectParts>>,
+}
+
+/// Opens the store of the tables for those who write.
+pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<Objects> {
+    match config.objects.backend {
+        Backend::Local => {
+            let tables = layout.tables();
+            let opened = tokio::task::spawn_blocking(move || DurableLocal::open(&tables)).await?;
+            let store = opened.with_context(|| cannot_open(&layout.tables()))?;
+            Ok(Objects {
+                store: Arc::new(store),
+                direct: None,
+            })
+        }
+        Backend::S3 => bucket::open(config).await,
+    }
+}
+
+/// Opens the store of the tables for those who read, and changes nothing; `None` before the first table.
+pub fn open_to_read(config: &Config, layout: &Layout) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
+    match config.objects.backend {
+        Backend::Local => {
+            let tables = layout.tables();
+            if !tables.exists() {
+                return Ok(None);
+            }
+            let files = LocalFileSystem::new_with_prefix(&tables).with_context(|| cannot_open(&tables))?;
+            Ok(Some(Arc::new(files)))
+        }
+        Backend::S3 => bucket::open_to_read(config).map(Some),
+    }
+}
+
+fn cannot_open(tables: &Path) -> String {
+    format!("the tables `{}` cannot be opened", tables.display())
+}
+
+#[cfg(feature = "s3")]
+mod bucket {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use api::direct::DirectParts;
+    use catalog::storage::s3::{Presigner, S3};
+    use object_store::ObjectStore;
+    use object_store::path::Path;
+    use types::DatasetId;
+
+    use super::Objects;
+    use crate::config::Config;
+
+    /// Addresses of parts in a bucket.
+    #[derive(Debug)]
+    struct Signed(Presigner);
+
+    impl DirectParts for Signed {
+        fn address(&self, dataset: DatasetId, name: &str, lasting: Duration) -> String {
+            self.0.read(&Path::from(format!("{dataset}/{name}")), lasting)
+        }
+    }
+
+    pub(super) async fn open(config: &Config) -> anyhow::Result<Objects> {
+        let store = S3::open(&config.objects.bucket()).await?;
+        Ok(Objects {
+            direct: Some(Arc::new(Signed(store.presigner().clone()))),
+            store: Arc::new(store),
+        })
+    }
+
+    pub(super) fn open_to_read(config: &Config) -> anyhow::Result<Arc<dyn ObjectStore>> {
+        Ok(Arc::new(S3::connect(&config.objects.bucket())?))
+    }
+}
+
+#[cfg(not(feature = "s3"))]
+mod bucket {
+    use std::sync::Arc;
+
+    use anyhow::{Result, bail};
+    use object_store::ObjectStore;
+
+    use super::Objects;
+    use crate::config::Config;
+
+    const MISSING: &str =
+        "`objects.backend` is `s3`, and this program was built without it: build with `--features s3`";
+
+    #[expect(clippy::unused_async, reason = "with the feature it waits for the store")]
+    pub(super) async fn open(_: &Config) -> Result<Objects> {
+        bail!(MISSING)
+    }
+
+    pub(super) fn open_to_read(_: &Config) -> Result<Arc<dyn ObjectStore>> {
+        bail!(MISSING)
+    }
+}
