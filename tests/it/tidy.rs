@@ -50,7 +50,7 @@ const EDGES: [(&str, &[&str]); 12] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 17] = [
+const OWNERS: [(&str, &[&str]); 18] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("seccompiler", &["sql"]),
@@ -60,6 +60,7 @@ const OWNERS: [(&str, &[&str]); 17] = [
     ("rusty-s3", &["catalog"]),
     ("s3s", &["s3-server"]),
     ("s3s-fs", &["s3-server"]),
+    ("rdkafka", &["eventlog"]),
     ("ed25519-dalek", &["proof"]),
     ("axum", &["api", "sluice"]),
     ("hyper", &["sluice", "s3-server"]),

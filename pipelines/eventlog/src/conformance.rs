@@ -6,18 +6,20 @@
 //! Invariant: scenarios use the public interface only and wait for events, never for time; the one limit of time
 //! turns a hang into a failure.
 
+mod steps;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Bounds, Delivered, Error, EventLog, Position, Record, Subscription};
+use crate::{Bounds, Delivered, Error, Event, EventLog, Position, Record, Subscription};
+pub use steps::{after, assert_gapless, numbered, record, take, within};
+use steps::{poll_once, sorted};
 
 /// A place for the log of one scenario, empty at first.
 #[async_trait]
@@ -25,6 +27,10 @@ pub trait Fixture: Send {
     /// Opens the log. When called again it opens what the call before left; that log has been dropped by then.
     /// Topics have more than one partition.
     async fn open(&mut self) -> Result<Arc<dyn EventLog>, Error>;
+
+    /// How many records of a partition may be delivered before the first of the others has come: none where all are at
+    /// hand, some where partitions come over a network, one after another.
+    fn ahead(&self) -> usize;
 }
 
 /// Makes a test of each scenario, with the fixture that the expression gives.
@@ -39,6 +45,8 @@ macro_rules! conformance {
             groups_are_independent,
             topics_are_separate,
             a_tail_sees_only_new_records,
+            what_is_recent_begins_before_the_end,
+            a_reader_is_told_its_partitions_before_their_records,
             a_tail_commits_nothing,
             a_committed_position_never_goes_back,
             a_position_past_the_end_is_refused,
@@ -66,8 +74,6 @@ macro_rules! conformance {
 
 const TOPIC: &str = "contributions";
 const GROUP: &str = "workers";
-/// Far more than any step takes.
-const LIMIT: Duration = Duration::from_mins(1);
 
 type Outcome = Result<(), Error>;
 
@@ -206,6 +212,59 @@ pub async fn a_tail_sees_only_new_records(fixture: &mut dyn Fixture) -> Outcome 
         let delivered = take(&mut **tail, expected.len(), 3).await?;
         let delivered: BTreeSet<Position> = delivered.iter().map(|delivered| delivered.position).collect();
         assert_eq!(delivered, expected.into_iter().collect());
+    }
+    Ok(())
+}
+
+/// Reading what is recent begins as many records before the end of each partition, or at its first, and goes on.
+pub async fn what_is_recent_begins_before_the_end(fixture: &mut dyn Fixture) -> Outcome {
+    let log = fixture.open().await?;
+    let appended = log
+        .append(TOPIC, (0..10).map(|n| record("key", &format!("{n}"))).collect())
+        .await?;
+    let partition = appended[0].partition;
+    for (count, first) in [(3, 7), (10, 0), (u64::MAX, 0)] {
+        let mut recent = log.recent(TOPIC, count).await?;
+        let delivered = take(&mut *recent, 10 - first, 10).await?;
+        assert_eq!(delivered[0].position.offset, first as u64, "the last {count}");
+    }
+    let mut recent = log.recent(TOPIC, 1).await?;
+    let next = log.append(TOPIC, vec![record("key", "next")]).await?;
+    let delivered = take(&mut *recent, 2, 10).await?;
+    assert_eq!(
+        delivered.last().map(|delivered| delivered.position),
+        next.last().copied()
+    );
+    assert!(
+        delivered
+            .iter()
+            .all(|delivered| delivered.position.partition == partition)
+    );
+    Ok(())
+}
+
+/// A reader that shares with nobody, and every tail, is told that it has all partitions before their first record.
+pub async fn a_reader_is_told_its_partitions_before_their_records(fixture: &mut dyn Fixture) -> Outcome {
+    let log = fixture.open().await?;
+    log.append(TOPIC, numbered(0..50)).await?;
+    for mut reader in [log.subscribe(TOPIC, GROUP).await?, log.recent(TOPIC, 1).await?] {
+        let mut told = BTreeSet::new();
+        let records = loop {
+            match within(reader.event(10)).await? {
+                Event::Assigned(partitions) => told.extend(partitions),
+                Event::Revoked(partitions) => assert_eq!(partitions, Vec::<u32>::new(), "nobody else reads"),
+                Event::Records(records) => break records,
+            }
+        };
+        assert!(
+            records
+                .iter()
+                .all(|delivered| told.contains(&delivered.position.partition))
+        );
+        assert_eq!(
+            told,
+            (0_u32..).zip(log.bounds(TOPIC).await?).map(|(at, _)| at).collect()
+        );
     }
     Ok(())
 }
@@ -372,7 +431,7 @@ pub async fn every_partition_gets_its_turn(fixture: &mut dyn Fixture) -> Outcome
     assert!(partitions.len() > 1, "the fixture gives topics more than one partition");
     for max in [1, 3, 100] {
         let mut reader = log.subscribe(TOPIC, &format!("group-{max}")).await?;
-        let deliveries = partitions.len().div_ceil(max) * 2;
+        let deliveries = partitions.len().div_ceil(max) * 2 + fixture.ahead().div_ceil(max);
         let mut seen = BTreeSet::new();
         for _ in 0..deliveries {
             let delivered = within(reader.next(max)).await?;
@@ -493,54 +552,6 @@ pub async fn bad_arguments_name_the_field(fixture: &mut dyn Fixture) -> Outcome 
     assert_done(&*log, &mut *reader).await
 }
 
-/// A record of text.
-pub fn record(key: &str, value: &str) -> Record {
-    Record {
-        key: Bytes::copy_from_slice(key.as_bytes()),
-        value: Bytes::copy_from_slice(value.as_bytes()),
-    }
-}
-
-/// Records whose keys and values are the numbers.
-pub fn numbered(numbers: std::ops::Range<u32>) -> Vec<Record> {
-    numbers.map(|n| record(&format!("{n}"), &format!("{n}"))).collect()
-}
-
-/// Exactly `count` records, in deliveries of at most `max`.
-pub async fn take(reader: &mut dyn Subscription, count: usize, max: usize) -> Result<Vec<Delivered>, Error> {
-    let mut taken = Vec::with_capacity(count);
-    while taken.len() < count {
-        taken.extend(within(reader.next(max.min(count - taken.len()))).await?);
-    }
-    Ok(taken)
-}
-
-/// The positions to commit once `delivered` is done.
-pub fn after(delivered: &[Delivered]) -> Vec<Position> {
-    let mut ends = BTreeMap::new();
-    for Delivered { position, .. } in delivered {
-        ends.insert(position.partition, position.offset + 1);
-    }
-    ends.into_iter()
-        .map(|(partition, offset)| Position { partition, offset })
-        .collect()
-}
-
-/// Asserts that `delivered` is exactly what `bounds` says, each partition in order.
-pub fn assert_gapless(delivered: &[Delivered], bounds: &[Bounds]) {
-    for (partition, bounds) in (0_u32..).zip(bounds) {
-        let of_it = delivered
-            .iter()
-            .filter(|delivered| delivered.position.partition == partition);
-        let offsets: Vec<u64> = of_it.map(|delivered| delivered.position.offset).collect();
-        assert_eq!(
-            offsets,
-            (bounds.first..bounds.next).collect::<Vec<_>>(),
-            "offsets of partition {partition}"
-        );
-    }
-}
-
 /// Asserts that there is nothing to deliver: what is appended now comes next, alone.
 async fn assert_done(log: &dyn EventLog, reader: &mut dyn Subscription) -> Outcome {
     let positions = log.append(TOPIC, vec![record("last", "")]).await?;
@@ -550,32 +561,4 @@ async fn assert_done(log: &dyn EventLog, reader: &mut dyn Subscription) -> Outco
         positions
     );
     Ok(())
-}
-
-/// The output of a future that must come.
-pub async fn within<F: Future>(future: F) -> F::Output
-where
-    F::Output: Debug,
-{
-    let output = tokio::time::timeout(LIMIT, future).await;
-    assert!(output.is_ok(), "nothing happened for {LIMIT:?}");
-    match output {
-        Ok(output) => output,
-        Err(_) => std::future::pending().await,
-    }
-}
-
-/// Polls a future once and drops it.
-async fn poll_once<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
-}
-
-fn sorted(mut delivered: Vec<Delivered>) -> Vec<Delivered> {
-    delivered.sort_by_key(|delivered| delivered.position);
-    delivered
 }

@@ -33,7 +33,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
-use crate::{Bounds, Error, EventLog, MAX_NAME_BYTES, MAX_RECORD_BYTES, Position, Record, Subscription};
+use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name, check_size};
 use committer::{Committer, Entry, Request};
 use state::{Shared, locked};
 use subscription::Reader;
@@ -144,17 +144,7 @@ impl Embedded {
 impl EventLog for Embedded {
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         check_name("topic", topic)?;
-        let mut bytes = 0;
-        for record in &records {
-            let size = record.key.len() + record.value.len();
-            if size > MAX_RECORD_BYTES {
-                return Err(Error::TooLarge {
-                    bytes: size,
-                    limit: MAX_RECORD_BYTES,
-                });
-            }
-            bytes += size;
-        }
+        let bytes = check_size(&records)?;
         if records.is_empty() {
             return Ok(Vec::new());
         }
@@ -181,10 +171,10 @@ impl EventLog for Embedded {
             reply,
         };
         let joined = self.ask(request, answer).await?;
-        Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined)?))
+        Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined, 0)?))
     }
 
-    async fn tail(&self, topic: &str) -> Result<Box<dyn Subscription>, Error> {
+    async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
         check_name("topic", topic)?;
         let (reply, answer) = oneshot::channel();
         let request = Request::Join {
@@ -193,7 +183,7 @@ impl EventLog for Embedded {
             reply,
         };
         let joined = self.ask(request, answer).await?;
-        Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined)?))
+        Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined, count)?))
     }
 
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
@@ -213,16 +203,4 @@ impl Drop for Embedded {
             tracing::error!(path = %self.shared.path.display(), "the committer of the log ended by a panic");
         }
     }
-}
-
-/// Names are part of keys on disk and of topic names in Kafka, so both take the same ones.
-fn check_name(field: &'static str, name: &str) -> Result<(), Error> {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(legal) {
-        return Err(Error::Invalid {
-            field,
-            rule: format!("must be 1 to {MAX_NAME_BYTES} of a-z, A-Z, 0-9, `.`, `_`, `-`, not {name:?}"),
-        });
-    }
-    Ok(())
 }

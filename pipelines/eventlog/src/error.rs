@@ -94,6 +94,50 @@ pub enum Error {
         #[source]
         cause: Arc<fjall::Error>,
     },
+    /// The brokers did not answer in time, or could not do what was asked for now. Whether they did it is unknown.
+    #[cfg(feature = "kafka")]
+    #[error("{what}: the brokers are not available: {cause}")]
+    Unavailable {
+        /// What was to be done.
+        what: String,
+        /// The last thing that is known of it.
+        cause: String,
+    },
+    /// The brokers refuse it: a credential, a permission or a setting is wrong.
+    #[cfg(feature = "kafka")]
+    #[error("{what}: the brokers refuse it: {cause}")]
+    Refused {
+        /// What was to be done.
+        what: String,
+        /// The failure.
+        cause: String,
+    },
+    /// A topic exists with a setting that would break what the log promises.
+    #[cfg(feature = "kafka")]
+    #[error("topic `{topic}` has `{setting}` {found}, and needs {needed}; {act}")]
+    Topic {
+        /// The topic, as the brokers name it.
+        topic: String,
+        /// The setting.
+        setting: &'static str,
+        /// Its value.
+        found: String,
+        /// The value that it needs.
+        needed: String,
+        /// What to do about it.
+        act: &'static str,
+    },
+    /// Another process took the place of this one in a group.
+    #[cfg(feature = "kafka")]
+    #[error("another process reads topic `{topic}` for group `{group}` as instance `{instance}`; give each its own")]
+    Fenced {
+        /// The topic.
+        topic: String,
+        /// The group.
+        group: String,
+        /// The instance.
+        instance: String,
+    },
 }
 
 impl Classify for Error {
@@ -103,6 +147,12 @@ impl Classify for Error {
             Self::TooLarge { .. } => Kind::TooLarge,
             Self::Busy { .. } => Kind::Conflict,
             Self::Closed | Self::Failed { .. } | Self::Locked { .. } | Self::Storage { .. } => Kind::Unavailable,
+            #[cfg(feature = "kafka")]
+            Self::Unavailable { .. } => Kind::Unavailable,
+            #[cfg(feature = "kafka")]
+            Self::Fenced { .. } => Kind::Conflict,
+            #[cfg(feature = "kafka")]
+            Self::Refused { .. } | Self::Topic { .. } => Kind::Internal,
             Self::Ungrouped { .. } | Self::Damaged { .. } | Self::Format { .. } => Kind::Internal,
         }
     }
@@ -110,6 +160,10 @@ impl Classify for Error {
     fn retry(&self) -> Retry {
         match self {
             Self::Busy { .. } | Self::Locked { .. } | Self::Storage { .. } => Retry::Backoff,
+            #[cfg(feature = "kafka")]
+            Self::Unavailable { .. } => Retry::Backoff,
+            #[cfg(feature = "kafka")]
+            Self::Fenced { .. } | Self::Refused { .. } | Self::Topic { .. } => Retry::Never,
             Self::Invalid { .. }
             | Self::TooLarge { .. }
             | Self::Ungrouped { .. }

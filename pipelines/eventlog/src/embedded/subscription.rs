@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use super::committer::Joined;
 use super::layout::{decode, offset_of, record_key};
 use super::state::{Group, Shared, Topic};
-use crate::{Delivered, Error, Position, Subscription};
+use crate::{Delivered, Error, Event, Position, Subscription};
 
 /// A delivery ends with the record that brings it to this many bytes.
 const DELIVERY_BYTES: usize = 8 << 20;
@@ -30,6 +30,8 @@ pub(super) struct Reader {
     positions: Vec<u64>,
     /// The partition that comes first in the next delivery.
     turn: usize,
+    /// Whether the reader was told its partitions, which are all of them, for ever.
+    told: bool,
 }
 
 /// The right of one subscription to read for a group.
@@ -63,8 +65,8 @@ impl Drop for Lease {
 }
 
 impl Reader {
-    /// Reads for the group from its positions, or for nobody from the end.
-    pub(super) fn start(shared: Arc<Shared>, joined: Joined) -> Result<Self, Error> {
+    /// Reads for the group from its positions, or for nobody from `recent` records before the end.
+    pub(super) fn start(shared: Arc<Shared>, joined: Joined, recent: u64) -> Result<Self, Error> {
         let Joined { topic, group } = joined;
         let lease = group.map(|group| Lease::take(&topic, group)).transpose()?;
         let positions = match &lease {
@@ -73,7 +75,11 @@ impl Reader {
                 .iter()
                 .map(|position| position.load(Ordering::SeqCst))
                 .collect(),
-            None => topic.partitions.iter().map(super::state::Partition::next).collect(),
+            None => topic
+                .partitions
+                .iter()
+                .map(|partition| partition.next().saturating_sub(recent))
+                .collect(),
         };
         Ok(Self {
             shared,
@@ -81,6 +87,7 @@ impl Reader {
             lease,
             positions,
             turn: 0,
+            told: false,
         })
     }
 
@@ -144,7 +151,7 @@ impl Reader {
 
 #[async_trait]
 impl Subscription for Reader {
-    async fn next(&mut self, max: usize) -> Result<Vec<Delivered>, Error> {
+    async fn event(&mut self, max: usize) -> Result<Event, Error> {
         if max == 0 {
             return Err(Error::Invalid {
                 field: "max",
@@ -159,6 +166,12 @@ impl Subscription for Reader {
             if self.shared.is_closed() {
                 return Err(Error::Closed);
             }
+            if !self.told {
+                self.told = true;
+                return Ok(Event::Assigned(
+                    (0_u32..).zip(&self.positions).map(|(at, _)| at).collect(),
+                ));
+            }
             let spans = self.plan(max);
             if spans.is_empty() {
                 if let Some(error) = self.shared.failure() {
@@ -170,7 +183,7 @@ impl Subscription for Reader {
             let delivered = self.read(spans).await?;
             if !delivered.is_empty() {
                 self.advance(&delivered);
-                return Ok(delivered);
+                return Ok(Event::Records(delivered));
             }
         }
     }

@@ -29,6 +29,10 @@ impl Fixture for Directory {
     async fn open(&mut self) -> Result<Arc<dyn EventLog>, Error> {
         Ok(open(self.0.path(), Options::default())?)
     }
+
+    fn ahead(&self) -> usize {
+        0
+    }
 }
 
 type Outcome = Result<(), Error>;

@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod embedded;
 #[cfg(test)]
+#[cfg(feature = "kafka")]
+mod kafka;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod torn;

@@ -1,0 +1,169 @@
+//! The log on Apache Kafka.
+//!
+//! ```text
+//!  append ── bounded by bytes ──▶ producer (idempotent, acks=all) ──▶ partition_of(key)
+//!  event ◀── buffer ◀── a thread per subscription ◀── consumer of the group, or of nobody
+//! ```
+//!
+//! Invariants:
+//! - A record is acknowledged when every replica in sync has it. Kafka answers before it is on a disk; that is enough
+//!   because the marketplace's row is the outbox, and what is open is appended again.
+//! - Offsets move only by [`Subscription::commit`], and only for partitions that the reader has. A reader that its
+//!   group gave up cannot commit: the brokers refuse its generation.
+//! - A position that is not kept any more is never skipped silently: reading goes on at the first record left, says so
+//!   as an error and counts it ([`Stats::out_of_range`]).
+//! - Nothing waits for ever: every call of the brokers has a limit of time, and what is queued has one of bytes.
+//!
+//! Records of up to [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES) go through Kafka whole (`max.message.bytes` of our
+//! topics), not by reference to an object store: the largest message is a contribution of 4 MiB, uploads travel by
+//! reference anyway, and a claim check would be a second thing that can be lost.
+
+mod client;
+mod lease;
+mod options;
+mod poller;
+mod producer;
+mod reader;
+mod state;
+mod stats;
+mod topics;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name, check_size};
+pub use options::Options;
+pub use stats::Stats;
+
+use client::Client;
+use lease::Leases;
+use producer::Appender;
+use reader::{Reader, Start};
+use state::Shared;
+use stats::Counters;
+use topics::Topics;
+
+/// How long closing waits for its subscriptions to leave their groups.
+const LEAVING: Duration = Duration::from_secs(10);
+
+/// The log on a Kafka cluster. Dropping it closes it: positions that were committed are sent, and subscriptions that
+/// are still alive answer [`Error::Closed`].
+pub struct Kafka {
+    options: Arc<Options>,
+    client: Arc<Client>,
+    topics: Topics,
+    appender: Appender,
+    leases: Arc<Leases>,
+    counters: Arc<Counters>,
+    readers: Mutex<Vec<Weak<Shared>>>,
+}
+
+impl fmt::Debug for Kafka {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kafka")
+            .field("options", &self.options)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Kafka {
+    /// Connects to the brokers, and creates those of `topics` that do not exist.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an option that breaks a rule, [`Error::Topic`] for a topic that has another number of
+    /// partitions or a setting that loses records, [`Error::Unavailable`] when no broker answers.
+    pub async fn open(options: Options, topics: &[&str]) -> Result<Arc<Self>, Error> {
+        options.check()?;
+        let options = Arc::new(options);
+        let counters = Arc::new(Counters::default());
+        let client = Arc::new(Client::new(&options)?);
+        let log = Self {
+            topics: Topics::new(Arc::clone(&options), Arc::clone(&client)),
+            appender: Appender::new(Arc::clone(&options), Arc::clone(&counters))?,
+            leases: Arc::default(),
+            readers: Mutex::default(),
+            options,
+            client,
+            counters,
+        };
+        log.client.reach().await?;
+        for topic in topics {
+            check_name("topic", topic)?;
+            log.topics.ensure(topic).await?;
+        }
+        Ok(Arc::new(log))
+    }
+
+    /// What this log has done since it was opened.
+    pub fn stats(&self) -> Stats {
+        self.counters.stats()
+    }
+
+    fn read(&self, start: Start) -> Result<Box<dyn Subscription>, Error> {
+        let reader = Reader::start(&self.options, &self.counters, start)?;
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.retain(|reader| reader.strong_count() > 0);
+        readers.push(Arc::downgrade(reader.shared()));
+        Ok(Box::new(reader))
+    }
+}
+
+#[async_trait]
+impl EventLog for Kafka {
+    async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        check_name("topic", topic)?;
+        check_size(&records)?;
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        let name = self.topics.ensure(topic).await?;
+        let appended = self.appender.append(&name, records).await;
+        if appended.is_err() {
+            // It may be gone: looking again costs little beside a failure.
+            self.topics.forget(topic).await;
+        }
+        appended
+    }
+
+    async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
+        check_name("topic", topic)?;
+        check_name("group", group)?;
+        let name = self.topics.ensure(topic).await?;
+        let lease = Leases::take(&self.leases, topic, group, self.options.delivery).await?;
+        self.read(Start::Group { name, lease })
+    }
+
+    async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
+        check_name("topic", topic)?;
+        let name = self.topics.ensure(topic).await?;
+        let bounds = self.client.bounds(&name, self.options.partitions).await?;
+        let first = |bounds: &Bounds| bounds.next.saturating_sub(count).max(bounds.first);
+        self.read(Start::Recent {
+            topic: topic.to_owned(),
+            name,
+            positions: bounds.iter().map(first).collect(),
+        })
+    }
+
+    async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
+        check_name("topic", topic)?;
+        let name = self.options.topic(topic);
+        self.client.bounds(&name, self.options.partitions).await
+    }
+}
+
+impl Drop for Kafka {
+    fn drop(&mut self) {
+        let readers = std::mem::take(&mut *self.readers.lock().unwrap_or_else(PoisonError::into_inner));
+        for shared in readers.iter().filter_map(Weak::upgrade) {
+            shared.close();
+        }
+        if !self.leases.wait_all(LEAVING) {
+            tracing::warn!("a subscription did not leave its group in time; the brokers will notice");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Questions to the brokers: metadata, bounds; and what librdkafka says by itself.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rdkafka::client::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::{Offset, TopicPartitionList};
+
+use super::options::Options;
+use crate::{Bounds, Error};
+
+/// How many things of librdkafka's are heard after a question.
+const HEARD: usize = 32;
+
+/// A partition as librdkafka counts it. Ours are at most 1024.
+pub(super) fn native(partition: u32) -> i32 {
+    i32::try_from(partition).unwrap_or(i32::MAX)
+}
+
+/// Passes on what librdkafka logs, and remembers what went wrong last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Voice {
+    last: Arc<Mutex<Option<String>>>,
+}
+
+impl Voice {
+    /// The error in its own words, with what was heard last.
+    pub(super) fn told(&self, error: &KafkaError) -> String {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(last) => format!("{error} (last heard: {last})"),
+            None => error.to_string(),
+        }
+    }
+}
+
+impl ClientContext for Voice {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        match level {
+            RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
+                tracing::error!(facility, "kafka: {message}");
+            }
+            // Why not as errors: a broker that is away is one of them, over and over; what it keeps from being done is
+            // said where it is not done.
+            RDKafkaLogLevel::Error | RDKafkaLogLevel::Warning => tracing::warn!(facility, "kafka: {message}"),
+            RDKafkaLogLevel::Notice | RDKafkaLogLevel::Info => tracing::info!(facility, "kafka: {message}"),
+            RDKafkaLogLevel::Debug => tracing::debug!(facility, "kafka: {message}"),
+        }
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::debug!(%error, reason, "kafka");
+        // Why: that all are down is the sum of what was said of each.
+        if error.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
+            return;
+        }
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
+    }
+}
+
+impl ConsumerContext for Voice {}
+
+/// Whether trying again cannot help: a credential, a permission or a request is wrong.
+pub(super) const fn is_refusal(code: RDKafkaErrorCode) -> bool {
+    matches!(
+        code,
+        RDKafkaErrorCode::TopicAuthorizationFailed
+            | RDKafkaErrorCode::GroupAuthorizationFailed
+            | RDKafkaErrorCode::ClusterAuthorizationFailed
+            | RDKafkaErrorCode::InvalidTopic
+            | RDKafkaErrorCode::InvalidConfig
+            | RDKafkaErrorCode::InvalidReplicationFactor
+            | RDKafkaErrorCode::InvalidPartitions
+            | RDKafkaErrorCode::InvalidSessionTimeout
+            | RDKafkaErrorCode::InvalidGroupId
+            | RDKafkaErrorCode::InconsistentGroupProtocol
+            | RDKafkaErrorCode::GroupMaxSizeReached
+            | RDKafkaErrorCode::PolicyViolation
+            | RDKafkaErrorCode::InvalidRequest
+            | RDKafkaErrorCode::InvalidRequiredAcks
+            | RDKafkaErrorCode::InvalidRecord
+            | RDKafkaErrorCode::UnsupportedVersion
+            | RDKafkaErrorCode::UnsupportedForMessageFormat
+            | RDKafkaErrorCode::SecurityDisabled
+    )
+}
+
+/// An error of librdkafka as one of the log.
+pub(super) fn failure(what: impl Into<String>, voice: &Voice, error: &KafkaError) -> Error {
+    let (what, cause) = (what.into(), voice.told(error));
+    match error {
+        KafkaError::ClientConfig(_, rule, name, _) => Error::Invalid {
+            field: "properties",
+            rule: format!("`{name}` is not accepted: {rule}"),
+        },
+        KafkaError::ClientCreation(rule) => Error::Invalid {
+            field: "properties",
+            rule: format!("are not accepted together: {rule}"),
+        },
+        error if error.rdkafka_error_code().is_some_and(is_refusal) => Error::Refused { what, cause },
+        _ => Error::Unavailable { what, cause },
+    }
+}
+
+/// A client that only asks.
+pub(super) struct Client {
+    consumer: Arc<BaseConsumer<Voice>>,
+    voice: Voice,
+    limit: Duration,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    pub(super) fn new(options: &Options) -> Result<Self, Error> {
+        let voice = Voice::default();
+        let consumer = options
+            .client()
+            .create_with_context(voice.clone())
+            .map_err(|error| failure("connecting", &voice, &error))?;
+        Ok(Self {
+            consumer: Arc::new(consumer),
+            voice,
+            limit: options.delivery,
+        })
+    }
+
+    /// Asks on a thread of its own: librdkafka blocks.
+    async fn ask<T, F>(&self, what: &str, question: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&BaseConsumer<Voice>, Duration) -> Result<T, KafkaError> + Send + 'static,
+    {
+        let (consumer, limit) = (Arc::clone(&self.consumer), self.limit);
+        let asked = tokio::task::spawn_blocking(move || {
+            let answer = question(&consumer, limit);
+            // What librdkafka had to say meanwhile; each poll hears one thing.
+            for _ in 0..HEARD {
+                drop(consumer.poll(Duration::ZERO));
+            }
+            answer
+        });
+        match asked.await {
+            Ok(answer) => answer.map_err(|error| failure(what, &self.voice, &error)),
+            // The runtime is shutting down.
+            Err(_end) => Err(Error::Closed),
+        }
+    }
+
+    /// Whether a broker answers.
+    pub(super) async fn reach(&self) -> Result<(), Error> {
+        let question = |consumer: &BaseConsumer<Voice>, limit| consumer.fetch_metadata(Some("__none"), limit).map(drop);
+        self.ask("connecting", question).await
+    }
+
+    /// How many partitions a topic has; `None` where it does not exist.
+    pub(super) async fn partitions(&self, name: &str) -> Result<Option<u32>, Error> {
+        let topic = name.to_owned();
+        let question = move |consumer: &BaseConsumer<Voice>, limit| {
+            let metadata = consumer.fetch_metadata(Some(&topic), limit)?;
+            let found = metadata.topics().iter().find(|found| found.name() == topic);
+            let Some(found) = found else { return Ok(None) };
+            match found.error().map(RDKafkaErrorCode::from) {
+                None => Ok(u32::try_from(found.partitions().len()).ok().filter(|count| *count > 0)),
+                Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::LeaderNotAvailable) => Ok(None),
+                Some(code) => Err(KafkaError::MetadataFetch(code)),
+            }
+        };
+        self.ask(&format!("looking at topic `{name}`"), question).await
+    }
+
+    /// The readable range of each partition; all zero where the topic does not exist.
+    pub(super) async fn bounds(&self, name: &str, partitions: u32) -> Result<Vec<Bounds>, Error> {
+        if self.partitions(name).await?.is_none() {
+            return Ok(vec![Bounds { first: 0, next: 0 }; partitions as usize]);
+        }
+        let topic = name.to_owned();
+        let question = move |consumer: &BaseConsumer<Voice>, limit| bounds(consumer, &topic, partitions, limit);
+        self.ask(&format!("asking for the bounds of topic `{name}`"), question)
+            .await
+    }
+}
+
+/// The readable range of each partition.
+pub(super) fn bounds<C: ConsumerContext>(
+    consumer: &BaseConsumer<C>,
+    topic: &str,
+    partitions: u32,
+    limit: Duration,
+) -> Result<Vec<Bounds>, KafkaError> {
+    // Two requests for all partitions: the times -2 and -1 of ListOffsets are the first and the next offset.
+    let ask = |at: Offset| {
+        let mut asked = TopicPartitionList::new();
+        asked.add_partition_range(topic, 0, native(partitions) - 1);
+        asked.set_all_offsets(at)?;
+        let answered = consumer.offsets_for_times(asked, limit)?;
+        let mut offsets = vec![0; partitions as usize];
+        for partition in answered.elements() {
+            partition.error()?;
+            let at = usize::try_from(partition.partition())
+                .ok()
+                .and_then(|at| offsets.get_mut(at));
+            if let (Some(at), Offset::Offset(offset)) = (at, partition.offset()) {
+                *at = u64::try_from(offset).unwrap_or(0);
+            }
+        }
+        Ok::<_, KafkaError>(offsets)
+    };
+    let first = ask(Offset::Beginning)?;
+    let next = ask(Offset::End)?;
+    Ok(first
+        .into_iter()
+        .zip(next)
+        .map(|(first, next)| Bounds {
+            first: first.min(next),
+            next,
+        })
+        .collect())
+}

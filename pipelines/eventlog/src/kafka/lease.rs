@@ -1,0 +1,115 @@
+//! Who reads a topic for a group in this process.
+//!
+//! Invariant: a lease ends when its consumer has left the group, not when its reader was dropped: two members under one
+//! name would fence each other.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::Error;
+
+/// The leases of a log.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    taken: Mutex<HashMap<(String, String), Use>>,
+    ended: Notify,
+    all_ended: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Alive,
+    Leaving,
+}
+
+/// The right to read a topic for a group.
+#[derive(Debug)]
+pub(super) struct Lease {
+    leases: Arc<Leases>,
+    key: (String, String),
+}
+
+impl Leases {
+    /// Takes the lease, after the one before has left if it is leaving; waits for that at most for `limit`.
+    pub(super) async fn take(leases: &Arc<Self>, topic: &str, group: &str, limit: Duration) -> Result<Lease, Error> {
+        let key = (topic.to_owned(), group.to_owned());
+        let waiting = async {
+            loop {
+                let mut ended = std::pin::pin!(leases.ended.notified());
+                ended.as_mut().enable();
+                match leases.try_take(&key) {
+                    None => return Ok(()),
+                    Some(Use::Alive) => {
+                        return Err(Error::Busy {
+                            topic: key.0.clone(),
+                            group: key.1.clone(),
+                        });
+                    }
+                    Some(Use::Leaving) => ended.await,
+                }
+            }
+        };
+        match tokio::time::timeout(limit, waiting).await {
+            Ok(taken) => taken?,
+            Err(_late) => {
+                return Err(Error::Unavailable {
+                    what: format!("reading topic `{topic}` for group `{group}`"),
+                    cause: "the subscription before has not left the group yet".to_owned(),
+                });
+            }
+        }
+        Ok(Lease {
+            leases: Arc::clone(leases),
+            key,
+        })
+    }
+
+    fn try_take(&self, key: &(String, String)) -> Option<Use> {
+        let mut taken = self.locked();
+        let used = taken.get(key).copied();
+        if used.is_none() {
+            taken.insert(key.clone(), Use::Alive);
+        }
+        used
+    }
+
+    /// Waits until no lease is left; whether that came in time.
+    pub(super) fn wait_all(&self, limit: Duration) -> bool {
+        let taken = self.locked();
+        let waited = self
+            .all_ended
+            .wait_timeout_while(taken, limit, |taken| !taken.is_empty())
+            .unwrap_or_else(PoisonError::into_inner);
+        !waited.1.timed_out()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, HashMap<(String, String), Use>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lease {
+    pub(super) fn topic(&self) -> &str {
+        &self.key.0
+    }
+
+    pub(super) fn group(&self) -> &str {
+        &self.key.1
+    }
+
+    /// Says that the reader is gone and its consumer is leaving.
+    pub(super) fn leave(&self) {
+        self.leases.locked().insert(self.key.clone(), Use::Leaving);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.leases.locked().remove(&self.key);
+        self.leases.ended.notify_waiters();
+        self.leases.all_ended.notify_all();
+    }
+}

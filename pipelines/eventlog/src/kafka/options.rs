@@ -1,0 +1,337 @@
+//! What the log on Kafka is told, and what it tells librdkafka.
+//!
+//! Invariant: no property that the guarantees of the log rest on can be set from outside.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use rdkafka::ClientConfig;
+
+use crate::{Error, MAX_NAME_BYTES, MAX_RECORD_BYTES};
+
+/// The most partitions a topic can have.
+const MAX_PARTITIONS: u32 = 1024;
+/// The largest batch: a record of the largest size, with what Kafka puts around it.
+pub(super) const BATCH_BYTES: usize = MAX_RECORD_BYTES + (1 << 20);
+/// The most bytes appended at a time; more wait. Also the room of librdkafka's queue, which thus never fills first.
+pub(super) const ROOM: usize = 64 << 20;
+/// The most bytes that a consumer fetches ahead.
+const AHEAD: usize = 16 << 20;
+
+/// Properties that the guarantees of the log rest on, and those that options set.
+const RESERVED: [&str; 33] = [
+    "acks",
+    "allow.auto.create.topics",
+    "auto.commit.enable",
+    "auto.commit.interval.ms",
+    "auto.offset.reset",
+    "bootstrap.servers",
+    "check.crcs",
+    "delivery.timeout.ms",
+    "dr_cb",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.gapless.guarantee",
+    "enable.idempotence",
+    "enable.partition.eof",
+    "group.id",
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
+    "isolation.level",
+    "log.queue",
+    "max.in.flight",
+    "max.in.flight.requests.per.connection",
+    "max.poll.interval.ms",
+    "message.max.bytes",
+    "message.send.max.retries",
+    "message.timeout.ms",
+    "metadata.broker.list",
+    "partition.assignment.strategy",
+    "queue.buffering.max.kbytes",
+    "request.required.acks",
+    "retries",
+    "session.timeout.ms",
+    "transactional.id",
+];
+
+/// How the log uses a Kafka cluster.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Where brokers are: `host:port`, separated by commas.
+    pub brokers: String,
+    /// What the names of topics and groups begin with, so that several services can share a cluster; may be empty.
+    pub prefix: String,
+    /// The partitions of each topic, 1 to 1024. A topic that exists must have this many: keys would change their
+    /// partition.
+    pub partitions: u32,
+    /// The copies of each partition of topics that are created, at least 1.
+    pub replication: u16,
+    /// How many copies must have a record before it is acknowledged, at most `replication`. Of topics that are created.
+    pub min_in_sync: u16,
+    /// How long records stay in topics that are created. Longer than any reader is ever away.
+    pub retention: Duration,
+    /// The name of this process in its groups (`group.instance.id`): one that comes back under its name within
+    /// `session` has its partitions again without the others noticing. No two processes may have the same; `None`
+    /// gives partitions back at every stop.
+    pub instance: Option<String>,
+    /// After how long without a sign of life the group gives a reader's partitions to others.
+    pub session: Duration,
+    /// After how long without a call of [`Subscription::event`](crate::Subscription::event) a reader counts as dead;
+    /// not less than `session`.
+    pub patience: Duration,
+    /// How long an append is tried, and how long the brokers may take to answer anything else; at least one second. An
+    /// append that fails answers within twice this.
+    pub delivery: Duration,
+    /// Properties of librdkafka, such as TLS and SASL settings.
+    /// <https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md>
+    pub properties: BTreeMap<String, String>,
+}
+
+/// Shows the names of the properties, never their values: some are secret.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("brokers", &self.brokers)
+            .field("prefix", &self.prefix)
+            .field("partitions", &self.partitions)
+            .field("replication", &self.replication)
+            .field("min_in_sync", &self.min_in_sync)
+            .field("retention", &self.retention)
+            .field("instance", &self.instance)
+            .field("session", &self.session)
+            .field("patience", &self.patience)
+            .field("delivery", &self.delivery)
+            .field("properties", &self.properties.keys())
+            .finish()
+    }
+}
+
+impl Options {
+    /// Options for the brokers at `brokers`: 8 partitions, 3 copies of which 2 must be in sync, a week of retention.
+    pub fn new(brokers: &str) -> Self {
+        Self {
+            brokers: brokers.to_owned(),
+            prefix: "sluice.".to_owned(),
+            partitions: 8,
+            replication: 3,
+            min_in_sync: 2,
+            retention: Duration::from_hours(7 * 24),
+            instance: None,
+            session: Duration::from_secs(30),
+            patience: Duration::from_mins(5),
+            delivery: Duration::from_secs(10),
+            properties: BTreeMap::new(),
+        }
+    }
+
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] names the option and its rule.
+    pub fn check(&self) -> Result<(), Error> {
+        let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        let named = |name: &str| name.len() <= MAX_NAME_BYTES / 2 && name.bytes().all(legal);
+        let second = Duration::from_secs(1);
+        let most = Duration::from_hours(24);
+        let rules = [
+            (
+                "brokers",
+                !self.brokers.trim().is_empty(),
+                "must name at least one broker as `host:port`".to_owned(),
+            ),
+            (
+                "prefix",
+                named(&self.prefix),
+                format!("must be at most {} of a-z, A-Z, 0-9, `.`, `_`, `-`", MAX_NAME_BYTES / 2),
+            ),
+            (
+                "partitions",
+                (1..=MAX_PARTITIONS).contains(&self.partitions),
+                format!("must be from 1 to {MAX_PARTITIONS}, not {}", self.partitions),
+            ),
+            (
+                "replication",
+                (1..=u16::from(u8::MAX)).contains(&self.replication),
+                format!("must be from 1 to {}, not {}", u8::MAX, self.replication),
+            ),
+            (
+                "min_in_sync",
+                (1..=self.replication).contains(&self.min_in_sync),
+                format!("must be from 1 to `replication`, not {}", self.min_in_sync),
+            ),
+            ("retention", self.retention >= second, "must be at least 1s".to_owned()),
+            (
+                "instance",
+                self.instance
+                    .as_deref()
+                    .is_none_or(|name| !name.is_empty() && named(name)),
+                format!("must be 1 to {} of a-z, A-Z, 0-9, `.`, `_`, `-`", MAX_NAME_BYTES / 2),
+            ),
+            (
+                "session",
+                (second..=most).contains(&self.session),
+                "must be from 1s to 24h".to_owned(),
+            ),
+            (
+                "patience",
+                (self.session..=most).contains(&self.patience),
+                "must be from `session` to 24h".to_owned(),
+            ),
+            (
+                "delivery",
+                (second..=most).contains(&self.delivery),
+                "must be from 1s to 24h".to_owned(),
+            ),
+        ];
+        if let Some((field, _, rule)) = rules.into_iter().find(|(_, kept, _)| !kept) {
+            return Err(Error::Invalid { field, rule });
+        }
+        if let Some(name) = self.properties.keys().find(|name| RESERVED.contains(&name.as_str())) {
+            return Err(Error::Invalid {
+                field: "properties",
+                rule: format!(
+                    "must not set `{name}`: what the log promises rests on it, or an option of its own sets it"
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    /// The name of a topic in the cluster.
+    pub(super) fn topic(&self, topic: &str) -> String {
+        format!("{}{topic}", self.prefix)
+    }
+
+    /// The name of the group that reads the topic `name`. One per topic, so that what happens on one topic moves no
+    /// partition of another; a colon is in no name, so no two are the same.
+    pub(super) fn group(&self, name: &str, group: &str) -> String {
+        format!("{name}:{group}")
+    }
+
+    fn common(&self) -> ClientConfig {
+        let mut config = ClientConfig::new();
+        config
+            .set("client.id", "sluice")
+            .set("reconnect.backoff.ms", "50")
+            .set("reconnect.backoff.max.ms", "1000")
+            .set("socket.keepalive.enable", "true")
+            .set("socket.timeout.ms", millis(self.delivery))
+            .set("topic.metadata.refresh.interval.ms", "30000");
+        for (name, value) in &self.properties {
+            config.set(name, value);
+        }
+        config
+            .set("bootstrap.servers", &self.brokers)
+            .set("allow.auto.create.topics", "false")
+            .set("message.max.bytes", BATCH_BYTES.to_string());
+        config
+    }
+
+    /// Of a client that only asks.
+    pub(super) fn client(&self) -> ClientConfig {
+        self.common()
+    }
+
+    pub(super) fn producer(&self) -> ClientConfig {
+        let mut config = self.common();
+        let request = (self.delivery / 2).max(Duration::from_secs(1));
+        let defaults = [("linger.ms", "1"), ("compression.type", "lz4")];
+        for (name, value) in defaults {
+            if !self.properties.contains_key(name) {
+                config.set(name, value);
+            }
+        }
+        config
+            .set("acks", "all")
+            .set("enable.idempotence", "true")
+            .set("delivery.timeout.ms", millis(self.delivery))
+            .set("request.timeout.ms", millis(request))
+            .set("queue.buffering.max.messages", "0")
+            .set("queue.buffering.max.kbytes", (2 * ROOM / 1024).to_string());
+        config
+    }
+
+    /// Of the consumer of a group, or of nobody.
+    pub(super) fn consumer(&self, group: Option<&str>) -> ClientConfig {
+        let mut config = self.common();
+        let heartbeat = (self.session / 6).min(Duration::from_secs(3));
+        config
+            .set("enable.auto.commit", "false")
+            .set("enable.auto.offset.store", "false")
+            .set("auto.offset.reset", "error")
+            .set("check.crcs", "true")
+            .set("fetch.error.backoff.ms", "100")
+            .set("fetch.queue.backoff.ms", "20")
+            .set("fetch.max.bytes", BATCH_BYTES.to_string())
+            .set("queued.max.messages.kbytes", (AHEAD / 1024).to_string())
+            .set("partition.assignment.strategy", "cooperative-sticky")
+            .set("session.timeout.ms", millis(self.session))
+            .set("heartbeat.interval.ms", millis(heartbeat))
+            .set("max.poll.interval.ms", millis(self.patience));
+        match group {
+            Some(group) => {
+                config.set("group.id", group);
+                if let Some(instance) = &self.instance {
+                    config.set("group.instance.id", instance);
+                }
+            }
+            // Why: librdkafka assigns partitions only with a group's name; this one is never joined.
+            None => {
+                config.set("group.id", format!("{}:recent", self.prefix));
+            }
+        }
+        config
+    }
+}
+
+fn millis(span: Duration) -> String {
+    span.as_millis().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut Options)) -> String {
+        let mut options = Options::new("127.0.0.1:9092");
+        options.check().expect("the defaults are good");
+        change(&mut options);
+        options.check().expect_err("it must be refused").to_string()
+    }
+
+    #[test]
+    fn an_option_that_breaks_its_rule_is_refused_by_name() {
+        assert!(refused(|options| options.brokers.clear()).contains("`brokers`"));
+        assert!(refused(|options| options.prefix = "a b".to_owned()).contains("`prefix`"));
+        assert!(refused(|options| options.partitions = 0).contains("`partitions`"));
+        assert!(refused(|options| options.min_in_sync = 4).contains("`min_in_sync`"));
+        assert!(refused(|options| options.instance = Some(String::new())).contains("`instance`"));
+        assert!(refused(|options| options.patience = Duration::from_secs(29)).contains("`patience`"));
+        assert!(refused(|options| options.delivery = Duration::ZERO).contains("`delivery`"));
+    }
+
+    #[test]
+    fn a_property_that_the_guarantees_rest_on_is_refused_by_name() {
+        for name in ["acks", "enable.idempotence", "auto.offset.reset", "enable.auto.commit"] {
+            let refused = refused(|options| {
+                options.properties.insert(name.to_owned(), "false".to_owned());
+            });
+            assert!(refused.contains(&format!("`{name}`")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn values_of_properties_are_never_shown() {
+        let mut options = Options::new("127.0.0.1:9092");
+        options
+            .properties
+            .insert("sasl.password".to_owned(), "swordfish".to_owned());
+        let shown = format!("{options:?}");
+        assert!(
+            shown.contains("sasl.password") && !shown.contains("swordfish"),
+            "{shown}"
+        );
+    }
+}

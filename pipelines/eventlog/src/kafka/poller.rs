@@ -1,0 +1,322 @@
+//! The thread of a subscription: polls the consumer while the reader waits, follows the group's rebalances.
+//!
+//! Invariants:
+//! - A partition begins at the committed position or, where the group has none, explicitly at the first record;
+//!   librdkafka never chooses (`auto.offset.reset=error`).
+//! - A position out of range is said as an error and counted, the reader is told that it lost the partition and has it
+//!   again, and reading goes on at the first record left. What was lost is open in the marketplace, which appends it
+//!   again.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::client::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::Message;
+use rdkafka::types::RDKafkaRespErr;
+use rdkafka::{Offset, TopicPartitionList};
+
+use super::client::{Voice, bounds, failure, is_refusal, native};
+use super::lease::Lease;
+use super::state::Shared;
+use super::stats::{Counters, count};
+use crate::{Error, Position};
+
+/// How long one poll waits: how late a closing is noticed.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// A partition and the offset at which it begins; `None` for the first record.
+type Begin = (u32, Option<u64>);
+
+/// What the consumer tells of its group.
+pub(super) struct Watch {
+    pub(super) shared: Arc<Shared>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) voice: Voice,
+    /// The topic, as the cluster calls it.
+    pub(super) name: String,
+    /// `None` for a tail.
+    pub(super) group: Option<String>,
+    pub(super) instance: String,
+    pub(super) partitions: u32,
+    pub(super) limit: Duration,
+}
+
+/// Partitions with the offsets at which they begin.
+pub(super) fn list(name: &str, begins: &[Begin]) -> KafkaResult<TopicPartitionList> {
+    let mut list = TopicPartitionList::with_capacity(begins.len());
+    for (partition, begin) in begins {
+        let offset = match begin {
+            Some(offset) => Offset::Offset(i64::try_from(*offset).unwrap_or(i64::MAX)),
+            None => Offset::Beginning,
+        };
+        list.add_partition_offset(name, native(*partition), offset)?;
+    }
+    Ok(list)
+}
+
+fn numbers(list: &TopicPartitionList) -> Vec<u32> {
+    let partitions = list.elements();
+    partitions
+        .iter()
+        .filter_map(|at| u32::try_from(at.partition()).ok())
+        .collect()
+}
+
+/// Takes what the group gives.
+fn follow(consumer: &BaseConsumer<Watch>, assignment: &TopicPartitionList) -> KafkaResult<()> {
+    match consumer.rebalance_protocol() {
+        RebalanceProtocol::Cooperative => consumer.incremental_assign(assignment),
+        _ => consumer.assign(assignment),
+    }
+}
+
+impl ClientContext for Watch {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.voice.log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.voice.error(error, reason);
+    }
+}
+
+impl ConsumerContext for Watch {
+    fn rebalance(&self, consumer: &BaseConsumer<Self>, change: RDKafkaRespErr, list: &mut TopicPartitionList) {
+        let followed = if change == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+            if self.shared.is_closed() {
+                // Nobody reads any more; what it is given is taken back next. Asking for positions would only wait.
+                follow(consumer, list)
+            } else {
+                self.assigned(consumer, list)
+            }
+        } else {
+            self.revoked(consumer, list)
+        };
+        if let Err(error) = followed {
+            tracing::error!(topic = self.name, %error, "a rebalance could not be followed");
+            self.shared.fail(self.failure(&error));
+        }
+    }
+
+    fn commit_callback(&self, result: KafkaResult<()>, positions: &TopicPartitionList) {
+        if let Err(error) = result {
+            count(&self.counters.failed_commits, positions.count().max(1));
+            tracing::warn!(topic = self.name, %error, ?positions, "positions were not committed; they come again");
+        }
+    }
+}
+
+impl Watch {
+    fn failure(&self, error: &KafkaError) -> Error {
+        failure(format!("reading topic `{}`", self.name), &self.voice, error)
+    }
+
+    fn assigned(&self, consumer: &BaseConsumer<Self>, given: &TopicPartitionList) -> KafkaResult<()> {
+        let partitions = numbers(given);
+        let begins = self.begins(consumer, &partitions);
+        let assignment = match &begins {
+            Ok(begins) => list(&self.name, begins)?,
+            Err(error) => {
+                // Why not fail: librdkafka asks again for as long as it takes. Where it then finds none committed, it
+                // says that like a position out of range, and `resume` sets it right.
+                tracing::warn!(topic = self.name, %error, "the committed positions are not known yet");
+                let mut assignment = TopicPartitionList::new();
+                for partition in &partitions {
+                    assignment.add_partition_offset(&self.name, native(*partition), Offset::Stored)?;
+                }
+                assignment
+            }
+        };
+        {
+            let mut state = self.shared.lock();
+            match begins {
+                Ok(begins) => state.assign(begins),
+                Err(_) => state.assign(partitions.iter().map(|partition| (*partition, None))),
+            }
+        }
+        count(&self.counters.assigned, partitions.len());
+        tracing::info!(topic = self.name, ?partitions, "assigned");
+        follow(consumer, &assignment)
+    }
+
+    fn revoked(&self, consumer: &BaseConsumer<Self>, taken: &TopicPartitionList) -> KafkaResult<()> {
+        let partitions = numbers(taken);
+        let revoked = self.shared.lock().revoke(&partitions);
+        count(&self.counters.revoked, revoked);
+        tracing::info!(
+            topic = self.name,
+            ?partitions,
+            lost = consumer.assignment_lost(),
+            "revoked"
+        );
+        match consumer.rebalance_protocol() {
+            RebalanceProtocol::Cooperative => consumer.incremental_unassign(taken),
+            _ => consumer.unassign(),
+        }
+    }
+
+    /// Where the group is in these partitions.
+    fn begins(&self, consumer: &BaseConsumer<Self>, partitions: &[u32]) -> KafkaResult<Vec<Begin>> {
+        if partitions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut asked = TopicPartitionList::with_capacity(partitions.len());
+        for partition in partitions {
+            asked.add_partition(&self.name, native(*partition));
+        }
+        let answered = consumer.committed_offsets(asked, self.limit)?;
+        let mut begins = Vec::with_capacity(partitions.len());
+        for at in answered.elements() {
+            at.error()?;
+            let committed = match at.offset() {
+                Offset::Offset(offset) => u64::try_from(offset).ok(),
+                _ => None,
+            };
+            if let Ok(partition) = u32::try_from(at.partition()) {
+                begins.push((partition, committed));
+            }
+        }
+        Ok(begins)
+    }
+
+    /// Sets right every partition whose position is not kept.
+    fn resume(&self, consumer: &BaseConsumer<Self>) -> KafkaResult<()> {
+        let owned: Vec<Begin> = {
+            let state = self.shared.lock();
+            state.owned.iter().map(|(at, owned)| (*at, owned.next)).collect()
+        };
+        if owned.is_empty() {
+            return Ok(());
+        }
+        let kept = bounds(consumer, &self.name, self.partitions, self.limit)?;
+        let unknown: Vec<u32> = owned
+            .iter()
+            .filter(|(_, next)| next.is_none() && self.group.is_some())
+            .map(|(at, _)| *at)
+            .collect();
+        let committed = self.begins(consumer, &unknown)?;
+        let position = |(at, next): &Begin| {
+            let found = committed.iter().find(|(partition, _)| partition == at);
+            next.or_else(|| found.and_then(|(_, committed)| *committed))
+        };
+        let mut out = Vec::new();
+        let mut again = Vec::new();
+        for begin in &owned {
+            let at = begin.0;
+            let position = position(begin);
+            let bounds = kept.get(at as usize);
+            let outside = position.is_some_and(|next| bounds.is_none_or(|kept| next < kept.first || next > kept.next));
+            if outside {
+                tracing::error!(
+                    topic = self.name,
+                    partition = at,
+                    ?position,
+                    ?bounds,
+                    "the position is not kept any more; reading goes on at the first record left"
+                );
+                out.push(at);
+                again.push((at, None));
+            } else if begin.1.is_none() {
+                again.push((at, position));
+            }
+        }
+        if again.is_empty() {
+            return Ok(());
+        }
+        count(&self.counters.out_of_range, out.len());
+        {
+            let mut state = self.shared.lock();
+            state.revoke(&out);
+            state.assign(out.iter().map(|at| (*at, None)));
+        }
+        let begins = list(&self.name, &again)?;
+        if self.group.is_some() && matches!(consumer.rebalance_protocol(), RebalanceProtocol::Cooperative) {
+            // Why not a seek: a partition that has no position cannot be moved, only given anew.
+            consumer.incremental_unassign(&begins)?;
+            return consumer.incremental_assign(&begins);
+        }
+        let moved = |at: u32| again.iter().find(|(partition, _)| *partition == at);
+        let all: Vec<Begin> = owned
+            .into_iter()
+            .map(|(at, next)| moved(at).copied().unwrap_or((at, next)))
+            .collect();
+        consumer.assign(&list(&self.name, &all)?)
+    }
+
+    /// What an error of the consumer means for the subscription; whether positions are to be set right.
+    fn heard(&self, error: &KafkaError) -> bool {
+        match error {
+            KafkaError::MessageConsumption(RDKafkaErrorCode::AutoOffsetReset) => return true,
+            KafkaError::MessageConsumptionFatal(RDKafkaErrorCode::FencedInstanceId) => {
+                self.shared.fail(Error::Fenced {
+                    topic: self.name.clone(),
+                    group: self.group.clone().unwrap_or_default(),
+                    instance: self.instance.clone(),
+                });
+            }
+            KafkaError::MessageConsumptionFatal(_) => self.shared.fail(Error::Refused {
+                what: format!("reading topic `{}`", self.name),
+                cause: self.voice.told(error),
+            }),
+            error if error.rdkafka_error_code().is_some_and(is_refusal) => self.shared.fail(self.failure(error)),
+            // A broker that is away, a topic that is gone for now, a reader that was too slow: librdkafka goes on by
+            // itself.
+            error => tracing::warn!(topic = self.name, %error, "reading goes on"),
+        }
+        false
+    }
+
+    fn poll(&self, consumer: &BaseConsumer<Self>, wait: Duration) -> Option<bool> {
+        match consumer.poll(wait)? {
+            Ok(message) => {
+                let position = (u32::try_from(message.partition()), u64::try_from(message.offset()));
+                if let (Ok(partition), Ok(offset)) = position {
+                    let position = Position { partition, offset };
+                    let (key, value) = (message.key().unwrap_or(&[]), message.payload().unwrap_or(&[]));
+                    self.shared.lock().push(position, key, value);
+                }
+                Some(false)
+            }
+            Err(error) => Some(self.heard(&error)),
+        }
+    }
+
+    fn run(&self, consumer: &BaseConsumer<Self>) {
+        let mut astray = false;
+        while self.shared.is_asked() {
+            let mut polled = self.poll(consumer, SLICE);
+            while let Some(lost) = polled {
+                astray |= lost;
+                polled = if self.shared.has_room() {
+                    self.poll(consumer, Duration::ZERO)
+                } else {
+                    None
+                };
+            }
+            if astray {
+                match self.resume(consumer) {
+                    Ok(()) => astray = false,
+                    Err(error) => tracing::warn!(topic = self.name, %error, "positions cannot be set right yet"),
+                }
+            }
+            self.shared.tell();
+        }
+    }
+}
+
+/// Starts the thread of a subscription. It ends, and with it the lease, after the consumer has left its group.
+pub(super) fn spawn(consumer: Arc<BaseConsumer<Watch>>, lease: Option<Arc<Lease>>) -> io::Result<()> {
+    let watch = Arc::clone(consumer.context());
+    let thread = std::thread::Builder::new().name("eventlog-kafka".to_owned());
+    let running = move || {
+        watch.run(&consumer);
+        drop(consumer);
+        drop(watch);
+        drop(lease);
+    };
+    thread.spawn(running).map(drop)
+}

@@ -1,0 +1,58 @@
+//! What the log on Kafka counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a log has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Calls of [`EventLog::append`](crate::EventLog::append) that were answered with positions.
+    pub appends: u64,
+    /// Records they brought.
+    pub records: u64,
+    /// Calls of it that the brokers did not answer well in time.
+    pub failed_appends: u64,
+    /// Producers that were replaced after a failure that ends them.
+    pub producers_renewed: u64,
+    /// Partitions that readers were given.
+    pub assigned: u64,
+    /// Partitions that readers lost.
+    pub revoked: u64,
+    /// Partitions whose position was not kept any more: reading went on at the first record left.
+    pub out_of_range: u64,
+    /// Commits of positions that the brokers refused or did not answer.
+    pub failed_commits: u64,
+}
+
+/// The live form of [`Stats`].
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) appends: AtomicU64,
+    pub(super) records: AtomicU64,
+    pub(super) failed_appends: AtomicU64,
+    pub(super) producers_renewed: AtomicU64,
+    pub(super) assigned: AtomicU64,
+    pub(super) revoked: AtomicU64,
+    pub(super) out_of_range: AtomicU64,
+    pub(super) failed_commits: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn stats(&self) -> Stats {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Stats {
+            appends: read(&self.appends),
+            records: read(&self.records),
+            failed_appends: read(&self.failed_appends),
+            producers_renewed: read(&self.producers_renewed),
+            assigned: read(&self.assigned),
+            revoked: read(&self.revoked),
+            out_of_range: read(&self.out_of_range),
+            failed_commits: read(&self.failed_commits),
+        }
+    }
+}
+
+/// Adds to a counter.
+pub(super) fn count(counter: &AtomicU64, more: usize) {
+    counter.fetch_add(more as u64, Ordering::Relaxed);
+}
