@@ -3,6 +3,7 @@
 //! Invariant: a position is sent to the brokers only while the reader has its partition; the lock that says so is held
 //! while it is handed over.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,8 +17,8 @@ use super::lease::Lease;
 use super::options::Options;
 use super::poller::{self, Watch};
 use super::state::Shared;
-use super::stats::Counters;
-use crate::{Bounds, Error, Event, Position, Subscription};
+use super::stats::{Counters, count};
+use crate::{Bounds, Delivered, Error, Event, Position, Subscription};
 
 /// Where a subscription begins.
 pub(super) enum Start {
@@ -43,6 +44,9 @@ pub(super) struct Reader {
     partitions: u32,
     limit: Duration,
     voice: Voice,
+    counters: Arc<Counters>,
+    /// Of each partition, the offset after the last record that was ever delivered, also before it was lost.
+    delivered: BTreeMap<u32, u64>,
 }
 
 impl fmt::Debug for Reader {
@@ -102,6 +106,8 @@ impl Reader {
             partitions: options.partitions,
             limit: options.delivery,
             voice,
+            counters: Arc::clone(counters),
+            delivered: BTreeMap::new(),
         })
     }
 
@@ -109,14 +115,14 @@ impl Reader {
         &self.shared
     }
 
+    fn was_delivered(&self, position: &Position) -> bool {
+        let delivered = self.delivered.get(&position.partition);
+        delivered.is_some_and(|delivered| position.offset <= *delivered)
+    }
+
     /// Refuses positions that do not exist. What was delivered exists; of the rest the brokers are asked.
     async fn check(&self, positions: &[Position]) -> Result<(), Error> {
-        let known = |position: &Position| {
-            let state = self.shared.lock();
-            let owned = state.owned.get(&position.partition);
-            owned.is_some_and(|owned| owned.next.is_some_and(|next| position.offset <= next))
-        };
-        if positions.iter().all(known) {
+        if positions.iter().all(|position| self.was_delivered(position)) {
             return Ok(());
         }
         let consumer = self.consumer.upgrade().ok_or(Error::Closed)?;
@@ -152,7 +158,14 @@ impl Subscription for Reader {
                 rule: "must be at least 1".to_owned(),
             });
         }
-        self.shared.event(max).await
+        let event = self.shared.event(max).await?;
+        if let Event::Records(records) = &event {
+            for Delivered { position, .. } in records {
+                let delivered = self.delivered.entry(position.partition).or_default();
+                *delivered = (position.offset + 1).max(*delivered);
+            }
+        }
+        Ok(event)
     }
 
     async fn commit(&mut self, positions: &[Position]) -> Result<(), Error> {
@@ -169,6 +182,11 @@ impl Subscription for Reader {
             let Some(owned) = state.owned.get_mut(&position.partition) else {
                 continue;
             };
+            // Why: it was delivered before the partition was lost and came back. Behind what is delivered now, it says
+            // what is done; ahead of it, as after the topic was recreated, it says nothing.
+            if owned.next.is_none_or(|next| position.offset > next) && self.was_delivered(position) {
+                continue;
+            }
             if owned.committed.is_none_or(|committed| committed < position.offset) {
                 owned.committed = Some(position.offset);
             }
@@ -183,8 +201,10 @@ impl Subscription for Reader {
         }
         if list.count() > 0 {
             // Why under the lock: the partition cannot be lost between the look and the hand-over. It only queues.
-            let committed = consumer.commit(&list, CommitMode::Async);
-            committed.map_err(|error| failure("committing a position", &self.voice, &error))?;
+            if let Err(error) = consumer.commit(&list, CommitMode::Async) {
+                count(&self.counters.failed_commits, list.count());
+                tracing::warn!(topic = self.name, %error, "positions were not committed; they come again");
+            }
         }
         drop(state);
         Ok(())
