@@ -35,10 +35,11 @@ pub(crate) struct Context {
     pub(crate) places: Places,
     /// How many submissions are judged ahead of the one being concluded.
     pub(crate) ahead: usize,
+    /// Of the lane, which the worker's stop stops too.
     pub(crate) stop: CancellationToken,
 }
 
-/// Runs a lane until its queue is closed and empty, or the worker stops.
+/// Runs a lane until its queue is closed and empty, or it is stopped.
 pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Queued>) {
     let stop = context.stop.clone();
     // The contract comes with the first submission that can be read.

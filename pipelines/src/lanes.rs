@@ -2,7 +2,8 @@
 //!
 //! Invariant: handing a message to a lane never waits. The bytes queued in memory are bounded, per lane and in all; a
 //! message beyond the bound is left out, which is safe because the marketplace appends it again until it has an
-//! outcome. What a lane that died had queued is left out in the same way ([`Ticket`](crate::progress::Ticket)).
+//! outcome. What a lane that died had queued is left out in the same way ([`Ticket`](crate::progress::Ticket)). A lane
+//! works on messages of partitions that the reader has: with its partition, it ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use types::{DatasetId, Timestamp};
 
@@ -45,6 +47,9 @@ impl Drop for Weight {
 #[derive(Debug)]
 struct Lane {
     queue: UnboundedSender<Queued>,
+    /// Where its messages come from: a dataset is in one partition.
+    partition: u32,
+    stop: CancellationToken,
     bytes: Arc<AtomicUsize>,
     used: Timestamp,
 }
@@ -96,15 +101,20 @@ impl Lanes {
         let dataset = <[u8; 16]>::try_from(&work.record.key[..]).map_or(NO_DATASET, DatasetId::from_bytes);
         let now = self.context.clock.now();
         let bytes = work.record.value.len();
+        let partition = work.ticket.position().partition;
         let lane = self.by_dataset.entry(dataset).or_insert_with(|| {
             let (queue, receiver) = mpsc::unbounded_channel();
+            let stop = self.context.stop.child_token();
             let context = Context {
                 places: self.context.places.of_lane(),
+                stop: stop.clone(),
                 ..self.context.clone()
             };
             self.tasks.spawn(lane::run(context, receiver));
             Lane {
                 queue,
+                partition,
+                stop,
                 bytes: Arc::default(),
                 used: now,
             }
@@ -141,6 +151,18 @@ impl Lanes {
         let idle = self.bounds.idle;
         self.by_dataset
             .retain(|_, lane| lane.bytes.load(Ordering::Relaxed) > 0 || now.since(lane.used) < idle);
+    }
+
+    /// Ends the lanes of partitions that were lost: each concludes at most what it has begun, which the table's guard
+    /// makes harmless. What it had queued is another worker's now.
+    pub(crate) fn lose(&mut self, lost: &[u32]) {
+        self.by_dataset.retain(|_, lane| {
+            let kept = !lost.contains(&lane.partition);
+            if !kept {
+                lane.stop.cancel();
+            }
+            kept
+        });
     }
 
     /// Waits until every lane has concluded what it had begun when the worker was stopped, at most for `grace`.

@@ -1,6 +1,7 @@
 //! Which messages are done: the low-water mark of each partition.
 //!
-//! Invariant: a mark never passes a message that is not done, so that a restart redelivers it.
+//! Invariant: a mark never passes a message that is not done, so that a restart redelivers it. A partition that was
+//! lost has no mark, whatever becomes of the messages that were open in it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +18,22 @@ pub struct Progress {
 
 #[derive(Debug)]
 struct Shared {
-    partitions: Mutex<HashMap<u32, Partition>>,
+    partitions: Mutex<Partitions>,
     moved: Notify,
     stop: CancellationToken,
 }
 
 #[derive(Debug, Default)]
+struct Partitions {
+    by_number: HashMap<u32, Partition>,
+    /// How many times partitions were lost.
+    losses: u64,
+}
+
+#[derive(Debug, Default)]
 struct Partition {
+    /// The losses before its first message: tickets of an earlier time say nothing about this one.
+    since: u64,
     open: BTreeSet<u64>,
     /// The offset after the last delivered message.
     next: u64,
@@ -52,17 +62,31 @@ impl Progress {
     /// Opens a message; it is done when the ticket is [finished](Ticket::finish).
     pub fn open(&self, position: Position) -> Ticket {
         let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
-        let partition = partitions.entry(position.partition).or_insert_with(|| Partition {
-            marked: position.offset,
-            ..Partition::default()
-        });
+        let since = partitions.losses;
+        let partition = partitions
+            .by_number
+            .entry(position.partition)
+            .or_insert_with(|| Partition {
+                since,
+                marked: position.offset,
+                ..Partition::default()
+            });
         partition.open.insert(position.offset);
         partition.next = partition.next.max(position.offset + 1);
         Ticket {
             position,
+            since: partition.since,
             progress: self.clone(),
             finished: false,
         }
+    }
+
+    /// Forgets partitions that were lost, with the messages that are open in them: another worker has them now. Should
+    /// they come back, they begin anew.
+    pub fn lose(&self, lost: &[u32]) {
+        let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
+        partitions.losses += 1;
+        partitions.by_number.retain(|number, _| !lost.contains(number));
     }
 
     /// Waits until a mark may have moved since the last call of [`Self::marks`].
@@ -74,7 +98,7 @@ impl Progress {
     pub fn marks(&self) -> Vec<Position> {
         let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut marks = Vec::new();
-        for (&number, partition) in partitions.iter_mut() {
+        for (&number, partition) in &mut partitions.by_number {
             let mark = partition.mark();
             if mark > partition.marked {
                 partition.marked = mark;
@@ -87,9 +111,10 @@ impl Progress {
         marks
     }
 
-    fn done(&self, position: Position) {
+    fn done(&self, position: Position, since: u64) {
         let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(partition) = partitions.get_mut(&position.partition) {
+        let partition = partitions.by_number.get_mut(&position.partition);
+        if let Some(partition) = partition.filter(|partition| partition.since == since) {
             partition.open.remove(&position.offset);
             if partition.mark() > partition.marked {
                 self.shared.moved.notify_one();
@@ -106,6 +131,7 @@ impl Progress {
 #[derive(Debug)]
 pub struct Ticket {
     position: Position,
+    since: u64,
     progress: Progress,
     finished: bool,
 }
@@ -125,7 +151,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         if self.finished || !self.progress.shared.stop.is_cancelled() {
-            self.progress.done(self.position);
+            self.progress.done(self.position, self.since);
         }
     }
 }
@@ -163,5 +189,29 @@ mod tests {
         drop(second);
         progress.open(at(2)).finish();
         assert_eq!(progress.marks(), []);
+    }
+
+    #[test]
+    fn a_partition_that_was_lost_has_no_mark_and_begins_anew() {
+        let progress = Progress::new(CancellationToken::new());
+        let kept = Position {
+            partition: 4,
+            offset: 0,
+        };
+        let (other, early, late) = (progress.open(kept), progress.open(at(10)), progress.open(at(11)));
+        progress.lose(&[3]);
+        early.finish();
+        assert_eq!(progress.marks(), [], "it was lost");
+        // It comes back from the position that is committed; the old tickets say nothing about it.
+        let again = progress.open(at(2));
+        let mut rest: Vec<_> = (3..12).map(|offset| progress.open(at(offset))).collect();
+        late.finish();
+        assert_eq!(progress.marks(), []);
+        again.finish();
+        assert_eq!(progress.marks(), [at(3)]);
+        rest.drain(..).for_each(Ticket::finish);
+        assert_eq!(progress.marks(), [at(12)]);
+        other.finish();
+        assert_eq!(progress.marks().len(), 1, "the others were not lost");
     }
 }

@@ -6,27 +6,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Catalog;
-use eventlog::{Delivered, EventLog, Position, Subscription};
+use eventlog::{Delivered, Event, EventLog, Subscription};
 use operators::screen::Screener;
 use serde::Deserialize;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use types::{Classify, Clock, Kind, Retry, fault};
 
-use crate::emit::{Backoff, Emitter};
+use crate::emit::{Backoff, Emitter, Stopped};
 use crate::finished::Finished;
-use crate::judge::Work;
+use crate::judge::{Work, described};
 use crate::lane::Context;
 use crate::lanes::{Bounds, Lanes};
 use crate::message::{CONTRIBUTIONS, OUTCOMES, Outcome, Resolution};
 use crate::places::Places;
 use crate::progress::Progress;
 
-/// How many outcomes of a partition a worker reads again when it starts.
+/// How many outcomes of a partition a worker reads again when it is given partitions.
 const REMEMBERED: u64 = 1_024;
 /// How many messages are taken from the log at once.
 const FETCH: usize = 64;
-/// How often idle lanes are looked for and the outcomes' position is moved.
+/// How often idle lanes are looked for.
 const TICK: Duration = Duration::from_secs(5);
 /// How long progress waits to be committed when nothing comes in: committing ends the read that is going on.
 const COMMIT_AFTER: Duration = Duration::from_millis(250);
@@ -108,43 +108,52 @@ impl Worker {
         let halt = stop.child_token();
         let context = self.context(&halt);
         let failure = Arc::clone(&context.emitter.failure);
-        let mut decided = self.log.subscribe(OUTCOMES, &self.config.group).await?;
-        if let Some(remembered) = halt
-            .run_until_cancelled(self.remember(decided.as_mut(), &context.finished))
-            .await
-        {
-            remembered?;
-        }
         let mut submissions = self.log.subscribe(CONTRIBUTIONS, &self.config.group).await?;
         let progress = Progress::new(halt.clone());
+        let finished = Arc::clone(&context.finished);
+        let backoff = context.backoff;
         let mut lanes = Lanes::new(context, self.bounds());
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let batch = {
+            let event = {
                 // Why: a read that is dropped has read for nothing, so it is kept for as long as nothing is to be
                 // committed.
-                let mut reading = submissions.next(FETCH);
+                let mut reading = submissions.event(FETCH);
                 let mut due = pin!(due(&progress));
                 loop {
                     tokio::select! {
                         () = halt.cancelled() => break None,
-                        batch = &mut reading => break Some(batch?),
-                        () = &mut due => break Some(Vec::new()),
-                        _ = tick.tick() => {
-                            lanes.retire_idle();
-                            self.forget(decided.as_mut()).await?;
-                        }
+                        event = &mut reading => break Some(event?),
+                        () = &mut due => break Some(Event::Records(Vec::new())),
+                        _ = tick.tick() => lanes.retire_idle(),
                     }
                 }
             };
-            let Some(batch) = batch else { break };
-            if !batch.is_empty() {
-                fault::point("consume.polled");
-            }
-            for Delivered { position, record } in batch {
-                let ticket = progress.open(position);
-                lanes.dispatch(Work { record, ticket });
+            match event {
+                None => break,
+                Some(Event::Records(batch)) => {
+                    if !batch.is_empty() {
+                        fault::point("consume.polled");
+                    }
+                    for Delivered { position, record } in batch {
+                        let ticket = progress.open(position);
+                        lanes.dispatch(Work { record, ticket });
+                    }
+                }
+                Some(Event::Assigned(partitions)) => {
+                    tracing::info!(?partitions, "the worker has these partitions now");
+                    match self.remember(&finished, backoff, &halt).await {
+                        Ok(()) => {}
+                        Err(Ended::Stopped) => break,
+                        Err(Ended::Log(error)) => return Err(error.into()),
+                    }
+                }
+                Some(Event::Revoked(partitions)) => {
+                    tracing::info!(?partitions, "the worker lost these partitions");
+                    progress.lose(&partitions);
+                    lanes.lose(&partitions);
+                }
             }
             commit(submissions.as_mut(), &progress).await?;
         }
@@ -189,10 +198,29 @@ impl Worker {
         }
     }
 
-    /// Reads the latest outcomes to their end as of now, so that what was decided before a restart is not judged
-    /// again.
-    async fn remember(&self, outcomes: &mut dyn Subscription, finished: &Finished) -> Result<(), Error> {
-        // Why: `forget` leaves the last records of every partition to be read, so each that has any comes to its end.
+    /// Reads the latest outcomes to their end as of now, so that what was decided before a restart, or by the worker
+    /// that had the partition before, is not judged again. Tries for as long as that can help.
+    async fn remember(&self, finished: &Finished, backoff: Backoff, halt: &CancellationToken) -> Result<(), Ended> {
+        let mut failures = 0;
+        loop {
+            let Some(read) = halt.run_until_cancelled(self.read_outcomes(finished)).await else {
+                return Err(Ended::Stopped);
+            };
+            match read {
+                Ok(()) => return Ok(()),
+                Err(error) if error.retry() == Retry::Never => return Err(Ended::Log(error)),
+                Err(error) => tracing::warn!(
+                    error = described(&error),
+                    "the latest outcomes cannot be read, trying again"
+                ),
+            }
+            backoff.wait(failures, halt).await.map_err(|Stopped| Ended::Stopped)?;
+            failures += 1;
+        }
+    }
+
+    async fn read_outcomes(&self, finished: &Finished) -> Result<(), eventlog::Error> {
+        let mut outcomes = self.log.recent(OUTCOMES, REMEMBERED).await?;
         let bounds = self.log.bounds(OUTCOMES).await?;
         let mut unread: HashMap<u32, u64> = (0..)
             .zip(bounds)
@@ -217,22 +245,12 @@ impl Worker {
         }
         Ok(())
     }
+}
 
-    /// Moves the group's position on the outcomes, leaving the latest to be read again.
-    async fn forget(&self, outcomes: &mut dyn Subscription) -> Result<(), Error> {
-        let positions: Vec<_> = (0_u32..)
-            .zip(self.log.bounds(OUTCOMES).await?)
-            .filter(|(_, bounds)| bounds.next > bounds.first.saturating_add(REMEMBERED))
-            .map(|(partition, bounds)| Position {
-                partition,
-                offset: bounds.next - REMEMBERED,
-            })
-            .collect();
-        if !positions.is_empty() {
-            outcomes.commit(&positions).await?;
-        }
-        Ok(())
-    }
+/// Why the latest outcomes were not read.
+enum Ended {
+    Stopped,
+    Log(eventlog::Error),
 }
 
 /// Waits until there is progress to commit, and a little longer, so that much is committed at once.

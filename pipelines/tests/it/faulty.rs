@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use eventlog::{Bounds, Delivered, Embedded, Error, EventLog, Position, Record, Subscription};
+use eventlog::{Bounds, Embedded, Error, Event, EventLog, Position, Record, Subscription};
 use pipelines::message::{CONTRIBUTIONS, OUTCOMES};
 use tokio::sync::{Notify, watch};
 use types::clock::ManualClock;
@@ -26,6 +26,15 @@ pub(crate) struct Faulty {
     pub(crate) fuse: AtomicBool,
     /// The highest position of submissions that was committed.
     committed: Arc<watch::Sender<u64>>,
+    taking: Arc<Taking>,
+}
+
+/// Takes the partition from the reader of submissions, and gives it back.
+#[derive(Debug, Default)]
+struct Taking {
+    take: Notify,
+    taken: Notify,
+    give: Notify,
 }
 
 impl Faulty {
@@ -40,7 +49,24 @@ impl Faulty {
             dropped: Arc::default(),
             fuse: AtomicBool::new(false),
             committed: Arc::default(),
+            taking: Arc::default(),
         })
+    }
+
+    /// Takes the partition from the reader of submissions; returns once it knows.
+    pub(crate) async fn revoke(&self) {
+        self.taking.take.notify_one();
+        self.taking.taken.notified().await;
+    }
+
+    /// Gives the partition back: its records come again from the position that was committed.
+    pub(crate) fn assign(&self) {
+        self.taking.give.notify_one();
+    }
+
+    /// The highest position of submissions that was committed.
+    pub(crate) fn position(&self) -> u64 {
+        *self.committed.borrow()
     }
 
     /// Takes no outcome of more bytes.
@@ -106,14 +132,18 @@ impl EventLog for Faulty {
             return Ok(subscription);
         }
         Ok(Box::new(Counted {
-            subscription,
+            subscription: Some(subscription),
+            group: group.to_owned(),
+            log: Arc::clone(&self.log),
+            taking: Arc::clone(&self.taking),
+            lost: false,
             dropped: Arc::clone(&self.dropped),
             committed: Arc::clone(&self.committed),
         }))
     }
 
-    async fn tail(&self, topic: &str) -> Result<Box<dyn Subscription>, Error> {
-        self.log.tail(topic).await
+    async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
+        self.log.recent(topic, count).await
     }
 
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
@@ -124,7 +154,13 @@ impl EventLog for Faulty {
 /// Counts the reads that are dropped.
 #[derive(Debug)]
 struct Counted {
-    subscription: Box<dyn Subscription>,
+    /// `None` while another reader has the partition.
+    subscription: Option<Box<dyn Subscription>>,
+    group: String,
+    log: Arc<Embedded>,
+    taking: Arc<Taking>,
+    /// The reader was told that it lost the partition.
+    lost: bool,
     dropped: Arc<AtomicUsize>,
     committed: Arc<watch::Sender<u64>>,
 }
@@ -141,15 +177,43 @@ impl Drop for Reading<'_> {
 
 #[async_trait]
 impl Subscription for Counted {
-    async fn next(&mut self, max: usize) -> Result<Vec<Delivered>, Error> {
+    async fn event(&mut self, max: usize) -> Result<Event, Error> {
+        if self.lost {
+            // It asks again, so it has done what a loss asks of it.
+            self.lost = false;
+            self.taking.taken.notify_one();
+        }
+        if self.subscription.is_none() {
+            self.taking.give.notified().await;
+            self.subscription = Some(self.log.subscribe(CONTRIBUTIONS, &self.group).await?);
+        }
+        let Some(subscription) = &mut self.subscription else {
+            return Err(Error::Closed);
+        };
         let mut reading = Reading(Some(&self.dropped));
-        let read = self.subscription.next(max).await;
+        let read = tokio::select! {
+            biased;
+            () = self.taking.take.notified() => None,
+            read = subscription.event(max) => Some(read),
+        };
         reading.0 = None;
+        let Some(read) = read else {
+            self.subscription = None;
+            self.lost = true;
+            return Ok(Event::Revoked(vec![0]));
+        };
         read
     }
 
     async fn commit(&mut self, positions: &[Position]) -> Result<(), Error> {
-        self.subscription.commit(positions).await?;
+        let Some(subscription) = &mut self.subscription else {
+            assert!(
+                positions.is_empty(),
+                "a position of a partition that was lost: {positions:?}"
+            );
+            return Ok(());
+        };
+        subscription.commit(positions).await?;
         for position in positions {
             self.committed
                 .send_modify(|committed| *committed = position.offset.max(*committed));

@@ -1,9 +1,10 @@
 //! Order, isolation, holds, restarts.
 
+use eventlog::EventLog as _;
 use operators::Verdict;
-use pipelines::message::{Resolution, Submission};
+use pipelines::message::{FORMAT, OUTCOMES, Outcome, Resolution, Submission};
 use serde_json::json;
-use types::Version;
+use types::{Clock as _, Version};
 
 use crate::world::{World, texts};
 
@@ -133,4 +134,63 @@ async fn a_merge_whose_outcome_was_lost_gives_the_same_outcome_again() {
     world.append(submission.record().unwrap()).await;
     assert_eq!(world.outcome(submission.contribution).await, first);
     assert_eq!(world.latest(dataset).await, (Version(1), 2));
+}
+
+#[tokio::test]
+async fn a_partition_that_is_lost_and_comes_back_is_begun_anew() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let stuck = world.submit(dataset, texts(["slow"])).await;
+    let behind = world.submit(dataset, texts(["behind"])).await;
+    while *world.screener.calls.lock().unwrap() < 2 {
+        tokio::task::yield_now().await;
+    }
+    world.log.revoke().await;
+    assert_eq!(world.log.position(), 0, "nothing was done");
+    world.log.assign();
+    // There is one permit: the lane that began before the loss must not take it from the one that begins now.
+    while *world.screener.calls.lock().unwrap() < 4 {
+        tokio::task::yield_now().await;
+    }
+    world.screener.slow.add_permits(1);
+    assert_eq!(world.merged(stuck).await, (1, 1));
+    assert_eq!(world.merged(behind).await, (2, 1));
+    world.log.committed(2).await;
+    assert_eq!(world.latest(dataset).await, (Version(2), 2));
+}
+
+#[tokio::test]
+async fn what_another_worker_decided_meanwhile_is_not_judged_again() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let waiting = world.submission(dataset, texts(["slow"]));
+    world.append(waiting.record().unwrap()).await;
+    while *world.screener.calls.lock().unwrap() < 1 {
+        tokio::task::yield_now().await;
+    }
+    world.log.revoke().await;
+    let decided = Outcome {
+        format: FORMAT,
+        contribution: waiting.contribution,
+        generation: waiting.generation,
+        dataset,
+        at: world.clock.now(),
+        resolution: Resolution::Rejected {
+            code: "elsewhere".to_owned(),
+            message: String::new(),
+        },
+        rows: 1,
+        verdicts: Vec::new(),
+        tallies: Vec::new(),
+    };
+    world
+        .log
+        .append(OUTCOMES, vec![decided.record().unwrap()])
+        .await
+        .unwrap();
+    world.log.assign();
+    // Its position is done though nobody lets the model answer.
+    world.log.committed(1).await;
+    assert_eq!(world.rejected(waiting.contribution).await, "elsewhere");
+    assert_eq!(*world.screener.calls.lock().unwrap(), 1);
 }
