@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use types::Clock;
 use types::clock::SystemClock;
 
-use crate::config::{Backend, Config, Loaded};
+use crate::config::{Backend, Config, Loaded, LogBackend};
 use crate::lock::DirectoryLock;
 use crate::objects;
 use crate::sandbox::{Files, Sandbox};
@@ -235,6 +235,28 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
 }
 
 async fn open_log(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
+    match config.log.backend {
+        LogBackend::Embedded => open_embedded(config, layout).await,
+        LogBackend::Kafka => open_kafka(config).await,
+    }
+}
+
+#[cfg(feature = "kafka")]
+async fn open_kafka(config: &Config) -> anyhow::Result<Arc<dyn EventLog>> {
+    use pipelines::message::{CONTRIBUTIONS, DEAD_LETTERS, OUTCOMES};
+
+    let options = config.log.kafka().map_err(|rule| anyhow!(rule))?;
+    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, OUTCOMES, DEAD_LETTERS]).await;
+    Ok(opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?)
+}
+
+#[cfg(not(feature = "kafka"))]
+#[expect(clippy::unused_async, reason = "the builds with Kafka wait for it")]
+async fn open_kafka(_config: &Config) -> anyhow::Result<Arc<dyn EventLog>> {
+    bail!("`log.backend` is \"kafka\", which this build does not have; build it with the feature `kafka`")
+}
+
+async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
     let (path, options) = (layout.log(), config.log.options());
     let opened = tokio::task::spawn_blocking(move || Embedded::open(path, options)).await?;
     Ok(opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?)

@@ -222,12 +222,55 @@ pub struct Sql {
 }
 
 /// The event log.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Deserialize)]
 pub struct Log {
+    /// Where messages are kept.
+    pub backend: LogBackend,
     /// The partitions of each topic.
     pub partitions: NonZeroU32,
-    /// How many records per partition stay after every reader has done them.
+    /// Embedded: how many records per partition stay after every reader has done them.
     pub retain: u64,
+    /// Kafka, with all that follows: where the brokers are.
+    pub brokers: String,
+    /// What the names of topics and groups begin with.
+    pub prefix: String,
+    /// The copies of each partition.
+    pub replication: u16,
+    /// How many copies must have a record before it is acknowledged.
+    pub min_in_sync: u16,
+    /// How long records stay.
+    pub retention: Span,
+    /// The name of this process in its groups; empty for none.
+    pub instance: String,
+    /// After how long without a sign of life a process loses its partitions.
+    pub session: Span,
+    /// After how long without reading on it does.
+    pub patience: Span,
+    /// How long an append is tried.
+    pub delivery: Span,
+    /// Properties of librdkafka; secret.
+    pub properties: String,
+}
+
+/// Shows everything but the properties, some of which are secret.
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log")
+            .field("backend", &self.backend)
+            .field("partitions", &self.partitions)
+            .field("brokers", &self.brokers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where messages are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogBackend {
+    /// In the data directory.
+    Embedded,
+    /// On a Kafka cluster.
+    Kafka,
 }
 
 /// The worker.

@@ -64,6 +64,39 @@ impl Log {
             retain: self.retain,
         }
     }
+
+    /// How a log on Kafka is used.
+    ///
+    /// # Errors
+    /// A property that is not `name=value`.
+    #[cfg(feature = "kafka")]
+    pub fn kafka(&self) -> Result<eventlog::kafka::Options, String> {
+        let divider = if self.properties.contains('\n') { '\n' } else { ';' };
+        let lines = self
+            .properties
+            .split(divider)
+            .map(str::trim)
+            .filter(|line| !line.is_empty());
+        let properties = lines.map(|line| {
+            let (name, value) = line
+                .split_once('=')
+                .ok_or("`log.properties` must have name=value in every place")?;
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        });
+        Ok(eventlog::kafka::Options {
+            brokers: self.brokers.clone(),
+            prefix: self.prefix.clone(),
+            partitions: self.partitions.get(),
+            replication: self.replication,
+            min_in_sync: self.min_in_sync,
+            retention: self.retention.0,
+            instance: Some(self.instance.clone()).filter(|instance| !instance.is_empty()),
+            session: self.session.0,
+            patience: self.patience.0,
+            delivery: self.delivery.0,
+            properties: properties.collect::<Result<_, String>>()?,
+        })
+    }
 }
 
 impl Worker {

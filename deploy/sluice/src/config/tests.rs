@@ -153,3 +153,22 @@ fn the_secret_of_the_store_is_not_shown() {
     );
     assert!(!shown.contains("hush") && !format!("{:?}", loaded.config).contains("hush"));
 }
+
+#[cfg(feature = "kafka")]
+#[test]
+fn properties_of_kafka_are_pairs_and_never_shown() {
+    let of = |text: &str| load(None, &[("SLUICE__LOG__PROPERTIES", text)], &[]).unwrap();
+    let loaded = of("security.protocol=SASL_SSL; sasl.password=a=b");
+    let properties = loaded.config.log.kafka().unwrap().properties;
+    assert_eq!(properties["security.protocol"], "SASL_SSL");
+    assert_eq!(properties["sasl.password"], "a=b");
+    assert!(!loaded.show().contains("sasl.password") && !format!("{:?}", loaded.config.log).contains("a=b"));
+    let lines = of("sasl.password=a;b\nsasl.username=c\n")
+        .config
+        .log
+        .kafka()
+        .unwrap()
+        .properties;
+    assert_eq!(lines["sasl.password"], "a;b");
+    assert!(of("sasl.password").config.log.kafka().is_err());
+}
