@@ -206,7 +206,7 @@ impl Options {
 
     /// The name of the group that reads the topic `name`. One per topic, so that what happens on one topic moves no
     /// partition of another; a colon is in no name, so no two are the same.
-    pub(super) fn group(&self, name: &str, group: &str) -> String {
+    pub(super) fn group(name: &str, group: &str) -> String {
         format!("{name}:{group}")
     }
 

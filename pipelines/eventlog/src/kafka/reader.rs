@@ -66,7 +66,7 @@ impl Reader {
             Start::Group { name, lease } => (lease.topic().to_owned(), name, Some(Arc::new(lease)), None),
             Start::Recent { topic, name, positions } => (topic, name, None, Some(positions)),
         };
-        let group = lease.as_ref().map(|lease| options.group(&name, lease.group()));
+        let group = lease.as_ref().map(|lease| Options::group(&name, lease.group()));
         let what = || format!("reading topic `{topic}`");
         let watch = Watch {
             shared: Arc::clone(&shared),

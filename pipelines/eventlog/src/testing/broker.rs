@@ -145,7 +145,7 @@ impl Broker {
             replication: 1,
             min_in_sync: 1,
             session: Duration::from_secs(2),
-            patience: Duration::from_secs(60),
+            patience: Duration::from_mins(1),
             ..Options::new(&self.address())
         }
     }

@@ -140,7 +140,7 @@ async fn a_member_that_comes_back_under_its_name_moves_no_partition() -> Outcome
     let prefix = fresh();
     let options = |name: &str| Options {
         instance: Some(name.to_owned()),
-        session: Duration::from_secs(60),
+        session: Duration::from_mins(1),
         ..broker.options(&prefix)
     };
     let (first, second) = (open(&options("one")).await?, open(&options("two")).await?);
