@@ -123,8 +123,15 @@ pub(crate) async fn whole(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, pa
     let path = part.path(dataset);
     // Why by range: a store of local files opens and reads in one step then. One byte more than there should be, so that
     // a longer file is found out.
-    let bytes = objects.get_range(&path, 0..part.bytes.saturating_add(1)).await;
-    let bytes = bytes.map_err(|error| lost(&path, error))?;
+    let read = async {
+        match objects.get_range(&path, 0..part.bytes.saturating_add(1)).await {
+            Ok(bytes) => Ok(bytes),
+            Err(error @ object_store::Error::NotFound { .. }) => Err(error),
+            // Why again: of an empty file there is no range, and that it is empty must be found out.
+            Err(_) => objects.get(&path).await?.bytes().await,
+        }
+    };
+    let bytes = read.await.map_err(|error| lost(&path, error))?;
     if Sha256::digest(&bytes)[..] != part.sha256 {
         return Err(Error::corrupt(&path, "its SHA-256 is not the one in its commit"));
     }

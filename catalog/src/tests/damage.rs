@@ -92,6 +92,15 @@ async fn a_part_that_is_not_what_was_committed_is_never_served() {
     // What does not need it is served.
     assert_eq!(snapshot.page(0, 2).await.unwrap().len(), 1);
 
+    bytes[middle] ^= 1;
+    for damaged in [&b""[..], &bytes[..middle], &[&bytes[..], b"x"].concat()] {
+        fs::write(&part, damaged).unwrap();
+        assert!(
+            matches!(snapshot.page(2, 1).await, Err(Error::Corrupt { .. })),
+            "{}",
+            damaged.len()
+        );
+    }
     fs::remove_file(&part).unwrap();
     assert!(matches!(snapshot.page(2, 1).await, Err(Error::Corrupt { .. })));
     assert!(rules(&world.check().await).contains(&"part_missing"));
