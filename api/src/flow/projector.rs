@@ -81,10 +81,9 @@ impl Projector {
 
     /// Applies outcomes in one transaction, trying for as long as that can help, and wakes whoever waits for them.
     async fn apply(&self, rows: Vec<OutcomeRow>) -> Result<(), store::Error> {
-        let rows: Arc<[OutcomeRow]> = rows.into();
         let mut failures = 0;
         loop {
-            match self.store.outcomes_apply(Arc::clone(&rows)).await {
+            match self.store.outcomes_apply(rows.clone()).await {
                 Ok(applied) => {
                     for (row, Applied { applied, .. }) in rows.iter().zip(applied) {
                         // Why: one that changed nothing is not what the database says.

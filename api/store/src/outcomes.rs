@@ -4,7 +4,6 @@
 //! nothing, so outcomes may come twice, in any order and from several projectors at once. A merged outcome and its
 //! version row are one transaction.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::AnyConnection;
@@ -77,15 +76,14 @@ impl Store {
     ///
     /// # Errors
     /// Nothing was applied. [`Error::Range`] for a number that the database cannot hold.
-    pub async fn outcomes_apply(&self, outcomes: impl Into<Arc<[OutcomeRow]>>) -> Result<Vec<Applied>, Error> {
+    pub async fn outcomes_apply(&self, outcomes: Vec<OutcomeRow>) -> Result<Vec<Applied>, Error> {
         fault::point("project.begin");
-        let outcomes = outcomes.into();
         let waiting_retry = self.options().waiting_retry;
         let applied = self
             .write(move |cx| {
                 Box::pin(async move {
                     let mut applied = Vec::with_capacity(outcomes.len());
-                    for outcome in &*outcomes {
+                    for outcome in &outcomes {
                         applied.push(Applied {
                             id: outcome.id,
                             applied: apply(cx, outcome, waiting_retry).await?,
