@@ -18,6 +18,7 @@ use types::{DatasetId, Timestamp};
 
 use crate::judge::Work;
 use crate::lane::{self, Context};
+use crate::message::weight;
 
 /// An id that is never drawn.
 const NO_DATASET: DatasetId = DatasetId::from_bytes([0; 16]);
@@ -100,7 +101,7 @@ impl Lanes {
         // Why: what has another key is of no dataset, and poison; the lane of a dataset that cannot be finds that out.
         let dataset = <[u8; 16]>::try_from(&work.record.key[..]).map_or(NO_DATASET, DatasetId::from_bytes);
         let now = self.context.clock.now();
-        let bytes = work.record.value.len();
+        let bytes = weight(&work.record.value);
         let partition = work.ticket.position().partition;
         let lane = self.by_dataset.entry(dataset).or_insert_with(|| {
             let (queue, receiver) = mpsc::unbounded_channel();

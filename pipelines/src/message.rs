@@ -216,6 +216,20 @@ impl Submission {
     }
 }
 
+/// How many bytes of memory a submission takes, at the least, once it is read: those of its records as text, whatever
+/// they are compressed to. Of what is no submission, its own.
+pub fn weight(value: &[u8]) -> usize {
+    #[derive(Deserialize)]
+    struct Length {
+        bytes: usize,
+    }
+    let length = serde_json::from_slice(split(value).0).map_or(0, |Length { bytes }| bytes);
+    // Why at most: the length is not to be believed before the records are read.
+    length
+        .min(value.len().saturating_mul(records::MOST_EXPANSION))
+        .max(value.len())
+}
+
 /// The line of a submission, and what follows it.
 fn split(value: &[u8]) -> (&[u8], &[u8]) {
     let mut parts = value.splitn(2, |byte| *byte == b'\n');

@@ -13,7 +13,7 @@ use types::{Batch, Contract};
 use super::DecodeError;
 
 /// How many times longer than its compressed form a text can be (LZ4 block format, *Limits*).
-const MOST_EXPANSION: usize = 255;
+pub(super) const MOST_EXPANSION: usize = 255;
 
 /// The records of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
