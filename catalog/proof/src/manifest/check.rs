@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use types::Version;
 
-use super::{KeyEndorsement, Manifest, Signature, VerifiedManifest, WHAT, unaddressed};
+use super::{KeyEndorsement, Manifest, Part, Signature, VerifiedManifest, WHAT, unaddressed};
 use crate::json::{object, signed_bytes, typed};
 use crate::{Error, Keys, Root, Status};
 
@@ -75,13 +75,13 @@ pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
         })
     };
     let (mut head, mut root, mut rows) = (Version::EMPTY, Root::EMPTY, 0_u64);
-    let mut names = HashSet::new();
+    let repeated = repeated(&manifest.parts);
     for (index, part) in manifest.parts.iter().enumerate() {
         let at = |member: &str| format!("/parts/{index}/{member}");
         if !is_file_name(&part.path) {
             return fail(at("path"), "is not the plain name of a Parquet file");
         }
-        if !names.insert(part.path.to_ascii_lowercase()) {
+        if repeated == Some(index) {
             return fail(at("path"), "is there twice");
         }
         // Why: a version may be in several parts, one after the other.
@@ -111,6 +111,22 @@ pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
         return fail("/recordCount".to_owned(), "is not the sum of the parts' rows");
     }
     Ok(())
+}
+
+/// The first part with the name of one before it, on a file system that ignores case.
+fn repeated(parts: &[Part]) -> Option<usize> {
+    // Why: the names that a service gives ascend, and then they differ.
+    if parts.is_sorted_by(|before, part| lower(before).lt(lower(part))) {
+        return None;
+    }
+    let mut names = HashSet::new();
+    parts
+        .iter()
+        .position(|part| !names.insert(part.path.to_ascii_lowercase()))
+}
+
+fn lower(part: &Part) -> impl Iterator<Item = u8> {
+    part.path.bytes().map(|byte| byte.to_ascii_lowercase())
 }
 
 /// Whether a name can only be that of a Parquet file in the folder itself, on every file system.

@@ -44,6 +44,27 @@ fn addresses_are_not_signed_and_not_kept() {
     assert!(!verified.to_json().contains("signature=a") && !verified.to_json().contains("urlsExpireAt"));
 }
 
+/// The text of a manifest is what is signed, without a tree of values between.
+#[test]
+fn the_text_of_a_manifest_is_its_canonical_form() {
+    let mut manifest = Dataset::with_three_parts().manifest;
+    let text = |manifest: &Manifest| String::from_utf8(manifest.signed_bytes().unwrap()).unwrap();
+    for slug in [
+        "tide-levels",
+        "\u{8}\t\n\u{c}\r\u{1}\u{7f}\"\\/ \u{2028}\u{c11c} \u{1f600}",
+    ] {
+        manifest.slug = slug.to_owned();
+        let members = crate::json::members(WHAT, &manifest).unwrap();
+        let canonical = crate::json::signed_bytes(manifest.format.name(), members);
+        assert_eq!(text(&manifest), String::from_utf8(canonical).unwrap());
+    }
+    let signed_before = Service::new(1).sign(manifest.clone(), 0).signature;
+    manifest.urls_expire_at = Some(at(900));
+    manifest.parts[1].url = Some("/parts/1".to_owned());
+    let signed = Service::new(1).sign(manifest.clone(), 0);
+    assert_eq!((signed.signature, signed.manifest), (signed_before, manifest));
+}
+
 /// Frozen: manifests are kept by others. The parts are not those of a folder, so that no file format is frozen with it.
 #[test]
 fn golden_vector() {
