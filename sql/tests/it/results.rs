@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use crate::fixture::Fixture;
+use serde_json::json;
+
+use crate::fixture::{Fixture, rows};
 
 const CORPUS: &str = include_str!("../corpus/results.slt");
 
@@ -49,4 +51,16 @@ async fn every_statement_answers_what_the_corpus_says() {
     }
     assert!(problems.is_empty(), "\n{problems}");
     assert!(statements >= 60, "{statements} statements");
+}
+
+/// The greatest `seq` is in the part that is read first, and the only `온도` in the one that is read last.
+#[tokio::test]
+async fn a_column_that_is_null_at_first_has_its_least_value_all_the_same() {
+    let mut fixture = Fixture::new().await;
+    fixture.records.parts.reverse();
+    for condition in ["", " WHERE id <> ''"] {
+        let sql = format!("SELECT max(seq), min(온도) FROM records{condition}");
+        let answer = fixture.sandbox().query(&fixture.records, &sql, 10).await.unwrap();
+        assert_eq!(rows(&answer), [json!([i64::MAX, -2])], "{sql}");
+    }
 }
