@@ -18,6 +18,7 @@ mod crash;
 mod disk_full;
 mod openapi;
 mod readers;
+mod readme;
 mod tidy;
 
 use std::path::Path;

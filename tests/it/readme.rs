@@ -1,0 +1,125 @@
+//! What the README shows is what happens: its lines of `curl` as they are written, and pulling and verifying after them.
+//!
+//! Invariant: nothing of the lines is changed but the address, the token and the key, which the README leaves open.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tests::World;
+
+use crate::binary;
+
+const README: &str = include_str!("../../README.md");
+
+/// The first block of shell lines after a heading.
+fn block(heading: &str) -> &'static str {
+    let section = README.split_once(&format!("\n## {heading}\n")).unwrap().1;
+    let block = section.split_once("```sh\n").unwrap().1;
+    block.split_once("```").unwrap().0
+}
+
+/// The lines as a script that keeps each answer in a file of its own and ends at the first that is not a success.
+fn script(base: &str, token: &str) -> String {
+    let mut script = String::from(
+        "set -eu\nn=0\ncurl() { n=$((n+1)); command curl --fail-with-body \"$@\" > answer-$n || { cat answer-$n; exit 1; }; }\n",
+    );
+    for line in block("The API in curl").lines() {
+        let line = match line.split_once('=') {
+            Some(("base", _)) => format!("base={base}"),
+            Some(("token", _)) => format!("token={token}"),
+            Some(("key", _)) => r#"key=$(sed 's/.*"key":"\([^"]*\)".*/\1/' answer-1)"#.to_owned(),
+            _ => line.to_owned(),
+        };
+        script.push_str(&line);
+        script.push('\n');
+    }
+    script
+}
+
+fn answer(folder: &Path, number: usize) -> Value {
+    let bytes = fs::read(folder.join(format!("answer-{number}"))).unwrap();
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+#[tokio::test]
+async fn every_line_of_curl_in_the_readme_does_what_it_says() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "curl must be there in CI");
+        eprintln!("skipped: there is no curl");
+        return;
+    }
+    let world = World::start(binary()).await;
+    let folder = world.folder().join("curl");
+    fs::create_dir(&folder).unwrap();
+    let script = script(world.server.base(), &world.operator.token);
+    let ran = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    assert!(ran.status.success(), "{said}\n{script}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 10);
+
+    let record = json!({"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83});
+    let [agent, project, tried, merged, page] = [1, 2, 3, 4, 5].map(|number| answer(&folder, number));
+    assert_eq!(
+        (&agent["name"], &project["slug"]),
+        (&json!("tide-gauge"), &json!("tide-levels"))
+    );
+    assert_eq!(tried["decision"], "reject", "{tried}");
+    assert_eq!(
+        (&merged["status"], &merged["mergedVersion"]),
+        (&json!("merged"), &json!(1))
+    );
+    assert_eq!((&page["items"], &page["version"]), (&json!([record]), &json!(1)));
+    let [export, diff, asked, manifest, keys] = [6, 7, 8, 9, 10].map(|number| answer(&folder, number));
+    assert_eq!((&export, &diff["items"][0]["record"]), (&record, &record));
+    assert_eq!(diff["items"][0]["contributor"], "tide-gauge");
+    assert_eq!(asked["rows"], json!([["Hook of Holland", 0.83]]));
+    assert_eq!(manifest["signature"]["keyId"], keys["keys"][0]["keyId"]);
+
+    // What the section on manifests says of a folder and of a machine that never met the service.
+    let key = agent["key"].as_str().unwrap();
+    let options = world.server.options().clone();
+    let options = options
+        .with("SLUICE_KEY", key)
+        .with("SLUICE_SERVER", world.server.base());
+    let pulled = folder.join("tide-levels");
+    let (pulled, keys) = (pulled.to_str().unwrap(), folder.join("answer-10"));
+    let run = |home: &str, arguments: &[&str]| {
+        let options = options.clone().with("XDG_DATA_HOME", folder.join(home).display());
+        let ran = options.run(arguments);
+        let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+        (ran.status.success(), said)
+    };
+    for (home, arguments, succeeds) in [
+        ("here", &["pull", "tide-levels", "--dir", pulled][..], true),
+        ("here", &["verify", pulled], true),
+        ("elsewhere", &["verify", pulled], false),
+        ("elsewhere", &["verify", pulled, "--keys", keys.to_str().unwrap()], true),
+    ] {
+        let (succeeded, said) = run(home, arguments);
+        assert_eq!(succeeded, succeeds, "{home}, {arguments:?}: {said}");
+    }
+    assert!(folder.join("here/sluice/known-keys.json").exists());
+    let mut names: Vec<_> = fs::read_dir(pulled)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert_eq!(names[..2], ["keys.json", "manifest.json"]);
+    let kept: Value = serde_json::from_slice(&fs::read(Path::new(pulled).join("manifest.json")).unwrap()).unwrap();
+    let told = kept["parts"][0].as_object().unwrap();
+    assert!(
+        !told.contains_key("url") && kept.get("urlsExpireAt").is_none(),
+        "{kept}"
+    );
+}
