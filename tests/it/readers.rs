@@ -1,94 +1,131 @@
-//! Delta readers nobody here wrote see the same rows as the interface, at every version.
+//! Readers nobody here wrote see the same rows as the interface, in the same order: of the table, and of a pulled version.
 //!
 //! Invariant: where the readers are missing, CI fails and anybody else is told that they were not asked.
+
+mod scene;
+mod sight;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::{Map, Value, json};
-use tests::World;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use tests::checker::delta::tables_below;
-use tests::checker::record::{Record, normal, types_of};
-use tests::world::{all_data, contract, contribute, records};
 
-use crate::binary;
+use self::scene::{Answer, Scene};
+use self::sight::Sight;
 
-/// Names the Python that has `deltalake` and `polars`.
+/// Names the Python that has `deltalake`, `duckdb`, `polars`, `pyarrow`, `blake3` and `cryptography`.
 const PYTHON: &str = "SLUICE_TEST_PYTHON";
+/// Reads with each of them.
+const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/readers/read_tables.py");
+/// The verifier that was written from the README alone.
+const VERIFIER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../api/client/examples/verify.py");
 
-/// What the readers print for a table: reader, version, rows.
-type Readings = BTreeMap<String, BTreeMap<String, Vec<Map<String, Value>>>>;
+/// Rows as a reader prints them.
+type Rows = Vec<Map<String, Value>>;
 
-fn read(python: &str, table: &Path) -> Readings {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("readers/read_tables.py");
-    let output = Command::new(python).arg(script).arg(table).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// A row of a reader as a record: JSON columns parsed, extras as members, hidden columns gone.
-fn record(types: &BTreeMap<String, String>, row: &Map<String, Value>) -> Record {
-    let mut members = Map::new();
-    for (name, value) in row {
-        let parsed = || serde_json::from_str::<Value>(value.as_str().unwrap()).unwrap();
-        match (name.as_str(), types.get(name).map(String::as_str)) {
-            ("_sluice_extra", _) => members.extend(parsed().as_object().unwrap().clone()),
-            (_, Some("json")) => {
-                members.insert(name.clone(), parsed());
-            }
-            _ => {
-                members.insert(name.clone(), value.clone());
-            }
-        }
-    }
-    normal(types, &members)
-}
-
-#[tokio::test]
-async fn deltalake_and_polars_read_what_the_interface_gives() {
-    let Ok(python) = std::env::var(PYTHON) else {
+/// The Python to ask; none where it may be missing.
+fn python() -> Option<String> {
+    let python = std::env::var(PYTHON).ok();
+    if python.is_none() {
         assert!(
             std::env::var("CI").as_deref() != Ok("true"),
             "{PYTHON} must be set in CI"
         );
-        eprintln!("skipped: {PYTHON} names no Python with deltalake and polars");
-        return;
-    };
-    let world = World::start(binary()).await;
-    let def = tests::world::merged(contract(), json!({"allowExtra": true}));
-    let types = types_of(&def);
-    let slug = world.project_with(json!({"schemaDef": def})).await;
-    let everything = json!({"station": "\u{c11c}\u{c6b8} \"x\"", "sample": -7, "value": -0.125, "good": false,
-        "at": "1969-12-31T23:59:59.999999Z", "more": {"b": [1, null, {"c": "d"}]}, "extra": ["kept", 1.5]});
-    contribute(&world.agent.http, &slug, &records("a", 40)).await;
-    contribute(
-        &world.agent.http,
-        &slug,
-        &[everything, json!({"station": "bare", "sample": 0})],
-    )
-    .await;
-    contribute(&world.agent.http, &slug, &records("a", 60)).await;
-    let data = world.server.options().data().to_owned();
-    let tables = tables_below(&data);
+        eprintln!("skipped: {PYTHON} names no Python with deltalake, duckdb, polars and pyarrow");
+    }
+    python
+}
+
+/// What a script prints.
+fn run(python: &str, arguments: &[&str]) -> String {
+    let output = Command::new(python).args(arguments).output().unwrap();
+    let failed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {failed}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn read<T: DeserializeOwned>(python: &str, arguments: &[&str]) -> T {
+    serde_json::from_str(&run(python, &[&[READER], arguments].concat())).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[tokio::test]
+async fn deltalake_and_polars_read_every_version_as_the_interface_gives_it() {
+    let Some(python) = python() else { return };
+    let scene = Scene::set().await;
+    let tables = tables_below(scene.world.server.options().data());
     assert_eq!(tables.len(), 1, "{tables:?}");
-    let readings = read(&python, &tables[0]);
-    assert_eq!(readings.keys().collect::<Vec<_>>(), ["deltalake", "polars"]);
+    let readings: BTreeMap<String, BTreeMap<u64, Rows>> = read(&python, &["table", text(&tables[0])]);
+    let readers: Vec<_> = readings.keys().map(String::as_str).collect();
+    assert_eq!(readers, ["deltalake", "polars of the table"]);
     for (reader, versions) in readings {
-        assert_eq!(versions.len(), 4, "{reader}: version 0 and three merges");
+        assert_eq!(
+            versions.len() as u64,
+            scene.newest() + 1,
+            "{reader}: version 0 and the merges"
+        );
         for (version, rows) in versions {
-            let number: u64 = version.parse().unwrap();
-            let theirs: Vec<_> = rows.iter().map(|row| record(&types, row)).collect();
-            let ours = if number == 0 {
-                Vec::new()
-            } else {
-                all_data(&world.agent.http, &slug, number).await
+            let theirs = Sight::of_columns(&reader, &scene.types, &rows);
+            theirs.must_be(&scene.data(version, 1_000).await, &format!("version {version}"));
+            theirs.must_be(&scene.export(version).await, &format!("version {version}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_pulled_version_read_by_others_is_what_every_read_of_the_interface_gives() {
+    let Some(python) = python() else { return };
+    let scene = Scene::set().await;
+    for version in [scene::OLD, scene.newest()] {
+        let when = format!("version {version}");
+        let folder = scene.pull(version);
+        let verified = run(&python, &[VERIFIER, text(&folder)]);
+        assert!(verified.contains(&format!("version {version}: ")), "{verified}");
+
+        let readings: BTreeMap<String, Rows> = read(&python, &["parts", text(&folder)]);
+        let readers: Vec<_> = readings.keys().map(String::as_str).collect();
+        assert_eq!(readers, ["duckdb", "polars", "pyarrow"]);
+        let whole = scene.data(version, 1_000).await;
+        assert_eq!(whole.rows.len() as u64, scene.records_at(version), "{when}");
+        for (reader, rows) in &readings {
+            Sight::of_columns(reader, &scene.types, rows).must_be(&whole, &when);
+        }
+        for limit in [1_000, 200, 37] {
+            scene.data(version, limit).await.must_be(&whole, &when);
+        }
+        scene.single_rows(version, &whole).await;
+        scene.export(version).await.must_be(&whole, &when);
+        let by_contribution = scene::told_by(&scene.types, "duckdb", &readings["duckdb"]);
+        for from in 0..=version {
+            for limit in [500, 61] {
+                let appended = scene.diff(from, version, limit).await;
+                let after = by_contribution.after(from);
+                appended.must_be(&after, &format!("{when} after {from}, {limit} a page"));
+            }
+        }
+        for limit in [1_000, 113] {
+            scene
+                .query_pages(version, limit)
+                .await
+                .must_be(&scene.by_number(&whole), &when);
+        }
+        let statements = scene.world.folder().join("statements.json");
+        std::fs::write(&statements, serde_json::to_vec(&scene::STATEMENTS).unwrap()).unwrap();
+        let theirs: Vec<Vec<Vec<Value>>> = read(&python, &["sql", text(&folder), text(&statements)]);
+        for (statement, theirs) in scene::STATEMENTS.iter().zip(theirs) {
+            let ours = scene.query(version, statement, 1_000).await;
+            let theirs = Answer {
+                rows: theirs,
+                ..ours.clone()
             };
-            let ours: Vec<_> = ours
-                .iter()
-                .map(|item| normal(&types, item.as_object().unwrap()))
-                .collect();
-            assert_eq!(theirs, ours, "{reader} at version {version}");
+            ours.sight("/query")
+                .must_be(&theirs.sight("duckdb"), &format!("{when}, {statement}"));
         }
     }
 }

@@ -1,54 +1,103 @@
-"""Reads every version of a Delta table with readers nobody here wrote: `deltalake` and `polars`.
+"""Reads what the service stores with readers nobody here wrote, and prints what they saw as one JSON document.
 
-usage: read_tables.py TABLE_FOLDER
+usage: read_tables.py table FOLDER       every version of a Delta table, with `deltalake` and with `polars`
+       read_tables.py parts FOLDER       a pulled version, with `duckdb`, `polars` and `pyarrow`, in the order of its manifest
+       read_tables.py sql FOLDER FILE    the statements of FILE, a JSON list, over the records of a pulled version, with `duckdb`
 
-Prints one JSON document: for each reader, for each Delta version, the rows in the order of their hidden version and
-ordinal columns. The other hidden columns and nulls are left out; times are RFC 3339 in UTC with microseconds.
+`table` gives for each reader and version the rows in the order of their hidden version and ordinal; `parts` for each
+reader the rows as they come; both with every column. `sql` gives the rows of each statement. Instants are whole
+microseconds since 1970.
 """
 
-import datetime
+import decimal
 import json
+import pathlib
 import sys
 
 import deltalake
+import duckdb
 import polars
+import pyarrow
+import pyarrow.parquet
 
 HIDDEN = ("_sluice_key", "_sluice_contribution", "_sluice_agent", "_sluice_version", "_sluice_ordinal")
 
 
-def with_deltalake(folder, version):
-    table = deltalake.DeltaTable(folder, version=version)
-    reader = deltalake.QueryBuilder().register("records", table).execute("select * from records")
-    return polars.DataFrame(reader)
-
-
-def with_polars(folder, version):
-    return polars.scan_delta(folder, version=version).collect()
-
-
 def plain(value):
-    if isinstance(value, datetime.datetime):
-        return value.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return value
+    if isinstance(value, decimal.Decimal) and value == int(value):
+        return int(value)
+    return value.hex() if isinstance(value, bytes) else value
 
 
-def rows(frame):
-    ordered = sorted(frame.to_dicts(), key=lambda row: (row["_sluice_version"], row["_sluice_ordinal"]))
-    return [
-        {name: plain(value) for name, value in row.items() if value is not None and name not in HIDDEN}
-        for row in ordered
-    ]
+def columns(table):
+    """The columns of an Arrow table by name, as values that JSON has."""
+    for name, column in zip(table.column_names, table.columns):
+        if pyarrow.types.is_timestamp(column.type):
+            column = column.cast(pyarrow.timestamp("us", column.type.tz)).cast(pyarrow.int64())
+        yield name, [plain(value) for value in column.to_pylist()]
 
 
-def main(folder):
+def rows(table):
+    by_name = dict(columns(table))
+    return [dict(zip(by_name, row)) for row in zip(*by_name.values())]
+
+
+def tables(folder):
+    def with_deltalake(version):
+        table = deltalake.DeltaTable(folder, version=version)
+        return pyarrow.table(deltalake.QueryBuilder().register("records", table).execute("select * from records"))
+
+    def with_polars(version):
+        return polars.scan_delta(folder, version=version).collect().to_arrow()
+
+    def ordered(table):
+        return sorted(rows(table), key=lambda row: (row["_sluice_version"], row["_sluice_ordinal"]))
+
     latest = deltalake.DeltaTable(folder).version()
-    readers = {"deltalake": with_deltalake, "polars": with_polars}
-    read = {
-        name: {str(version): rows(reader(folder, version)) for version in range(latest + 1)}
+    readers = {"deltalake": with_deltalake, "polars of the table": with_polars}
+    return {
+        name: {str(version): ordered(reader(version)) for version in range(latest + 1)}
         for name, reader in readers.items()
     }
-    json.dump(read, sys.stdout, ensure_ascii=False)
+
+
+def files_of(folder):
+    folder = pathlib.Path(folder)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    return [str(folder / part["path"]) for part in manifest["parts"]]
+
+
+def duck():
+    connection = duckdb.connect()
+    connection.execute("set TimeZone = 'UTC'")
+    return connection
+
+
+def parts(folder):
+    files = files_of(folder)
+    with_duckdb = duck().read_parquet(files).to_arrow_table()
+    with_polars = polars.scan_parquet(files).collect().to_arrow()
+    with_pyarrow = pyarrow.concat_tables([pyarrow.parquet.read_table(file, partitioning=None) for file in files])
+    return {"duckdb": rows(with_duckdb), "polars": rows(with_polars), "pyarrow": rows(with_pyarrow)}
+
+
+def sql(folder, file):
+    connection = duck()
+    hidden = ", ".join(HIDDEN)
+    view = f"create view records as select * exclude ({hidden}) from read_parquet({files_of(folder)!r})"
+    connection.execute(view)
+
+    def answer(statement):
+        table = connection.sql(statement).to_arrow_table()
+        return [list(row) for row in zip(*(values for _, values in columns(table)))]
+
+    return [answer(statement) for statement in json.loads(pathlib.Path(file).read_text())]
+
+
+def main(what, *arguments):
+    answer = {"table": tables, "parts": parts, "sql": sql}[what](*arguments)
+    json.dump(answer, sys.stdout, ensure_ascii=False, allow_nan=False)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
