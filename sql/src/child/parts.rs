@@ -98,7 +98,8 @@ impl Table {
         }
     }
 
-    /// Whether filters are decided page by page before other columns are read: worth it only if there are others.
+    /// Whether filters are decided page by page before other columns are read: worth it only if there are others. Without a
+    /// filter there may come one while the query runs, such as the least of the greatest so far.
     fn read_late(&self, projection: Option<&Vec<usize>>, filters: &[Expr]) -> bool {
         let filtered: HashSet<&str> = filters
             .iter()
@@ -106,7 +107,7 @@ impl Table {
             .map(|column| column.name.as_str())
             .collect();
         let read = projection.map_or(self.schema.fields().len(), Vec::len);
-        !filtered.is_empty() && read > filtered.len()
+        read > filtered.len()
     }
 
     fn statistics(&self) -> Statistics {
