@@ -1,39 +1,26 @@
-//! Reads of a version of millions of records: pages at random depths, an export, the six queries of the comparison.
+//! Reads of a version of millions of records, and of ten thousand versions, against others over the same files.
 //!
 //! ```text
-//! bench reads FILE.ndjson FOLDER
+//! SLUICE_BENCH_PYTHON=…/python bench reads FILE.ndjson FOLDER [pages] [export] [open] [sql] [http]
 //! ```
 //!
-//! The table is made once in `FOLDER` and used again by the next run, so that peers can be measured over its Parquet
-//! files between two of ours. The file has the fields of [`contract`].
+//! Without the last, all of them. The file has a record of [`scene::contract`] a line, some millions of them. The tables are made once in `FOLDER` and used
+//! again by the next run. The Python has `duckdb`, `polars`, `chdb`, `datafusion`, `deltalake` and `orjson`.
+//!
+//! Invariant: a peer is measured between two measurements of ours; of each the best of all rounds counts.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+mod ours;
+mod peers;
+mod scene;
+
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use catalog::storage::DurableLocal;
-use catalog::{Catalog, Columns, MergeOutcome, Proposal, Snapshot};
-use futures_util::TryStreamExt as _;
-use serde_json::{Value, json};
-use sql::{Config, Part, Records, Sandbox};
-use tests::random::Random;
-use types::clock::SystemClock;
-use types::render::lines::Lines;
-use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId};
+use self::peers::{Cost, Costs, Peers, keep};
+use self::scene::Scene;
+use crate::print;
 
-use crate::usage::{children, cpu};
-use crate::{percentile, print, sorted};
-
-/// Records of a part.
-const PART: usize = 250_000;
-/// Pages at random depths, and records of a page.
-const PAGES: (u64, usize) = (200, 200);
-/// Times that a query runs; the best counts, as with the peers.
-const TIMES: usize = 4;
-/// Small queries, one after the other.
-const SMALL: usize = 40;
+/// How often everything is measured, ours and theirs in turn.
+const ROUNDS: usize = 3;
 /// The queries of the comparison.
 const QUERIES: [(&str, &str); 6] = [
     ("count", "select count(*) as n from records"),
@@ -56,184 +43,113 @@ const QUERIES: [(&str, &str); 6] = [
     ),
     ("point", "select * from records where id = 'ev_58e943829caad32a'"),
 ];
-
-fn contract() -> Contract {
-    serde_json::from_value(json!({"fields": [
-        {"name": "id", "type": "string", "required": true},
-        {"name": "device", "type": "string", "required": true},
-        {"name": "seq", "type": "integer", "required": true},
-        {"name": "value", "type": "number", "required": true},
-        {"name": "ok", "type": "boolean", "required": true},
-        {"name": "note", "type": "string", "required": true},
-    ]}))
-    .unwrap()
-}
+/// Who answers SQL besides us.
+const ENGINES: [&str; 5] = [
+    "chdb",
+    "duckdb",
+    "polars",
+    "datafusion",
+    "datafusion, filters pushed down",
+];
 
 pub(crate) async fn run() {
-    let mut arguments = std::env::args().skip(2).map(PathBuf::from);
+    let mut arguments = std::env::args().skip(2);
     let (Some(file), Some(folder)) = (arguments.next(), arguments.next()) else {
-        println!("usage: bench reads FILE.ndjson FOLDER");
+        println!("usage: bench reads FILE.ndjson FOLDER [pages] [export] [open] [sql] [http]");
         return;
     };
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let tables = folder.join("tables");
-    let objects = Arc::new(DurableLocal::open(&tables).unwrap());
-    let catalog = Catalog::open(objects, folder.join("index"), Arc::clone(&clock)).unwrap();
-    let dataset = DatasetId::from_bytes([9; 16]);
-    if catalog
-        .snapshot(dataset, None)
-        .await
-        .unwrap()
-        .is_none_or(|found| found.record_count() == 0)
-    {
-        fill(&catalog, dataset, &file, clock.as_ref()).await;
+    let (file, folder) = (PathBuf::from(file), PathBuf::from(folder));
+    let chosen: Vec<String> = arguments.collect();
+    let wanted = |what: &str| chosen.is_empty() || chosen.iter().any(|chosen| chosen == what);
+    let scene = Scene::set(&file, &folder).await;
+    let parts = scene.parts();
+    let parts = parts.to_str().unwrap();
+    let peers = Peers::of_environment();
+    let layout = folder.join("duckdb");
+    if let Some(peers) = peers.as_ref().filter(|_| !layout.exists()) {
+        peers.run(&["layout", parts, layout.to_str().unwrap()]);
     }
-    let begun = Instant::now();
-    let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
-    let opening = begun.elapsed();
-    println!(
-        "\n{} records, {} parts, {} MB of Parquet; opened in {:.2} ms",
-        snapshot.record_count(),
-        snapshot.parts().len(),
-        snapshot.bytes() / 1_000_000,
-        opening.as_secs_f64() * 1e3,
-    );
-    pages(&snapshot).await;
-    export(&snapshot).await;
-    queries(&snapshot, &tables, clock).await;
-}
-
-async fn fill(catalog: &Catalog, dataset: DatasetId, file: &Path, clock: &dyn Clock) {
-    let contract = Arc::new(contract());
-    let mut table = catalog.table(dataset, &contract).await.unwrap();
-    let mut lines = BufReader::with_capacity(1 << 20, File::open(file).unwrap()).lines();
-    loop {
-        let records: Vec<Value> = lines
-            .by_ref()
-            .take(PART)
-            .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
-            .collect();
-        if records.is_empty() {
-            break;
-        }
-        let at = clock.now();
-        let proposal = Proposal {
-            contribution: ContributionId::new(at),
-            agent: AgentId::from_bytes([7; 16]),
-            batch: Batch::decode(&contract, &records).into(),
-            at,
-            notes: Value::Null,
-        };
-        let outcome = table.merge(proposal).await.unwrap();
-        assert!(matches!(outcome, MergeOutcome::Merged(_)));
-    }
-}
-
-async fn page(snapshot: &Snapshot, offset: u64, out: &mut Vec<u8>) -> Duration {
-    out.clear();
-    let begun = Instant::now();
-    for rows in snapshot.page(offset, PAGES.1).await.unwrap() {
-        let lines = Lines::new(snapshot.contract().unwrap(), &rows).unwrap();
-        lines.write(0..lines.len(), out);
-    }
-    begun.elapsed()
-}
-
-async fn pages(snapshot: &Snapshot) {
-    let mut out = Vec::new();
-    let mut random = Random::new(5);
-    let last = usize::try_from(snapshot.record_count()).unwrap() - PAGES.1;
-    let mut took = [Vec::new(), Vec::new(), Vec::new()];
-    for _ in 0..PAGES.0 {
-        let deep = random.below(last) as u64;
-        for (offset, took) in [0, deep, last as u64].into_iter().zip(&mut took) {
-            took.push(page(snapshot, offset, &mut out).await.as_secs_f64() * 1e3);
-        }
-    }
-    let shown = |values: &[f64]| {
-        let values = sorted(values.to_vec());
-        format!("{:.2} / {:.2} ms", percentile(&values, 50), percentile(&values, 99))
-    };
-    let names = ["first", "random", "last"];
-    let rows: Vec<_> = names
+    let layout = layout.to_str().unwrap();
+    let memory = memory();
+    let out = memory.join(format!("sluice-export-{}", std::process::id()));
+    let many = scene.tables.join(scene.many.to_string());
+    let queries: serde_json::Map<_, _> = QUERIES
         .iter()
-        .zip(&took)
-        .map(|(name, took)| ((*name).to_owned(), shown(took)))
+        .map(|&(name, sql)| (name.to_owned(), sql.into()))
         .collect();
-    print("a page of 200 records, p50 / p99", &rows);
-}
+    let queries = serde_json::Value::from(queries).to_string();
 
-async fn export(snapshot: &Snapshot) {
-    let begun = (Instant::now(), cpu());
-    let contract = snapshot.contract().unwrap();
-    let mut batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
-    let (mut bytes, mut piece) = (0, Vec::new());
-    while let Some(rows) = batches.try_next().await.unwrap() {
-        let lines = Lines::new(contract, &rows).unwrap();
-        piece.clear();
-        lines.write(0..lines.len(), &mut piece);
-        bytes += piece.len();
-    }
-    let (wall, used) = (begun.0.elapsed(), cpu().saturating_sub(begun.1));
-    print(
-        "an export as lines of JSON",
-        &[
-            ("bytes".to_owned(), bytes.to_string()),
-            (
-                "wall / CPU".to_owned(),
-                format!("{:.2} / {:.2} s", wall.as_secs_f64(), used.as_secs_f64()),
-            ),
-        ],
-    );
-}
-
-async fn queries(snapshot: &Snapshot, tables: &Path, clock: Arc<dyn Clock>) {
-    let settings = Config::new(std::env::current_exe().unwrap(), clock);
-    let sandbox = Sandbox::start(settings).unwrap();
-    let part = |part: catalog::PartInfo| Part {
-        path: tables.join(part.path(snapshot.dataset()).as_ref()),
-        rows: part.rows,
-        bytes: part.bytes,
-    };
-    let records = Records {
-        contract: Arc::clone(snapshot.contract().unwrap()),
-        parts: snapshot.parts().into_iter().map(part).collect(),
-    };
-    let mut rows = Vec::new();
-    let mut sums = (0.0, 0.0);
-    for (name, text) in QUERIES {
-        let mut best = (f64::MAX, 0.0);
-        let mut answered = 0;
-        for _ in 0..TIMES {
-            let begun = (Instant::now(), cpu() + children());
-            let answer = sandbox.query(&records, text, 1_000).await.unwrap();
-            let wall = begun.0.elapsed().as_secs_f64() * 1e3;
-            let used = (cpu() + children()).saturating_sub(begun.1).as_secs_f64() * 1e3;
-            answered = answer.rows.len();
-            if wall < best.0 {
-                best = (wall, used);
+    let mut mine = Costs::new();
+    let mut theirs: Vec<(String, Costs)> = Vec::new();
+    for _ in 0..ROUNDS {
+        let mut ask = |who: String, arguments: &[&str]| {
+            let costs = peers.as_ref().map_or_else(Costs::new, |peers| peers.costs(arguments));
+            match theirs.iter_mut().find(|(name, _)| *name == who) {
+                Some((_, best)) => keep(best, costs),
+                None => theirs.push((who, costs)),
+            }
+        };
+        if wanted("pages") {
+            keep(&mut mine, ours::pages(&scene).await);
+            for engine in ["duckdb", "polars"] {
+                ask(format!("pages: {engine}"), &["pages", engine, parts]);
             }
         }
-        sums = (sums.0 + best.0, sums.1 + best.1);
-        rows.push((
-            format!("{name} ({answered} rows)"),
-            format!("{:.0} / {:.0} ms", best.0, best.1),
-        ));
+        if wanted("export") {
+            keep(&mut mine, ours::export(&scene, &out).await);
+            for engine in ["polars", "duckdb"] {
+                let arguments = ["export", engine, parts, out.to_str().unwrap()];
+                ask(format!("export: {engine}"), &arguments);
+            }
+        }
+        if wanted("open") {
+            keep(&mut mine, ours::open(&scene).await);
+            let arguments = ["open", "deltalake", many.to_str().unwrap(), "5000", "10000"];
+            ask("open: deltalake, version".to_owned(), &arguments);
+        }
+        if wanted("sql") {
+            keep(&mut mine, ours::queries(&scene, &QUERIES).await);
+            for engine in ENGINES {
+                ask(format!("sql: {engine}"), &["sql", engine, parts, &queries]);
+                let who = format!("sql: {engine}, files as DuckDB writes them");
+                ask(who, &["sql", engine, layout, &queries]);
+            }
+        }
+        if wanted("http") {
+            keep(&mut mine, ours::over_http(&scene).await);
+        }
     }
-    rows.push(("sum".to_owned(), format!("{:.0} / {:.0} ms", sums.0, sums.1)));
-    let mut small = Vec::new();
-    for _ in 0..SMALL {
-        let begun = Instant::now();
-        sandbox
-            .query(&records, "select id from records limit 1", 10)
-            .await
-            .unwrap();
-        small.push(begun.elapsed().as_secs_f64() * 1e3);
+    report(&mine, &theirs);
+}
+
+/// A folder in memory, so that no disk is measured.
+fn memory() -> PathBuf {
+    let shared = Path::new("/dev/shm");
+    if shared.is_dir() {
+        shared.to_owned()
+    } else {
+        std::env::temp_dir()
     }
-    let small = sorted(small);
-    rows.push((
-        "a small query, p50 / p99".to_owned(),
-        format!("{:.1} / {:.1} ms", percentile(&small, 50), percentile(&small, 99)),
-    ));
-    print("SQL in a process of its own, wall / CPU with its process", &rows);
+}
+
+fn shown(cost: Cost) -> String {
+    format!("{:.2} / {:.2} ms", cost.wall, cost.cpu)
+}
+
+fn report(mine: &Costs, theirs: &[(String, Costs)]) {
+    let rows: Vec<_> = mine.iter().map(|(name, cost)| (name.clone(), shown(*cost))).collect();
+    print("ours: clock / processors", &rows);
+    let mut rows: Vec<_> = Vec::new();
+    for (who, costs) in theirs {
+        rows.extend(
+            costs
+                .iter()
+                .map(|(name, cost)| (format!("{who}: {name}"), shown(*cost))),
+        );
+        if who.starts_with("sql: ") && costs.len() == QUERIES.len() {
+            let sum = costs.values().fold(Cost::NONE, |sum, cost| sum.plus(*cost));
+            rows.push((format!("{who}: sum"), shown(sum)));
+        }
+    }
+    print("theirs: clock / processors", &rows);
 }
