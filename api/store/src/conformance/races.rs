@@ -186,7 +186,7 @@ pub async fn two_projectors_apply_each_outcome_once(url: &str) {
                         },
                     )
                 });
-                applied.extend(store.outcomes_apply(outcomes.collect()).await.unwrap());
+                applied.extend(store.outcomes_apply(outcomes.collect::<Vec<_>>()).await.unwrap());
             }
             applied
         }
