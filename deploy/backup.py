@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Copies the data folder of a running service: `deploy/backup.py DATA TARGET`.
+
+Only for the embedded parts (SQLite, tables in a folder). Needs nothing but Python 3.9 and read access. TARGET must not
+exist; it gets a data folder of its own, which `sluice check --data TARGET` proves and `sluice serve --data TARGET` runs.
+
+Invariants:
+- The database is copied first, at one instant T, so the tables have everything that it says is merged.
+- A table is cut before its first commit of a contribution that was acknowledged after T, so the copy is the service as it
+  was at T: what was acknowledged by then is merged in it, or open and merged after the restore.
+- The log and the indexes are not copied: both are made from the database and the tables when the copy is started.
+"""
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from pathlib import Path
+
+
+def durable(path: Path) -> None:
+    """Makes a file or a folder survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def copy(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+    durable(target)
+
+
+def copy_database(source: Path, target: Path) -> dict:
+    """The database at one instant; the contributions that it has, by project."""
+    with sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=30) as live:
+        with sqlite3.connect(target) as copied:
+            # All pages in one step: a copy in several begins anew with every change.
+            live.backup(copied)
+            copied.execute("PRAGMA journal_mode = DELETE")
+            known = {project: set() for (project,) in copied.execute("SELECT id FROM projects")}
+            for identifier, project in copied.execute("SELECT id, project_id FROM contributions"):
+                known[project].add(identifier)
+    durable(target)
+    return known
+
+
+def copy_table(source: Path, target: Path, known: set) -> int:
+    """The commits up to the first that the database does not know, with their parts; how many versions they are."""
+    commits = sorted((source / "_delta_log").glob("[0-9]" * 20 + ".json"))
+    if not commits:
+        return 0
+    (target / "_delta_log").mkdir(parents=True)
+    versions = 0
+    for commit in commits:
+        actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
+        for action in actions:
+            contribution = action.get("commitInfo", {}).get("sluice", {}).get("contribution")
+            if contribution is not None and contribution not in known:
+                return versions
+        for action in actions:
+            if "add" in action:
+                name = action["add"]["path"]
+                copy(source / name, target / name)
+        copy(commit, target / "_delta_log" / commit.name)
+        versions += any("txn" in action for action in actions)
+    return versions
+
+
+def main() -> int:
+    if len(sys.argv) != 3:
+        print(__doc__.splitlines()[0], file=sys.stderr)
+        return 2
+    data, target = Path(sys.argv[1]), Path(sys.argv[2])
+    if not (data / "sluice.db").is_file():
+        print(f"there is no service in `{data}`", file=sys.stderr)
+        return 1
+    # It has the keys that manifests are signed with.
+    target.mkdir(mode=0o700, parents=True)
+    known = copy_database(data / "sluice.db", target / "sluice.db")
+    (target / "tables").mkdir()
+    versions = 0
+    for project, contributions in known.items():
+        source = data / "tables" / project
+        if source.is_dir():
+            versions += copy_table(source, target / "tables" / project, contributions)
+    for folder, _, _ in os.walk(target, topdown=False):
+        durable(Path(folder))
+    contributions = sum(map(len, known.values()))
+    print(f"{len(known)} projects, {contributions} contributions, {versions} versions in `{target}`")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
