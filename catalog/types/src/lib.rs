@@ -12,6 +12,7 @@ pub mod fault;
 pub mod id;
 pub mod json;
 pub mod key;
+pub mod metric;
 pub mod money;
 pub mod render;
 
