@@ -13,7 +13,7 @@ use object_store::{PutMode, PutPayload};
 use parquet::errors::ParquetError;
 use serde_json::Value;
 use types::fault::{self, Plant};
-use types::{Batch, Contract, Timestamp};
+use types::{Batch, Contract, Timestamp, metric};
 
 use self::draft::{Draft, Drafted};
 pub(crate) use self::tried::Tried;
@@ -98,6 +98,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
                 if state.head() < version {
                     return Err(error);
                 }
+                metrics::counter!(metric::COMMIT_CONFLICTS).increment(1);
                 if fault::planted(Plant::LibraryRebase) {
                     carried = Some(draft);
                 }

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use catalog::{Merge, MergeOutcome, Proposal, Table};
 use futures_util::FutureExt as _;
 use operators::{Decision, Judged};
+use tokio::time::Instant;
 use types::fault::{self, Plant};
-use types::{AgentId, Batch, Classify as _, Retry, Version};
+use types::{AgentId, Batch, Classify as _, Retry, Version, metric};
 
 use self::notes::Notes;
 use crate::emit::Stopped;
@@ -77,7 +78,10 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
             return Ok(Err("merging it panicked".to_owned()));
         };
         match decided {
-            Ok(fate) => break fate,
+            Ok(fate) => {
+                count(&fate);
+                break fate;
+            }
             Err(error) if !may_pass(&error) => return Ok(Err(described(&error))),
             Err(error) => {
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
@@ -91,6 +95,17 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
         Some(outcome) => context.emitter.outcome(outcome).await.map(Ok),
         None => Ok(Ok(())),
     }
+}
+
+/// Counts what became of a submission at its table.
+fn count(fate: &Fate) {
+    let result = match fate {
+        Fate::Merged(_) => "merged",
+        Fate::Adopted(_) => "adopted",
+        Fate::NothingNew(_) => "nothing_new",
+        Fate::NotMerged | Fate::Told => return,
+    };
+    metrics::counter!(metric::MERGES, "result" => result).increment(1);
 }
 
 /// Whether trying the same thing again can help. A panic comes again.
@@ -126,7 +141,10 @@ async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Resu
         at: context.clock.now(),
         notes: verdict.notes.written(),
     };
-    Ok(match table.merge(proposal).await? {
+    let started = Instant::now();
+    let merged = table.merge(proposal).await?;
+    metrics::histogram!(metric::MERGE_SECONDS).record(started.elapsed().as_secs_f64());
+    Ok(match merged {
         MergeOutcome::Merged(_) | MergeOutcome::Adopted(_) if foretold => Fate::Told,
         MergeOutcome::Merged(merge) => Fate::Merged(merge),
         MergeOutcome::Adopted(merge) => Fate::Adopted(merge),

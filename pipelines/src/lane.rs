@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt as _};
 use operators::screen::Screener;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
-use types::Clock;
+use types::{Clock, Version, metric};
 
 use crate::conclude::{bury, conclude, may_pass};
 use crate::emit::{Backoff, Emitter, Stopped};
@@ -76,7 +76,12 @@ async fn open(context: &Context, submission: &Submission) -> Result<Result<Table
     let mut failures = 0;
     loop {
         match context.catalog.table(submission.dataset, &contract).await {
-            Ok(table) => return Ok(Ok(table)),
+            Ok(table) => {
+                if table.head() > Version::EMPTY {
+                    metrics::counter!(metric::TAKEOVERS).increment(1);
+                }
+                return Ok(Ok(table));
+            }
             Err(error) if !may_pass(&error) => return Ok(Err(described(&error))),
             Err(error) => {
                 tracing::error!(dataset = %submission.dataset, error = described(&error), "the table cannot be opened");
