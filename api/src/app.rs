@@ -11,9 +11,10 @@ use types::Clock;
 
 use crate::config::{Config, Limits};
 use crate::direct::{DirectParts, HandedOut};
+use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::flow::{Backlog, Bound, Relay, SweeperConfig, Waiters};
-use crate::limit::Limiter;
+use crate::limit::{Limiter, Rule};
 use crate::links::Links;
 use crate::sandbox::Sandbox;
 
@@ -49,10 +50,14 @@ pub struct App {
     pub config: Arc<Config>,
     /// The limits of the interface.
     pub limits: Arc<Limits>,
+    /// Whether load balancers are to leave this replica alone.
+    pub drain: Drain,
+    /// Who holds calls to the limits per address.
+    pub(crate) limiter: Arc<Limiter>,
     /// Calls per address and minute.
-    pub(crate) calls: Arc<Limiter>,
+    pub(crate) calls: Rule,
     /// Agents registered per address and hour.
-    pub(crate) registrations: Arc<Limiter>,
+    pub(crate) registrations: Rule,
     /// Places for dry runs, so that they never take every core from the merges.
     pub(crate) dry_runs: Arc<Semaphore>,
     /// What signs the addresses of parts.
@@ -86,6 +91,10 @@ pub struct Planes {
     pub sweeper: SweeperConfig,
     /// Where the store hands out parts itself: what signs their addresses. Otherwise this service serves them.
     pub direct: Option<Arc<dyn DirectParts>>,
+    /// Who holds calls to the limits per address.
+    pub limiter: Arc<Limiter>,
+    /// Whether load balancers are to leave this replica alone.
+    pub drain: Drain,
 }
 
 impl App {
@@ -103,8 +112,18 @@ impl App {
             links: Arc::default(),
             direct: planes.direct,
             handed_out: Arc::default(),
-            calls: Arc::new(Limiter::new(limits.calls_per_ip_per_minute, MINUTE)),
-            registrations: Arc::new(Limiter::new(limits.agents_per_ip_per_hour, HOUR)),
+            drain: planes.drain,
+            limiter: planes.limiter,
+            calls: Rule {
+                name: "calls",
+                limit: limits.calls_per_ip_per_minute,
+                window: MINUTE,
+            },
+            registrations: Rule {
+                name: "registrations",
+                limit: limits.agents_per_ip_per_hour,
+                window: HOUR,
+            },
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
             sweeper: Arc::new(planes.sweeper),
             backlog: Backlog::new(Bound {

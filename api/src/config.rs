@@ -19,16 +19,6 @@ pub struct Config {
     pub terms_url: String,
     /// Whether anyone may sign up; otherwise by invitation.
     pub signup_open: bool,
-    /// Whether a shared cache is configured; reported by `readyz`.
-    pub cache: Cache,
-}
-
-/// The shared cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Cache {
-    /// None: limits are counted in this process.
-    Off,
 }
 
 /// The limits of the interface.

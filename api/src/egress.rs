@@ -12,7 +12,7 @@ use futures_util::stream::StreamExt as _;
 use store::Store;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use types::{OperatorId, Timestamp};
+use types::{OperatorId, Timestamp, metric};
 
 use crate::answer::Output;
 
@@ -31,6 +31,8 @@ impl Egress {
         let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = sums.entry((operator, at.month())).or_default();
         *sum = sum.saturating_add(bytes);
+        drop(sums);
+        metrics::counter!(metric::EGRESS_BYTES).increment(bytes);
     }
 
     /// The same answer, counted: at once when it is whole, as it is sent when it is a stream.

@@ -4,12 +4,14 @@
 //! [`Sweeper`] appends again for as long as the row is open, and only the [`Projector`] closes a row.
 
 mod backlog;
+mod followers;
 mod projector;
 mod relay;
 mod sweeper;
 mod waiters;
 
 pub use backlog::{Backlog, Bound, Full};
+pub use followers::Follower;
 pub use projector::Projector;
 pub use relay::{Relay, RelayTask};
 pub use sweeper::{Config as SweeperConfig, Sweeper};

@@ -11,16 +11,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use types::metric;
 
 use crate::answer::{Answer, Output};
 use crate::app::App;
 use crate::auth;
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::limit::Source;
+use crate::limit::{Source, Taken};
 use crate::schema::{Bound, InputSchema};
 
 mod spec;
@@ -164,6 +166,7 @@ impl Operations {
         let result = self.answer(app, operation, caller, input).await;
         let micros = app.clock.now().since(started).as_micros();
         let name = operation.spec.name;
+        measure(name, micros, &result);
         match &result {
             Ok(output) => {
                 let status = output.status().as_u16();
@@ -209,7 +212,7 @@ impl Operations {
     {
         let spec = &operation.spec;
         if spec.rate == Rate::Call {
-            app.admit(caller.client)?;
+            app.admit(caller.client).await?;
         }
         let principal = auth::authenticate(app, spec.auth, caller.authorization).await?;
         let Input { members, body } = input.await?;
@@ -233,18 +236,65 @@ impl Operations {
     }
 }
 
+/// Counts a call that is answered.
+fn measure(operation: &'static str, micros: u128, result: &Result<Output, ApiError>) {
+    let status = match result {
+        Ok(output) => output.status(),
+        Err(error) => {
+            metrics::counter!(metric::REFUSALS, "error" => error.machine_code()).increment(1);
+            error.status()
+        }
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a call takes less than 285 years")]
+    let seconds = micros as f64 / 1e6;
+    metrics::counter!(metric::REQUESTS, "operation" => operation, "status" => word(status)).increment(1);
+    metrics::histogram!(metric::REQUEST_SECONDS, "operation" => operation).record(seconds);
+}
+
+/// A status as a label.
+fn word(status: StatusCode) -> &'static str {
+    const WORDS: [(u16, &str); 22] = [
+        (200, "200"),
+        (201, "201"),
+        (202, "202"),
+        (204, "204"),
+        (206, "206"),
+        (400, "400"),
+        (401, "401"),
+        (402, "402"),
+        (403, "403"),
+        (404, "404"),
+        (405, "405"),
+        (406, "406"),
+        (408, "408"),
+        (409, "409"),
+        (410, "410"),
+        (413, "413"),
+        (415, "415"),
+        (422, "422"),
+        (423, "423"),
+        (429, "429"),
+        (500, "500"),
+        (503, "503"),
+    ];
+    let known = WORDS.iter().find(|(code, _)| *code == status.as_u16());
+    known.map_or("other", |(_, word)| word)
+}
+
 impl App {
     /// Counts one call of an address; refuses it past the limit.
-    pub(crate) fn admit(&self, client: IpAddr) -> Result<(), ApiError> {
-        self.calls
-            .take(Source::from(client), self.clock.now())
-            .map_err(|seconds| {
+    pub(crate) async fn admit(&self, client: IpAddr) -> Result<(), ApiError> {
+        let source = Source::from(client);
+        match self.limiter.take(self.calls, source, self.clock.now()).await {
+            Taken::Admitted => Ok(()),
+            Taken::Refused(seconds) => {
                 let limit = self.limits.calls_per_ip_per_minute;
-                ApiError::limited(
+                Err(ApiError::limited(
                     "rate_limited",
                     format!("more than {limit} calls in a minute from this address"),
                     seconds,
-                )
-            })
+                ))
+            }
+        }
     }
 }

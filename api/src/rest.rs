@@ -23,6 +23,7 @@ use crate::answer::{JSON, Output};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::operation::{BodySize, Caller, Operation, Operations};
+use crate::probes;
 
 mod body;
 mod input;
@@ -59,14 +60,12 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
     }
     let (missing, refused) = (surface.clone(), surface.clone());
     router
+        .merge(probes::drain(surface.app.drain.clone()))
         .fallback(move |request: Request| {
             let surface = missing.clone();
             async move {
-                no_operation(
-                    &surface.app,
-                    &request,
-                    ApiError::not_found("there is nothing at this path"),
-                )
+                let error = ApiError::not_found("there is nothing at this path");
+                no_operation(&surface.app, request.into_parts().0, error).await
             }
         })
         .method_not_allowed_fallback(move |request: Request| {
@@ -78,7 +77,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
                     "this path does not take this method",
                 )
                 .with_status(StatusCode::METHOD_NOT_ALLOWED);
-                no_operation(&surface.app, &request, error)
+                no_operation(&surface.app, request.into_parts().0, error).await
             }
         })
         .layer(middleware::from_fn(move |request, next| {
@@ -96,6 +95,10 @@ async fn identify(surface: Surface, mut request: Request, next: Next) -> Respons
         refusal(&ApiError::internal("panic"), &id)
     });
     let headers = response.headers_mut();
+    if surface.app.drain.has_begun() {
+        // Why: a connection that stays open would still be used after the last request was taken.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, id);
     }
@@ -173,27 +176,28 @@ fn refusal(error: &ApiError, request_id: &str) -> Response {
 }
 
 /// The refusal of a request that matches no operation; it counts as a call all the same.
-fn no_operation(app: &App, request: &Request, error: ApiError) -> Response {
-    let id = request.extensions().get::<RequestId>().map_or("", |id| id.0.as_str());
-    let client = client_of(app, request.headers(), request.extensions());
-    let error = app.admit(client).err().unwrap_or(error);
+async fn no_operation(app: &App, parts: Parts, error: ApiError) -> Response {
+    let id = parts.extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
+    let error = app.admit(client(app, &parts)).await.err().unwrap_or(error);
     refusal(&error, id)
 }
 
-fn client(app: &App, parts: &Parts) -> IpAddr {
-    client_of(app, &parts.headers, &parts.extensions)
-}
-
 /// The caller's address: the peer's, or what the outermost trusted proxy says of its own.
-fn client_of(app: &App, headers: &HeaderMap, extensions: &http::Extensions) -> IpAddr {
-    let peer = extensions
+fn client(app: &App, parts: &Parts) -> IpAddr {
+    let peer = parts
+        .extensions
         .get::<ConnectInfo<SocketAddr>>()
         .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip());
     let Some(skipped) = app.config.trusted_proxies.checked_sub(1) else {
         return peer;
     };
     // Why bytes: what a client put before the entry of a trusted proxy must not make that entry unreadable.
-    let values = headers.get_all(FORWARDED_FOR).iter().rev().map(HeaderValue::as_bytes);
+    let values = parts
+        .headers
+        .get_all(FORWARDED_FOR)
+        .iter()
+        .rev()
+        .map(HeaderValue::as_bytes);
     let mut entries = values.flat_map(|value| value.rsplit(|byte| *byte == b','));
     entries.nth(usize::from(skipped)).and_then(address).unwrap_or(peer)
 }

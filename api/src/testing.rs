@@ -22,9 +22,11 @@ use types::{AgentId, Batch, Clock, Contract, ContributionId, OperatorId, Timesta
 
 use crate::app::{App, Planes};
 use crate::auth::{Secret, SecretKind};
-use crate::config::{Cache, Config, Limits};
+use crate::config::{Config, Limits};
+use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::flow::{Relay, SweeperConfig, Waiters};
+use crate::limit::Limiter;
 use crate::sandbox::{Answered, Column, Failure, Sandbox};
 
 /// The limits of the interface.
@@ -64,7 +66,6 @@ pub(crate) fn config() -> Config {
         terms_version: "2026-11-01".to_owned(),
         terms_url: "http://sluice.test/terms".to_owned(),
         signup_open: true,
-        cache: Cache::Off,
     }
 }
 
@@ -142,6 +143,11 @@ impl Service {
     }
 
     pub(crate) async fn with(config: Config, limits: Limits) -> Self {
+        Self::counting(config, limits, Limiter::default()).await
+    }
+
+    /// One whose calls are held to limits by `limiter`.
+    pub(crate) async fn counting(config: Config, limits: Limits, limiter: Limiter) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         let clock = Arc::new(ManualClock::at("2026-11-21T07:00:00Z".parse::<Timestamp>().unwrap()));
@@ -167,6 +173,8 @@ impl Service {
                 first_seconds: 30,
             },
             direct: None,
+            limiter: Arc::new(limiter),
+            drain: Drain::default(),
         };
         let app = App::new(planes, config, limits);
         Self {

@@ -12,7 +12,7 @@ use eventlog::{Delivered, EventLog, Position, Subscription};
 use pipelines::message::{DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
 use store::{Applied, DeadLetterAdded, OutcomeRow, Store};
 use tokio_util::sync::CancellationToken;
-use types::{Classify as _, Clock, Retry};
+use types::{Classify as _, Clock, Retry, Timestamp, metric};
 
 use super::Waiters;
 
@@ -88,6 +88,7 @@ impl Projector {
                     for (row, Applied { applied, .. }) in rows.iter().zip(applied) {
                         // Why: one that changed nothing is not what the database says.
                         if applied {
+                            measure(row, self.clock.now());
                             self.waiters.tell(row);
                         } else {
                             self.waiters.wake(row.id);
@@ -135,7 +136,11 @@ impl Projector {
         let mut failures = 0;
         loop {
             match self.store.dead_letter_add(letter.clone()).await {
-                Ok(DeadLetterAdded::Added | DeadLetterAdded::Known) => return,
+                Ok(DeadLetterAdded::Added) => {
+                    metrics::counter!(metric::DEAD_LETTERS).increment(1);
+                    return;
+                }
+                Ok(DeadLetterAdded::Known) => return,
                 Err(error) if error.retry() == Retry::Never => {
                     tracing::error!(id = %letter.id, %error, "a dead letter cannot be kept; it stays in the log");
                     return;
@@ -217,7 +222,22 @@ fn marks(batch: &[Delivered]) -> Vec<Position> {
         .collect()
 }
 
+/// Counts an outcome that was applied for the first time.
+fn measure(row: &OutcomeRow, now: Timestamp) {
+    let state = match &row.resolution {
+        store::Resolution::Merged { accepted, .. } => {
+            metrics::counter!(metric::RECORDS_MERGED).increment(*accepted);
+            "merged"
+        }
+        store::Resolution::Rejected { .. } => "rejected",
+        store::Resolution::Waiting { .. } => "waiting",
+    };
+    metrics::counter!(metric::CONTRIBUTIONS, "state" => state).increment(1);
+    metrics::histogram!(metric::PROJECTION_SECONDS).record(now.since(row.at).as_secs_f64());
+}
+
 async fn back_off(error: &store::Error, failures: &mut u32) {
+    metrics::counter!(metric::DATABASE_FAILURES).increment(1);
     tracing::warn!(
         error = error as &dyn std::error::Error,
         "the database did not take an outcome, trying again"

@@ -10,7 +10,7 @@ use eventlog::{EventLog, Record};
 use pipelines::message::CONTRIBUTIONS;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
-use types::fault;
+use types::{fault, metric};
 
 /// The most records that wait for the log.
 const QUEUE: usize = 1_024;
@@ -53,6 +53,9 @@ impl Relay {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) > QUEUE_BYTES || self.queue.try_send(record).is_err() {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             tracing::debug!("the relay is full; the sweeper will append the submission");
+            metrics::counter!(metric::RELAY_LEFT).increment(1);
+        } else {
+            metrics::gauge!(metric::RELAY_QUEUE).increment(1.0);
         }
     }
 }
@@ -69,10 +72,13 @@ impl RelayTask {
                 return;
             }
             fault::point("relay.read");
+            #[expect(clippy::cast_precision_loss, reason = "at most as many as one append takes")]
+            metrics::gauge!(metric::RELAY_QUEUE).decrement(received as f64);
             self.bytes
                 .fetch_sub(records.iter().map(|record| record.value.len()).sum(), Ordering::Relaxed);
             if let Err(error) = self.log.append(CONTRIBUTIONS, std::mem::take(&mut records)).await {
                 tracing::warn!(%error, received, "the relay could not append; the sweeper will");
+                metrics::counter!(metric::RELAY_LEFT).increment(received as u64);
             }
             fault::point("relay.appended");
         }

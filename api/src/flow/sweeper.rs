@@ -13,7 +13,7 @@ use serde::Deserialize;
 use store::{Due, Store, Swept};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use types::{Clock, Timestamp};
+use types::{Clock, Timestamp, metric};
 
 /// How many submissions are read and appended at once; each is at most a few MiB.
 const PAGE: u32 = 16;
@@ -160,6 +160,7 @@ impl Sweeper {
             });
         }
         self.log.append(CONTRIBUTIONS, records).await?;
+        metrics::counter!(metric::SWEEPER_APPENDED).increment(swept.len() as u64);
         self.store.contributions_swept(swept).await?;
         Ok(())
     }

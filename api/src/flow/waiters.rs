@@ -3,14 +3,24 @@
 //! Invariant: a waiter holds no database connection while it waits, and sees an outcome only after the database does,
 //! so whoever asks next sees it too. It is told a terminal outcome only by who applied it; whoever rings for another
 //! reason makes it look into the database.
+//!
+//! Who is rung for ([`Waiters::wake`]) looks once. Who hears that the row will be there soon ([`Waiters::hint`]), because
+//! another process writes it, looks more and more seldom until it is. Who hears nothing looks every [`SELDOM`], so that
+//! nobody waits in vain while the log is down.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use store::{Contribution, OutcomeRow, Resolution, Store};
 use tokio::sync::Notify;
 use types::ContributionId;
+
+/// The first pause before a row that was foretold is looked at again; doubles to [`SELDOM`].
+const SOON: Duration = Duration::from_millis(5);
+/// How often a row is looked at of which nothing was heard.
+const SELDOM: Duration = Duration::from_secs(2);
 
 /// The waiting requests of this process.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +39,8 @@ struct Bell {
     rung: Notify,
     /// The terminal outcome, once it is applied.
     told: OnceLock<OutcomeRow>,
+    /// Whether the outcome is in the log, and so will be in the database.
+    foretold: AtomicBool,
 }
 
 /// Counts a request as waiting until it is dropped.
@@ -41,13 +53,14 @@ pub struct Place {
 
 impl Place {
     /// The terminal outcome that was applied since the place was taken, as soon as there is one. Nothing once `wait` is
-    /// over, or when the database may know what nobody told: then it is to be asked.
+    /// over, or when the database may know what nobody told, which is after [`SELDOM`] at the latest: then it is to be
+    /// asked.
     pub async fn told(&self, wait: Duration) -> Option<OutcomeRow> {
         let rung = self.bell.rung.notified();
         tokio::pin!(rung);
         rung.as_mut().enable();
-        if self.bell.told.get().is_none() {
-            tokio::time::timeout(wait, rung).await.ok();
+        if self.bell.told.get().is_none() && !self.bell.foretold.load(Ordering::Acquire) {
+            tokio::time::timeout(wait.min(SELDOM), rung).await.ok();
         }
         self.bell.told.get().cloned()
     }
@@ -78,6 +91,7 @@ impl Waiters {
         }
         let deadline = tokio::time::Instant::now() + wait;
         let place = self.place(id);
+        let mut soon = SOON;
         loop {
             // Why: the bell is listened to before the row is read, so an outcome in between is not missed.
             let rung = place.bell.rung.notified();
@@ -87,7 +101,15 @@ impl Waiters {
             if row.as_ref().is_none_or(|row| row.status.is_terminal()) {
                 return Ok(row);
             }
-            if tokio::time::timeout_at(deadline, rung).await.is_err() {
+            let pause = if place.bell.foretold.load(Ordering::Acquire) {
+                let pause = soon;
+                soon = (soon * 2).min(SELDOM);
+                pause
+            } else {
+                SELDOM
+            };
+            let next = deadline.min(tokio::time::Instant::now() + pause);
+            if tokio::time::timeout_at(next, rung).await.is_err() && next == deadline {
                 return store.contribution(id).await;
             }
         }
@@ -98,6 +120,24 @@ impl Waiters {
         if let Some(bell) = self.bell(id) {
             bell.rung.notify_waiters();
         }
+    }
+
+    /// Tells the requests that wait for `id` that its outcome is in the log. Whether there are any.
+    pub fn hint(&self, id: ContributionId) -> bool {
+        let Some(bell) = self.bell(id) else { return false };
+        bell.foretold.store(true, Ordering::Release);
+        bell.rung.notify_waiters();
+        true
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_foretold(&self, id: ContributionId) -> bool {
+        self.bell(id).is_some_and(|bell| bell.foretold.load(Ordering::Acquire))
+    }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Wakes the requests that wait for a contribution whose outcome was applied just now.

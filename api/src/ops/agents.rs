@@ -10,7 +10,7 @@ use crate::answer::Reply;
 use crate::auth::{Secret, SecretKind};
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::limit::Source;
+use crate::limit::{Source, Taken};
 use crate::names;
 use crate::operation::{Auth, Effect, Operations, Scope, Spec};
 use crate::schema::LINE;
@@ -79,14 +79,14 @@ async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
         return Err(ApiError::invalid("/name", problem).code("name_reserved"));
     }
     let source = Source::from(cx.client);
-    cx.app.registrations.take(source, cx.now).map_err(|seconds| {
+    if let Taken::Refused(seconds) = cx.app.limiter.take(cx.app.registrations, source, cx.now).await {
         let limit = cx.app.limits.agents_per_ip_per_hour;
-        ApiError::limited(
+        return Err(ApiError::limited(
             "registration_limit",
             format!("more than {limit} agents in an hour from this address"),
             seconds,
-        )
-    })?;
+        ));
+    }
     let secret = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
     let id = AgentId::new(cx.now);
     let new = NewAgent {
@@ -102,7 +102,8 @@ async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
     let limit = cx.app.limits.agents_per_operator;
     let created = cx.app.store.agent_create(new, limit).await;
     if !matches!(created, Ok(AgentCreated::Created)) {
-        cx.app.registrations.give_back(source, cx.now);
+        let (limiter, rule) = (&cx.app.limiter, cx.app.registrations);
+        limiter.give_back(rule, source, cx.now, cx.app.clock.now()).await;
     }
     match created? {
         AgentCreated::Created => Ok(Reply::created(Agent {

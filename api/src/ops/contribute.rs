@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use store::{Allowance, Idempotency, NewContribution, Project, SubmitOutcome, Visibility};
 use tokio::time::Instant;
 use types::fault::{self, Plant};
-use types::{Contract, ContributionId, Kind, canonical};
+use types::{Contract, ContributionId, Kind, canonical, metric};
 
 use super::contributions::{View, wait_bound};
 use crate::answer::Reply;
@@ -134,6 +134,7 @@ async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> 
     match cx.app.store.contribution_submit(new).await? {
         SubmitOutcome::Submitted => {
             cx.app.backlog.add(bytes);
+            metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             fault::point("ack.respond");
             cx.app.relay.submit(record);
             let Some(place) = place else {

@@ -1,23 +1,19 @@
 //! What the service says of itself.
 
-use std::time::Duration;
-
 use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer::Reply;
-use crate::config::Cache;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::openapi;
 use crate::operation::{Operations, Rate, Spec};
+use crate::probes::Readiness;
 use crate::wire::Nothing;
 
-/// The longest the database may take to be called up.
-const PROBE: Duration = Duration::from_secs(2);
 const TAG: &str = "service";
 
 /// What the entries of this file have in common.
@@ -101,29 +97,15 @@ async fn health(_: Cx, _: Nothing) -> Result<Reply<Health>, ApiError> {
     Ok(Reply::ok(Health { status: "ok" }))
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
-struct Readiness {
-    /// The metadata database: `ok` or `down`.
-    db: &'static str,
-    /// The shared cache: `ok`, `down`, or `off` when none is configured.
-    cache: &'static str,
-}
-
 async fn readiness(cx: Cx, _: Nothing) -> Result<Reply<Readiness>, ApiError> {
-    let up = matches!(tokio::time::timeout(PROBE, cx.app.store.ping()).await, Ok(Ok(())));
-    let cache = match cx.app.config.cache {
-        Cache::Off => "off",
-    };
+    let body = Readiness::of(&cx.app.store, &cx.app.limiter, cx.now).await;
     Ok(Reply {
-        status: if up {
+        status: if body.is_up() {
             StatusCode::OK
         } else {
             StatusCode::SERVICE_UNAVAILABLE
         },
-        body: Readiness {
-            db: if up { "ok" } else { "down" },
-            cache,
-        },
+        body,
     })
 }
 

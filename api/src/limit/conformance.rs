@@ -1,0 +1,143 @@
+//! What every [`Counters`] must do.
+//!
+//! Invariant: each scenario begins with counters that have counted nothing.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a suite fails by panicking and says what it did"
+)]
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use types::Timestamp;
+
+use super::{Counters, Rule, Source, Taken};
+
+/// Runs every scenario on counters that `fresh` makes.
+pub async fn all<C, F, Fut>(fresh: F)
+where
+    C: Counters + 'static,
+    F: Fn() -> Fut,
+    Fut: Future<Output = C>,
+{
+    the_limit_holds_within_a_window_and_for_one_address(&fresh().await).await;
+    the_turn_of_a_window_admits_no_second_burst(&fresh().await).await;
+    whoever_waits_as_long_as_told_is_admitted(&fresh().await).await;
+    what_came_to_nothing_is_given_back_in_its_window_only(&fresh().await).await;
+    rules_do_not_count_each_other(&fresh().await).await;
+    callers_at_once_share_one_limit(Arc::new(fresh().await)).await;
+}
+
+fn source(text: &str) -> Source {
+    text.parse::<IpAddr>().unwrap().into()
+}
+
+/// So many a minute.
+const fn rule(limit: u32) -> Rule {
+    Rule {
+        name: "calls",
+        limit,
+        window: Duration::from_mins(1),
+    }
+}
+
+/// A minute boundary, and so many seconds: as far from the epoch as services live.
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_micros((1_795_000_020 + seconds) * 1_000_000)
+}
+
+async fn the_limit_holds_within_a_window_and_for_one_address(counters: &dyn Counters) {
+    let (one, two) = (source("192.0.2.1"), source("192.0.2.2"));
+    for (source, now, expected) in [
+        (one, 70, Taken::Admitted),
+        (one, 71, Taken::Admitted),
+        (one, 75, Taken::Refused(46)),
+        (two, 75, Taken::Admitted),
+        (one, 180, Taken::Admitted),
+    ] {
+        assert_eq!(
+            counters.take(rule(2), source, at(now)).await.unwrap(),
+            expected,
+            "at {now}"
+        );
+    }
+}
+
+async fn the_turn_of_a_window_admits_no_second_burst(counters: &dyn Counters) {
+    let one = source("192.0.2.1");
+    for (now, expected) in [(119, 300), (120, 0), (126, 30), (150, 120), (240, 300)] {
+        let mut admitted = 0;
+        for _ in 0..400 {
+            let taken = counters.take(rule(300), one, at(now)).await.unwrap();
+            admitted += u32::from(taken == Taken::Admitted);
+        }
+        assert_eq!(admitted, expected, "at {now}");
+    }
+}
+
+async fn whoever_waits_as_long_as_told_is_admitted(counters: &dyn Counters) {
+    let one = source("192.0.2.1");
+    let mut now = 7;
+    for _ in 0..50 {
+        if let Taken::Refused(wait) = counters.take(rule(3), one, at(now)).await.unwrap() {
+            now += i64::try_from(wait).unwrap();
+            let taken = counters.take(rule(3), one, at(now)).await.unwrap();
+            assert_eq!(taken, Taken::Admitted, "at {now}");
+        }
+    }
+}
+
+async fn what_came_to_nothing_is_given_back_in_its_window_only(counters: &dyn Counters) {
+    let one = source("192.0.2.1");
+    let take = async |now| counters.take(rule(1), one, at(now)).await.unwrap();
+    assert_eq!(take(0).await, Taken::Admitted);
+    counters.give_back(rule(1), one, at(0)).await.unwrap();
+    assert_eq!(take(1).await, Taken::Admitted);
+    assert_eq!(take(61).await, Taken::Admitted);
+    counters.give_back(rule(1), one, at(1)).await.unwrap();
+    assert!(matches!(take(62).await, Taken::Refused(_)));
+    // What was never counted is not given back.
+    let two = source("192.0.2.2");
+    counters.give_back(rule(1), two, at(62)).await.unwrap();
+    assert_eq!(counters.take(rule(1), two, at(62)).await.unwrap(), Taken::Admitted);
+    assert!(matches!(
+        counters.take(rule(1), two, at(62)).await.unwrap(),
+        Taken::Refused(_)
+    ));
+}
+
+async fn rules_do_not_count_each_other(counters: &dyn Counters) {
+    let one = source("192.0.2.1");
+    let other = Rule {
+        name: "registrations",
+        ..rule(1)
+    };
+    for rule in [rule(1), other] {
+        assert_eq!(counters.take(rule, one, at(0)).await.unwrap(), Taken::Admitted);
+        assert!(matches!(
+            counters.take(rule, one, at(0)).await.unwrap(),
+            Taken::Refused(_)
+        ));
+    }
+}
+
+async fn callers_at_once_share_one_limit(counters: Arc<dyn Counters>) {
+    let one = source("192.0.2.1");
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let counters = Arc::clone(&counters);
+        callers.spawn(async move {
+            let mut admitted = 0;
+            for _ in 0..20 {
+                let taken = counters.take(rule(50), one, at(0)).await.unwrap();
+                admitted += u32::from(taken == Taken::Admitted);
+            }
+            admitted
+        });
+    }
+    let admitted: u32 = callers.join_all().await.into_iter().sum();
+    assert_eq!(admitted, 50);
+}

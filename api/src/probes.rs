@@ -1,0 +1,191 @@
+//! What load balancers and supervisors ask.
+//!
+//! | Path | Asks | Answers 503 |
+//! |-|-|-|
+//! | `/healthz` | whether the process is alive | never |
+//! | `/readyz` | whether the parts it needs are up | while one is down, the cache included |
+//! | `/drainz` | whether to send it requests | once it was told to stop, while it still serves |
+//!
+//! Invariant: `/drainz` says nothing of other parts: with the cache or the database down every replica is in the same
+//! case, and a balancer that left them all alone would only make it worse. It is no operation: no caller of the interface
+//! has use for it, and it counts toward no limit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use eventlog::EventLog;
+use http::{StatusCode, header};
+use pipelines::message::CONTRIBUTIONS;
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::Store;
+use types::{Timestamp, metric};
+
+use crate::answer::JSON;
+use crate::drain::Drain;
+use crate::limit::{Health, Limiter};
+
+/// The longest the database, or the log of a worker, may take to be called up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether the parts the service needs are up.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Readiness {
+    /// The metadata database: `ok` or `down`.
+    db: &'static str,
+    /// The shared cache: `ok`, `down`, or `off` when none is configured.
+    cache: &'static str,
+}
+
+impl Readiness {
+    /// Asks the parts.
+    pub(crate) async fn of(store: &Store, limiter: &Limiter, now: Timestamp) -> Self {
+        let pinged = tokio::time::timeout(PATIENCE, store.ping());
+        let (pinged, health) = tokio::join!(pinged, limiter.health(now));
+        if health != Health::Off {
+            metrics::gauge!(metric::CACHE_UP).set(if health == Health::Ok { 1.0 } else { 0.0 });
+        }
+        Self {
+            db: if matches!(pinged, Ok(Ok(()))) { "ok" } else { "down" },
+            cache: match health {
+                Health::Off => "off",
+                Health::Ok => "ok",
+                Health::Down => "down",
+            },
+        }
+    }
+
+    /// Whether none is down.
+    pub(crate) fn is_up(&self) -> bool {
+        self.db != "down" && self.cache != "down"
+    }
+}
+
+/// `/drainz`.
+pub fn drain(drain: Drain) -> Router {
+    let answer = async move || match drain.has_begun() {
+        true => answer(StatusCode::SERVICE_UNAVAILABLE, "status", "draining"),
+        false => answer(StatusCode::OK, "status", "serving"),
+    };
+    Router::new().route("/drainz", get(answer))
+}
+
+/// Every probe of a process that has a worker and no interface: it is ready while its log answers.
+pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>) -> Router {
+    let ready = async move || match tokio::time::timeout(PATIENCE, log.bounds(CONTRIBUTIONS)).await {
+        Ok(Ok(_)) => answer(StatusCode::OK, "log", "ok"),
+        Ok(Err(_)) | Err(_) => answer(StatusCode::SERVICE_UNAVAILABLE, "log", "down"),
+    };
+    Router::new()
+        .route("/healthz", get(async || answer(StatusCode::OK, "status", "ok")))
+        .route("/readyz", get(ready))
+        .merge(drain(drain_of))
+}
+
+fn answer(status: StatusCode, what: &str, word: &str) -> Response {
+    let body = serde_json::json!({ what: word }).to_string();
+    (
+        status,
+        [(header::CONTENT_TYPE, JSON), (header::CACHE_CONTROL, "no-store")],
+        body,
+    )
+        .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use axum::body::Body;
+    use http::Request;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::limit::{Counters, Memory, Rule, Source, Taken, Unavailable};
+    use crate::testing::{Service, config, limits};
+
+    #[tokio::test]
+    async fn a_replica_that_drains_says_so_closes_connections_and_still_serves() {
+        let service = Service::start().await;
+        let got = service.get("/drainz", None).await;
+        assert_eq!((got.status, &got.json()["status"]), (StatusCode::OK, &"serving".into()));
+        assert!(!got.headers.contains_key(header::CONNECTION));
+        service.app.drain.begin();
+        let got = service.get("/drainz", None).await;
+        assert_eq!(
+            (got.status, &got.json()["status"]),
+            (StatusCode::SERVICE_UNAVAILABLE, &"draining".into())
+        );
+        for path in ["/healthz", "/readyz", "/projects"] {
+            let got = service.get(path, None).await;
+            assert_eq!(
+                (got.status, &got.headers[header::CONNECTION]),
+                (StatusCode::OK, &"close".parse().unwrap())
+            );
+        }
+    }
+
+    /// Counters that cannot be asked.
+    #[derive(Debug)]
+    struct Gone;
+
+    #[async_trait]
+    impl Counters for Gone {
+        async fn take(&self, _: Rule, _: Source, _: Timestamp) -> Result<Taken, Unavailable> {
+            Err(Unavailable("connection refused".into()))
+        }
+
+        async fn give_back(&self, _: Rule, _: Source, _: Timestamp) -> Result<(), Unavailable> {
+            Err(Unavailable("connection refused".into()))
+        }
+    }
+
+    #[tokio::test]
+    async fn readiness_says_how_the_cache_is_and_calls_go_on_without_it() {
+        let patience = Duration::from_secs(5);
+        for (limiter, status, cache) in [
+            (Limiter::default(), StatusCode::OK, "off"),
+            (
+                Limiter::shared(Arc::new(Memory::default()), patience),
+                StatusCode::OK,
+                "ok",
+            ),
+            (
+                Limiter::shared(Arc::new(Gone), patience),
+                StatusCode::SERVICE_UNAVAILABLE,
+                "down",
+            ),
+        ] {
+            let mut few = limits();
+            few.calls_per_ip_per_minute = 2;
+            let service = Service::counting(config(), few, limiter).await;
+            let got = service.get("/readyz", None).await;
+            assert_eq!(got.status, status);
+            assert_eq!(got.json(), serde_json::json!({"db": "ok", "cache": cache}));
+            for expected in [200, 200, 429] {
+                assert_eq!(service.get("/projects", None).await.status, expected, "cache {cache}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_is_ready_while_its_log_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = eventlog::Embedded::open(folder.path().join("log"), eventlog::Options::default()).unwrap();
+        let drain = Drain::default();
+        let router = of_worker(drain.clone(), log);
+        let status = async |path: &str| {
+            let request = Request::get(path).body(Body::empty()).unwrap();
+            router.clone().oneshot(request).await.unwrap().status()
+        };
+        for path in ["/healthz", "/readyz", "/drainz"] {
+            assert_eq!(status(path).await, StatusCode::OK, "{path}");
+        }
+        assert_eq!(status("/projects").await, StatusCode::NOT_FOUND);
+        drain.begin();
+        assert_eq!(status("/drainz").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(status("/readyz").await, StatusCode::OK);
+    }
+}
