@@ -2,8 +2,9 @@
 //!
 //! Invariants:
 //! - Parts start in the order of the flow backwards, so nothing is accepted before what carries it on runs.
-//! - Stopping goes the other way: first no new connection, then the requests that run (their outcomes still arrive),
-//!   then the tasks behind them, then the database. What is acknowledged and not decided is in the database.
+//! - Stopping goes the other way: first load balancers are told, and everything is served still; then no new connection,
+//!   then the requests that run (their outcomes still arrive), then the tasks behind them, then the database. What is
+//!   acknowledged and not decided is in the database.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,9 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use api::drain::Drain;
 use api::egress::Egress;
-use api::flow::{Projector, Relay, Sweeper, Waiters};
+use api::flow::{Follower, Projector, Relay, Sweeper, Waiters};
 use api::{App, Planes};
+use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache};
 use eventlog::{Embedded, EventLog};
@@ -24,12 +27,16 @@ use store::Store;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
-use types::Clock;
 use types::clock::SystemClock;
+use types::{Clock, metric};
 
+use crate::cache;
 use crate::config::{Backend, Config, Loaded, LogBackend};
+use crate::exporter::Exporter;
 use crate::lock::DirectoryLock;
-use crate::objects;
+use crate::metered;
+use crate::objects::{self, Objects};
+use crate::roles::Role;
 use crate::sandbox::{Files, Sandbox};
 use crate::serve::serve;
 use crate::signals::Signals;
@@ -38,6 +45,8 @@ use crate::signals::Signals;
 const WORKERS: &str = "workers";
 /// How long stopping tasks may take beyond the worker's grace.
 const MARGIN: Duration = Duration::from_secs(5);
+/// How often the database's transactions are counted.
+const COMMITS: Duration = Duration::from_secs(5);
 
 /// Where the parts of a data directory are.
 #[derive(Clone, Debug)]
@@ -127,8 +136,13 @@ fn percent_encoded(path: &Path) -> String {
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
-    store: Store,
+    metrics: Option<SocketAddr>,
+    store: Option<Store>,
     clock: Arc<dyn Clock>,
+    /// Tells load balancers.
+    drain: Drain,
+    /// How long everything is served after that.
+    notice: Duration,
     /// Ends accepting connections.
     closing: CancellationToken,
     /// Ends the tasks behind the requests.
@@ -139,99 +153,161 @@ pub struct Running {
     _lock: DirectoryLock,
 }
 
-/// Opens everything, starts every task and accepts connections.
-pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
+/// Opens what the role needs, starts its tasks and accepts connections.
+pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let config = &loaded.config;
+    role.check(config)?;
     let layout = Layout::new(&config.data.dir);
     let lock = DirectoryLock::acquire(&config.data.dir)?;
     let listener = TcpListener::bind(config.server.listen)
         .await
         .with_context(|| format!("cannot listen on `{}`", config.server.listen))?;
     let address = listener.local_addr()?;
+    let mut tasks = Tasks::default();
+    let metrics = match config.telemetry.metrics.0 {
+        None => None,
+        Some(address) => {
+            let exporter = Exporter::bind(address).await?;
+            let address = exporter.address()?;
+            tasks.spawn("exporter", |stop| exporter.run(stop));
+            Some(address)
+        }
+    };
 
     let clock = clock(config);
-    let store = connect(config, true).await?;
-    let log = open_log(config, &layout).await?;
+    let log = metered::Log::new(open_log(config, &layout).await?);
+    tasks.spawn("lags", |stop| log.clone().watch(stop).map(anyhow::Ok));
+    let log: Arc<dyn EventLog> = Arc::new(log);
     let objects = objects::open(config, &layout).await?;
-    let catalog = open_catalog(objects.store, layout.index(), &clock).await?;
+    let catalog = open_catalog(Arc::clone(&objects.store), layout.index(), &clock).await?;
     let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
+    let drain = Drain::default();
 
-    let stopping = CancellationToken::new();
-    let mut tasks = JoinSet::new();
-    let waiters = Waiters::default();
-    let projector = Projector::new(store.clone(), Arc::clone(&log), waiters.clone(), Arc::clone(&clock));
-    spawn(&mut tasks, "projector", projector.run(stopping.clone()));
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&screener), Arc::clone(&clock));
         Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
     };
-    spawn(
-        &mut tasks,
-        "worker",
-        worker(catalog.clone(), WORKERS).run(stopping.clone()),
-    );
+    if role.works() {
+        let worker = worker(catalog.clone(), WORKERS);
+        tasks.spawn("worker", |stop| worker.run(stop));
+    }
     #[cfg(feature = "faults")]
     if loaded.faults.rival {
         let objects = objects::open(config, &layout).await?;
         let rival = open_catalog(objects.store, layout.index().with_extension("rival"), &clock).await?;
-        spawn(&mut tasks, "rival", worker(rival, "rivals").run(stopping.clone()));
+        let rival = worker(rival, "rivals");
+        tasks.spawn("rival", |stop| rival.run(stop));
     }
+    let (router, store) = if role.serves() {
+        let store = connect(config, true).await?;
+        let parts = Parts {
+            layout: &layout,
+            store: store.clone(),
+            log,
+            objects,
+            catalog,
+            screener,
+            clock: Arc::clone(&clock),
+            drain: drain.clone(),
+        };
+        (interface(config, address, parts, &mut tasks)?, Some(store))
+    } else {
+        (api::probes::of_worker(drain.clone(), log), None)
+    };
+    let closing = CancellationToken::new();
+    let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
+    Ok(Running {
+        address,
+        metrics,
+        store,
+        clock,
+        drain,
+        notice: config.server.drain_notice.0,
+        closing,
+        stopping: tasks.stop,
+        server,
+        tasks: tasks.set,
+        grace: config.worker.grace.0 + MARGIN,
+        _lock: lock,
+    })
+}
+
+/// What the interface is made of.
+struct Parts<'a> {
+    layout: &'a Layout,
+    store: Store,
+    log: Arc<dyn EventLog>,
+    objects: Objects,
+    catalog: Catalog,
+    screener: Arc<dyn Screener>,
+    clock: Arc<dyn Clock>,
+    drain: Drain,
+}
+
+/// Starts what carries requests on, and puts the interface before it.
+fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut Tasks) -> anyhow::Result<Router> {
+    let Parts {
+        layout,
+        store,
+        log,
+        objects,
+        catalog,
+        screener,
+        clock,
+        drain,
+    } = parts;
+    let waiters = Waiters::default();
+    if config.log.backend == LogBackend::Kafka {
+        // Others project outcomes too, of contributions that were made here.
+        let follower = Follower::new(Arc::clone(&log), waiters.clone());
+        tasks.spawn("follower", |stop| follower.run(stop).map(anyhow::Ok));
+    }
+    let projector = Projector::new(store.clone(), Arc::clone(&log), waiters.clone(), Arc::clone(&clock));
+    tasks.spawn("projector", |stop| projector.run(stop));
     let (relay, relaying) = Relay::new(Arc::clone(&log));
-    spawn(&mut tasks, "relay", relaying.run(stopping.clone()).map(anyhow::Ok));
+    tasks.spawn("relay", |stop| relaying.run(stop).map(anyhow::Ok));
     let sweeping = api::flow::SweeperConfig::from(config.sweeper.clone());
     let keys = config.limits.idempotency_window.0;
-    let sweeper = Sweeper::new(
-        store.clone(),
-        Arc::clone(&log),
-        Arc::clone(&clock),
-        sweeping.clone(),
-        keys,
-    );
-    spawn(&mut tasks, "sweeper", sweeper.run(stopping.clone()).map(anyhow::Ok));
-
+    let sweeper = Sweeper::new(store.clone(), log, Arc::clone(&clock), sweeping.clone(), keys);
+    tasks.spawn("sweeper", |stop| sweeper.run(stop).map(anyhow::Ok));
     let egress = Egress::default();
-    let counting = egress.clone().run(store.clone(), stopping.clone());
-    spawn(&mut tasks, "egress", counting.map(anyhow::Ok));
-
+    let (counting, counted) = (egress.clone(), store.clone());
+    tasks.spawn("egress", |stop| counting.run(counted, stop).map(anyhow::Ok));
+    let committing = store.clone();
+    tasks.spawn("commits", |stop| count_commits(committing, stop).map(anyhow::Ok));
     let files = match config.objects.backend {
         Backend::Local => Files::Folder(layout.tables()),
         Backend::S3 => Files::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
     };
+    let waiting = store.clone();
     let planes = Planes {
-        store: store.clone(),
+        store,
         catalog,
         relay,
         waiters,
         screener,
-        clock: Arc::clone(&clock),
         sandbox: Arc::new(Sandbox::start(config, files, &clock)?),
+        clock,
         egress,
         sweeper: sweeping,
         direct: objects.direct,
+        limiter: Arc::new(cache::limiter(&config.cache)?),
+        drain,
     };
     let app = App::new(planes, config.api(address), config.limits.clone().into());
-    let watching = crate::room::watch(config.data.clone(), app.backlog.clone(), stopping.clone());
-    spawn(&mut tasks, "room", watching.map(anyhow::Ok));
-    let counting = app.backlog.clone().run(store.clone(), stopping.clone());
-    spawn(&mut tasks, "backlog", counting.map(anyhow::Ok));
-    let closing = CancellationToken::new();
-    let server = tokio::spawn(serve(
-        listener,
-        api::router(app),
-        config.server.clone(),
-        closing.clone(),
-    ));
-    Ok(Running {
-        address,
-        store,
-        clock,
-        closing,
-        stopping,
-        server,
-        tasks,
-        grace: config.worker.grace.0 + MARGIN,
-        _lock: lock,
-    })
+    let (data, backlog) = (config.data.clone(), app.backlog.clone());
+    tasks.spawn("room", |stop| crate::room::watch(data, backlog, stop).map(anyhow::Ok));
+    let backlog = app.backlog.clone();
+    tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));
+    Ok(api::router(app))
+}
+
+/// Measures the database's transactions until `stop`.
+async fn count_commits(store: Store, stop: CancellationToken) {
+    let mut tick = tokio::time::interval(COMMITS);
+    while stop.run_until_cancelled(tick.tick()).await.is_some() {
+        metrics::counter!(metric::DATABASE_COMMITS).absolute(store.commits());
+    }
 }
 
 async fn open_log(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
@@ -268,18 +344,31 @@ async fn open_catalog(
     clock: &Arc<dyn Clock>,
 ) -> anyhow::Result<Catalog> {
     let (shown, clock) = (objects.to_string(), Arc::clone(clock));
-    let opened = tokio::task::spawn_blocking(move || Catalog::open(objects, index, clock));
+    let opened = tokio::task::spawn_blocking(move || {
+        let measured = metered::Objects::new(objects);
+        Catalog::open(Arc::new(measured), index, clock)
+    });
     opened
         .await?
         .with_context(|| format!("the tables `{shown}` cannot be opened"))
 }
 
-fn spawn<E: Into<anyhow::Error>>(
-    tasks: &mut JoinSet<(&'static str, anyhow::Result<()>)>,
-    name: &'static str,
-    task: impl Future<Output = Result<(), E>> + Send + 'static,
-) {
-    tasks.spawn(async move { (name, task.await.map_err(Into::into)) });
+/// The tasks behind the requests, and what ends them.
+#[derive(Debug, Default)]
+struct Tasks {
+    set: JoinSet<(&'static str, anyhow::Result<()>)>,
+    stop: CancellationToken,
+}
+
+impl Tasks {
+    fn spawn<E, F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
+    where
+        E: Into<anyhow::Error>,
+        F: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let task = task(self.stop.clone());
+        self.set.spawn(async move { (name, task.await.map_err(Into::into)) });
+    }
 }
 
 impl Running {
@@ -288,9 +377,14 @@ impl Running {
         self.address
     }
 
-    /// The metadata database.
-    pub const fn store(&self) -> &Store {
-        &self.store
+    /// Where measures are fetched, if they are.
+    pub const fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// The metadata database; a worker has none.
+    pub const fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
     }
 
     /// The one source of time.
@@ -315,11 +409,19 @@ impl Running {
         failure.map_or(stopped, Err)
     }
 
-    /// Ends accepting, lets running requests end, then ends every task.
+    /// Tells load balancers to leave this process alone; everything is served still.
+    pub fn drain(&self) {
+        self.drain.begin();
+    }
+
+    /// Tells load balancers and serves on for the time of the notice, ends accepting, lets running requests end, then
+    /// ends every task.
     ///
     /// # Errors
     /// A task that failed, or did not end in time.
     pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.drain();
+        tokio::time::sleep(self.notice).await;
         self.closing.cancel();
         self.server.await.context("the HTTP server failed")?;
         self.stopping.cancel();
@@ -331,7 +433,9 @@ impl Running {
             anyhow::Ok(())
         };
         let ended = tokio::time::timeout(self.grace, ending).await;
-        self.store.close().await;
+        if let Some(store) = self.store {
+            store.close().await;
+        }
         ended.unwrap_or_else(|_late| {
             Err(anyhow!(
                 "tasks were still running {:?} after they were stopped",

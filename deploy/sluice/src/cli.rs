@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::quickstart::{ALL, FEWEST};
 use crate::remote::Remote;
+use crate::roles::Role;
 
 /// A marketplace whose heart is a dataflow engine: records stream through gates into versioned tables.
 #[derive(Debug, Parser)]
@@ -50,7 +51,7 @@ impl Global {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the service until it is stopped
-    Serve,
+    Serve(Serve),
     /// Run the service and stream a real dataset through it, showing what happens
     Quickstart(Quickstart),
     /// Administer the service; prints JSON, works while it runs
@@ -71,6 +72,14 @@ pub enum Command {
     Openapi,
     /// Look at the configuration
     Config(ConfigArguments),
+}
+
+/// How the service runs.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Serve {
+    /// The share of the service that this process is; each role can have many processes
+    #[arg(long, value_enum, default_value_t)]
+    pub role: Role,
 }
 
 /// How the quickstart runs.
@@ -267,6 +276,20 @@ mod tests {
         assert_eq!(cli.global.flags(), [("data.dir", "/tmp/d".to_owned())]);
         assert!(Cli::try_parse_from(["sluice", "quickstart", "--records", "1"]).is_err());
         assert!(Cli::try_parse_from(["sluice", "config"]).is_err());
+    }
+
+    #[test]
+    fn a_service_is_everything_unless_told() {
+        let role = |arguments: &[&str]| match Cli::try_parse_from([&["sluice", "serve"], arguments].concat()) {
+            Ok(Cli {
+                command: Command::Serve(Serve { role }),
+                ..
+            }) => Some(role),
+            _ => None,
+        };
+        assert_eq!(role(&[]), Some(Role::All));
+        assert_eq!(role(&["--role", "worker"]), Some(Role::Worker));
+        assert_eq!(role(&["--role", "queen"]), None);
     }
 
     #[test]

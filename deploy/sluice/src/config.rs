@@ -7,6 +7,7 @@
 #[cfg(feature = "faults")]
 mod faults;
 mod home;
+mod listen;
 mod objects;
 mod parts;
 mod show;
@@ -25,6 +26,7 @@ use serde_json::Value;
 #[cfg(feature = "faults")]
 pub use faults::Faults;
 pub use home::data_home;
+pub use listen::{Listen, ListenError};
 pub use objects::{Backend, Objects};
 pub use units::{Size, Span, UnitError};
 
@@ -61,6 +63,8 @@ pub struct Config {
     pub sql: Sql,
     /// The worker.
     pub worker: Worker,
+    /// The cache that replicas share.
+    pub cache: Cache,
     /// The sweeper of open contributions.
     pub sweeper: Sweeper,
 }
@@ -80,6 +84,8 @@ pub struct Server {
     pub connections: NonZeroUsize,
     /// How long running requests may take to end when the service stops.
     pub drain_timeout: Span,
+    /// How long the service still serves once it says that it is to be left alone.
+    pub drain_notice: Span,
 }
 
 /// What is kept.
@@ -129,6 +135,8 @@ pub struct Telemetry {
     pub filter: String,
     /// How a line looks.
     pub format: Format,
+    /// Where measures are fetched.
+    pub metrics: Listen,
 }
 
 /// How a line of the log looks.
@@ -290,6 +298,24 @@ pub struct Worker {
     pub retry_most: Span,
     /// How long a stopping worker lets its datasets end what they have begun.
     pub grace: Span,
+}
+
+/// The cache that replicas share.
+#[derive(Clone, Deserialize)]
+pub struct Cache {
+    /// Its address, with its password; empty for none.
+    pub url: String,
+    /// How long a call may wait for it.
+    pub timeout: Span,
+}
+
+/// Why by hand: the address may have a password.
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache")
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The sweeper of open contributions.

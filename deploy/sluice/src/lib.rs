@@ -6,16 +6,20 @@
 
 pub mod admin;
 pub mod assemble;
+pub mod cache;
 pub mod check;
 pub mod cli;
 pub mod config;
+pub mod exporter;
 pub mod keys;
 pub mod lock;
+pub mod metered;
 pub mod objects;
 pub mod pull;
 pub mod query;
 pub mod quickstart;
 pub mod remote;
+pub mod roles;
 mod room;
 pub mod sandbox;
 pub mod serve;
@@ -24,11 +28,15 @@ pub mod telemetry;
 pub mod terminal;
 pub mod verify;
 
+#[cfg(test)]
+mod tests;
+
 use std::process::ExitCode;
 
 use cli::{Cli, Command};
 use config::Loaded;
 use mimalloc::MiMalloc;
+use roles::Role;
 
 /// Why: a batch is a tree of many small values, made on one thread and dropped on another.
 #[global_allocator]
@@ -53,13 +61,13 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
     let config = &loaded.config;
     let mut telemetry = config.telemetry.clone();
-    if !matches!(command, Command::Serve) && telemetry.filter == "info" {
+    if !matches!(command, Command::Serve(_)) && telemetry.filter == "info" {
         // Why: these commands talk to a person, who asks for more than warnings by naming another filter.
         "warn".clone_into(&mut telemetry.filter);
     }
     telemetry::start(&telemetry)?;
     match command {
-        Command::Serve => serve(loaded).await?,
+        Command::Serve(arguments) => serve(loaded, arguments.role).await?,
         Command::Quickstart(arguments) => quickstart::run(loaded, arguments).await?,
         Command::Admin(command) => admin::run(config, command).await?,
         Command::Check(arguments) => return check::run(config, arguments).await,
@@ -72,9 +80,10 @@ async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(loaded: &Loaded) -> anyhow::Result<()> {
+async fn serve(loaded: &Loaded, role: Role) -> anyhow::Result<()> {
     let mut signals = signals::Signals::listen()?;
-    let running = assemble::assemble(loaded).await?;
-    tracing::info!(address = %running.address(), data = %loaded.config.data.dir.display(), "serving");
+    let running = assemble::assemble(loaded, role).await?;
+    let (address, role) = (running.address(), role.name());
+    tracing::info!(%address, role, data = %loaded.config.data.dir.display(), "serving");
     running.run(&mut signals).await
 }

@@ -22,6 +22,7 @@ use crate::admin;
 use crate::assemble::{Running, assemble};
 use crate::cli;
 use crate::config::{Config, Loaded};
+use crate::roles::Role;
 use crate::signals::Signals;
 use crate::terminal;
 
@@ -45,7 +46,7 @@ const ASKS: usize = 15;
 /// Starts the service, shows the flow, and leaves the service running unless asked not to.
 pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
-    let running = assemble(loaded).await?;
+    let running = assemble(loaded, Role::All).await?;
     let shown = tokio::select! {
         shown = show(&running, &loaded.config, arguments.records) => Some(shown),
         () = signals.asked() => None,
@@ -122,7 +123,8 @@ async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
             format!("{}@example.org", named("quickstart")),
             named("unicode-characters"),
         );
-        let added = admin::operator_add(running.store(), running.clock(), config, &email, "Quickstart").await?;
+        let store = running.store().context("the service has no database")?;
+        let added = admin::operator_add(store, running.clock(), config, &email, "Quickstart").await?;
         let Some(operator) = added else { continue };
         let owner = Client::new(&base, operator.token)?;
         let new = NewAgent {

@@ -11,7 +11,7 @@ use api::sandbox::{Answered, Column, Failure};
 use async_trait::async_trait;
 use catalog::{CacheError, Held, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
-use types::{Clock, Contract};
+use types::{Clock, Contract, metric};
 
 use crate::config::Config;
 
@@ -98,7 +98,7 @@ impl api::sandbox::Sandbox for Sandbox {
             contract: Arc::clone(contract),
             parts: parts.iter().zip(paths).map(part).collect(),
         };
-        let query = self.processes.query(&records, sql, limit);
+        let query = measured(self.processes.query(&records, sql, limit));
         let answered = match self.files {
             Files::Folder(_) => query.await,
             // Why here: what fetching took is not there for the query any more.
@@ -126,6 +126,41 @@ fn unavailable(context: &str) -> Failure {
 
 fn unfetched(error: CacheError) -> Failure {
     unavailable(&format!("{:#}", anyhow::Error::from(error)))
+}
+
+/// A query that runs until it is dropped.
+struct Run(Instant);
+
+impl Run {
+    fn begin() -> Self {
+        metrics::gauge!(metric::QUERIES_RUNNING).increment(1.0);
+        Self(Instant::now())
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        metrics::gauge!(metric::QUERIES_RUNNING).decrement(1.0);
+        metrics::histogram!(metric::QUERY_SECONDS).record(self.0.elapsed().as_secs_f64());
+    }
+}
+
+async fn measured<T>(query: impl Future<Output = Result<T, sql::Error>>) -> Result<T, sql::Error> {
+    let _run = Run::begin();
+    let answer = query.await;
+    let result = match &answer {
+        Ok(_) => "ok",
+        Err(sql::Error::Refused(_)) => "refused",
+        Err(sql::Error::Failed { .. }) => "failed",
+        Err(sql::Error::TimedOut { .. }) => "timed_out",
+        Err(sql::Error::TooLarge) => "too_large",
+        Err(sql::Error::OutOfMemory { .. }) => "out_of_memory",
+        Err(sql::Error::Crashed { .. }) => "crashed",
+        Err(sql::Error::Busy) => "busy",
+        Err(sql::Error::Process { .. } | sql::Error::Part { .. }) => "unavailable",
+    };
+    metrics::counter!(metric::QUERIES, "result" => result).increment(1);
+    answer
 }
 
 fn failure(error: sql::Error) -> Failure {

@@ -120,7 +120,7 @@ impl EventLog for Down {
         Err(down())
     }
 
-    async fn tail(&self, _: &str) -> Result<Box<dyn Subscription>, Error> {
+    async fn recent(&self, _: &str, _: u64) -> Result<Box<dyn Subscription>, Error> {
         Err(down())
     }
 

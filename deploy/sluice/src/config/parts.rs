@@ -21,7 +21,6 @@ impl Config {
             terms_version: self.terms.version.clone(),
             terms_url,
             signup_open: self.signup.open,
-            cache: api::config::Cache::Off,
         }
     }
 }

@@ -95,6 +95,7 @@ fn values_that_do_not_fit_are_refused_by_name() {
         ("SLUICE__LIMITS__BODY", "1MB", "is not a size"),
         ("SLUICE__SERVER__LISTEN", "localhost", "server.listen"),
         ("SLUICE__TELEMETRY__FORMAT", "xml", "telemetry.format"),
+        ("SLUICE__TELEMETRY__METRICS", "9090", "is not an address and a port"),
         (
             "SLUICE__LIMITS__WAIT",
             "1500ms",
@@ -107,6 +108,13 @@ fn values_that_do_not_fit_are_refused_by_name() {
         let message = told(load(None, &[(name, value)], &[]));
         assert!(message.contains(expected), "{message}");
     }
+}
+
+#[test]
+fn the_password_of_the_cache_is_not_shown() {
+    let loaded = load(None, &[("SLUICE__CACHE__URL", "redis://:hush@localhost")], &[]).unwrap();
+    assert_eq!(loaded.config.cache.url, "redis://:hush@localhost");
+    assert!(!loaded.show().contains("hush") && !format!("{:?}", loaded.config).contains("hush"));
 }
 
 #[test]

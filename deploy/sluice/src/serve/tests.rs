@@ -29,6 +29,7 @@ async fn start(change: impl FnOnce(&mut Server)) -> Fixture {
         header_timeout: Span(Duration::from_mins(1)),
         connections: NonZeroUsize::new(16).unwrap(),
         drain_timeout: Span(Duration::from_mins(1)),
+        drain_notice: Span(Duration::ZERO),
     };
     change(&mut config);
     let (entered, released) = (Arc::new(Notify::new()), Arc::new(Notify::new()));

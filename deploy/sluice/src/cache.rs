@@ -1,0 +1,66 @@
+//! The counters of limits per address: this process's own, or a Redis that replicas share.
+//!
+//! Invariant: an address is never shown, because it may have a password.
+
+use api::limit::Limiter;
+
+use crate::config::Cache;
+
+/// Whoever holds calls to limits, as the configuration asks.
+pub fn limiter(config: &Cache) -> anyhow::Result<Limiter> {
+    if config.url.is_empty() {
+        return Ok(Limiter::default());
+    }
+    shared(config)
+}
+
+#[cfg(feature = "redis")]
+fn shared(config: &Cache) -> anyhow::Result<Limiter> {
+    use anyhow::Context;
+
+    let counters = api::limit::Redis::new(&config.url).context("`cache.url`")?;
+    Ok(Limiter::shared(std::sync::Arc::new(counters), config.timeout.0))
+}
+
+#[cfg(not(feature = "redis"))]
+fn shared(_: &Cache) -> anyhow::Result<Limiter> {
+    anyhow::bail!("`cache.url`: this build knows no Redis; build it with the feature `redis`, or leave the key empty")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Span;
+
+    fn refused(url: &str) -> String {
+        let config = Cache {
+            url: url.to_owned(),
+            timeout: Span(Duration::from_millis(75)),
+        };
+        format!("{:#}", limiter(&config).unwrap_err())
+    }
+
+    #[test]
+    fn no_address_is_no_cache() {
+        let config = Cache {
+            url: String::new(),
+            timeout: Span(Duration::from_millis(75)),
+        };
+        assert!(limiter(&config).is_ok());
+    }
+
+    #[cfg(not(feature = "redis"))]
+    #[test]
+    fn a_build_that_knows_no_redis_does_not_pretend_to_have_one() {
+        assert!(refused("redis://:hush@localhost").contains("feature `redis`"));
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn an_address_that_is_none_is_refused_by_its_key_and_not_repeated() {
+        let said = refused("http://:hush@localhost");
+        assert!(said.contains("`cache.url`") && !said.contains("hush"), "{said}");
+    }
+}

@@ -1,0 +1,200 @@
+//! Every measure of the process, as Prometheus reads it (text format 0.0.4).
+//!
+//! Invariant: a metric that `types::metric` does not name is not kept, so what is told has bounded size: labels take few
+//! values. Counting takes no lock but a shared one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use types::metric::{ALL, Kind};
+
+/// The bounds of a distribution of times, in seconds: from a commit on a local disk to the longest request.
+const BOUNDS: [f64; 14] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+
+/// What was measured. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    cells: Arc<RwLock<HashMap<Key, Cell>>>,
+}
+
+#[derive(Clone, Debug)]
+enum Cell {
+    Counter(Arc<AtomicU64>),
+    /// The bits of a double.
+    Gauge(Arc<AtomicU64>),
+    Histogram(Arc<Distribution>),
+}
+
+/// How many values are at most each bound, and their sum.
+#[derive(Debug, Default)]
+struct Distribution {
+    /// Those above a bound and not above the next; the last has those above every bound.
+    counts: [AtomicU64; BOUNDS.len() + 1],
+    /// The bits of a double.
+    sum: AtomicU64,
+}
+
+impl HistogramFn for Distribution {
+    fn record(&self, value: f64) {
+        let place = BOUNDS.partition_point(|bound| *bound < value);
+        self.counts[place].fetch_add(1, Ordering::Relaxed);
+        let add = |sum| Some(f64::to_bits(f64::from_bits(sum) + value));
+        // Why ignored: it always adds.
+        self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok();
+    }
+}
+
+impl Registry {
+    /// The cell of a key, made where there is none; `None` where the metric is of another kind, or is none.
+    fn cell(&self, key: &Key, kind: Kind) -> Option<Cell> {
+        if let Some(cell) = self.cells.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+            return Some(cell.clone());
+        }
+        let known = ALL
+            .iter()
+            .any(|metric| metric.name == key.name() && metric.kind == kind);
+        let make = || match kind {
+            Kind::Counter => Cell::Counter(Arc::default()),
+            Kind::Gauge => Cell::Gauge(Arc::default()),
+            Kind::Histogram => Cell::Histogram(Arc::default()),
+        };
+        known.then(|| {
+            let mut cells = self.cells.write().unwrap_or_else(PoisonError::into_inner);
+            cells.entry(key.clone()).or_insert_with(make).clone()
+        })
+    }
+
+    /// Everything as text.
+    pub fn render(&self) -> String {
+        let mut by_name: BTreeMap<String, Vec<(String, Cell)>> = BTreeMap::new();
+        for (key, cell) in &*self.cells.read().unwrap_or_else(PoisonError::into_inner) {
+            let labels = key
+                .labels()
+                .map(|label| format!("{}=\"{}\"", label.key(), escaped(label.value())));
+            let labels = labels.collect::<Vec<_>>().join(",");
+            by_name
+                .entry(key.name().to_owned())
+                .or_default()
+                .push((labels, cell.clone()));
+        }
+        let mut text = String::new();
+        for metric in ALL {
+            let Some(mut cells) = by_name.remove(metric.name) else {
+                continue;
+            };
+            cells.sort_by(|one, other| one.0.cmp(&other.0));
+            let kind = match metric.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
+            };
+            // Why ignored, here and below: a string takes whatever is written to it.
+            writeln!(text, "# HELP {} {}\n# TYPE {0} {kind}", metric.name, metric.help).ok();
+            for (labels, cell) in cells {
+                show(&mut text, metric.name, &labels, &cell);
+            }
+        }
+        text
+    }
+}
+
+fn show(text: &mut String, name: &str, labels: &str, cell: &Cell) {
+    let set = if labels.is_empty() {
+        String::new()
+    } else {
+        format!("{{{labels}}}")
+    };
+    match cell {
+        Cell::Counter(count) => writeln!(text, "{name}{set} {}", count.load(Ordering::Relaxed)).ok(),
+        Cell::Gauge(bits) => writeln!(text, "{name}{set} {}", f64::from_bits(bits.load(Ordering::Relaxed))).ok(),
+        Cell::Histogram(distribution) => {
+            let comma = if labels.is_empty() { "" } else { "," };
+            let mut count = 0;
+            let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
+            for (bound, cell) in bounds.zip(&distribution.counts) {
+                count += cell.load(Ordering::Relaxed);
+                writeln!(text, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}").ok();
+            }
+            let sum = f64::from_bits(distribution.sum.load(Ordering::Relaxed));
+            writeln!(text, "{name}_sum{set} {sum}\n{name}_count{set} {count}").ok()
+        }
+    };
+}
+
+/// The value of a label, as the format wants it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+impl Recorder for Registry {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        match self.cell(key, Kind::Counter) {
+            Some(Cell::Counter(count)) => Counter::from_arc(count),
+            _ => Counter::noop(),
+        }
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        match self.cell(key, Kind::Gauge) {
+            Some(Cell::Gauge(bits)) => Gauge::from_arc(bits),
+            _ => Gauge::noop(),
+        }
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        match self.cell(key, Kind::Histogram) {
+            Some(Cell::Histogram(distribution)) => Histogram::from_arc(distribution),
+            _ => Histogram::noop(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::metric;
+
+    use super::*;
+
+    #[test]
+    fn what_is_measured_is_told_in_the_text_format() {
+        let registry = Registry::default();
+        metrics::with_local_recorder(&registry, || {
+            metrics::counter!(metric::MERGES, "result" => "merged").increment(2);
+            metrics::counter!(metric::MERGES, "result" => "adopted").increment(1);
+            metrics::gauge!(metric::LOG_LAG, "topic" => "a\"b\\c\nd", "group" => "workers").set(2.5);
+            metrics::histogram!(metric::MERGE_SECONDS).record(0.003);
+            metrics::histogram!(metric::MERGE_SECONDS).record(0.005);
+            metrics::histogram!(metric::MERGE_SECONDS).record(60.0);
+            metrics::counter!("sluice_unheard_of_total").increment(1);
+            metrics::gauge!(metric::MERGES).set(1.0);
+        });
+        let text = registry.render();
+        for line in [
+            "# TYPE sluice_merges_total counter",
+            "sluice_merges_total{result=\"adopted\"} 1",
+            "sluice_merges_total{result=\"merged\"} 2",
+            "sluice_log_lag{topic=\"a\\\"b\\\\c\\nd\",group=\"workers\"} 2.5",
+            "sluice_merge_seconds_bucket{le=\"0.0025\"} 0",
+            "sluice_merge_seconds_bucket{le=\"0.005\"} 2",
+            "sluice_merge_seconds_bucket{le=\"30\"} 2",
+            "sluice_merge_seconds_bucket{le=\"+Inf\"} 3",
+            "sluice_merge_seconds_sum 60.008",
+            "sluice_merge_seconds_count 3",
+        ] {
+            assert!(text.lines().any(|told| told == line), "{line} is not in\n{text}");
+        }
+        assert!(!text.contains("unheard"), "{text}");
+        assert_eq!(text.matches("# HELP").count(), 3, "{text}");
+    }
+}

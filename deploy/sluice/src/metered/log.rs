@@ -1,0 +1,212 @@
+//! A measured event log: how long appends take, what fails, how far each group of this process is behind.
+//!
+//! Invariant: of a partition that this process reads, the lag is what is appended and not marked as done. A partition is
+//! counted from the first record that was delivered here, so what others read is not counted twice.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use eventlog::{Bounds, Delivered, Error, Event, EventLog, Position, Record, Subscription};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+use types::metric;
+
+/// How often lags are looked at.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// For each topic and group, the next offset of each partition that is not done.
+type Marks = HashMap<(String, String), HashMap<u32, u64>>;
+
+/// A log that is measured.
+#[derive(Clone, Debug)]
+pub struct Log {
+    inner: Arc<dyn EventLog>,
+    marks: Arc<Mutex<Marks>>,
+}
+
+impl Log {
+    /// Measures `inner`.
+    pub fn new(inner: Arc<dyn EventLog>) -> Self {
+        Self {
+            inner,
+            marks: Arc::default(),
+        }
+    }
+
+    /// Looks at the lags until `stop`.
+    pub async fn watch(self, stop: CancellationToken) {
+        let watching = async {
+            let mut tick = tokio::time::interval(EVERY);
+            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tick.tick().await;
+                self.look().await;
+            }
+        };
+        stop.run_until_cancelled(watching).await;
+    }
+
+    async fn look(&self) {
+        let marks = lock(&self.marks).clone();
+        for ((topic, group), done) in marks {
+            // Why ignored: a log that does not answer has told so where it was needed.
+            let Ok(bounds) = self.inner.bounds(&topic).await else {
+                continue;
+            };
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a lag of 2^52 records has no precision to lose"
+            )]
+            let lag = lag(&done, &bounds) as f64;
+            metrics::gauge!(metric::LOG_LAG, "topic" => topic, "group" => group).set(lag);
+        }
+    }
+}
+
+/// How many records are appended and not done.
+fn lag(done: &HashMap<u32, u64>, bounds: &[Bounds]) -> u64 {
+    let of = |(partition, next): (&u32, &u64)| {
+        let bounds = bounds.get(*partition as usize)?;
+        Some(bounds.next.saturating_sub((*next).max(bounds.first)))
+    };
+    done.iter().filter_map(of).sum()
+}
+
+fn lock(marks: &Mutex<Marks>) -> MutexGuard<'_, Marks> {
+    marks.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn counted<T>(call: &'static str, result: Result<T, Error>) -> Result<T, Error> {
+    if result.is_err() {
+        metrics::counter!(metric::LOG_FAILURES, "call" => call).increment(1);
+    }
+    result
+}
+
+#[async_trait]
+impl EventLog for Log {
+    async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        let started = Instant::now();
+        let appended = self.inner.append(topic, records).await;
+        if appended.is_ok() {
+            let seconds = started.elapsed().as_secs_f64();
+            metrics::histogram!(metric::LOG_APPEND_SECONDS, "topic" => topic.to_owned()).record(seconds);
+        }
+        counted("append", appended)
+    }
+
+    async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
+        let inner = counted("read", self.inner.subscribe(topic, group).await)?;
+        Ok(Box::new(Reader {
+            inner,
+            group: Some((topic.to_owned(), group.to_owned())),
+            marks: Arc::clone(&self.marks),
+        }))
+    }
+
+    async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
+        let inner = counted("read", self.inner.recent(topic, count).await)?;
+        Ok(Box::new(Reader {
+            inner,
+            group: None,
+            marks: Arc::clone(&self.marks),
+        }))
+    }
+
+    async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
+        counted("read", self.inner.bounds(topic).await)
+    }
+}
+
+/// A measured subscription.
+#[derive(Debug)]
+struct Reader {
+    inner: Box<dyn Subscription>,
+    /// Its topic and group; none for a tail, whose lag matters to nobody.
+    group: Option<(String, String)>,
+    marks: Arc<Mutex<Marks>>,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Some(group) = &self.group {
+            lock(&self.marks).remove(group);
+        }
+    }
+}
+
+impl Reader {
+    fn mark(&self, mark: impl FnOnce(&mut HashMap<u32, u64>)) {
+        if let Some(group) = &self.group {
+            mark(lock(&self.marks).entry(group.clone()).or_default());
+        }
+    }
+}
+
+#[async_trait]
+impl Subscription for Reader {
+    async fn event(&mut self, max: usize) -> Result<Event, Error> {
+        let event = counted("read", self.inner.event(max).await)?;
+        self.mark(|marks| match &event {
+            Event::Assigned(_) => {}
+            Event::Revoked(partitions) => marks.retain(|partition, _| !partitions.contains(partition)),
+            Event::Records(records) => {
+                for Delivered { position, .. } in records {
+                    marks.entry(position.partition).or_insert(position.offset);
+                }
+            }
+        });
+        Ok(event)
+    }
+
+    async fn commit(&mut self, positions: &[Position]) -> Result<(), Error> {
+        counted("commit", self.inner.commit(positions).await)?;
+        self.mark(|marks| {
+            for position in positions {
+                marks.insert(position.partition, position.offset);
+            }
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use eventlog::{Embedded, Options};
+
+    use super::*;
+
+    fn record(key: &str) -> Record {
+        Record {
+            key: Bytes::copy_from_slice(key.as_bytes()),
+            value: Bytes::from_static(b"value"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_lag_is_what_is_appended_and_not_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Log::new(Embedded::open(folder.path().join("log"), Options::default()).unwrap());
+        let group = ("numbers".to_owned(), "readers".to_owned());
+        let lag_now = async || {
+            let done = lock(&log.marks).get(&group).cloned().unwrap_or_default();
+            lag(&done, &log.bounds("numbers").await.unwrap())
+        };
+        log.append("numbers", vec![record("one"); 5]).await.unwrap();
+        let mut reader = log.subscribe("numbers", "readers").await.unwrap();
+        assert_eq!(lag_now().await, 0, "nothing was delivered here yet");
+        let read = reader.next(3).await.unwrap();
+        assert_eq!((read.len(), lag_now().await), (3, 5));
+        let mut done = read[2].position;
+        done.offset += 1;
+        reader.commit(&[done]).await.unwrap();
+        assert_eq!(lag_now().await, 2);
+        log.append("numbers", vec![record("one")]).await.unwrap();
+        assert_eq!(lag_now().await, 3);
+        drop(reader);
+        assert_eq!(lag_now().await, 0, "it is another's now");
+    }
+}

@@ -1,0 +1,154 @@
+//! A measured store of tables: how many requests it gets, and which fail.
+//!
+//! Invariant: a failure is one of the store. That an object is not there, or is there already, is an answer.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use catalog::storage::DurableStore;
+use futures_util::stream::{BoxStream, StreamExt};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use types::metric;
+
+/// A store that is measured.
+#[derive(Debug)]
+pub struct Objects {
+    inner: Arc<dyn DurableStore>,
+}
+
+impl Objects {
+    /// Measures `inner`.
+    pub fn new(inner: Arc<dyn DurableStore>) -> Self {
+        Self { inner }
+    }
+}
+
+impl fmt::Display for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+fn asked(call: &'static str) {
+    metrics::counter!(metric::OBJECT_REQUESTS, "call" => call).increment(1);
+}
+
+fn failed(call: &'static str, error: &Error) {
+    let answers = matches!(
+        error,
+        Error::NotFound { .. } | Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotModified { .. }
+    );
+    if !answers {
+        metrics::counter!(metric::OBJECT_FAILURES, "call" => call).increment(1);
+    }
+}
+
+fn counted<T>(call: &'static str, result: Result<T>) -> Result<T> {
+    asked(call);
+    result.inspect_err(|error| failed(call, error))
+}
+
+#[async_trait]
+impl DurableStore for Objects {
+    async fn settle(&self, directory: &Path) -> Result<()> {
+        self.inner.settle(directory).await
+    }
+
+    fn blocks(&self) -> bool {
+        self.inner.blocks()
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Objects {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        counted("put", self.inner.put_opts(location, payload, options).await)
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, o: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        counted("put", self.inner.put_multipart_opts(location, o).await)
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        counted("get", self.inner.get_opts(location, options).await)
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<bytes::Bytes>> {
+        counted("get", self.inner.get_ranges(location, ranges).await)
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let deleted = self.inner.delete_stream(locations);
+        deleted.map(|deleted| counted("delete", deleted)).boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        asked("list");
+        let listed = self.inner.list(prefix);
+        listed
+            .map(|entry| entry.inspect_err(|error| failed("list", error)))
+            .boxed()
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        asked("list");
+        let listed = self.inner.list_with_offset(prefix, offset);
+        listed
+            .map(|entry| entry.inspect_err(|error| failed("list", error)))
+            .boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        counted("list", self.inner.list_with_delimiter(prefix).await)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        counted("copy", self.inner.copy_opts(from, to, options).await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use catalog::storage::DurableLocal;
+    use object_store::{ObjectStoreExt, PutMode};
+
+    use super::*;
+    use crate::exporter::Registry;
+
+    #[test]
+    fn requests_are_counted_and_answers_are_no_failures() {
+        let folder = tempfile::tempdir().unwrap();
+        let registry = Registry::default();
+        let asking = async {
+            let objects = Objects::new(Arc::new(DurableLocal::open(folder.path()).unwrap()));
+            let path = Path::from("a/b");
+            assert!(objects.get(&path).await.is_err());
+            for fits in [true, false] {
+                let put = objects.put_opts(&path, "c".into(), PutMode::Create.into()).await;
+                assert_eq!(put.is_ok(), fits);
+            }
+            let copied = objects.copy(&path, &Path::from("d")).await;
+            assert!(copied.is_err(), "a directory on disk copies nothing");
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        metrics::with_local_recorder(&registry, || runtime.block_on(asking));
+        let told = registry.render();
+        for line in [
+            "sluice_object_requests_total{call=\"get\"} 1",
+            "sluice_object_requests_total{call=\"put\"} 2",
+            "sluice_object_failures_total{call=\"copy\"} 1",
+        ] {
+            assert!(told.lines().any(|found| found == line), "{line} is not in\n{told}");
+        }
+        assert!(!told.contains("failures_total{call=\"put\"}"), "{told}");
+    }
+}

@@ -1,0 +1,150 @@
+//! What a process of the service does.
+//!
+//! Invariant: parts that belong to one process (a folder, a file) are used by one process. A role that is only a share of
+//! the service is refused where a part of it could not be reached by the rest.
+
+use clap::ValueEnum;
+
+use crate::config::{Backend, Config, LogBackend};
+
+/// The share of the service that a process is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// Everything
+    #[default]
+    All,
+    /// The interface: requests, and outcomes into the database
+    Api,
+    /// The pipeline: contributions into versions
+    Worker,
+}
+
+/// The role cannot be played with the parts that are configured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`serve --role {role}` needs parts that other processes reach too, and {} in `{directory}`; \
+     configure {}, or serve with `--role all`",
+    listed(parts.iter().map(|part| part.what)),
+    listed(parts.iter().map(|part| part.instead))
+)]
+pub struct RoleError {
+    /// The role.
+    pub role: &'static str,
+    /// The folder of the parts.
+    pub directory: String,
+    /// The parts that are of one process.
+    pub parts: Vec<Embedded>,
+}
+
+/// A part that is of one process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Embedded {
+    /// What it is, with its verb.
+    pub what: &'static str,
+    /// What to configure in its place.
+    pub instead: &'static str,
+}
+
+/// The event log in the data folder.
+const LOG: Embedded = Embedded {
+    what: "the event log is",
+    instead: "Kafka",
+};
+/// The database in the data folder.
+const DATABASE: Embedded = Embedded {
+    what: "the database is",
+    instead: "PostgreSQL",
+};
+/// The tables in the data folder.
+const TABLES: Embedded = Embedded {
+    what: "the tables are",
+    instead: "an S3 bucket",
+};
+
+impl Role {
+    /// Whether the process answers the interface.
+    pub const fn serves(self) -> bool {
+        matches!(self, Self::All | Self::Api)
+    }
+
+    /// Whether the process has a worker.
+    pub const fn works(self) -> bool {
+        matches!(self, Self::All | Self::Worker)
+    }
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Api => "api",
+            Self::Worker => "worker",
+        }
+    }
+
+    /// Checks that every part can be reached by the processes with the other roles.
+    pub fn check(self, config: &Config) -> Result<(), RoleError> {
+        let parts = match self {
+            Self::All => Vec::new(),
+            Self::Api | Self::Worker => embedded(config),
+        };
+        if parts.is_empty() {
+            return Ok(());
+        }
+        Err(RoleError {
+            role: self.name(),
+            directory: config.data.dir.display().to_string(),
+            parts,
+        })
+    }
+}
+
+/// The parts that this configuration keeps in the data folder.
+pub fn embedded(config: &Config) -> Vec<Embedded> {
+    let parts = [
+        (LOG, config.log.backend == LogBackend::Embedded),
+        (DATABASE, config.database.url.is_empty()),
+        (TABLES, config.objects.backend == Backend::Local),
+    ];
+    parts
+        .into_iter()
+        .filter_map(|(part, is_embedded)| is_embedded.then_some(part))
+        .collect()
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(words: impl Iterator<Item = &'static str>) -> String {
+    let words: Vec<_> = words.collect();
+    match words.split_last() {
+        None => String::new(),
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Loaded;
+
+    #[test]
+    fn a_share_of_the_service_is_refused_where_its_parts_are_of_one_process() {
+        let config = Loaded::load(None, &[("data.dir", "/srv/data".to_owned())])
+            .unwrap()
+            .config;
+        assert_eq!(Role::All.check(&config), Ok(()));
+        let mut shared = config.clone();
+        shared.database.url = "postgres://db.example/sluice".to_owned();
+        let said = Role::Api.check(&shared).unwrap_err().to_string();
+        assert!(said.contains("configure Kafka and an S3 bucket,"), "{said}");
+        for role in [Role::Api, Role::Worker] {
+            let said = role.check(&config).unwrap_err().to_string();
+            let expected = format!(
+                "`serve --role {}` needs parts that other processes reach too, and the event log is, the database is \
+                 and the tables are in `/srv/data`; configure Kafka, PostgreSQL and an S3 bucket, or serve with \
+                 `--role all`",
+                role.name()
+            );
+            assert_eq!(said, expected);
+        }
+    }
+}

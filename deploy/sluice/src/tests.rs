@@ -1,0 +1,81 @@
+//! The service as a whole, in this process, spoken to over its sockets.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::assemble::{Running, assemble};
+use crate::config::Loaded;
+use crate::roles::Role;
+
+/// A service in a folder of its own, with these keys.
+async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> Running {
+    let mut flags = vec![
+        ("data.dir", folder.path().join("data").display().to_string()),
+        ("server.listen", "127.0.0.1:0".to_owned()),
+        // The program of the processes for queries is not the one that runs here.
+        ("sql.standby", "0".to_owned()),
+    ];
+    flags.extend(keys.iter().map(|(key, value)| (*key, (*value).to_owned())));
+    assemble(&Loaded::load(None, &flags).unwrap(), Role::All).await.unwrap()
+}
+
+/// The head and body of an answer, over a connection that the server is left to close or not.
+async fn get(address: SocketAddr, path: &str, connection: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: {connection}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_service_that_drains_says_so_and_serves_and_a_stopped_one_takes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = start(&folder, &[("server.drain_notice", "50ms")]).await;
+    let address = running.address();
+    assert!(get(address, "/drainz", "close").await.starts_with("HTTP/1.1 200"));
+    running.drain();
+    // Answers close their connections, so these end although they ask to keep them.
+    assert!(get(address, "/drainz", "keep-alive").await.starts_with("HTTP/1.1 503"));
+    assert!(get(address, "/readyz", "keep-alive").await.starts_with("HTTP/1.1 200"));
+    let begun = Instant::now();
+    running.stop().await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(50), "the notice is kept");
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn measures_are_told_on_an_address_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = start(&folder, &[("telemetry.metrics", "127.0.0.1:0")]).await;
+    let (address, metrics) = (running.address(), running.metrics().unwrap());
+    get(address, "/healthz", "close").await;
+    let told = get(metrics, "/metrics", "close").await;
+    for line in [
+        "sluice_requests_total{operation=\"health\",status=\"200\"} 1",
+        "sluice_request_seconds_count{operation=\"health\"} 1",
+        "sluice_contributions_total{state=\"merged\"} 0",
+        "sluice_cache_failures_total 0",
+    ] {
+        assert!(told.lines().any(|found| found == line), "{line} is not in\n{told}");
+    }
+    assert!(get(address, "/metrics", "close").await.starts_with("HTTP/1.1 404"));
+    running.stop().await.unwrap();
+    assert!(TcpStream::connect(metrics).await.is_err());
+}
+
+#[tokio::test]
+async fn a_role_that_parts_in_a_folder_do_not_allow_leaves_the_folder_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let loaded = Loaded::load(None, &[("data.dir", data.display().to_string())]).unwrap();
+    for role in [Role::Api, Role::Worker] {
+        let error = assemble(&loaded, role).await.unwrap_err().to_string();
+        assert!(error.contains("Kafka, PostgreSQL and an S3 bucket"), "{error}");
+    }
+    assert!(!data.exists());
+}
