@@ -97,7 +97,7 @@ pub async fn a_change_costs_one_commit(url: &str) {
         .chain([&id])
         .zip(1..)
         .map(|(id, version)| outcome(*id, merged(version)));
-    let applied = store.outcomes_apply(outcomes.collect()).await.unwrap();
+    let applied = store.outcomes_apply(outcomes.collect::<Vec<_>>()).await.unwrap();
     assert_eq!((applied.len(), store.commits() - before), (4, 1));
 }
 
