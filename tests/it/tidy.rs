@@ -50,7 +50,7 @@ const EDGES: [(&str, &[&str]); 12] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 18] = [
+const OWNERS: [(&str, &[&str]); 19] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("seccompiler", &["sql"]),
@@ -61,6 +61,7 @@ const OWNERS: [(&str, &[&str]); 18] = [
     ("s3s", &["s3-server"]),
     ("s3s-fs", &["s3-server"]),
     ("rdkafka", &["eventlog"]),
+    ("redis", &["api"]),
     ("ed25519-dalek", &["proof"]),
     ("axum", &["api", "sluice"]),
     ("hyper", &["sluice", "s3-server"]),
