@@ -66,9 +66,12 @@ impl Readiness {
 
 /// `/drainz`.
 pub fn drain(drain: Drain) -> Router {
-    let answer = async move || match drain.has_begun() {
-        true => answer(StatusCode::SERVICE_UNAVAILABLE, "status", "draining"),
-        false => answer(StatusCode::OK, "status", "serving"),
+    let answer = async move || {
+        if drain.has_begun() {
+            answer(StatusCode::SERVICE_UNAVAILABLE, "status", "draining")
+        } else {
+            answer(StatusCode::OK, "status", "serving")
+        }
     };
     Router::new().route("/drainz", get(answer))
 }

@@ -4,9 +4,11 @@
 //! - A count is one script, which Redis runs whole; every key expires once its window counts nothing any more.
 //! - A connection that failed, or did not answer in the caller's time, serves no later call: the next one connects anew.
 //!   So a peer that went away without a word is not waited for twice.
+//! - Connecting goes on when the caller has no more time for it, so a Redis that is slow to be reached is reached.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, Client, RedisError as Failure, Script};
@@ -45,11 +47,12 @@ return 0
 #[error("it is not the address of a Redis (`redis://[user:password@]host[:port][/database]`)")]
 pub struct RedisError(#[source] Failure);
 
+/// How long connecting may take, whether or not somebody waits for it.
+const CONNECTING: Duration = Duration::from_secs(5);
+
 /// Counters in a Redis.
 pub struct Redis {
-    client: Client,
-    take: Script,
-    give_back: Script,
+    server: Arc<Server>,
     connection: Mutex<Arc<OnceCell<MultiplexedConnection>>>,
 }
 
@@ -60,17 +63,42 @@ impl fmt::Debug for Redis {
     }
 }
 
+/// What is asked.
+struct Server {
+    client: Client,
+    take: Script,
+    give_back: Script,
+}
+
+impl Server {
+    /// A connection over which the scripts are known.
+    async fn connect(&self) -> Result<MultiplexedConnection, Failure> {
+        // Why no time-outs here: there is one for all of it.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
+        let mut connection = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await?;
+        for script in [&self.take, &self.give_back] {
+            script.load_async(&mut connection).await?;
+        }
+        Ok(connection)
+    }
+}
+
 /// A connection in use; unless it answered, it serves nobody else.
 struct InUse<'a> {
     redis: &'a Redis,
-    connection: Arc<OnceCell<MultiplexedConnection>>,
+    cell: Arc<OnceCell<MultiplexedConnection>>,
     answered: bool,
 }
 
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
         let mut current = self.redis.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.answered && Arc::ptr_eq(&current, &self.connection) {
+        if !self.answered && Arc::ptr_eq(&current, &self.cell) {
             *current = Arc::default();
         }
     }
@@ -82,10 +110,13 @@ impl Redis {
     /// # Errors
     /// The address cannot be read; the message does not repeat it, because it may have a password.
     pub fn new(url: &str) -> Result<Self, RedisError> {
-        Ok(Self {
+        let server = Server {
             client: Client::open(url).map_err(RedisError)?,
             take: Script::new(TAKE),
             give_back: Script::new(GIVE_BACK),
+        };
+        Ok(Self {
+            server: Arc::new(server),
             connection: Mutex::default(),
         })
     }
@@ -94,22 +125,35 @@ impl Redis {
     async fn ask<T>(
         &self,
         question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let connection = Arc::clone(&self.connection.lock().unwrap_or_else(PoisonError::into_inner));
+    ) -> Result<T, Unavailable> {
+        let cell = Arc::clone(&self.connection.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut connection = self.connected(&cell).await?;
         let mut used = InUse {
             redis: self,
-            connection,
+            cell,
             answered: false,
         };
-        // Why no time-outs here: the caller has one for all of it.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(None)
-            .set_response_timeout(None);
-        let connect = || self.client.get_multiplexed_async_connection_with_config(&config);
-        let mut connection = used.connection.get_or_try_init(connect).await?.clone();
-        let answer = question(&mut connection).await?;
+        let answer = question(&mut connection).await.map_err(unavailable)?;
         used.answered = true;
         Ok(answer)
+    }
+
+    async fn connected(
+        &self,
+        cell: &Arc<OnceCell<MultiplexedConnection>>,
+    ) -> Result<MultiplexedConnection, Unavailable> {
+        if let Some(connection) = cell.get() {
+            return Ok(connection.clone());
+        }
+        let (server, cell) = (Arc::clone(&self.server), Arc::clone(cell));
+        let connecting = tokio::spawn(async move {
+            let connecting = cell.get_or_try_init(|| server.connect());
+            match tokio::time::timeout(CONNECTING, connecting).await {
+                Ok(connected) => connected.cloned().map_err(unavailable),
+                Err(late) => Err(unavailable(late)),
+            }
+        });
+        connecting.await.map_err(unavailable)?
     }
 }
 
@@ -118,7 +162,7 @@ fn key(rule: Rule, source: Source, number: i64) -> String {
     format!("sluice:{{{}:{source}}}:{number}", rule.name)
 }
 
-fn unavailable(failure: Failure) -> Unavailable {
+fn unavailable(failure: impl std::error::Error + Send + Sync + 'static) -> Unavailable {
     Unavailable(Box::new(failure))
 }
 
@@ -126,7 +170,7 @@ fn unavailable(failure: Failure) -> Unavailable {
 impl Counters for Redis {
     async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable> {
         let window = Window::at(rule, now);
-        let mut call = self.take.key(key(rule, source, window.number));
+        let mut call = self.server.take.key(key(rule, source, window.number));
         // Why: it counts in its own window and in the next.
         let millis = (window.left + window.length) / 1_000 + 1;
         call.key(key(rule, source, window.number - 1))
@@ -134,10 +178,8 @@ impl Counters for Redis {
             .arg(window.left)
             .arg(window.length)
             .arg(millis);
-        let (admitted, count, before): (u8, u32, u32) = self
-            .ask(async |connection| call.invoke_async(connection).await)
-            .await
-            .map_err(unavailable)?;
+        let (admitted, count, before): (u8, u32, u32) =
+            self.ask(async |connection| call.invoke_async(connection).await).await?;
         if admitted == 1 {
             return Ok(Taken::Admitted);
         }
@@ -149,11 +191,8 @@ impl Counters for Redis {
 
     async fn give_back(&self, rule: Rule, source: Source, then: Timestamp) -> Result<(), Unavailable> {
         let window = Window::at(rule, then);
-        let call = self.give_back.key(key(rule, source, window.number));
-        let _zero: u8 = self
-            .ask(async |connection| call.invoke_async(connection).await)
-            .await
-            .map_err(unavailable)?;
+        let call = self.server.give_back.key(key(rule, source, window.number));
+        let _zero: u8 = self.ask(async |connection| call.invoke_async(connection).await).await?;
         Ok(())
     }
 }

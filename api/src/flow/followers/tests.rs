@@ -155,9 +155,11 @@ async fn a_request_is_answered_within_its_wait_also_while_the_log_is_down() {
     let (stop, following) = fixture.follow(Arc::new(Down));
     let waiting = fixture.waiting();
     fixture.waits().await;
+    let started = Instant::now();
     fixture.projected().await;
     let row = waiting.await.unwrap();
     assert_eq!(row.status, ContributionStatus::Rejected);
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
     assert!(!following.is_finished(), "a log that is down does not end the follower");
     stop.cancel();
     following.await.unwrap();

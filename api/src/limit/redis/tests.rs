@@ -122,6 +122,36 @@ async fn a_redis_that_hangs_costs_few_calls_their_patience_and_is_left_by_its_co
     }
 }
 
+#[tokio::test]
+async fn a_redis_that_is_slow_to_be_reached_is_reached() {
+    let Some(server) = RedisServer::start().await else {
+        return;
+    };
+    // A way to it on which only connecting takes long.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let target = server.url().replace("redis://", "");
+    let relaying = tokio::spawn(async move {
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let target = target.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(400)).await;
+                let mut far = tokio::net::TcpStream::connect(target).await.unwrap();
+                tokio::io::copy_bidirectional(&mut near, &mut far).await.ok();
+            });
+        }
+    });
+    let limiter = Limiter::shared(Arc::new(Redis::new(&url).unwrap()), Duration::from_millis(150));
+    let mut looks = 0;
+    while limiter.health(at(looks)).await != Health::Ok {
+        looks += 1;
+        assert!(looks < 100, "connecting begins anew with every look");
+    }
+    assert!(looks > 0, "the first look has no time to connect");
+    relaying.abort();
+}
+
 #[test]
 fn an_address_that_is_none_is_refused_without_repeating_it() {
     for url in ["", "localhost:6379", "http://:hush@localhost", "redis://:hush@/x/y"] {
