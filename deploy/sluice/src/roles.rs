@@ -48,17 +48,17 @@ pub struct Embedded {
 /// The event log in the data folder.
 const LOG: Embedded = Embedded {
     what: "the event log is",
-    instead: "Kafka",
+    instead: "Kafka (`log.backend`)",
 };
 /// The database in the data folder.
 const DATABASE: Embedded = Embedded {
     what: "the database is",
-    instead: "PostgreSQL",
+    instead: "PostgreSQL (`database.url`)",
 };
 /// The tables in the data folder.
 const TABLES: Embedded = Embedded {
     what: "the tables are",
-    instead: "an S3 bucket",
+    instead: "an S3 bucket (`objects.backend`)",
 };
 
 impl Role {
@@ -140,8 +140,8 @@ mod tests {
             let said = role.check(&config).unwrap_err().to_string();
             let expected = format!(
                 "`serve --role {}` needs parts that other processes reach too, and the event log is, the database is \
-                 and the tables are in `/srv/data`; configure Kafka, PostgreSQL and an S3 bucket, or serve with \
-                 `--role all`",
+                 and the tables are in `/srv/data`; configure Kafka (`log.backend`), PostgreSQL (`database.url`) and an S3 \
+                 bucket (`objects.backend`), or serve with `--role all`",
                 role.name()
             );
             assert_eq!(said, expected);

@@ -75,7 +75,10 @@ async fn a_role_that_parts_in_a_folder_do_not_allow_leaves_the_folder_alone() {
     let loaded = Loaded::load(None, &[("data.dir", data.display().to_string())]).unwrap();
     for role in [Role::Api, Role::Worker] {
         let error = assemble(&loaded, role).await.unwrap_err().to_string();
-        assert!(error.contains("Kafka, PostgreSQL and an S3 bucket"), "{error}");
+        assert!(
+            error.contains("Kafka (`log.backend`), PostgreSQL (`database.url`) and an S3 bucket (`objects.backend`)"),
+            "{error}"
+        );
     }
     assert!(!data.exists());
 }
