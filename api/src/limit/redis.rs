@@ -197,5 +197,6 @@ impl Counters for Redis {
     }
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod tests;
