@@ -214,7 +214,10 @@ pub async fn versions_between_two_are_oldest_first(url: &str) {
     let world = World::new(&store).await;
     let ids = world.submitted(&store, 5).await;
     let outcomes = ids.iter().zip(1..).map(|(id, version)| outcome(*id, merged(version)));
-    assert_eq!(store.outcomes_apply(outcomes.collect::<Vec<_>>()).await.unwrap().len(), 5);
+    assert_eq!(
+        store.outcomes_apply(outcomes.collect::<Vec<_>>()).await.unwrap().len(),
+        5
+    );
     let between = async |after, upto, limit| -> Vec<u64> {
         let versions = store
             .project_versions_between(world.project, Version(after), Version(upto), limit)
