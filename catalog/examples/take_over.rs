@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         secret_key: Secret::new(SECRET_KEY.to_owned()),
         path_style: true,
         attempt: Duration::from_secs(10),
-        patience: Duration::from_secs(60),
+        patience: Duration::from_mins(1),
     };
     let asked = [json!({"id": "r0", "value": 0}), json!({"id": "new", "value": 0})];
     let asked = Batch::decode(&contract, &asked);

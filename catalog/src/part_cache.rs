@@ -199,10 +199,7 @@ impl PartCache {
             .map(|entry| Arc::clone(&entry.there));
         // Why: it is held, so it is there.
         let there = there.unwrap_or_default();
-        there
-            .get_or_try_init(|| self.fetch(dataset, part, name))
-            .await
-            .map(|()| ())
+        there.get_or_try_init(|| self.fetch(dataset, part, name)).await.copied()
     }
 
     /// Fetches one part into a file of its own, which gets its name when it is whole.

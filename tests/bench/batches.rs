@@ -117,7 +117,7 @@ pub(crate) async fn run() {
                 ),
                 (
                     "of the server, per batch: CPU ms".to_owned(),
-                    format!("{:.3}", each((after.0 - before.0).as_secs_f64() * 1e3)),
+                    format!("{:.3}", each(after.0.saturating_sub(before.0).as_secs_f64() * 1e3)),
                 ),
                 ("wake-ups".to_owned(), format!("{:.1}", count(after.1 - before.1))),
                 ("syncs".to_owned(), format!("{:.2}", count(after.2 - before.2))),

@@ -200,7 +200,7 @@ pub(crate) async fn run(delay: Duration) {
                 "of the server, per batch with its page: CPU ms, wake-ups, syncs".to_owned(),
                 format!(
                     "{}, {}, {}",
-                    each((after.0 - before.0).as_secs_f64() * 1e3),
+                    each(after.0.saturating_sub(before.0).as_secs_f64() * 1e3),
                     count(after.1 - before.1),
                     count(synced)
                 ),

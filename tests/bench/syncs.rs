@@ -37,7 +37,7 @@ pub(crate) fn preloaded(delay: Duration) {
         .env(COUNTED, folder.join("count"))
         .env(MICROS, delay.as_micros().to_string())
         .exec();
-    Err::<(), _>(error).unwrap();
+    panic!("the bench could not start itself again: {error}");
 }
 
 /// The library's folder; removed at the end.

@@ -113,7 +113,7 @@ async fn a_pulled_version_read_by_others_is_what_every_read_of_the_interface_giv
             scene
                 .query_pages(version, limit)
                 .await
-                .must_be(&scene.by_number(&whole), &when);
+                .must_be(&Scene::by_number(&whole), &when);
         }
         let statements = scene.world.folder().join("statements.json");
         std::fs::write(&statements, serde_json::to_vec(&scene::STATEMENTS).unwrap()).unwrap();

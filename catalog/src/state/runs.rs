@@ -151,7 +151,9 @@ fn encode(dataset: DatasetId, span: Span, root: Root, keys: &[RecordKey]) -> Vec
     bytes.extend_from_slice(&span.first.to_le_bytes());
     bytes.extend_from_slice(&span.last.to_le_bytes());
     bytes.extend_from_slice(root.as_bytes());
-    keys.iter().for_each(|key| bytes.extend_from_slice(key.as_bytes()));
+    for key in keys {
+        bytes.extend_from_slice(key.as_bytes());
+    }
     let checksum = *blake3::hash(&bytes).as_bytes();
     bytes.extend_from_slice(&checksum);
     bytes

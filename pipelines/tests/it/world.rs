@@ -184,6 +184,7 @@ impl World {
         DatasetId::new(self.clock.now())
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers make the records for it")]
     pub(crate) fn submission(&self, dataset: DatasetId, records: Vec<Value>) -> Submission {
         Submission {
             format: FORMAT,

@@ -284,7 +284,7 @@ impl Scene {
     }
 
     /// The same rows in the order of `number`, which is another in every row.
-    pub(super) fn by_number(&self, sight: &Sight) -> Sight {
+    pub(super) fn by_number(sight: &Sight) -> Sight {
         let mut rows = sight.rows.clone();
         rows.sort_by_key(|row| parsed(row)["number"].as_i64().unwrap());
         Sight {

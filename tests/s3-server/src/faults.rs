@@ -111,7 +111,7 @@ struct Inner {
     asked: u64,
 }
 
-/// SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*).
+/// `SplitMix64` (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*).
 const fn random(number: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -4,7 +4,7 @@ use std::time::Duration;
 use proof::{Keys, VerifiedManifest};
 use serde_json::{Value, json};
 use store::{OutcomeRow, Resolution};
-use types::{Clock as _, DatasetId, OperatorId, Version};
+use types::{DatasetId, OperatorId, Version};
 
 use crate::direct::DirectParts;
 use crate::keys;
@@ -60,7 +60,7 @@ async fn a_manifest_from_before_a_rotation_stays_good_and_one_of_a_revoked_key_d
     let before = service.get("/projects/weather/manifest", Some(&mine)).await;
     let (store, clock) = (&service.app.store, &*service.app.clock);
     let rotated = keys::rotate(store, clock).await.unwrap();
-    service.clock.advance(std::time::Duration::from_mins(1));
+    service.clock.advance(Duration::from_mins(1));
     let after = service.get("/projects/weather/manifest", Some(&mine)).await;
     assert_eq!(verified(&service, &before.bytes).await.key(), rotated.before.key_id);
     assert_eq!(verified(&service, &after.bytes).await.key(), rotated.current.key_id);

@@ -74,7 +74,7 @@ impl Presigner {
 
     fn key(&self, object: &Path) -> String {
         let prefix = &self.inner.prefix;
-        Path::from_iter(prefix.parts().chain(object.parts())).into()
+        prefix.parts().chain(object.parts()).collect::<Path>().into()
     }
 }
 

@@ -219,7 +219,10 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_strict_has_no_outline() {
-        let many: String = (0..100).map(|name| format!("\"{name}\":0,")).collect();
+        let many = (0..100)
+            .map(|name| format!("\"{name}\":0,"))
+            .collect::<Vec<_>>()
+            .concat();
         for record in [
             r#"{"a":1,"a":2}"#,
             r#"{"a":1,"\u0061":2}"#,
