@@ -1,11 +1,11 @@
 //! Named crash points and planted bugs: how the crash tests reach every instant between an acknowledgement and its
-//! outcome.
+//! outcome, and every step of a compaction.
 //!
 //! Invariant: without the feature `faults` every function here is empty and [`planted`] is `false`, so a release
 //! carries neither. Arming is the one process-wide state of the product, and exists only in test builds.
 
-/// Where the process can be killed, in the order a contribution passes them.
-pub const POINTS: [&str; 18] = [
+/// Where the process can be killed, in the order a contribution passes them; then those of a compaction.
+pub const POINTS: [&str; 22] = [
     "ack.begin",
     "ack.rows",
     "ack.commit",
@@ -24,6 +24,10 @@ pub const POINTS: [&str; 18] = [
     "project.begin",
     "project.commit",
     "position.commit",
+    "compact.begin",
+    "compact.built",
+    "compact.part",
+    "compact.commit",
 ];
 
 /// A bug that the crash tests must catch: each takes one guard of the exactly-once argument away.
@@ -39,16 +43,22 @@ pub enum Plant {
     OutcomeBeforeCommit,
     /// A lost race for a commit is tried again under the next number without reading the winner.
     LibraryRebase,
+    /// A compacted part has one row twice and lacks another.
+    CompactionLosesRow,
+    /// A compaction that lost a race for a commit is put under the next number without a look at what it replaces.
+    CompactionBlind,
 }
 
 impl Plant {
     /// Every plant with its name on the command line of the crash tests.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 7] = [
         ("ack-before-row", Self::AckBeforeRow),
         ("no-guard", Self::NoGuard),
         ("dedup-once", Self::DedupOnce),
         ("outcome-before-commit", Self::OutcomeBeforeCommit),
         ("library-rebase", Self::LibraryRebase),
+        ("compaction-loses-row", Self::CompactionLosesRow),
+        ("compaction-blind", Self::CompactionBlind),
     ];
 }
 
