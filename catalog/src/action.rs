@@ -10,7 +10,7 @@ use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
 use crate::Merge;
 
-/// The format of [`Sluice`].
+/// The format of [`Sluice`] and of [`Compaction`].
 pub(crate) const FORMAT: u32 = 1;
 
 /// One line of a commit.
@@ -22,6 +22,7 @@ pub(crate) enum Action<'a> {
     MetaData(MetaData),
     Txn(Txn),
     Add(Add),
+    Remove(Remove),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,6 +35,18 @@ pub(crate) struct CommitInfo<'a> {
     pub(crate) engine_info: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sluice: Option<Sluice<'a>>,
+    /// What a compaction says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compaction: Option<Compaction>,
+}
+
+/// The compaction of the commit: which versions the part that it adds has.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Compaction {
+    pub(crate) format: u32,
+    pub(crate) first_version: Version,
+    pub(crate) last_version: Version,
 }
 
 /// The merge of the commit: [`Merge`], borrowed to be written, with the format of its members.
@@ -131,6 +144,19 @@ pub(crate) struct Add {
     /// JSON text.
     pub(crate) stats: String,
     pub(crate) tags: Tags,
+}
+
+/// A part that readers of the latest commit no longer need; its file stays.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Remove {
+    pub(crate) path: String,
+    /// Milliseconds since the epoch.
+    pub(crate) deletion_timestamp: i64,
+    pub(crate) data_change: bool,
+    pub(crate) extended_file_metadata: bool,
+    pub(crate) partition_values: BTreeMap<String, String>,
+    pub(crate) size: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

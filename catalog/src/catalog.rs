@@ -10,6 +10,7 @@ use object_store::ObjectStore;
 use types::key::Known;
 use types::{Clock, Contract, DatasetId, Version};
 
+use crate::compaction::{Compacting, Policy};
 use crate::key_store::KeyStore;
 use crate::state::{Backing, Follower, State};
 use crate::storage::DurableStore;
@@ -20,6 +21,7 @@ use crate::{Error, Snapshot, Table};
 #[derive(Clone, Debug)]
 pub struct Catalog {
     shared: Arc<Shared>,
+    compacting: Option<Arc<Compacting>>,
 }
 
 #[derive(Debug)]
@@ -49,7 +51,17 @@ impl Catalog {
                 clock,
                 tables: Arc::default(),
             }),
+            compacting: None,
         })
+    }
+
+    /// The same, whose tables say what is to be compacted.
+    #[must_use]
+    pub fn with_compaction(self, policy: Policy) -> Self {
+        Self {
+            compacting: Some(Arc::new(Compacting::new(policy))),
+            ..self
+        }
     }
 
     /// The table of a dataset, for its owner. It exists in the store after its first merge.
@@ -58,7 +70,10 @@ impl Catalog {
     /// [`Error::ContractMismatch`] where the table has another contract.
     pub async fn table(&self, id: DatasetId, contract: &Arc<Contract>) -> Result<Table, Error> {
         let Shared { clock, tables, .. } = &*self.shared;
-        Table::open(self.state(id).await?, contract, Arc::clone(clock), Arc::clone(tables)).await
+        let state = self.state(id).await?;
+        let mut table = Table::open(state, contract, Arc::clone(clock), Arc::clone(tables)).await?;
+        table.compacting.clone_from(&self.compacting);
+        Ok(table)
     }
 
     /// The table of a dataset at a version, the latest known here if `None`. A version not known yet is looked for in

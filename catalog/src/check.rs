@@ -17,6 +17,7 @@ use types::{Contract, DatasetId};
 
 use crate::Error;
 
+mod compacted;
 mod rows;
 
 /// A rule that a table breaks.
@@ -31,7 +32,7 @@ pub struct Violation {
 }
 
 /// The rules that [`table()`] checks.
-pub const RULES: [&str; 15] = [
+pub const RULES: [&str; 16] = [
     "commit_gap",
     "commit_empty",
     "commit_unreadable",
@@ -47,6 +48,7 @@ pub const RULES: [&str; 15] = [
     "record_key",
     "key_twice",
     "content_root",
+    "compaction",
 ];
 
 /// One version as its commit tells it.
@@ -90,6 +92,9 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
         keys: HashSet::new(),
         root: Some([0; 32]),
         named: HashSet::new(),
+        expected: Some(1),
+        live: Vec::new(),
+        merged: HashMap::new(),
     };
     let numbers = checker.list("_delta_log", ".json").await?;
     let head = numbers.keys().filter_map(|stem| stem.parse::<u64>().ok()).max();
@@ -104,9 +109,10 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
     }
     let parts = checker.list("", ".parquet").await?;
     // Why: a part younger than the last commit that was read may be named by the commit to come.
+    let last = checker.report.versions.last().map_or(0, |version| version.version);
     let settled = |stem: &str| {
         let version = stem.split('-').nth(1).and_then(|version| version.parse::<u64>().ok());
-        version.is_none_or(|version| head.is_some_and(|head| version <= head))
+        version.is_none_or(|version| version <= last)
     };
     let orphans = parts
         .into_iter()
@@ -124,6 +130,12 @@ struct Checker {
     /// The content root so far; `None` once rows could not be read.
     root: Option<[u8; 32]>,
     named: HashSet<String>,
+    /// The version that the next merge must have; `None` where commits before it could not be read.
+    expected: Option<u64>,
+    /// The parts that a reader of the latest commit reads, in order.
+    live: Vec<compacted::Live>,
+    /// What the versions are made of.
+    merged: HashMap<u64, compacted::Merged>,
 }
 
 impl Checker {
@@ -168,25 +180,29 @@ impl Checker {
             let path = format!("{}/_delta_log/{number:020}.json", self.dataset);
             let Some(bytes) = self.get(&path).await? else {
                 self.violation("commit_gap", &path, "it does not exist and a later commit does");
-                self.root = None;
+                (self.root, self.expected) = (None, None);
                 continue;
             };
             if bytes.is_empty() {
                 self.violation("commit_empty", &path, "it has no bytes");
-                self.root = None;
+                (self.root, self.expected) = (None, None);
                 continue;
             }
             let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
             let actions: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
             let mut merged = serde_json::Map::new();
             match actions {
+                Ok(actions) if actions.iter().any(|action| action.get("remove").is_some()) => {
+                    self.compaction(&path, &actions, contract.as_ref()).await?;
+                    continue;
+                }
                 Ok(actions) => actions
                     .into_iter()
                     .filter_map(into_object)
                     .for_each(|action| merged.extend(action)),
                 Err(error) => {
                     self.violation("commit_unreadable", &path, &error);
-                    self.root = None;
+                    (self.root, self.expected) = (None, None);
                     continue;
                 }
             }
@@ -194,7 +210,7 @@ impl Checker {
             if number == 0 {
                 contract = self.created(&path, &actions);
             } else {
-                self.version(number, &path, &actions, contract.as_ref()).await?;
+                self.version(&path, &actions, contract.as_ref()).await?;
             }
         }
         Ok(())
@@ -231,13 +247,7 @@ impl Checker {
         }
     }
 
-    async fn version(
-        &mut self,
-        number: u64,
-        path: &str,
-        actions: &Value,
-        contract: Option<&Arc<Contract>>,
-    ) -> Result<(), Error> {
+    async fn version(&mut self, path: &str, actions: &Value, contract: Option<&Arc<Contract>>) -> Result<(), Error> {
         let info = &actions["commitInfo"]["sluice"];
         let (Some(contribution), Some(agent), Some(name)) = (
             info["contribution"].as_str(),
@@ -249,10 +259,12 @@ impl Checker {
                 path,
                 "it names no contribution, no agent or no part",
             );
-            self.root = None;
+            (self.root, self.expected) = (None, None);
             return Ok(());
         };
         let told = [&info["version"], &actions["txn"]["version"]];
+        let number = self.expected.or(told[0].as_u64()).unwrap_or(0);
+        self.expected = Some(number + 1);
         if told.iter().any(|version| version.as_u64() != Some(number)) {
             self.violation("version_number", path, &format!("it says {} and {}", told[0], told[1]));
         }
@@ -282,6 +294,7 @@ impl Checker {
                     contribution,
                     agent,
                     contract,
+                    new: true,
                 };
                 self.rows(&part, bytes, &expected)
             }
@@ -292,6 +305,14 @@ impl Checker {
         if root.as_deref().is_some_and(|root| info["root"] != root) {
             self.violation("content_root", path, "it is not the hash of the rows");
         }
+        self.live.push(compacted::Live::of(name, number, rows));
+        let merged = compacted::Merged {
+            contribution: contribution.to_owned(),
+            agent: agent.to_owned(),
+            rows,
+            root: self.root,
+        };
+        self.merged.insert(number, merged);
         let contribution = contribution.to_owned();
         self.report.versions.push(CheckedVersion {
             version: number,

@@ -1,6 +1,6 @@
 //! The critical section: a proposal becomes the next version, once.
 //!
-//! Invariant: commit N+1 is put only by one who has seen commits 1 to N, found the contribution in none of them and
+//! Invariant: commit N+1 is put only by one who has seen commits 0 to N, found the contribution in none of them and
 //! none of the rows in their keys. The put fails where N+1 exists, so of two who try, one reads the other's commit and
 //! starts over. A put without an answer is looked up, never repeated blindly.
 
@@ -85,17 +85,17 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
             notes,
         };
         let bytes = log::merged(state.dataset, &merge, &part).map_err(unencodable)?;
-        match put(state, &log::path(state.dataset, version.0), bytes.into()).await {
+        match put(state, &log::path(state.dataset, base.commit), bytes.into()).await {
             Ok(()) => {
                 fault::point("merge.commit");
-                landed(state, &merge, part, &draft.rows).await?;
+                landed(state, base.commit, &merge, part, &draft.rows).await?;
                 tried.discard(state).await;
                 return Ok(MergeOutcome::Merged(merge));
             }
             Err(error) => {
                 tracing::info!(dataset = %state.dataset, %version, %error, "a commit was not put, reading the log");
                 state.refresh().await?;
-                if state.head() < version {
+                if state.base().commit <= base.commit {
                     return Err(error);
                 }
                 metrics::counter!(metric::COMMIT_CONFLICTS).increment(1);
@@ -108,13 +108,13 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
     }
 }
 
-async fn put(state: &State, path: &object_store::path::Path, payload: PutPayload) -> Result<(), Error> {
+pub(crate) async fn put(state: &State, path: &object_store::path::Path, payload: PutPayload) -> Result<(), Error> {
     let put = state.objects.put_opts(path, payload, PutMode::Create.into()).await;
     put.map(|_| ()).map_err(|error| Error::storage(path, error))
 }
 
 /// Makes a durable commit known in this process: its keys first, then the version.
-async fn landed(state: &Arc<State>, merge: &Merge, part: PartInfo, rows: &Batch) -> Result<(), Error> {
+async fn landed(state: &Arc<State>, number: u64, merge: &Merge, part: PartInfo, rows: &Batch) -> Result<(), Error> {
     let index = state.index().await?;
     index.insert(merge.version, rows.keys());
     fault::point("merge.indexed");
@@ -124,10 +124,10 @@ async fn landed(state: &Arc<State>, merge: &Merge, part: PartInfo, rows: &Batch)
         notes: Value::Null,
         ..*merge
     };
-    state.apply(Commit::Merged(Box::new(told), part))?;
+    state.apply(number, Commit::Merged(Box::new(told), part))?;
     state.save(When::Growing).await
 }
 
-fn unencodable(error: serde_json::Error) -> Error {
+pub(crate) fn unencodable(error: serde_json::Error) -> Error {
     Error::Encode(ParquetError::External(Box::new(error)))
 }

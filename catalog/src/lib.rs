@@ -1,7 +1,8 @@
 //! One append-only Delta table per dataset: direct commits, the guard against merging twice, versions and their pages.
 //!
 //! Invariants:
-//! - Version N of a dataset is commit N of its Delta log, put once and never changed; versions have no gaps.
+//! - Version N of a dataset is its N-th merge: one commit of its Delta log, put once and never changed. Commits have no
+//!   gaps; those between merges are compactions, which change no version.
 //! - A contribution is merged at most once: the commit names it, and every commit is known before the next is put.
 //! - No two rows of a table have the same record key.
 //! - Whatever a commit names is durable before the commit is, and the commit before the merge returns.
@@ -13,7 +14,9 @@
 //! ```text
 //! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
 //! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
+//!                                                  or commitInfo (the compaction), remove …, add
 //! <dataset>/part-<version>-<contribution>.parquet
+//! <dataset>/part-<first version>-<last version>-<hash>.parquet
 //! <dataset>/_sluice/timeline                       derived: what opening would read from the commits
 //! <dataset>/_sluice/keys-<first>-<last>            derived: the keys of these versions, for the key index of a new owner
 //! ```
@@ -24,6 +27,7 @@ mod bloom;
 mod catalog;
 pub mod check;
 mod commit;
+mod compaction;
 mod download;
 mod error;
 mod key_store;
@@ -40,6 +44,7 @@ mod tables;
 mod timeline;
 
 pub use catalog::Catalog;
+pub use compaction::{Compacted, Compaction, Policy};
 pub use error::Error;
 pub use merge::{Merge, MergeOutcome, Proposal};
 pub use part::{HIDDEN, Link, PartInfo};

@@ -1,7 +1,12 @@
 //! The Delta log of a table: commits as bytes, and reading them in order.
 //!
+//! Commits are numbered without gaps; versions are too, but a compaction is a commit and no version, so the number of a
+//! commit says nothing of a version.
+//!
 //! Invariants: a commit that is empty, cut off, of another number, or not this catalog's is an error that names it,
 //! never a version; a missing commit before an existing one is an error, never the end of the log.
+
+mod compacted;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +23,8 @@ use crate::action::{
 use crate::part::{self, PartInfo};
 use crate::{Error, Merge};
 
+pub(crate) use self::compacted::{Rewrite, compacted};
+
 /// The key of the contract in the table's configuration.
 pub(crate) const CONTRACT: &str = "sluice.contract";
 /// The most commits that are read at once.
@@ -28,8 +35,10 @@ const READ_AHEAD: u64 = 32;
 pub(crate) enum Commit {
     /// Commit 0: the table exists and has this contract.
     Created(Arc<Contract>),
-    /// Commit N: version N.
+    /// The next version.
     Merged(Box<Merge>, PartInfo),
+    /// The rows of adjacent parts are in one now.
+    Compacted(Box<Rewrite>),
 }
 
 impl Commit {
@@ -67,6 +76,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
             operation_parameters: BTreeMap::new(),
             engine_info: "sluice".to_owned(),
             sluice: None,
+            compaction: None,
         }),
         Action::Protocol(PROTOCOL),
         Action::MetaData(MetaData {
@@ -98,6 +108,7 @@ pub(crate) fn merged(dataset: DatasetId, merge: &Merge, part: &PartInfo) -> Resu
             operation_parameters: [("mode".to_owned(), "Append".to_owned())].into(),
             engine_info: "sluice".to_owned(),
             sluice: Some(merge.into()),
+            compaction: None,
         }),
         Action::Txn(Txn {
             app_id: dataset,
@@ -162,6 +173,9 @@ fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, Strin
     for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
         actions.push(serde_json::from_slice(line).map_err(|error| error.to_string())?);
     }
+    if number > 0 && matches!(actions.get(1), Some(Action::Remove(_))) {
+        return compacted::decode(actions);
+    }
     match <[Action<'_>; 3]>::try_from(actions) {
         Ok(
             [
@@ -198,8 +212,8 @@ fn decode_merged(
         return Err(format!("it has format `{}`", sluice.format));
     }
     let merge = Merge::from(sluice);
-    if txn.app_id != dataset || txn.version != merge.version || merge.version.0 != number {
-        return Err("its version is not its number".to_owned());
+    if txn.app_id != dataset || txn.version != merge.version || !(1..=number).contains(&merge.version.0) {
+        return Err("its version cannot be that of its number".to_owned());
     }
     let stats: Stats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
     if stats.num_records != merge.accepted {
@@ -211,6 +225,7 @@ fn decode_merged(
         .unwrap_or_default();
     let part = PartInfo {
         version: merge.version,
+        compacted: None,
         contribution: merge.contribution,
         attempt: attempt.ok_or("its part has the name of another version")?,
         rows: merge.accepted,
@@ -239,12 +254,12 @@ pub(crate) async fn read(
 }
 
 /// Reads every commit from `first` to the head, in order. Never lists: the log ends at the first commit that does not
-/// exist.
+/// exist. `apply` is told the number of each.
 pub(crate) async fn read_from(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
     first: u64,
-    mut apply: impl FnMut(Commit) -> Result<(), Error>,
+    mut apply: impl FnMut(u64, Commit) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut next = first;
     let mut ahead = 2;
@@ -264,7 +279,7 @@ pub(crate) async fn read_from(
             continue;
         }
         for commit in commits.into_iter().map_while(|commit| commit) {
-            apply(commit)?;
+            apply(next, commit)?;
             next += 1;
         }
         ahead = (ahead * 2).min(READ_AHEAD);

@@ -1,4 +1,4 @@
-//! A part: the rows of one version as one Parquet file.
+//! A part: the rows of a version, or of several one after the other, as one Parquet file.
 //!
 //! Invariant: the same rows give the same bytes, in the order of the batch, with the hidden columns after those of the
 //! contract.
@@ -36,11 +36,11 @@ pub const HIDDEN: [&str; 5] = [
 ];
 
 /// How many rows a data page has at most: what a read of one row decodes.
-const PAGE_ROWS: usize = 1_024;
+pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Up to how many rows a part is small: columns of a fixed width are not compressed.
 const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
-const GROUP_ROWS: usize = 131_072;
+pub(crate) const GROUP_ROWS: usize = 131_072;
 /// How many bytes the dictionary of a column of a row group has at most; of texts that do not repeat it is given up early.
 const DICTIONARY_BYTES: usize = 64 << 10;
 /// Up to this many bytes on average texts are names rather than prose, and looked up by their value.
@@ -70,9 +70,11 @@ pub(crate) fn schema(contract: &Contract) -> SchemaRef {
 /// A part as its commit names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartInfo {
-    /// The version that added it.
+    /// The version of its last row.
     pub version: Version,
-    /// The contribution whose rows it has.
+    /// The version of its first row, where it was compacted of other parts; else all its rows are of one version.
+    pub(crate) compacted: Option<Version>,
+    /// The contribution of its last row.
     pub contribution: ContributionId,
     /// How often the version was tried under the same name before; 0 nearly always.
     pub(crate) attempt: u32,
@@ -85,9 +87,17 @@ pub struct PartInfo {
 }
 
 impl PartInfo {
+    /// The version of its first row.
+    pub fn first_version(&self) -> Version {
+        self.compacted.unwrap_or(self.version)
+    }
+
     /// The file's name within the table.
     pub fn name(&self) -> String {
-        name(self.version, self.contribution, self.attempt)
+        match self.compacted {
+            Some(first) => compacted_name(first, self.version, &self.sha256),
+            None => name(self.version, self.contribution, self.attempt),
+        }
     }
 
     /// The object that holds the part.
@@ -101,7 +111,7 @@ impl PartInfo {
 pub struct Link {
     /// The part.
     pub part: PartInfo,
-    /// The content root of the version that it completes.
+    /// The content root of its last version.
     pub root: Root,
 }
 
@@ -113,6 +123,12 @@ pub(crate) fn name(version: Version, contribution: ContributionId, attempt: u32)
         0 => format!("part-{version:020}-{contribution}.parquet"),
         _ => format!("part-{version:020}-{contribution}-{attempt}.parquet"),
     }
+}
+
+/// The name of a part that was compacted: the same name is always the same bytes.
+pub(crate) fn compacted_name(first: Version, last: Version, sha256: &[u8; 32]) -> String {
+    let (first, last, hash) = (first.0, last.0, data_encoding::HEXLOWER.encode(&sha256[..16]));
+    format!("part-{first:020}-{last:020}-{hash}.parquet")
 }
 
 /// The attempt of the part of this version and contribution that has this name.

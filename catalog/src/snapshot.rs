@@ -73,9 +73,9 @@ impl Snapshot {
         self.contract.as_ref()
     }
 
-    /// The parts that hold its rows, in the order of the rows.
+    /// The parts that hold its rows, in the order of the rows: as few as there are now.
     pub fn parts(&self) -> Vec<PartInfo> {
-        self.state.parts_between(Version::EMPTY, self.version)
+        self.state.layout(self.version)
     }
 
     /// The same with the content root after each.
@@ -117,7 +117,7 @@ impl Snapshot {
         let slices = if rows.is_empty() {
             Vec::new()
         } else {
-            self.state.locate(rows)
+            self.state.locate(self.version, rows)
         };
         let state = Arc::clone(&self.state);
         let open = move |slice: Slice| {

@@ -52,7 +52,7 @@ pub(crate) struct State {
     /// Held while commits are read, so that it is done once.
     refreshing: tokio::sync::Mutex<()>,
     index: OnceCell<Arc<KeyIndex>>,
-    /// The version of the derived file.
+    /// How many commits the derived file has.
     derived: AtomicU64,
 }
 
@@ -62,6 +62,8 @@ pub(crate) struct Base {
     pub(crate) version: Version,
     pub(crate) rows: u64,
     pub(crate) root: Root,
+    /// The number of the next commit.
+    pub(crate) commit: u64,
 }
 
 impl State {
@@ -74,16 +76,16 @@ impl State {
             store,
         } = backing.clone();
         let mut timeline = derived::read(&objects, dataset).await.unwrap_or_default();
-        let derived = timeline.head().0;
         let next = timeline.next_commit();
-        log::read_from(&objects, dataset, next, |commit| add(&mut timeline, dataset, commit)).await?;
+        let apply = |number, commit| add(&mut timeline, dataset, number, commit);
+        log::read_from(&objects, dataset, next, apply).await?;
         let state = Arc::new(Self {
             dataset,
             objects,
             durable,
             footers,
             store,
-            derived: AtomicU64::new(derived),
+            derived: AtomicU64::new(next),
             timeline: RwLock::new(timeline),
             refreshing: tokio::sync::Mutex::default(),
             index: OnceCell::new(),
@@ -100,15 +102,17 @@ impl State {
         let _once = self.refreshing.lock().await;
         let next = self.timeline().next_commit();
         let mut found = Vec::new();
-        let keep = |commit: Commit| {
-            found.push(commit.without_notes());
+        let keep = |number, commit: Commit| {
+            found.push((number, commit.without_notes()));
             Ok(())
         };
         let read = log::read_from(&self.objects, self.dataset, next, keep).await;
         if !found.is_empty() {
             // Why: whoever put them may have died, or had an error, before they were durable.
             self.settle(&log::directory(self.dataset)).await?;
-            found.into_iter().try_for_each(|commit| self.apply(commit))?;
+            found
+                .into_iter()
+                .try_for_each(|(number, commit)| self.apply(number, commit))?;
         }
         read
     }
@@ -124,10 +128,10 @@ impl State {
         settled.map_err(|error| Error::storage(directory, error))
     }
 
-    /// Adds a commit that is in the log.
-    pub(crate) fn apply(&self, commit: Commit) -> Result<(), Error> {
+    /// Adds a commit that is in the log under this number.
+    pub(crate) fn apply(&self, number: u64, commit: Commit) -> Result<(), Error> {
         let mut timeline = self.timeline.write().unwrap_or_else(PoisonError::into_inner);
-        add(&mut timeline, self.dataset, commit)
+        add(&mut timeline, self.dataset, number, commit)
     }
 
     pub(crate) fn contract(&self) -> Option<Arc<Contract>> {
@@ -141,6 +145,7 @@ impl State {
             version,
             rows: timeline.rows_at(version),
             root: timeline.root(),
+            commit: timeline.next_commit(),
         }
     }
 
@@ -156,8 +161,13 @@ impl State {
         self.timeline().rows_at(version)
     }
 
-    pub(crate) fn locate(&self, rows: Range<u64>) -> Vec<Slice> {
-        self.timeline().locate(rows)
+    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
+        self.timeline().locate(version, rows)
+    }
+
+    pub(crate) fn layout(&self, version: Version) -> Vec<PartInfo> {
+        let timeline = self.timeline();
+        timeline.layout(version).map(|piece| piece.part.clone()).collect()
     }
 
     pub(crate) fn parts_between(&self, after: Version, upto: Version) -> Vec<PartInfo> {
@@ -186,20 +196,20 @@ impl State {
 
     /// The merge of a version that is in the timeline.
     pub(crate) async fn merge_of(&self, version: Version) -> Result<Merge, Error> {
-        match log::read(&self.objects, self.dataset, version.0).await? {
-            Some(Commit::Merged(merge, _)) => Ok(*merge),
+        let number = self.timeline().commit_of(version).unwrap_or(version.0);
+        match log::read(&self.objects, self.dataset, number).await? {
+            Some(Commit::Merged(merge, _)) if merge.version == version => Ok(*merge),
             _ => Err(Error::Gap {
-                path: log::path(self.dataset, version.0).to_string(),
+                path: log::path(self.dataset, number).to_string(),
             }),
         }
     }
 
-    fn timeline(&self) -> RwLockReadGuard<'_, Timeline> {
+    pub(crate) fn timeline(&self) -> RwLockReadGuard<'_, Timeline> {
         self.timeline.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn add(timeline: &mut Timeline, dataset: DatasetId, commit: Commit) -> Result<(), Error> {
-    let number = timeline.next_commit();
-    timeline.apply(commit, || log::path(dataset, number).to_string())
+fn add(timeline: &mut Timeline, dataset: DatasetId, number: u64, commit: Commit) -> Result<(), Error> {
+    timeline.apply(number, commit, || log::path(dataset, number).to_string())
 }

@@ -9,6 +9,7 @@ use types::{Clock, Contract, ContributionId, Version};
 
 use crate::blocking::carry;
 use crate::commit::{self, Tried};
+use crate::compaction::{self, Compacted, Compacting, Compaction};
 use crate::state::{Follower, State, When};
 use crate::tables::Tables;
 use crate::{Error, Merge, MergeOutcome, Proposal};
@@ -26,6 +27,7 @@ pub struct Table {
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
     tried: Tried,
+    pub(crate) compacting: Option<Arc<Compacting>>,
 }
 
 impl Table {
@@ -46,6 +48,7 @@ impl Table {
             clock,
             tables,
             tried: Tried::default(),
+            compacting: None,
         })
     }
 
@@ -107,6 +110,20 @@ impl Table {
         let outcome = merged?;
         self.make_room().await?;
         Ok(outcome)
+    }
+
+    /// What is to be compacted next; none where nothing is, or the catalog does not compact.
+    pub fn compaction(&self) -> Option<Compaction> {
+        compaction::due(&self.state, self.compacting.as_ref()?)
+    }
+
+    /// Puts what was built in the place of the parts that it was built of. `false` where another owner replaced one of
+    /// them meanwhile; then the built part is a file that no commit names.
+    ///
+    /// # Errors
+    /// After an error nothing, or the whole compaction, is in the log; no version is touched by either.
+    pub async fn adopt(&mut self, compacted: Compacted) -> Result<bool, Error> {
+        compaction::commit(&self.state, compacted, self.clock.now()).await
     }
 
     /// Stores keys of the table that has most of them in memory only, when all tables together have too many.

@@ -1,9 +1,11 @@
 //! The part timeline: what the commits of a table said, in memory.
 //!
 //! Invariant: it is a prefix of the log. It only ever grows, by the next commit, so a version that was found once is
-//! found for ever with the same parts.
+//! found for ever with the same rows. A compaction adds a way to read rows and takes none away: every version is laid
+//! out in the largest parts that end with it or before, and those that merges added are always among them.
 
 mod codec;
+mod layers;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +13,8 @@ use std::sync::Arc;
 
 use types::{Contract, ContributionId, Version};
 
-use crate::log::Commit;
+use self::layers::{Layer, Layers};
+use crate::log::{Commit, Rewrite};
 use crate::part::{Link, PartInfo};
 use crate::{Error, Root};
 
@@ -19,8 +22,12 @@ use crate::{Error, Root};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timeline {
     contract: Option<Arc<Contract>>,
+    /// The parts that merges added.
     parts: Vec<Entry>,
+    layers: Layers,
     by_contribution: HashMap<ContributionId, Version>,
+    /// How many commits it has.
+    commits: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -30,6 +37,29 @@ struct Entry {
     end: u64,
     /// The content root with this part.
     root: Root,
+    /// The number of its commit.
+    commit: u64,
+}
+
+/// A part in a layout of the table.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece<'a> {
+    pub(crate) part: &'a PartInfo,
+    /// How many times its rows were rewritten.
+    pub(crate) height: usize,
+    covers: Range<usize>,
+}
+
+#[cfg(test)]
+impl<'a> Piece<'a> {
+    /// A part of no table.
+    pub(crate) const fn of(part: &'a PartInfo, height: usize) -> Self {
+        Self {
+            part,
+            height,
+            covers: 0..0,
+        }
+    }
 }
 
 /// Rows of a part.
@@ -68,8 +98,32 @@ impl Timeline {
     }
 
     /// The number of the commit to come.
-    pub(crate) fn next_commit(&self) -> u64 {
-        if self.contract.is_none() { 0 } else { self.head().0 + 1 }
+    pub(crate) const fn next_commit(&self) -> u64 {
+        self.commits
+    }
+
+    /// The number of the commit of a version that it has.
+    pub(crate) fn commit_of(&self, version: Version) -> Option<u64> {
+        let last = self.parts_at(version).checked_sub(1)?;
+        let entry = self.parts.get(last).filter(|entry| entry.part.version == version);
+        entry.map(|entry| entry.commit)
+    }
+
+    /// Whether it ends with this commit.
+    pub(crate) fn ends_with(&self, commit: &Commit) -> bool {
+        let last = self.commits.checked_sub(1);
+        match commit {
+            Commit::Created(_) => false,
+            Commit::Merged(merge, part) => self.parts.last().is_some_and(|entry| {
+                Some(entry.commit) == last
+                    && entry.part == *part
+                    && (entry.end, entry.root.to_string()) == (merge.record_count, merge.root.clone())
+            }),
+            Commit::Compacted(rewrite) => self
+                .layers
+                .iter()
+                .any(|(_, layer)| Some(layer.commit) == last && layer.part.name() == rewrite.name()),
+        }
     }
 
     /// How many parts the table has at `version`.
@@ -84,7 +138,7 @@ impl Timeline {
             .map_or(0, |last| self.parts[last].end)
     }
 
-    /// The parts of the versions after `after` up to `upto`.
+    /// The parts that merges added with the versions after `after` up to `upto`.
     pub(crate) fn parts_between(&self, after: Version, upto: Version) -> Vec<PartInfo> {
         let (start, end) = (self.parts_at(after), self.parts_at(upto));
         self.parts[start.min(end)..end]
@@ -93,27 +147,53 @@ impl Timeline {
             .collect()
     }
 
-    /// The parts up to `version`, each with the content root after it.
-    pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
-        let links = self.parts[..self.parts_at(version)].iter();
-        links
-            .map(|entry| Link {
-                part: entry.part.clone(),
-                root: entry.root,
-            })
-            .collect()
+    /// The largest parts that together have the rows of the parts from `first` up to `end` that merges added; the first
+    /// may begin earlier.
+    fn pieces(&self, first: usize, end: usize) -> impl Iterator<Item = Piece<'_>> {
+        let mut next = first;
+        std::iter::from_fn(move || {
+            let piece = (next < end).then(|| match self.layers.covering(next, end) {
+                Some((height, layer)) => Piece {
+                    part: &layer.part,
+                    height,
+                    covers: layer.covers.clone(),
+                },
+                None => Piece {
+                    part: &self.parts[next].part,
+                    height: 0,
+                    covers: next..next + 1,
+                },
+            })?;
+            next = piece.covers.end;
+            Some(piece)
+        })
     }
 
-    /// Where the rows with these indexes in the table are.
-    pub(crate) fn locate(&self, rows: Range<u64>) -> Vec<Slice> {
+    /// The parts that a version is read from, in the order of its rows.
+    pub(crate) fn layout(&self, version: Version) -> impl Iterator<Item = Piece<'_>> {
+        self.pieces(0, self.parts_at(version))
+    }
+
+    /// The same, each with the content root after it.
+    pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
+        let link = |piece: Piece<'_>| Link {
+            part: piece.part.clone(),
+            root: self.parts[piece.covers.end - 1].root,
+        };
+        self.layout(version).map(link).collect()
+    }
+
+    /// Where the rows of a version with these indexes are.
+    pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
         let mut slices = Vec::new();
-        let first = self.parts.partition_point(|entry| entry.end <= rows.start);
-        for Entry { part, end, .. } in &self.parts[first..] {
-            let start = end - part.rows;
+        let end = self.parts_at(version);
+        let first = self.parts[..end].partition_point(|entry| entry.end <= rows.start);
+        for Piece { part, covers, .. } in self.pieces(first, end) {
+            let (start, end) = self.rows_of(&covers);
             if start >= rows.end {
                 break;
             }
-            let within = rows.start.max(start) - start..rows.end.min(*end) - start;
+            let within = rows.start.max(start) - start..rows.end.min(end) - start;
             slices.push(Slice {
                 part: part.clone(),
                 rows: within,
@@ -122,22 +202,56 @@ impl Timeline {
         slices
     }
 
-    /// Adds the next commit; one that it has already is left out. `path` names the commit in errors.
-    pub(crate) fn apply(&mut self, commit: Commit, path: impl FnOnce() -> String) -> Result<(), Error> {
+    /// The indexes of the first row of these parts and of the row after the last.
+    fn rows_of(&self, covers: &Range<usize>) -> (u64, u64) {
+        let first = &self.parts[covers.start];
+        (first.end - first.part.rows, self.parts[covers.end - 1].end)
+    }
+
+    /// What a rewrite covers, with the height it has, if the parts that it replaces are in the table's latest layout, one
+    /// after the other, and have whole versions and its rows.
+    pub(crate) fn admits(&self, rewrite: &Rewrite) -> Option<(Range<usize>, usize)> {
+        let covers = self.parts_at(Version(rewrite.first.0.checked_sub(1)?))..self.parts_at(rewrite.last);
+        let pieces: Vec<_> = self
+            .pieces(covers.start, self.parts.len())
+            .take_while(|piece| piece.covers.start < covers.end)
+            .collect();
+        let (first, last) = (pieces.first()?, pieces.last()?);
+        let whole = first.covers.start == covers.start && last.covers.end == covers.end;
+        let versions = (first.part.first_version(), last.part.version) == (rewrite.first, rewrite.last);
+        let named = pieces
+            .iter()
+            .map(|piece| piece.part.name())
+            .eq(rewrite.replaces.iter().cloned());
+        let rows: u64 = pieces.iter().map(|piece| piece.part.rows).sum();
+        let height = pieces.iter().map(|piece| piece.height + 1).max()?;
+        (whole && versions && named && pieces.len() > 1 && rows == rewrite.rows).then_some((covers, height))
+    }
+
+    /// Whether a rewrite is in the timeline.
+    pub(crate) fn has(&self, rewrite: &Rewrite) -> bool {
+        self.layers.iter().any(|(_, layer)| layer.part.name() == rewrite.name())
+    }
+
+    /// Adds commit `number`, the next; one that it has already is left out. `path` names the commit in errors.
+    pub(crate) fn apply(&mut self, number: u64, commit: Commit, path: impl FnOnce() -> String) -> Result<(), Error> {
+        if number < self.commits {
+            return Ok(());
+        }
         let fail = |problem: &str| {
             Err(Error::Corrupt {
                 path: path(),
                 problem: problem.to_owned(),
             })
         };
+        if number > self.commits || matches!(commit, Commit::Created(_)) != (number == 0) {
+            return fail("it does not follow the commit before it");
+        }
         match commit {
-            Commit::Created(contract) => {
-                self.contract.get_or_insert(contract);
-            }
-            Commit::Merged(merge, _) if merge.version <= self.head() => {}
+            Commit::Created(contract) => self.contract = Some(contract),
             Commit::Merged(merge, part) => {
-                if self.contract.is_none() || merge.version != self.head().next() {
-                    return fail("it does not follow the commit before it");
+                if merge.version != self.head().next() {
+                    return fail("its version does not follow the one before it");
                 }
                 let before = self.rows_at(self.head());
                 if merge.record_count != before + merge.accepted {
@@ -146,17 +260,45 @@ impl Timeline {
                 let Ok(root) = merge.root.parse() else {
                     return fail("its root is not a content root");
                 };
-                self.push(part, root);
+                self.push(part, root, number);
+            }
+            Commit::Compacted(rewrite) => {
+                let Some((covers, height)) = self.admits(&rewrite) else {
+                    return fail("it does not replace parts of the table by one with their rows");
+                };
+                self.cover(height, covers, number, (rewrite.bytes, rewrite.sha256));
             }
         }
+        self.commits = number + 1;
         Ok(())
     }
 
-    fn push(&mut self, part: PartInfo, root: Root) {
+    /// Adds a compacted part, of this size and SHA-256, over others.
+    fn cover(&mut self, height: usize, covers: Range<usize>, commit: u64, (bytes, sha256): (u64, [u8; 32])) {
+        let (start, end) = self.rows_of(&covers);
+        let last = &self.parts[covers.end - 1].part;
+        let part = PartInfo {
+            version: last.version,
+            compacted: Some(self.parts[covers.start].part.version),
+            contribution: last.contribution,
+            attempt: 0,
+            rows: end - start,
+            bytes,
+            sha256,
+        };
+        self.layers.insert(height, Layer { part, covers, commit });
+    }
+
+    fn push(&mut self, part: PartInfo, root: Root, commit: u64) {
         // Why: should a contribution be in two versions, the first is its version; a check reports the second.
         self.by_contribution.entry(part.contribution).or_insert(part.version);
         let end = self.rows_at(self.head()) + part.rows;
-        self.parts.push(Entry { part, end, root });
+        self.parts.push(Entry {
+            part,
+            end,
+            root,
+            commit,
+        });
     }
 }
 

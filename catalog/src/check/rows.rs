@@ -11,11 +11,14 @@ use types::{Batch, Contract, render};
 use super::Checker;
 
 /// What the rows of a version must say.
+#[derive(Clone, Copy)]
 pub(super) struct Expected<'a> {
     pub(super) number: u64,
     pub(super) contribution: &'a str,
     pub(super) agent: &'a str,
     pub(super) contract: Option<&'a Arc<Contract>>,
+    /// Whether the rows are new in the table; else it has them.
+    pub(super) new: bool,
 }
 
 impl Checker {
@@ -46,7 +49,7 @@ impl Checker {
         rows
     }
 
-    fn batch(
+    pub(super) fn batch(
         &mut self,
         part: &str,
         batch: &RecordBatch,
@@ -106,7 +109,11 @@ impl Checker {
                     &format!("row {ordinal} has another key than its record"),
                 );
             }
-            if !self.keys.insert(*key.as_bytes()) {
+            if !expected.new {
+                if !self.keys.contains(key.as_bytes()) {
+                    self.violation("compaction", part, &format!("row {ordinal}: `{key}` is in no version"));
+                }
+            } else if !self.keys.insert(*key.as_bytes()) {
                 self.violation(
                     "key_twice",
                     part,

@@ -1,8 +1,12 @@
 use std::sync::Arc;
 
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt as _};
+use parquet::arrow::ArrowWriter;
 use serde_json::json;
+use sha2::Digest as _;
 use types::{AgentId, Batch, ContributionId, Timestamp, Version};
 
 use super::*;
@@ -34,6 +38,14 @@ fn told(version: u64) -> Told {
 
 /// The rules that a table of these versions breaks.
 async fn broken(versions: Vec<Told>) -> Vec<&'static str> {
+    broken_with(versions, None).await
+}
+
+/// What a compaction of versions 2 and 3 does to its rows, and to its commit.
+type Changes = (fn(RecordBatch) -> RecordBatch, fn(String) -> String);
+
+/// The rules that a table of these versions breaks when the last two are compacted so.
+async fn broken_with(versions: Vec<Told>, compaction: Option<Changes>) -> Vec<&'static str> {
     let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let dataset = DatasetId::new(Timestamp::from_micros(1));
     let contract = json!({"fields": [{"name": "name", "type": "string", "required": true}]});
@@ -42,19 +54,23 @@ async fn broken(versions: Vec<Told>) -> Vec<&'static str> {
     let zero = log::created(dataset, &contract, Timestamp::from_micros(1)).unwrap();
     objects.put(&log::path(dataset, 0), zero.into()).await.unwrap();
     let mut root = Root::EMPTY;
+    let mut inputs = Vec::new();
     for (told, version) in versions.into_iter().zip(1..) {
         let batch = Batch::decode(&contract, &told.records);
         let encoded = part::encode(&batch, told.contribution, agent, Version(told.part_version)).unwrap();
         root = root.extend((0..batch.len()).map(|row| batch.canonical(row)));
         let part = PartInfo {
             version: Version(version),
+            compacted: None,
             contribution: told.contribution,
             attempt: 0,
             rows: batch.len() as u64,
             bytes: encoded.bytes.len() as u64,
             sha256: encoded.sha256,
         };
+        let rows = part::decode(encoded.bytes.clone()).unwrap().remove(0);
         objects.put(&part.path(dataset), encoded.bytes.into()).await.unwrap();
+        inputs.push((part.clone(), rows));
         let merge = Merge {
             contribution: told.contribution,
             agent,
@@ -68,6 +84,26 @@ async fn broken(versions: Vec<Told>) -> Vec<&'static str> {
         };
         let bytes = log::merged(dataset, &merge, &part).unwrap();
         objects.put(&log::path(dataset, version), bytes.into()).await.unwrap();
+    }
+    if let Some((rows, commit)) = compaction {
+        let (parts, batches): (Vec<_>, Vec<_>) = inputs.split_off(1).into_iter().unzip();
+        let rows = rows(concat_batches(batches[0].schema_ref(), &batches).unwrap());
+        let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).unwrap();
+        writer.write(&rows).unwrap();
+        let bytes = writer.into_inner().unwrap();
+        let rewrite = log::Rewrite {
+            first: Version(2),
+            last: Version(3),
+            rows: 4,
+            bytes: bytes.len() as u64,
+            sha256: sha2::Sha256::digest(&bytes).into(),
+            replaces: parts.iter().map(PartInfo::name).collect(),
+        };
+        let path = Path::from(format!("{dataset}/{}", rewrite.name()));
+        objects.put(&path, bytes.into()).await.unwrap();
+        let bytes = log::compacted(&rewrite, &parts, Timestamp::from_micros(1)).unwrap();
+        let bytes = commit(String::from_utf8(bytes).unwrap());
+        objects.put(&log::path(dataset, 4), bytes.into()).await.unwrap();
     }
     let report = table(&objects, dataset).await.unwrap();
     let mut rules: Vec<_> = report.violations.iter().map(|violation| violation.rule).collect();
@@ -116,4 +152,56 @@ async fn a_record_that_breaks_the_contract_is_found() {
     let mut second = told(2);
     second.records[0] = json!({});
     assert_eq!(broken(vec![told(1), second]).await, ["record_key"]);
+}
+
+fn same(commit: String) -> String {
+    commit
+}
+
+/// These rows of a batch, in this order.
+fn taken(rows: &RecordBatch, indexes: &[u32]) -> RecordBatch {
+    take_record_batch(rows, &UInt32Array::from(indexes.to_vec())).unwrap()
+}
+
+#[tokio::test]
+async fn a_compaction_with_other_rows_than_it_replaced_is_found() {
+    let broken = async |changes: Changes| broken_with(vec![told(1), told(2), told(3)], Some(changes)).await;
+    assert_eq!(broken((|rows| rows, same)).await, [""; 0]);
+    assert_eq!(broken((|rows| rows.slice(0, 3), same)).await, ["compaction"]);
+    assert_eq!(broken((|rows| rows.slice(1, 3), same)).await[0], "hidden_columns");
+    assert_eq!(
+        broken((|rows| taken(&rows, &[0, 1, 2, 3, 3]), same)).await,
+        ["compaction"]
+    );
+    assert_eq!(
+        broken((|rows| taken(&rows, &[1, 0, 2, 3]), same)).await[0],
+        "hidden_columns"
+    );
+    assert_eq!(
+        broken((|rows| taken(&rows, &[2, 3, 0, 1]), same)).await[0],
+        "hidden_columns"
+    );
+    // The hidden columns are right, the records are swapped.
+    let swapped = |rows: RecordBatch| {
+        let mut columns = rows.columns().to_vec();
+        columns[0] = Arc::clone(taken(&rows, &[1, 0, 2, 3]).column(0));
+        RecordBatch::try_new(rows.schema(), columns).unwrap()
+    };
+    assert_eq!(broken((swapped, same)).await, ["record_key", "compaction"]);
+}
+
+#[tokio::test]
+async fn a_compaction_of_parts_that_are_not_the_table_s_is_found() {
+    let broken = async |commit: fn(String) -> String| {
+        broken_with(vec![told(1), told(2), told(3)], Some((|rows| rows, commit))).await
+    };
+    for commit in [
+        |commit: String| commit.replacen("part-00000000000000000002", "part-00000000000000000001", 1),
+        |commit: String| commit.replace("\"dataChange\":false", "\"dataChange\":true"),
+        |commit: String| commit.replace("\"firstVersion\":2", "\"firstVersion\":1"),
+        |commit: String| commit.replace("numRecords\\\":4", "numRecords\\\":5"),
+        |commit: String| commit.replace("{\"add\":", "{\"txn\":"),
+    ] {
+        assert_eq!(broken(commit).await, ["compaction"]);
+    }
 }

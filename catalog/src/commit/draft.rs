@@ -77,6 +77,7 @@ impl Draft {
             duplicates,
             part: PartInfo {
                 version,
+                compacted: None,
                 contribution,
                 attempt: 0,
                 rows: rows.len() as u64,

@@ -27,6 +27,7 @@ fn version_two() -> (Merge, PartInfo) {
     };
     let part = PartInfo {
         version: Version(2),
+        compacted: None,
         contribution,
         attempt: 0,
         rows: 3,
@@ -52,12 +53,12 @@ fn a_commit_reads_as_it_was_written() {
     let bytes = merged(dataset(), &merge, &part).unwrap();
     match decode(dataset(), 2, &bytes).unwrap() {
         Commit::Merged(found, named) => assert_eq!((*found, named), (merge, part)),
-        Commit::Created(_) => panic!("it is a merge"),
+        other => panic!("it is a merge, not {other:?}"),
     }
     let bytes = created(dataset(), &contract(), Timestamp::from_micros(0)).unwrap();
     match decode(dataset(), 0, &bytes).unwrap() {
         Commit::Created(found) => assert_eq!(*found, contract()),
-        Commit::Merged(..) => panic!("it is no merge"),
+        other => panic!("it is a creation, not {other:?}"),
     }
 }
 
@@ -74,7 +75,9 @@ fn a_commit_cut_anywhere_is_no_commit() {
 fn a_commit_of_another_number_table_or_writer_is_no_commit() {
     let (merge, part) = version_two();
     let bytes = merged(dataset(), &merge, &part).unwrap();
-    assert!(decode(dataset(), 3, &bytes).is_err());
+    // Compactions before it are commits and no versions; so its number may be greater, and never less.
+    assert!(decode(dataset(), 3, &bytes).is_ok());
+    assert!(decode(dataset(), 1, &bytes).is_err());
     assert!(decode(dataset(), 0, &bytes).is_err());
     assert!(decode("0197b3c0-0000-7000-8000-00000000000f".parse().unwrap(), 2, &bytes).is_err());
     let text = String::from_utf8(bytes).unwrap();
@@ -90,5 +93,64 @@ fn a_commit_of_another_number_table_or_writer_is_no_commit() {
             decode(dataset(), 2, text.replace(from, to).as_bytes()).is_err(),
             "{from}"
         );
+    }
+}
+
+fn rewrite() -> (Rewrite, Vec<PartInfo>) {
+    let (_, second) = version_two();
+    let first = PartInfo {
+        version: Version(1),
+        rows: 2,
+        bytes: 2_048,
+        ..second
+    };
+    let inputs = vec![first, second];
+    let rewrite = Rewrite {
+        first: Version(1),
+        last: Version(2),
+        rows: 5,
+        bytes: 5_000,
+        sha256: [0xab; 32],
+        replaces: inputs.iter().map(PartInfo::name).collect(),
+    };
+    (rewrite, inputs)
+}
+
+/// Frozen: commits of this form are in tables.
+#[test]
+fn golden_compaction() {
+    let (rewrite, inputs) = rewrite();
+    let bytes = compacted(&rewrite, &inputs, Timestamp::from_micros(1_700_000_000_123_456)).unwrap();
+    assert_eq!(
+        std::str::from_utf8(&bytes).unwrap(),
+        include_str!("tests/compaction.json")
+    );
+    match decode(dataset(), 3, &bytes).unwrap() {
+        Commit::Compacted(found) => assert_eq!(*found, rewrite),
+        other => panic!("it is a compaction, not {other:?}"),
+    }
+}
+
+#[test]
+fn a_compaction_that_changes_data_or_is_cut_is_no_commit() {
+    let (rewrite, inputs) = rewrite();
+    let bytes = compacted(&rewrite, &inputs, Timestamp::from_micros(0)).unwrap();
+    assert!(decode(dataset(), 0, &bytes).is_err());
+    for length in 0..bytes.len() - 1 {
+        assert!(decode(dataset(), 3, &bytes[..length]).is_err(), "{length}");
+    }
+    let text = String::from_utf8(bytes).unwrap();
+    for (from, to) in [
+        ("\"dataChange\":false", "\"dataChange\":true"),
+        ("\"format\":1", "\"format\":2"),
+        ("\"lastVersion\":2", "\"lastVersion\":3"),
+        ("\"sha256\":\"abab", "\"sha256\":\"ab"),
+        ("{\"add\":", "{\"remove\":"),
+        ("\"compaction\":", "\"vacuum\":"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        for changed in [text.replace(from, to), text.replacen(from, to, 1)] {
+            assert!(decode(dataset(), 3, changed.as_bytes()).is_err(), "{from}");
+        }
     }
 }

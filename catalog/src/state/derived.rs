@@ -1,7 +1,7 @@
 //! The derived file of a table: what opening it would read from the commits.
 //!
 //! Invariant: it is believed only where the log has the very commit that it ends with. Files are spaced in proportion
-//! to the table, so that writing them costs the same per version however many there are.
+//! to the log, so that writing them costs the same per commit however many there are.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
 use types::DatasetId;
 
 use super::State;
-use crate::log::{self, Commit};
+use crate::log;
 use crate::timeline::Timeline;
 
 /// When what spares an opening some reading is written.
@@ -24,7 +24,7 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// The least number of versions between two files, and the part of a large table's versions.
+    /// The least number of commits between two files, and the part of a long log's commits.
     const fn spacing(self) -> (u64, u64) {
         match self {
             Self::Growing => (256, 8),
@@ -38,11 +38,11 @@ impl State {
     /// table has grown as much again.
     pub(crate) async fn derive_if_due(self: &Arc<Self>, when: When) {
         let (least, share) = when.spacing();
-        let (written, head) = (self.derived.load(Ordering::Relaxed), self.head().0);
-        if head < written.saturating_add(least.max(written / share)) {
+        let (written, commits) = (self.derived.load(Ordering::Relaxed), self.base().commit);
+        if commits < written.saturating_add(least.max(written / share)) {
             return;
         }
-        self.derived.store(head, Ordering::Relaxed);
+        self.derived.store(commits, Ordering::Relaxed);
         let state = Arc::clone(self);
         let encoded = tokio::task::spawn_blocking(move || state.timeline().encode(state.dataset)).await;
         let Ok(Some(bytes)) = encoded else { return };
@@ -70,14 +70,9 @@ pub(super) async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> 
         tracing::warn!(%path, "a derived file is damaged and ignored");
         return None;
     };
-    let head = timeline.head();
-    let commit = log::read(objects, dataset, head.0).await.ok()?;
-    match commit {
-        Some(Commit::Merged(merge, _))
-            if merge.root == timeline.root().to_string() && merge.record_count == timeline.rows_at(head) =>
-        {
-            Some(timeline)
-        }
+    let last = timeline.next_commit().checked_sub(1)?;
+    match log::read(objects, dataset, last).await.ok()? {
+        Some(commit) if timeline.ends_with(&commit) => Some(timeline),
         _ => {
             tracing::warn!(%path, "a derived file is of another history and ignored");
             None

@@ -48,7 +48,9 @@ impl State {
 
     /// Whether stored keys are of this table's history.
     async fn agrees(&self, stored: Stored) -> Result<bool, Error> {
-        let Base { version, rows, root } = self.base();
+        let Base {
+            version, rows, root, ..
+        } = self.base();
         if stored.version == version {
             return Ok(stored.root == root && stored.keys == rows);
         }

@@ -6,25 +6,30 @@ use std::sync::Arc;
 
 use types::{ContributionId, DatasetId, Version};
 
-use super::Timeline;
+use super::{Layer, Timeline};
 use crate::Root;
 use crate::part::PartInfo;
 
 /// Starts every file of this format.
-const MAGIC: &[u8; 16] = b"sluice timeline2";
+const MAGIC: &[u8; 16] = b"sluice timeline3";
+/// More times than rows are ever rewritten: each time there are at least twice as many parts below.
+const HIGHEST: usize = 64;
 
 impl Timeline {
     /// The timeline as bytes; nothing to write before the table exists.
     pub(crate) fn encode(&self, dataset: DatasetId) -> Option<Vec<u8>> {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
-        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 108);
+        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 128);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(dataset.as_bytes());
         bytes.extend_from_slice(&(contract.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&contract);
+        bytes.extend_from_slice(&self.commits.to_le_bytes());
+        bytes.extend_from_slice(&(self.parts.len() as u64).to_le_bytes());
         for entry in &self.parts {
             let PartInfo {
                 version,
+                compacted: _,
                 contribution,
                 attempt,
                 rows,
@@ -38,6 +43,19 @@ impl Timeline {
             bytes.extend_from_slice(&size.to_le_bytes());
             bytes.extend_from_slice(sha256);
             bytes.extend_from_slice(entry.root.as_bytes());
+            bytes.extend_from_slice(&entry.commit.to_le_bytes());
+        }
+        for (height, Layer { part, covers, commit }) in self.layers.iter() {
+            for number in [
+                height as u64,
+                covers.start as u64,
+                covers.end as u64,
+                *commit,
+                part.bytes,
+            ] {
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+            bytes.extend_from_slice(&part.sha256);
         }
         let checksum = *blake3::hash(&bytes).as_bytes();
         bytes.extend_from_slice(&checksum);
@@ -61,9 +79,11 @@ impl Timeline {
             ..Self::default()
         };
         reader.0 = rest;
-        while !reader.0.is_empty() {
+        timeline.commits = reader.number()?;
+        for _ in 0..reader.number()? {
             let part = PartInfo {
                 version: Version(reader.number()?),
+                compacted: None,
                 contribution: ContributionId::from_bytes(reader.take()?),
                 attempt: u32::from_le_bytes(reader.take()?),
                 rows: reader.number()?,
@@ -73,7 +93,15 @@ impl Timeline {
             if part.version != timeline.head().next() {
                 return None;
             }
-            timeline.push(part, Root::from_bytes(reader.take()?));
+            timeline.push(part, Root::from_bytes(reader.take()?), reader.number()?);
+        }
+        while !reader.0.is_empty() {
+            let height = usize::try_from(reader.number()?).ok()?;
+            let covers = usize::try_from(reader.number()?).ok()?..usize::try_from(reader.number()?).ok()?;
+            if !(1..=HIGHEST).contains(&height) || covers.is_empty() || covers.end > timeline.parts.len() {
+                return None;
+            }
+            timeline.cover(height, covers, reader.number()?, (reader.number()?, reader.take()?));
         }
         Some(timeline)
     }

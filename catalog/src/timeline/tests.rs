@@ -19,6 +19,7 @@ fn commit(version: u64, rows: u64, count: u64) -> Commit {
     };
     let part = PartInfo {
         version: Version(version),
+        compacted: None,
         contribution,
         attempt: 0,
         rows,
@@ -34,7 +35,46 @@ fn created() -> Commit {
 }
 
 fn apply(timeline: &mut Timeline, commit: Commit) -> Result<(), Error> {
-    timeline.apply(commit, || "the commit".to_owned())
+    timeline.apply(timeline.next_commit(), commit, || "the commit".to_owned())
+}
+
+/// The parts that the table is read from at a version: the first and the last version of each.
+fn layout(timeline: &Timeline, version: u64) -> Vec<(u64, u64)> {
+    let pieces = timeline.layout(Version(version));
+    pieces
+        .map(|piece| (piece.part.first_version().0, piece.part.version.0))
+        .collect()
+}
+
+/// A compaction of what the table is read from now, from one version to another.
+fn rewrite(timeline: &Timeline, first: u64, last: u64) -> Rewrite {
+    let pieces = timeline.layout(timeline.head());
+    let within: Vec<_> = pieces
+        .filter(|piece| piece.part.first_version().0 >= first && piece.part.version.0 <= last)
+        .collect();
+    Rewrite {
+        first: Version(first),
+        last: Version(last),
+        rows: within.iter().map(|piece| piece.part.rows).sum(),
+        bytes: 7,
+        sha256: [u8::try_from(first).unwrap(); 32],
+        replaces: within.iter().map(|piece| piece.part.name()).collect(),
+    }
+}
+
+fn compact(timeline: &mut Timeline, first: u64, last: u64) {
+    let rewrite = rewrite(timeline, first, last);
+    apply(timeline, Commit::Compacted(Box::new(rewrite))).unwrap();
+}
+
+/// Versions 1 to `versions`, each of as many rows as its number.
+fn grown(versions: u64) -> Timeline {
+    let mut timeline = Timeline::default();
+    apply(&mut timeline, created()).unwrap();
+    for version in 1..=versions {
+        apply(&mut timeline, commit(version, version, version * (version + 1) / 2)).unwrap();
+    }
+    timeline
 }
 
 fn timeline() -> Timeline {
@@ -50,7 +90,7 @@ fn timeline() -> Timeline {
 fn rows_are_found_by_binary_search() {
     let timeline = timeline();
     let located = |rows| -> Vec<(u64, Range<u64>)> {
-        let slices = timeline.locate(rows).into_iter();
+        let slices = timeline.locate(timeline.head(), rows).into_iter();
         slices.map(|slice| (slice.part.version.0, slice.rows)).collect()
     };
     assert_eq!(located(0..9), [(1, 0..3), (2, 0..1), (3, 0..5)]);
@@ -82,10 +122,13 @@ fn each_version_keeps_the_root_it_had() {
 #[test]
 fn only_the_next_commit_with_the_right_count_is_taken() {
     let mut timeline = timeline();
-    for wrong in [commit(5, 1, 10), commit(4, 1, 11)] {
+    for wrong in [commit(5, 1, 10), commit(4, 1, 11), created()] {
         assert!(matches!(apply(&mut timeline, wrong), Err(Error::Corrupt { .. })));
     }
-    apply(&mut timeline, commit(2, 100, 100)).unwrap();
+    let ahead = timeline.apply(5, commit(4, 1, 10), || "the commit".to_owned());
+    assert!(matches!(ahead, Err(Error::Corrupt { .. })));
+    // One that it has already.
+    timeline.apply(2, commit(2, 100, 100), String::new).unwrap();
     assert_eq!((timeline.head(), timeline.rows_at(Version(9))), (Version(3), 9));
     assert!(apply(&mut Timeline::default(), commit(1, 1, 1)).is_err());
 }
@@ -105,4 +148,109 @@ fn a_derived_file_reads_as_it_was_written_and_only_whole() {
         assert!(Timeline::decode(dataset, &bytes[..length]).is_none(), "{length}");
     }
     assert!(Timeline::default().encode(dataset).is_none());
+}
+
+#[test]
+fn every_version_is_read_from_the_largest_parts_that_end_with_it_or_before() {
+    let mut timeline = grown(9);
+    compact(&mut timeline, 1, 3);
+    compact(&mut timeline, 4, 6);
+    compact(&mut timeline, 1, 6);
+    compact(&mut timeline, 7, 8);
+    assert_eq!(timeline.next_commit(), 14);
+    for (version, expected) in [
+        (0, &[][..]),
+        (2, &[(1, 1), (2, 2)]),
+        (3, &[(1, 3)]),
+        (5, &[(1, 3), (4, 4), (5, 5)]),
+        (6, &[(1, 6)]),
+        (7, &[(1, 6), (7, 7)]),
+        (9, &[(1, 6), (7, 8), (9, 9)]),
+    ] {
+        assert_eq!(layout(&timeline, version), expected, "{version}");
+        // The rows are those that the versions have, wherever a read begins and ends.
+        let rows = version * (version + 1) / 2;
+        for (start, end) in (0..rows).flat_map(|start| (start + 1..=rows).map(move |end| (start, end))) {
+            let slices = timeline.locate(Version(version), start..end);
+            let read: u64 = slices.iter().map(|slice| slice.rows.end - slice.rows.start).sum();
+            assert_eq!(read, end - start);
+            let first = &slices[0];
+            let before = (first.part.first_version().0 - 1) * first.part.first_version().0 / 2;
+            assert_eq!(before + first.rows.start, start);
+        }
+        let roots: Vec<_> = timeline.chain(Version(version)).iter().map(|link| link.root).collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(_, last)| Root::from_bytes([u8::try_from(*last).unwrap(); 32]))
+            .collect();
+        assert_eq!(roots, expected);
+    }
+    // Merges go on, and their commits are found by their versions.
+    apply(&mut timeline, commit(10, 10, 55)).unwrap();
+    assert_eq!(
+        (timeline.commit_of(Version(9)), timeline.commit_of(Version(10))),
+        (Some(9), Some(14))
+    );
+    assert_eq!(timeline.commit_of(Version(11)), None);
+    assert_eq!(timeline.parts_between(Version(1), Version(4)).len(), 3);
+}
+
+#[test]
+fn a_compaction_replaces_whole_parts_of_the_latest_layout_or_is_refused() {
+    let mut timeline = grown(9);
+    compact(&mut timeline, 2, 4);
+    let good = rewrite(&timeline, 2, 6);
+    let changed = |change: &dyn Fn(&mut Rewrite)| {
+        let mut changed = good.clone();
+        change(&mut changed);
+        changed
+    };
+    for (what, wrong) in [
+        ("a row less", changed(&|rewrite| rewrite.rows -= 1)),
+        ("one part of several", changed(&|rewrite| drop(rewrite.replaces.pop()))),
+        ("another order", changed(&|rewrite| rewrite.replaces.reverse())),
+        ("a later version", changed(&|rewrite| rewrite.last = Version(7))),
+        ("an earlier version", changed(&|rewrite| rewrite.first = Version(1))),
+        ("no version", changed(&|rewrite| rewrite.first = Version(0))),
+        ("a version to come", changed(&|rewrite| rewrite.last = Version(10))),
+        ("parts that were replaced", rewrite(&grown(9), 2, 6)),
+        ("half of a compacted part", rewrite(&grown(9), 4, 6)),
+        ("a single part", rewrite(&timeline, 2, 4)),
+        ("nothing", rewrite(&timeline, 3, 3)),
+    ] {
+        let refused = apply(&mut timeline, Commit::Compacted(Box::new(wrong)));
+        assert!(matches!(refused, Err(Error::Corrupt { .. })), "{what}");
+    }
+    apply(&mut timeline, Commit::Compacted(Box::new(good))).unwrap();
+    assert_eq!(layout(&timeline, 9), [(1, 1), (2, 6), (7, 7), (8, 8), (9, 9)]);
+}
+
+#[test]
+fn a_derived_file_keeps_the_layouts() {
+    let dataset = DatasetId::from_bytes([7; 16]);
+    let mut timeline = grown(9);
+    compact(&mut timeline, 1, 3);
+    compact(&mut timeline, 4, 6);
+    let last = rewrite(&timeline, 1, 6);
+    apply(&mut timeline, Commit::Compacted(Box::new(last.clone()))).unwrap();
+    let bytes = timeline.encode(dataset).unwrap();
+    let mut read = Timeline::decode(dataset, &bytes).unwrap();
+    assert_eq!(format!("{:?}", read.layers), format!("{:?}", timeline.layers));
+    for version in 0..=9 {
+        assert_eq!(read.chain(Version(version)), timeline.chain(Version(version)));
+    }
+    for length in 0..bytes.len() {
+        assert!(Timeline::decode(dataset, &bytes[..length]).is_none(), "{length}");
+    }
+    // It is believed where the log ends with the same commit.
+    assert!(read.ends_with(&Commit::Compacted(Box::new(last.clone()))));
+    let other = Rewrite {
+        sha256: [9; 32],
+        ..last
+    };
+    assert!(!read.ends_with(&Commit::Compacted(Box::new(other))));
+    assert!(!read.ends_with(&commit(9, 9, 45)));
+    // And it goes on as the other does.
+    compact(&mut read, 7, 8);
+    assert_eq!(layout(&read, 9), [(1, 6), (7, 8), (9, 9)]);
 }

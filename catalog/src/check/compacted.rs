@@ -1,0 +1,180 @@
+//! A compaction against what it replaced: the same rows, in the same order, of the same versions.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+use types::Contract;
+
+use super::Checker;
+use super::rows::Expected;
+use crate::Error;
+
+/// A part that a reader of the latest commit reads.
+pub(super) struct Live {
+    name: String,
+    first: u64,
+    last: u64,
+    rows: u64,
+}
+
+impl Live {
+    /// The part of one version.
+    pub(super) fn of(name: &str, version: u64, rows: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            first: version,
+            last: version,
+            rows,
+        }
+    }
+}
+
+/// A version as its own part has it.
+#[derive(Clone)]
+pub(super) struct Merged {
+    pub(super) contribution: String,
+    pub(super) agent: String,
+    pub(super) rows: u64,
+    /// The content root; `None` where rows could not be read.
+    pub(super) root: Option<[u8; 32]>,
+}
+
+/// What a compaction says.
+struct Told<'a> {
+    replaces: Vec<&'a str>,
+    add: &'a Value,
+    name: &'a str,
+    first: u64,
+    last: u64,
+    rows: u64,
+}
+
+fn told(actions: &[Value]) -> Option<Told<'_>> {
+    let of = |name: &'static str| actions.iter().filter_map(move |action| action.get(name));
+    let one = |name: &'static str| {
+        let mut all = of(name);
+        all.next().filter(|_| all.next().is_none())
+    };
+    let (info, add) = (&one("commitInfo")?["compaction"], one("add")?);
+    let changes = of("remove").chain([add]).any(|action| action["dataChange"] != false);
+    let known = of("remove").count() + 2 == actions.len();
+    let replaces = of("remove").map(|remove| remove["path"].as_str());
+    let stats: Value = serde_json::from_str(add["stats"].as_str()?).ok()?;
+    (known && !changes).then_some(Told {
+        replaces: replaces.collect::<Option<_>>()?,
+        add,
+        name: add["path"].as_str()?,
+        first: info["firstVersion"].as_u64()?,
+        last: info["lastVersion"].as_u64()?,
+        rows: stats["numRecords"].as_u64()?,
+    })
+}
+
+impl Checker {
+    /// Checks a commit that removes parts, and puts its part in their place.
+    pub(super) async fn compaction(
+        &mut self,
+        path: &str,
+        actions: &[Value],
+        contract: Option<&Arc<Contract>>,
+    ) -> Result<(), Error> {
+        let Some(told) = told(actions) else {
+            self.violation("compaction", path, "it removes parts and is no compaction");
+            return Ok(());
+        };
+        let start = self.live.iter().position(|live| live.name == told.replaces[0]);
+        let start = start.unwrap_or(self.live.len());
+        let place = start..start + told.replaces.len();
+        let replaced = self.live.get(place.clone()).unwrap_or_default();
+        let named = replaced
+            .iter()
+            .map(|live| live.name.as_str())
+            .eq(told.replaces.iter().copied());
+        let span = replaced.first().zip(replaced.last());
+        let versions = span.map(|(first, last)| (first.first, last.last));
+        let rows: u64 = replaced.iter().map(|live| live.rows).sum();
+        if !named || versions != Some((told.first, told.last)) || rows != told.rows {
+            self.violation(
+                "compaction",
+                path,
+                "what it removes is not what it adds, or not in the table",
+            );
+            return Ok(());
+        }
+        let part = format!("{}/{}", self.dataset, told.name);
+        self.named.insert(part.clone());
+        match self.get(&part).await? {
+            None => self.violation("part_missing", &part, &format!("`{path}` names it")),
+            Some(bytes) => {
+                self.hash(&part, &bytes, told.add);
+                if let Err(problem) = self.same_rows(&part, bytes, &told, contract) {
+                    self.violation("compaction", &part, &problem);
+                }
+            }
+        }
+        let live = Live {
+            name: told.name.to_owned(),
+            first: told.first,
+            last: told.last,
+            rows,
+        };
+        self.live.splice(place, [live]);
+        Ok(())
+    }
+
+    /// Checks that the rows of a compacted part are those of its versions, and give their content roots.
+    fn same_rows(
+        &mut self,
+        part: &str,
+        bytes: Bytes,
+        told: &Told<'_>,
+        contract: Option<&Arc<Contract>>,
+    ) -> Result<(), String> {
+        let batches = crate::part::decode(bytes).map_err(|error| error.to_string())?;
+        let before = match told.first {
+            1 => Some([0; 32]),
+            first => self.merged.get(&(first - 1)).and_then(|merged| merged.root),
+        };
+        let after = |root: Option<[u8; 32]>| {
+            let mut hasher = blake3::Hasher::new_derive_key("sluice 2026-11 content root v1");
+            hasher.update(&root?);
+            Some(hasher)
+        };
+        let (mut version, mut ordinal, mut hasher) = (told.first, 0, after(before));
+        for batch in &batches {
+            let mut at = 0;
+            while at < batch.num_rows() {
+                let merged = self
+                    .merged
+                    .get(&version)
+                    .filter(|merged| merged.rows > 0 && version <= told.last);
+                let merged = merged.cloned().ok_or("it has rows of other versions")?;
+                let take = usize::try_from(merged.rows - ordinal).unwrap_or(usize::MAX);
+                let rows = batch.slice(at, take.min(batch.num_rows() - at));
+                let expected = Expected {
+                    number: version,
+                    contribution: &merged.contribution,
+                    agent: &merged.agent,
+                    contract,
+                    new: false,
+                };
+                self.batch(part, &rows, ordinal, &expected, hasher.as_mut())?;
+                at += rows.num_rows();
+                ordinal += rows.num_rows() as u64;
+                if ordinal == merged.rows {
+                    let root = hasher.map(|hasher| *hasher.finalize().as_bytes());
+                    if root.is_some() && merged.root.is_some() && root != merged.root {
+                        return Err(format!("its rows of version {version} have another content root"));
+                    }
+                    (version, ordinal, hasher) = (version + 1, 0, after(merged.root));
+                }
+            }
+        }
+        if (version, ordinal) == (told.last + 1, 0) {
+            Ok(())
+        } else {
+            Err("it lacks rows of its last versions".to_owned())
+        }
+    }
+}

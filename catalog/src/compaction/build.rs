@@ -1,0 +1,154 @@
+//! Building a compacted part: the rows of others, as they stream by.
+//!
+//! Invariant: no more than a row group and the encoded part is in memory, and the same rows give the same bytes, however
+//! they were laid out.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::BatchCoalescer;
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::mpsc;
+use types::fault::{self, Plant};
+
+use super::{Compacted, Compaction};
+use crate::log::Rewrite;
+use crate::part::{self, GROUP_ROWS, HIDDEN, PAGE_ROWS, PartInfo, Selected};
+use crate::{Error, commit};
+
+/// How many rows are written at once.
+const BATCH: usize = 4 * PAGE_ROWS;
+/// How many batches are read ahead of the one that is written.
+const AHEAD: usize = 2;
+
+impl Compaction {
+    /// Builds the part and puts it where nothing names it yet, when no other is being built in this process. Takes long;
+    /// dropping it ends it.
+    pub async fn build(self) -> Result<Compacted, Error> {
+        // Why: it is never closed, and without a turn building is right as well.
+        let _turn = self.turn.acquire().await.ok();
+        fault::point("compact.begin");
+        let (first, last) = self.versions();
+        let rows: u64 = self.inputs.iter().map(|part| part.rows).sum();
+        let (written, bytes) = self.encode(rows).await?;
+        fault::point("compact.built");
+        let rewrite = Rewrite {
+            first,
+            last,
+            rows: written,
+            bytes: bytes.len() as u64,
+            sha256: Sha256::digest(&bytes).into(),
+            replaces: self.inputs.iter().map(PartInfo::name).collect(),
+        };
+        let table = object_store::path::Path::from(self.state.dataset.to_string());
+        let path = table.clone().join(rewrite.name());
+        if written != rows {
+            return Err(Error::corrupt(&path, &format!("{written} rows were read for {rows}")));
+        }
+        match commit::put(&self.state, &path, bytes.into()).await {
+            // Why: the name is that of its bytes; whoever put it may not have lived to see it durable.
+            Err(Error::Storage {
+                source: object_store::Error::AlreadyExists { .. },
+                ..
+            }) => self.state.settle(&table).await?,
+            put => put?,
+        }
+        fault::point("compact.part");
+        Ok(Compacted {
+            rewrite,
+            inputs: self.inputs,
+        })
+    }
+
+    /// The rows of the inputs as a file, and how many there are.
+    async fn encode(&self, rows: u64) -> Result<(u64, Bytes), Error> {
+        let schema = part::schema(&self.contract);
+        let size = self.inputs.iter().map(|part| part.bytes).sum::<u64>();
+        let (sender, receiver) = mpsc::channel(AHEAD);
+        let write = move || write(&schema, rows, usize::try_from(size).unwrap_or(0), receiver);
+        let writing = tokio::task::spawn_blocking(write);
+        'reading: for part in &self.inputs {
+            let all = Selected::All(&self.contract);
+            let mut batches = part::open(self.state.source(), part, all, 0..part.rows).await?;
+            while let Some(batch) = batches.try_next().await? {
+                if sender.send(batch).await.is_err() {
+                    // The writer failed and says why.
+                    break 'reading;
+                }
+            }
+        }
+        drop(sender);
+        writing.await.map_err(Error::Stopped)?.map_err(Error::Encode)
+    }
+}
+
+fn write(
+    schema: &SchemaRef,
+    rows: u64,
+    size: usize,
+    mut batches: mpsc::Receiver<RecordBatch>,
+) -> Result<(u64, Bytes), ParquetError> {
+    let buffer = Vec::with_capacity(size);
+    let mut writer = ArrowWriter::try_new_with_options(buffer, Arc::clone(schema), options(rows)?)?;
+    let mut gathered = BatchCoalescer::new(Arc::clone(schema), BATCH);
+    let mut written = 0;
+    let mut flush = |gathered: &mut BatchCoalescer| -> Result<(), ParquetError> {
+        while let Some(batch) = gathered.next_completed_batch() {
+            written += batch.num_rows() as u64;
+            writer.write(&planted(batch)?)?;
+        }
+        Ok(())
+    };
+    while let Some(batch) = batches.blocking_recv() {
+        gathered.push_batch(batch)?;
+        flush(&mut gathered)?;
+    }
+    gathered.finish_buffered_batch()?;
+    flush(&mut gathered)?;
+    Ok((written, writer.into_inner()?.into()))
+}
+
+/// How a compacted part is written: as [`part`] does, but for the columns that have one value in a part of one version.
+fn options(rows: u64) -> Result<ArrowWriterOptions, ParquetError> {
+    let [key, contribution, agent, version, ordinal] = HIDDEN.map(ColumnPath::from);
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_dictionary_enabled(false)
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(PAGE_ROWS)
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_column_dictionary_enabled(contribution, true)
+        .set_column_dictionary_enabled(agent, true)
+        .set_column_encoding(version.clone(), Encoding::DELTA_BINARY_PACKED)
+        .set_column_encoding(ordinal.clone(), Encoding::DELTA_BINARY_PACKED)
+        .set_column_statistics_enabled(key.clone(), EnabledStatistics::None);
+    for plain in [key, version, ordinal] {
+        properties = properties.set_column_compression(plain, Compression::UNCOMPRESSED);
+    }
+    if rows <= PAGE_ROWS as u64 {
+        properties = properties
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true);
+    }
+    Ok(ArrowWriterOptions::new()
+        .with_properties(properties.build())
+        .with_skip_arrow_metadata(true))
+}
+
+/// The planted bug: one row is lost and another is there twice.
+fn planted(batch: RecordBatch) -> Result<RecordBatch, ParquetError> {
+    if !fault::planted(Plant::CompactionLosesRow) || batch.num_rows() < 2 {
+        return Ok(batch);
+    }
+    let (second, rest) = (batch.slice(1, 1), batch.slice(1, batch.num_rows() - 1));
+    Ok(arrow::compute::concat_batches(batch.schema_ref(), [&second, &rest])?)
+}

@@ -1,0 +1,52 @@
+//! The commit of a compaction.
+//!
+//! Invariant: it is put only over a layout that has every part that it replaces. A put without an answer is looked up,
+//! never repeated blindly.
+
+use std::sync::Arc;
+
+use types::Timestamp;
+use types::fault::{self, Plant};
+
+use super::Compacted;
+use crate::log::{self, Commit};
+use crate::state::{State, When};
+use crate::{Error, commit};
+
+/// Commits a compaction, at the time `at`; `false` where what it replaces is no longer there.
+pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timestamp) -> Result<bool, Error> {
+    let Compacted { rewrite, inputs } = compacted;
+    let mut blind = false;
+    loop {
+        let (number, admitted, done) = {
+            let timeline = state.timeline();
+            let admitted = blind || timeline.admits(&rewrite).is_some();
+            (timeline.next_commit(), admitted, !blind && timeline.has(&rewrite))
+        };
+        if done {
+            return Ok(true);
+        }
+        if !admitted {
+            // Why it is not deleted: another owner may be about to commit the same bytes, which have the same name.
+            tracing::info!(dataset = %state.dataset, part = rewrite.name(), "another owner compacted the same parts");
+            return Ok(false);
+        }
+        let bytes = log::compacted(&rewrite, &inputs, at).map_err(commit::unencodable)?;
+        match commit::put(state, &log::path(state.dataset, number), bytes.into()).await {
+            Ok(()) => {
+                fault::point("compact.commit");
+                state.apply(number, Commit::Compacted(Box::new(rewrite)))?;
+                state.save(When::Growing).await?;
+                return Ok(true);
+            }
+            Err(error) => {
+                tracing::info!(dataset = %state.dataset, number, %error, "a compaction was not put, reading the log");
+                state.refresh().await?;
+                if state.base().commit <= number {
+                    return Err(error);
+                }
+                blind = fault::planted(Plant::CompactionBlind);
+            }
+        }
+    }
+}

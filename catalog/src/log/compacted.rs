@@ -1,0 +1,115 @@
+//! The commit of a compaction: adjacent parts make way for one that has the same rows in the same order.
+//!
+//! Invariant: no action of it changes data (Delta protocol, *Append-only Tables*), and it carries no version.
+
+use std::collections::BTreeMap;
+
+use types::{Timestamp, Version};
+
+use super::{Commit, lines};
+use crate::action::{Action, Add, CommitInfo, Compaction, FORMAT, Remove, Stats, Tags};
+use crate::part::{self, PartInfo};
+
+/// A part in the place of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rewrite {
+    /// The version of its first row.
+    pub(crate) first: Version,
+    /// The version of its last row.
+    pub(crate) last: Version,
+    pub(crate) rows: u64,
+    /// The size of the file.
+    pub(crate) bytes: u64,
+    /// The SHA-256 of the file.
+    pub(crate) sha256: [u8; 32],
+    /// The names of the parts in whose place it is, in the order of the rows.
+    pub(crate) replaces: Vec<String>,
+}
+
+impl Rewrite {
+    /// The file's name within the table.
+    pub(crate) fn name(&self) -> String {
+        part::compacted_name(self.first, self.last, &self.sha256)
+    }
+}
+
+/// The bytes of the commit; `inputs` are the parts that it replaces.
+pub(crate) fn compacted(rewrite: &Rewrite, inputs: &[PartInfo], at: Timestamp) -> Result<Vec<u8>, serde_json::Error> {
+    let timestamp = at.millis();
+    let parameters = [
+        ("parts", inputs.len().to_string()),
+        // Why: versions that ended within the new part are read from the old ones for ever.
+        ("removedFiles", "kept".to_owned()),
+    ];
+    let mut actions = vec![Action::CommitInfo(CommitInfo {
+        timestamp,
+        operation: "OPTIMIZE".to_owned(),
+        operation_parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
+        engine_info: "sluice".to_owned(),
+        sluice: None,
+        compaction: Some(Compaction {
+            format: FORMAT,
+            first_version: rewrite.first,
+            last_version: rewrite.last,
+        }),
+    })];
+    actions.extend(inputs.iter().map(|part| {
+        Action::Remove(Remove {
+            path: part.name(),
+            deletion_timestamp: timestamp,
+            data_change: false,
+            extended_file_metadata: true,
+            partition_values: BTreeMap::new(),
+            size: part.bytes,
+        })
+    }));
+    actions.push(Action::Add(Add {
+        path: rewrite.name(),
+        partition_values: BTreeMap::new(),
+        size: rewrite.bytes,
+        modification_time: timestamp,
+        data_change: false,
+        stats: serde_json::to_string(&Stats {
+            num_records: rewrite.rows,
+        })?,
+        tags: Tags {
+            sha256: data_encoding::HEXLOWER.encode(&rewrite.sha256),
+        },
+    }));
+    lines(&actions)
+}
+
+/// Reads the actions of a compaction.
+pub(super) fn decode(actions: Vec<Action<'_>>) -> Result<Commit, String> {
+    let mut actions = actions.into_iter();
+    let (Some(Action::CommitInfo(info)), Some(Action::Add(add))) = (actions.next(), actions.next_back()) else {
+        return Err("it does not begin and end as a compaction does".to_owned());
+    };
+    let told = info.compaction.ok_or("it removes parts and says no compaction")?;
+    if told.format != FORMAT {
+        return Err(format!("it has format `{}`", told.format));
+    }
+    let mut replaces = Vec::with_capacity(actions.len());
+    for action in actions {
+        match action {
+            Action::Remove(remove) if !remove.data_change => replaces.push(remove.path),
+            _ => return Err("it does more than a compaction does".to_owned()),
+        }
+    }
+    let stats: Stats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
+    let sha256 = data_encoding::HEXLOWER
+        .decode(add.tags.sha256.as_bytes())
+        .unwrap_or_default();
+    let rewrite = Rewrite {
+        first: told.first_version,
+        last: told.last_version,
+        rows: stats.num_records,
+        bytes: add.size,
+        sha256: sha256.try_into().map_err(|_wrong: Vec<u8>| "its part has no SHA-256")?,
+        replaces,
+    };
+    if add.data_change || add.path != rewrite.name() {
+        return Err("its part is not that of its versions".to_owned());
+    }
+    Ok(Commit::Compacted(Box::new(rewrite)))
+}
