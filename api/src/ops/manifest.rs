@@ -76,7 +76,7 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
             .iter()
             .map(|link| Part {
                 path: link.part.name(),
-                first_version: link.part.version,
+                first_version: link.part.first_version(),
                 last_version: link.part.version,
                 rows: link.part.rows,
                 bytes: link.part.bytes,
