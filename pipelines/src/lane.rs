@@ -14,6 +14,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, Version, metric};
 
+use crate::compactor::Compactor;
 use crate::conclude::{bury, conclude, may_pass};
 use crate::emit::{Backoff, Emitter, Stopped};
 use crate::finished::Finished;
@@ -111,14 +112,28 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
         })
         .buffered(context.ahead.max(1))
         .boxed();
-    while let Some(Some(((work, finding), weight))) = context.stop.run_until_cancelled(judged.next()).await {
+    let mut compactor = Compactor::default();
+    compactor.look(&table);
+    loop {
+        let next = tokio::select! {
+            biased;
+            built = compactor.built() => {
+                compactor.adopt(&mut table, built).await;
+                continue;
+            }
+            next = context.stop.run_until_cancelled(judged.next()) => next,
+        };
+        let Some(Some(((work, finding), weight))) = next else {
+            break;
+        };
         match end(context, &mut table, &work, finding).await {
             Ok(()) => work.ticket.finish(),
             Err(Stopped) => break,
         }
         drop(weight);
+        compactor.look(&table);
     }
-    drop(judged);
+    drop((judged, compactor));
     table.close().await;
 }
 

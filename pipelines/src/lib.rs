@@ -27,6 +27,7 @@ pub mod lanes;
 pub mod message;
 pub mod progress;
 
+mod compactor;
 mod conclude;
 mod emit;
 mod judge;

@@ -194,3 +194,21 @@ async fn what_another_worker_decided_meanwhile_is_not_judged_again() {
     assert_eq!(world.rejected(waiting.contribution).await, "elsewhere");
     assert_eq!(*world.screener.calls.lock().unwrap(), 1);
 }
+
+#[tokio::test]
+async fn a_lane_compacts_its_table_beside_the_merges_and_goes_on_after_a_restart() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    for index in 0..9 {
+        let id = world.submit(dataset, vec![json!({"text": format!("t{index}")})]).await;
+        assert_eq!(world.merged(id).await, (index + 1, 1));
+    }
+    // Eight and one.
+    world.parts(dataset, 2).await;
+    world.stop().await;
+    world.start();
+    let id = world.submit(dataset, texts(["t3", "new"])).await;
+    assert_eq!(world.merged(id).await, (10, 1));
+    world.parts(dataset, 2).await;
+    assert_eq!(world.latest(dataset).await, (Version(10), 10));
+}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use catalog::Catalog;
@@ -146,13 +147,28 @@ impl World {
         (snapshot.version(), snapshot.record_count())
     }
 
+    /// How many parts the latest version has for a reader that shares nothing with the worker, once that is `expected`.
+    pub(crate) async fn parts(&self, dataset: DatasetId, expected: usize) {
+        let found = tokio::time::timeout(Duration::from_secs(20), async {
+            loop {
+                let snapshot = self.catalog("reader").snapshot(dataset, None).await.unwrap().unwrap();
+                if snapshot.parts().len() == expected {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        found.await.unwrap();
+    }
+
     pub(crate) fn start(&mut self) {
         let stop = CancellationToken::new();
         let log = Arc::clone(&self.log) as Arc<dyn EventLog>;
         let screener = Arc::clone(&self.screener) as Arc<dyn Screener>;
         let worker = Worker::new(
             log,
-            self.catalog("index"),
+            // As often as can be, so that whatever is tested here is with compactions in between.
+            self.catalog("index").with_compaction(catalog::Policy::new(2, 1 << 30)),
             screener,
             Arc::new(Fuse {
                 clock: Arc::clone(&self.clock),

@@ -1,0 +1,76 @@
+//! The compaction of a lane's table: built beside the merges, committed between two of them.
+//!
+//! Invariant: a lane has at most one compaction under way. A failure only puts it off: nothing waits for it, and what is
+//! to be done is found again from the table.
+
+use std::future;
+
+use catalog::{Compacted, Error, Table};
+use tokio::task::JoinHandle;
+
+use crate::judge::described;
+
+/// After how many merges a compaction is tried again that failed for the first time; doubles with every failure.
+const PATIENCE: u64 = 16;
+/// How often that doubles.
+const DOUBLINGS: u32 = 10;
+
+/// What a lane does for the layout of its table.
+#[derive(Debug, Default)]
+pub(crate) struct Compactor {
+    building: Option<JoinHandle<Result<Compacted, Error>>>,
+    failures: u32,
+    /// How many merges are let go by before the next try.
+    waits: u64,
+}
+
+impl Compactor {
+    /// Begins what is due, unless something is under way or failed a short while ago.
+    pub(crate) fn look(&mut self, table: &Table) {
+        if self.building.is_some() {
+            return;
+        }
+        if self.waits > 0 {
+            self.waits -= 1;
+            return;
+        }
+        if let Some(compaction) = table.compaction() {
+            self.building = Some(tokio::spawn(compaction.build()));
+        }
+    }
+
+    /// What was under way, when it is built; waits for ever where nothing is. Dropping the future loses nothing.
+    pub(crate) async fn built(&mut self) -> Result<Compacted, Error> {
+        let Some(building) = &mut self.building else {
+            return future::pending().await;
+        };
+        let built = building.await;
+        self.building = None;
+        built.map_err(Error::Stopped)?
+    }
+
+    /// Commits what was built, and begins what is due then.
+    pub(crate) async fn adopt(&mut self, table: &mut Table, built: Result<Compacted, Error>) {
+        let adopted = match built {
+            Ok(compacted) => table.adopt(compacted).await,
+            Err(error) => Err(error),
+        };
+        match adopted {
+            Ok(_) => self.failures = 0,
+            Err(error) => {
+                tracing::warn!(error = described(&error), "a table could not be compacted now");
+                self.waits = PATIENCE << self.failures.min(DOUBLINGS);
+                self.failures += 1;
+            }
+        }
+        self.look(table);
+    }
+}
+
+impl Drop for Compactor {
+    fn drop(&mut self) {
+        if let Some(building) = &self.building {
+            building.abort();
+        }
+    }
+}
