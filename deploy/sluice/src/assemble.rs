@@ -180,6 +180,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let log: Arc<dyn EventLog> = Arc::new(log);
     let objects = objects::open(config, &layout).await?;
     let catalog = open_catalog(Arc::clone(&objects.store), layout.index(), &clock).await?;
+    let catalog = compacting(config, catalog);
     let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
     let drain = Drain::default();
 
@@ -195,7 +196,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     if loaded.faults.rival {
         let objects = objects::open(config, &layout).await?;
         let rival = open_catalog(objects.store, layout.index().with_extension("rival"), &clock).await?;
-        let rival = worker(rival, "rivals");
+        let rival = worker(compacting(config, rival), "rivals");
         tasks.spawn("rival", |stop| rival.run(stop));
     }
     let (router, store) = if role.serves() {

@@ -65,6 +65,8 @@ pub struct Config {
     pub worker: Worker,
     /// The cache that replicas share.
     pub cache: Cache,
+    /// The compaction of tables.
+    pub compaction: Compaction,
     /// The sweeper of open contributions.
     pub sweeper: Sweeper,
 }
@@ -318,6 +320,17 @@ impl fmt::Debug for Cache {
     }
 }
 
+/// The compaction of tables.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Compaction {
+    /// Whether there is any.
+    pub enabled: bool,
+    /// How many adjacent parts become one.
+    pub fan_in: NonZeroUsize,
+    /// The largest part that is made so.
+    pub target: Size,
+}
+
 /// The sweeper of open contributions.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Sweeper {
@@ -352,6 +365,14 @@ pub enum Error {
     Instant {
         /// The key, with its section.
         key: &'static str,
+    },
+    /// A number is too small for what it is about.
+    #[error("`{key}` must be at least {least}")]
+    TooSmall {
+        /// The key, with its section.
+        key: &'static str,
+        /// The least that makes sense.
+        least: u64,
     },
     /// What a crash test asks for does not exist.
     #[cfg(feature = "faults")]
@@ -442,6 +463,12 @@ impl Config {
             if span.0.is_zero() || span.0.as_nanos() % length != 0 {
                 return Err(Error::Fraction { key, unit });
             }
+        }
+        if self.compaction.fan_in.get() < 2 {
+            return Err(Error::TooSmall {
+                key: "compaction.fan_in",
+                least: 2,
+            });
         }
         Ok(())
     }

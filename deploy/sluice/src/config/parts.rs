@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Config, Limits, Log, Size, Span, Sweeper, Worker};
+use super::{Compaction, Config, Limits, Log, Size, Span, Sweeper, Worker};
 
 impl Config {
     /// How the service presents itself when it listens on `address`.
@@ -111,6 +111,14 @@ impl Worker {
             retry_most_ms: millis(self.retry_most),
             grace_seconds: self.grace.0.as_secs(),
         }
+    }
+}
+
+impl Compaction {
+    /// When tables are compacted; never, if it is off.
+    pub fn policy(&self) -> Option<catalog::Policy> {
+        self.enabled
+            .then(|| catalog::Policy::new(self.fan_in.get(), self.target.0))
     }
 }
 

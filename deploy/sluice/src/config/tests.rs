@@ -180,3 +180,14 @@ fn properties_of_kafka_are_pairs_and_never_shown() {
     assert_eq!(lines["sasl.password"], "a;b");
     assert!(of("sasl.password").config.log.kafka().is_err());
 }
+
+#[test]
+fn one_part_cannot_become_one() {
+    let refused = told(load(None, &[("SLUICE__COMPACTION__FAN_IN", "1")], &[]));
+    assert_eq!(refused, "`compaction.fan_in` must be at least 2");
+    let off = load(None, &[("SLUICE__COMPACTION__ENABLED", "false")], &[])
+        .unwrap()
+        .config;
+    assert_eq!(off.compaction.policy(), None);
+    assert!(load(None, &[], &[]).unwrap().config.compaction.policy().is_some());
+}
