@@ -1,6 +1,7 @@
 //! The interface, resource by resource.
 
 mod agents;
+mod compaction;
 mod contribute;
 mod data;
 mod export;

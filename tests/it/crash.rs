@@ -28,6 +28,8 @@ const PLANTED_PATIENCE: Duration = Duration::from_secs(10);
 const PASSAGES: [u64; 8] = [3, 1, 8, 2, 14, 5, 20, 11];
 /// Every other way to run: a second worker that believes the tables to be its own.
 const RIVAL: (&str, &str) = ("SLUICE_FAULT_RIVAL", "1");
+/// Parts are compacted as often as they can be.
+const COMPACTING: (&str, &str) = ("SLUICE__COMPACTION__FAN_IN", "2");
 /// Threads that kill at the same time.
 const THREADS: usize = 2;
 /// What must have happened at least once in a run.
@@ -94,7 +96,7 @@ impl Shift {
         let slot = usize::from(job.rival);
         if self.sites[slot].as_ref().is_none_or(|site| site.lives() >= LIVES) {
             self.leave(slot);
-            let environment: &[_] = if job.rival { &[RIVAL] } else { &[] };
+            let environment: &[_] = if job.rival { &[COMPACTING, RIVAL] } else { &[COMPACTING] };
             self.sites[slot] = Some(Site::build(binary(), self.random.bits(), environment, PATIENCE).await);
         }
         let site = self.sites[slot].as_mut().unwrap();
@@ -250,8 +252,8 @@ fn every_planted_bug_is_seen() {
 /// Kills a process with a planted bug until a violation shows: after how many kills, and which.
 async fn hunt(name: &str, plant: Plant, seed: u64) -> Option<(usize, String)> {
     let mut random = Random::new(seed);
-    let mut environment = vec![("SLUICE_FAULT_PLANT", name)];
-    if plant == Plant::LibraryRebase {
+    let mut environment = vec![("SLUICE_FAULT_PLANT", name), COMPACTING];
+    if matches!(plant, Plant::LibraryRebase | Plant::CompactionBlind) {
         environment.push(RIVAL);
     }
     let mut jobs = jobs(PASSAGES.len(), &mut random);

@@ -354,6 +354,13 @@ async fn open_catalog(
         .with_context(|| format!("the tables `{shown}` cannot be opened"))
 }
 
+fn compacting(config: &Config, catalog: Catalog) -> Catalog {
+    match config.compaction.policy() {
+        Some(policy) => catalog.with_compaction(policy),
+        None => catalog,
+    }
+}
+
 /// The tasks behind the requests, and what ends them.
 #[derive(Debug, Default)]
 struct Tasks {

@@ -3,10 +3,13 @@
 //! Invariant: what is asked for here is asked over HTTP or by a command of the program, as a reader would.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde_json::{Map, Value, json};
+use tests::checker::delta::tables_below;
 use tests::checker::record::types_of;
 use tests::random::Random;
+use tests::server::{DEADLINE, POLL};
 use tests::world::{Agent, contribute};
 use tests::{Options, World};
 
@@ -133,9 +136,14 @@ fn told(version: u64, contribution: &str, record: &str) -> String {
 }
 
 impl Scene {
-    /// Makes it.
-    pub(super) async fn set() -> Self {
-        let world = World::start(binary()).await;
+    /// Makes it. With `compacted`, two parts become one wherever they can; it is waited for the first.
+    pub(super) async fn set(compacted: bool) -> Self {
+        let world = World::start_with(binary(), |options| {
+            options
+                .with("SLUICE__COMPACTION__ENABLED", compacted)
+                .with("SLUICE__COMPACTION__FAN_IN", 2)
+        })
+        .await;
         let def = contract();
         let slug = world.project_with(json!({"schemaDef": def})).await;
         let second = Agent::create(&world.http, &world.operator, "second.agent").await;
@@ -157,12 +165,37 @@ impl Scene {
             count += new as u64;
             counts.push(count);
         }
-        Self {
+        let scene = Self {
             types: types_of(&def),
             world,
             slug,
             counts,
+        };
+        let deadline = Instant::now() + DEADLINE;
+        while compacted && scene.versions_of_commits().len() <= scene.counts.len() {
+            assert!(Instant::now() < deadline, "the table was not compacted");
+            tokio::time::sleep(POLL).await;
         }
+        scene
+    }
+
+    /// The folder of the table.
+    pub(super) fn table(&self) -> PathBuf {
+        let mut tables = tables_below(self.world.server.options().data());
+        assert_eq!(tables.len(), 1, "{tables:?}");
+        tables.remove(0)
+    }
+
+    /// The version of the dataset at each version of the Delta table: a compaction leaves it as it is.
+    pub(super) fn versions_of_commits(&self) -> Vec<u64> {
+        let log = self.table().join("_delta_log");
+        let commits = (0..).map_while(|number| std::fs::read_to_string(log.join(format!("{number:020}.json"))).ok());
+        commits
+            .scan(0, |version, commit| {
+                *version += u64::from(commit.contains(r#"{"txn":"#));
+                Some(*version)
+            })
+            .collect()
     }
 
     pub(super) fn newest(&self) -> u64 {

@@ -18,7 +18,7 @@ use super::Violation;
 use super::record::{Record, normal};
 
 /// One row of a part.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The stored key.
     pub key: Vec<u8>,
@@ -86,6 +86,8 @@ pub fn read(folder: &Path, types: &BTreeMap<String, String>, violations: &mut Ve
     let mut report = |rule, detail: String| violations.push(Violation::new(rule, format!("table {name}: {detail}")));
     let mut table = Table::default();
     let mut parts = Vec::new();
+    // What a reader of the latest commit reads, with the rows.
+    let mut live: Vec<(String, Vec<Row>)> = Vec::new();
     for (index, (number, path)) in commit_files(folder).into_iter().enumerate() {
         if number != index as u64 {
             report("log-gap", format!("commit {index} is missing, {number} is there"));
@@ -104,7 +106,10 @@ pub fn read(folder: &Path, types: &BTreeMap<String, String>, violations: &mut Ve
             report("schema-change", format!("commit {number} changes protocol or schema"));
         }
         if action("remove").is_some() {
-            report("remove", format!("commit {number} removes a part"));
+            if let Err(problem) = compact(folder, &actions, types, &mut live, &mut parts) {
+                report("compaction", format!("commit {number}: {problem}"));
+            }
+            continue;
         }
         let adds: Vec<_> = actions.iter().filter_map(|action| action.get("add")).collect();
         if adds.is_empty() {
@@ -132,10 +137,15 @@ pub fn read(folder: &Path, types: &BTreeMap<String, String>, violations: &mut Ve
             if parts.contains(&path) {
                 report("part-twice", format!("{path} is added twice"));
             }
-            match read_part(folder, &path, add, types) {
-                Ok(read) => rows.extend(read),
-                Err(problem) => report("part", format!("{path}: {problem}")),
+            if add["dataChange"] != true {
+                report("data-change", format!("{path} is a merge's and changes no data"));
             }
+            let read = read_part(folder, &path, add, types).unwrap_or_else(|problem| {
+                report("part", format!("{path}: {problem}"));
+                Vec::new()
+            });
+            live.push((path.clone(), read.clone()));
+            rows.extend(read);
             parts.push(path);
         }
         table.commits.push(Commit {
@@ -149,6 +159,62 @@ pub fn read(folder: &Path, types: &BTreeMap<String, String>, violations: &mut Ve
         });
     }
     table
+}
+
+/// A commit that removes parts is a compaction: it changes no data and no version, what it removes stands in the table
+/// in this order without a gap, its files are still there, and what it adds has the very same rows.
+fn compact(
+    folder: &Path,
+    actions: &[Value],
+    types: &BTreeMap<String, String>,
+    live: &mut Vec<(String, Vec<Row>)>,
+    parts: &mut Vec<String>,
+) -> Result<(), String> {
+    let of = |name: &'static str| actions.iter().filter_map(move |action| action.get(name));
+    if let Some(other) = ["txn", "protocol", "metaData"]
+        .into_iter()
+        .find(|name| of(name).next().is_some())
+    {
+        return Err(format!("it has a {other}"));
+    }
+    if of("commitInfo").any(|info| !info["sluice"].is_null()) {
+        return Err("it names a contribution".to_owned());
+    }
+    let removes: Vec<&str> = of("remove").filter_map(|remove| remove["path"].as_str()).collect();
+    let adds: Vec<_> = of("add").collect();
+    let [add] = adds[..] else {
+        return Err(format!("it adds {} parts", adds.len()));
+    };
+    if of("remove").chain([add]).any(|action| action["dataChange"] != false) {
+        return Err("it changes data".to_owned());
+    }
+    let start = live
+        .iter()
+        .position(|(path, _)| Some(&path.as_str()) == removes.first());
+    let start = start.ok_or_else(|| format!("{removes:?} are not in the table"))?;
+    let replaced = live.get(start..start + removes.len()).unwrap_or_default();
+    if !replaced
+        .iter()
+        .map(|(path, _)| path.as_str())
+        .eq(removes.iter().copied())
+    {
+        return Err(format!("{removes:?} do not follow one another in the table"));
+    }
+    if let Some((gone, _)) = replaced.iter().find(|(path, _)| !folder.join(path).exists()) {
+        return Err(format!("the file of {gone} is gone"));
+    }
+    let path = add["path"].as_str().unwrap_or_default().to_owned();
+    if parts.contains(&path) {
+        return Err(format!("{path} is added twice"));
+    }
+    let rows = read_part(folder, &path, add, types).map_err(|problem| format!("{path}: {problem}"))?;
+    let expected = replaced.iter().flat_map(|(_, rows)| rows);
+    if !expected.eq(&rows) {
+        return Err(format!("{path} has other rows than the parts that it replaces"));
+    }
+    parts.push(path.clone());
+    live.splice(start..start + removes.len(), [(path, rows)]);
+    Ok(())
 }
 
 /// The commit files by number.
