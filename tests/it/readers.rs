@@ -71,7 +71,10 @@ async fn the_table_is_what_the_interface_gives(scene: &Scene) {
     let readers: Vec<_> = readings.keys().map(String::as_str).collect();
     assert_eq!(readers, ["deltalake", "polars of the table"]);
     for (reader, versions) in readings {
-        assert!(versions.len() as u64 > scene.newest(), "{reader}: version 0 and the merges");
+        assert!(
+            versions.len() as u64 > scene.newest(),
+            "{reader}: version 0 and the merges"
+        );
         for (commit, rows) in versions {
             let version = commits[commit];
             let theirs = Sight::of_columns(&reader, &scene.types, &rows);
