@@ -19,6 +19,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "a bench prints its table and has nobody to report to"
 )]
