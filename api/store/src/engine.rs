@@ -140,13 +140,14 @@ impl Engine {
 
     fn migrator(self) -> Migrator {
         /// Version, name and text; a text that was released never changes.
-        const SQLITE: [(i64, &str, &str); 2] = [
+        const SQLITE: [(i64, &str, &str); 3] = [
             (
                 1,
                 "marketplace",
                 include_str!("../migrations/sqlite/0001_marketplace.sql"),
             ),
             (2, "reads", include_str!("../migrations/sqlite/0002_reads.sql")),
+            (3, "uploads", include_str!("../migrations/sqlite/0003_uploads.sql")),
         ];
         let texts = match self {
             Self::Sqlite => SQLITE,

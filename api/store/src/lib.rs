@@ -26,6 +26,7 @@ mod reading;
 mod row;
 mod service_keys;
 mod store;
+mod uploads;
 mod usage;
 mod words;
 mod writer;
@@ -47,4 +48,5 @@ pub use projects::{
 pub use reading::{Egress, LeaseTaken};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
 pub use store::{Options, Store};
-pub use words::{Access, ContributionStatus, ProjectStatus, UnknownWord, Visibility};
+pub use uploads::{Upload, UploadBounds, UploadCompleted, UploadCreated};
+pub use words::{Access, Compression, ContributionStatus, ProjectStatus, UnknownWord, UploadStatus, Visibility};
