@@ -13,7 +13,7 @@
 //! ```text
 //! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
 //! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
-//! <dataset>/part-<version>-<contribution>.parquet
+//! <dataset>/part-<version>-<contribution>.parquet                  of an upload also …-<attempt>-<index>.parquet
 //! <dataset>/_sluice/timeline                       derived: what opening would read from the commits
 //! ```
 
@@ -30,6 +30,7 @@ mod log;
 mod merge;
 mod part;
 mod snapshot;
+mod staged;
 mod state;
 pub mod storage;
 mod table;
@@ -38,11 +39,12 @@ mod timeline;
 
 pub use catalog::Catalog;
 pub use error::Error;
-pub use merge::{Merge, MergeOutcome, Proposal};
+pub use merge::{Merge, MergeOutcome, Proposal, StagedOutcome};
 pub use part::{HIDDEN, Link, PartInfo};
 pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
-pub use table::Table;
+pub use staged::{Staged, Stager};
+pub use table::{Stagers, Table};
 
 #[cfg(test)]
 mod tests;

@@ -7,3 +7,4 @@ mod index;
 mod merging;
 mod pages;
 mod racing;
+mod staging;

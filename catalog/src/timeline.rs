@@ -28,7 +28,7 @@ struct Entry {
     part: PartInfo,
     /// How many rows the table has with this part.
     end: u64,
-    /// The content root with this part.
+    /// The content root of the version that this part is of.
     root: Root,
 }
 
@@ -129,7 +129,7 @@ impl Timeline {
                 self.contract.get_or_insert(contract);
             }
             Commit::Merged(merge, _) if merge.version <= self.head() => {}
-            Commit::Merged(merge, part) => {
+            Commit::Merged(merge, parts) => {
                 if self.contract.is_none() || merge.version != self.head().next() {
                     return fail("it does not follow the commit before it");
                 }
@@ -140,7 +140,9 @@ impl Timeline {
                 let Ok(root) = merge.root.parse() else {
                     return fail("its root is not a content root");
                 };
-                self.push(part, root);
+                for part in parts {
+                    self.push(part, root);
+                }
             }
         }
         Ok(())

@@ -49,6 +49,7 @@ async fn broken(versions: Vec<Told>) -> Vec<&'static str> {
         let part = PartInfo {
             version: Version(version),
             contribution: told.contribution,
+            index: 0,
             attempt: 0,
             rows: batch.len() as u64,
             bytes: encoded.bytes.len() as u64,
@@ -66,7 +67,7 @@ async fn broken(versions: Vec<Told>) -> Vec<&'static str> {
             at: Timestamp::from_micros(1),
             notes: Value::Null,
         };
-        let bytes = log::merged(dataset, &merge, &part).unwrap();
+        let bytes = log::merged(dataset, &merge, std::slice::from_ref(&part)).unwrap();
         objects.put(&log::path(dataset, version), bytes.into()).await.unwrap();
     }
     let report = table(&objects, dataset).await.unwrap();

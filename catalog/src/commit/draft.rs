@@ -77,6 +77,7 @@ impl Draft {
             part: PartInfo {
                 version,
                 contribution,
+                index: 0,
                 attempt: 0,
                 rows: rows.len() as u64,
                 bytes: encoded.bytes.len() as u64,

@@ -72,7 +72,26 @@ impl State {
                 Ok::<_, Error>((part.version, keys))
             })
             .buffered(PARTS_AT_ONCE);
-        while let Some((version, keys)) = read.try_next().await? {
+        let mut of_version: Option<(Version, Vec<RecordKey>)> = None;
+        loop {
+            let next = read.try_next().await?;
+            // Why: a version is in the index with all its parts or not at all.
+            let (version, keys) = match (of_version.take(), next) {
+                (Some((version, mut keys)), Some((next, more))) if version == next => {
+                    keys.extend(more);
+                    of_version = Some((version, keys));
+                    continue;
+                }
+                (Some(complete), next) => {
+                    of_version = next;
+                    complete
+                }
+                (None, Some(first)) => {
+                    of_version = Some(first);
+                    continue;
+                }
+                (None, None) => break,
+            };
             index.insert(version, &keys);
             if index.is_due() {
                 let merge = self.merge_of(version).await?;

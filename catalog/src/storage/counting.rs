@@ -91,6 +91,11 @@ impl DurableStore for Counting {
         count(&self.settles);
         self.inner.settle(directory).await
     }
+
+    async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
+        count(&self.puts);
+        self.inner.adopt(file, location).await
+    }
 }
 
 #[async_trait]

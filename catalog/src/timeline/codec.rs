@@ -11,13 +11,13 @@ use crate::Root;
 use crate::part::PartInfo;
 
 /// Starts every file of this format.
-const MAGIC: &[u8; 16] = b"sluice timeline2";
+const MAGIC: &[u8; 16] = b"sluice timeline3";
 
 impl Timeline {
     /// The timeline as bytes; nothing to write before the table exists.
     pub(crate) fn encode(&self, dataset: DatasetId) -> Option<Vec<u8>> {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
-        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 108);
+        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 112);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(dataset.as_bytes());
         bytes.extend_from_slice(&(contract.len() as u64).to_le_bytes());
@@ -26,6 +26,7 @@ impl Timeline {
             let PartInfo {
                 version,
                 contribution,
+                index,
                 attempt,
                 rows,
                 bytes: size,
@@ -33,6 +34,7 @@ impl Timeline {
             } = &entry.part;
             bytes.extend_from_slice(&version.0.to_le_bytes());
             bytes.extend_from_slice(contribution.as_bytes());
+            bytes.extend_from_slice(&index.to_le_bytes());
             bytes.extend_from_slice(&attempt.to_le_bytes());
             bytes.extend_from_slice(&rows.to_le_bytes());
             bytes.extend_from_slice(&size.to_le_bytes());
@@ -65,12 +67,17 @@ impl Timeline {
             let part = PartInfo {
                 version: Version(reader.number()?),
                 contribution: ContributionId::from_bytes(reader.take()?),
+                index: u32::from_le_bytes(reader.take()?),
                 attempt: u32::from_le_bytes(reader.take()?),
                 rows: reader.number()?,
                 bytes: reader.number()?,
                 sha256: reader.take()?,
             };
-            if part.version != timeline.head().next() {
+            let expected = match timeline.parts.last() {
+                Some(last) if part.index > 0 => (last.part.version, last.part.index + 1),
+                _ => (timeline.head().next(), 0),
+            };
+            if (part.version, part.index) != expected {
                 return None;
             }
             timeline.push(part, Root::from_bytes(reader.take()?));

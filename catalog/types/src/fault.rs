@@ -4,8 +4,8 @@
 //! Invariant: without the feature `faults` every function here is empty and [`planted`] is `false`, so a release
 //! carries neither. Arming is the one process-wide state of the product, and exists only in test builds.
 
-/// Where the process can be killed, in the order a contribution passes them.
-pub const POINTS: [&str; 18] = [
+/// Where the process can be killed: in the order a contribution passes them, then those of uploads alone.
+pub const POINTS: [&str; 29] = [
     "ack.begin",
     "ack.rows",
     "ack.commit",
@@ -24,6 +24,17 @@ pub const POINTS: [&str; 18] = [
     "project.begin",
     "project.commit",
     "position.commit",
+    "upload.part",
+    "upload.named",
+    "upload.sealed",
+    "upload.rows",
+    "upload.commit",
+    "stage.begin",
+    "stage.part",
+    "stage.end",
+    "stage.linked",
+    "stage.commit",
+    "upload.freed",
 ];
 
 /// A bug that the crash tests must catch: each takes one guard of the exactly-once argument away.
