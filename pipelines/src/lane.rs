@@ -21,6 +21,8 @@ use crate::judge::{Bench, Finding, Work, decode, described, judge};
 use crate::lanes::Queued;
 use crate::message::Submission;
 use crate::places::Places;
+use crate::staging::conclude::{Running, conclude as conclude_upload};
+use crate::staging::Uploads;
 
 /// What every lane of a worker shares.
 #[derive(Clone, Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Context {
     pub(crate) finished: Arc<Finished>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) emitter: Emitter,
+    /// Where the bytes of uploads are; a worker without them takes none.
+    pub(crate) uploads: Option<Uploads>,
     pub(crate) backoff: Backoff,
     /// The places of one lane.
     pub(crate) places: Places,
@@ -105,21 +109,38 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
         })
         .buffered(context.ahead.max(1))
         .boxed();
-    while let Some(Some(((work, finding), weight))) = context.stop.run_until_cancelled(judged.next()).await {
-        match end(context, &mut table, &work, finding).await {
-            Ok(()) => work.ticket.finish(),
-            Err(Stopped) => break,
+    let mut uploads = Running::default();
+    let mut open = true;
+    while open || !uploads.is_empty() {
+        let ended = tokio::select! {
+            () = context.stop.cancelled() => break,
+            Some(staged) = uploads.next() => conclude_upload(context, &mut table, staged).await,
+            next = judged.next(), if open => match next {
+                None => {
+                    open = false;
+                    Ok(())
+                }
+                Some(((work, Finding::Upload(submission)), weight)) => {
+                    uploads.begin(context, &table, (work, weight), *submission).await
+                }
+                Some(((work, finding), _weight)) => {
+                    let ended = end(context, &mut table, &work, finding).await;
+                    ended.map(|()| work.ticket.finish())
+                }
+            },
+        };
+        if let Err(Stopped) = ended {
+            break;
         }
-        drop(weight);
     }
-    drop(judged);
+    drop((judged, uploads));
     table.close().await;
 }
 
 /// Brings a message to its end, whatever it is.
 async fn end(context: &Context, table: &mut Table, work: &Work, finding: Finding) -> Result<(), Stopped> {
     let poison = match finding {
-        Finding::Decided => return Ok(()),
+        Finding::Decided | Finding::Upload(_) => return Ok(()),
         Finding::Judged(case) => match conclude(context, table, *case).await? {
             Ok(()) => return Ok(()),
             Err(poison) => poison,

@@ -8,6 +8,7 @@ use eventlog::Record;
 use operators::{RowVerdict, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use crate::staging::objects::Cut;
 use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version};
 
 /// Topic of [`Submission`]s; the key is the dataset's id.
@@ -37,8 +38,11 @@ pub struct Submission {
     pub contract: Contract,
     /// When it was acknowledged.
     pub submitted_at: Timestamp,
-    /// The records.
+    /// The records; none for an upload.
     pub records: Vec<Value>,
+    /// The upload that the records are in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upload: Option<Cut>,
 }
 
 /// What became of a submission.
