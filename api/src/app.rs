@@ -14,6 +14,7 @@ use crate::egress::Egress;
 use crate::flow::{Relay, SweeperConfig, Waiters};
 use crate::limit::Limiter;
 use crate::links::Links;
+use crate::ops::uploads::UploadPlane;
 use crate::sandbox::Sandbox;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -40,6 +41,8 @@ pub struct App {
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom.
     pub egress: Egress,
+    /// Where uploads are.
+    pub uploads: UploadPlane,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: Arc<SweeperConfig>,
     /// How the service presents itself.
@@ -75,6 +78,8 @@ pub struct Planes {
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom; somebody else stores it.
     pub egress: Egress,
+    /// Where uploads are.
+    pub uploads: UploadPlane,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: SweeperConfig,
 }
@@ -91,6 +96,7 @@ impl App {
             clock: planes.clock,
             sandbox: planes.sandbox,
             egress: planes.egress,
+            uploads: planes.uploads,
             links: Arc::default(),
             calls: Arc::new(Limiter::new(limits.calls_per_ip_per_minute, MINUTE)),
             registrations: Arc::new(Limiter::new(limits.agents_per_ip_per_hour, HOUR)),

@@ -3,11 +3,13 @@
 //! Invariant: the contribution's row is the outbox. The [`Relay`] is only a short cut: whatever it drops, the
 //! [`Sweeper`] appends again for as long as the row is open, and only the [`Projector`] closes a row.
 
+mod freeing;
 mod projector;
 mod relay;
 mod sweeper;
 mod waiters;
 
+pub use freeing::Freeing;
 pub use projector::Projector;
 pub use relay::{Relay, RelayTask};
 pub use sweeper::{Config as SweeperConfig, Sweeper};

@@ -11,6 +11,8 @@ use catalog::{Catalog, Merge, MergeOutcome, Proposal, Snapshot};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use operators::screen::LocalScreener;
+use pipelines::staging::Stagings;
+use pipelines::staging::objects::LocalObjects;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use store::{NewOperator, OutcomeRow, Resolution, Store};
@@ -25,6 +27,7 @@ use crate::auth::{Secret, SecretKind};
 use crate::config::{Cache, Config, Limits};
 use crate::egress::Egress;
 use crate::flow::{Relay, SweeperConfig, Waiters};
+use crate::ops::uploads::UploadPlane;
 use crate::sandbox::{Answered, Column, Failure, Sandbox};
 
 /// The limits of the interface.
@@ -51,6 +54,10 @@ pub(crate) fn limits() -> Limits {
         query_seconds: 20,
         query_version_bytes: 2 << 30,
         part_url_seconds: 900,
+        upload_bytes: 5 << 30,
+        upload_seconds: 6 * 3_600,
+        open_uploads: 3,
+        storage_bytes: 5 << 30,
     }
 }
 
@@ -131,7 +138,7 @@ pub(crate) struct Service {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) sandbox: Arc<Scripted>,
     pub(crate) router: axum::Router,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Service {
@@ -151,6 +158,7 @@ impl Service {
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
+        let local = LocalObjects::open(path.join("uploads")).unwrap();
         let planes = Planes {
             store,
             catalog,
@@ -160,6 +168,11 @@ impl Service {
             clock: shared,
             sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
             egress: Egress::default(),
+            uploads: UploadPlane {
+                objects: Arc::new(local.clone()),
+                local: Some(local),
+                stagings: Stagings::default(),
+            },
             sweeper: SweeperConfig {
                 interval_seconds: 1,
                 first_seconds: 30,
@@ -171,8 +184,13 @@ impl Service {
             app,
             clock,
             sandbox,
-            _directory: directory,
+            directory: directory,
         }
+    }
+
+    /// Where the parts of uploads are.
+    pub(crate) fn uploads(&self) -> std::path::PathBuf {
+        self.directory.path().join("uploads")
     }
 
     /// A fresh operator's token.

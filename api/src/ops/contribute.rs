@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use store::{Allowance, Idempotency, NewContribution, Project, SubmitOutcome, Visibility};
+use store::{Allowance, Idempotency, NewContribution, Project, ProjectStatus, SubmitOutcome, Visibility};
 use types::fault::{self, Plant};
 use types::{Contract, ContributionId, Kind, canonical};
 
@@ -135,10 +135,7 @@ async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> 
             "idempotency_key_reused",
             "the idempotency key came with another body before",
         )),
-        SubmitOutcome::NotOpen { status } => {
-            let message = format!("the project `{}` is {status} and takes no contributions", project.slug);
-            Err(ApiError::conflict("project_not_open", message).field("status", status.as_str()))
-        }
+        SubmitOutcome::NotOpen { status } => Err(not_open(&project.slug, status)),
         SubmitOutcome::AllowanceSpent => Err(allowance_spent(&cx)),
     }
 }
@@ -169,6 +166,7 @@ fn submission(
         contract: contract(project)?,
         submitted_at: cx.now,
         records: input.records,
+        upload: None,
     };
     let record = message
         .record()
@@ -218,7 +216,13 @@ async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration)
     View::of(cx, &project.slug, row).await
 }
 
-fn allowance_spent(cx: &Cx) -> ApiError {
+/// The refusal of a contribution to a project that takes none.
+pub(super) fn not_open(slug: &str, status: ProjectStatus) -> ApiError {
+    let message = format!("the project `{slug}` is {status} and takes no contributions");
+    ApiError::conflict("project_not_open", message).field("status", status.as_str())
+}
+
+pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
     let limit = cx.app.limits.public_contributions_per_day;
     let resets_at = cx.now.next_day();
     let left = resets_at.since(cx.app.clock.now());
