@@ -18,6 +18,7 @@ mod crash;
 mod openapi;
 mod readers;
 mod tidy;
+mod uploads;
 
 use std::path::Path;
 

@@ -20,6 +20,8 @@ const OPERATIONS: [(&str, &str); 22] = [
     ("get", "/projects/{slug}"),
     ("patch", "/projects/{slug}"),
     ("post", "/projects/{slug}/contribute"),
+    ("post", "/projects/{slug}/uploads"),
+    ("post", "/projects/{slug}/uploads/{id}/complete"),
     ("get", "/projects/{slug}/contributions/{id}"),
     ("get", "/projects/{slug}/data"),
     ("post", "/projects/{slug}/query"),

@@ -12,14 +12,16 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use api::egress::Egress;
-use api::flow::{Projector, Relay, Sweeper, Waiters};
-use api::{App, Planes};
+use api::flow::{Freeing, Projector, Relay, Sweeper, Waiters};
+use api::{App, Planes, UploadPlane};
 use catalog::Catalog;
 use catalog::storage::DurableLocal;
 use eventlog::{Embedded, EventLog};
 use futures_util::FutureExt;
 use operators::screen::{LocalScreener, Screener};
 use pipelines::Worker;
+use pipelines::staging::objects::LocalObjects;
+use pipelines::staging::{Stagings, Uploads};
 use store::Store;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -63,6 +65,11 @@ impl Layout {
     /// The tables, one folder per dataset.
     pub fn tables(&self) -> PathBuf {
         self.root.join("tables")
+    }
+
+    /// The parts of uploads, until their contribution is decided.
+    pub fn uploads(&self) -> PathBuf {
+        self.root.join("uploads")
     }
 
     /// The key indexes; derived from the tables.
@@ -143,9 +150,12 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     let waiters = Waiters::default();
     let projector = Projector::new(store.clone(), Arc::clone(&log), waiters.clone(), Arc::clone(&clock));
     spawn(&mut tasks, "projector", projector.run(stopping.clone()));
+    let local = open_uploads(&layout).await?;
+    let stagings = Stagings::default();
+    let staging = Uploads::new(Arc::new(local.clone()), stagings.clone());
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&screener), Arc::clone(&clock));
-        Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
+        Worker::new(log, catalog, screener, clock, config.worker.of_group(group)).with_uploads(staging.clone())
     };
     spawn(
         &mut tasks,
@@ -170,6 +180,10 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
     );
     spawn(&mut tasks, "sweeper", sweeper.run(stopping.clone()).map(anyhow::Ok));
 
+    let every = config.sweeper.every.0;
+    let freeing = Freeing::new(store.clone(), Arc::new(local.clone()), Arc::clone(&clock), every);
+    spawn(&mut tasks, "freeing", freeing.run(stopping.clone()).map(anyhow::Ok));
+
     let egress = Egress::default();
     let counting = egress.clone().run(store.clone(), stopping.clone());
     spawn(&mut tasks, "egress", counting.map(anyhow::Ok));
@@ -183,6 +197,11 @@ pub async fn assemble(loaded: &Loaded) -> anyhow::Result<Running> {
         clock: Arc::clone(&clock),
         sandbox: Arc::new(Sandbox::start(config, layout.tables(), &clock)?),
         egress,
+        uploads: UploadPlane {
+            objects: Arc::new(local.clone()),
+            local: Some(local),
+            stagings,
+        },
         sweeper: sweeping,
     };
     let app = App::new(planes, config.api(address), config.limits.clone().into());
@@ -210,6 +229,12 @@ async fn open_log(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn Ev
     let (path, options) = (layout.log(), config.log.options());
     let opened = tokio::task::spawn_blocking(move || Embedded::open(path, options)).await?;
     Ok(opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?)
+}
+
+async fn open_uploads(layout: &Layout) -> anyhow::Result<LocalObjects> {
+    let path = layout.uploads();
+    let opened = tokio::task::spawn_blocking(move || LocalObjects::open(path)).await?;
+    opened.with_context(|| format!("the uploads `{}` cannot be opened", layout.uploads().display()))
 }
 
 async fn open_catalog(layout: &Layout, index: PathBuf, clock: &Arc<dyn Clock>) -> anyhow::Result<Catalog> {

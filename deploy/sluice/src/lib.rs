@@ -12,6 +12,7 @@ pub mod config;
 pub mod keys;
 pub mod lock;
 pub mod pull;
+pub mod push;
 pub mod query;
 pub mod quickstart;
 pub mod remote;
@@ -64,6 +65,7 @@ async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
         Command::Keys(command) => keys::run(config, command).await?,
         Command::Query(arguments) => query::run(&arguments).await?,
         Command::Pull(arguments) => pull::run(arguments).await?,
+        Command::Push(arguments) => return push::run(arguments).await,
         Command::Verify(arguments) => verify::run(&arguments)?,
         Command::Openapi | Command::Config(_) => {}
     }
