@@ -184,7 +184,7 @@ impl Service {
             app,
             clock,
             sandbox,
-            directory: directory,
+            directory,
         }
     }
 

@@ -295,7 +295,11 @@ impl Checker {
             };
             let found = self.rows(&part, bytes, &expected, &mut root);
             if part_count(add) != Some(found) {
-                self.violation("record_count", &part, &format!("it has {found} rows, its commit says another count"));
+                self.violation(
+                    "record_count",
+                    &part,
+                    &format!("it has {found} rows, its commit says another count"),
+                );
             }
             rows += found;
         }

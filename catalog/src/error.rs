@@ -73,11 +73,9 @@ impl Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Storage { .. }
-            | Self::Scratch(_)
-            | Self::Index(_)
-            | Self::IndexLocked { .. }
-            | Self::Stopped(_) => Kind::Unavailable,
+            Self::Storage { .. } | Self::Scratch(_) | Self::Index(_) | Self::IndexLocked { .. } | Self::Stopped(_) => {
+                Kind::Unavailable
+            }
             Self::ContractMismatch { .. } => Kind::Conflict,
             Self::Corrupt { .. } | Self::Gap { .. } | Self::Encode(_) => Kind::Internal,
         }
@@ -87,11 +85,9 @@ impl Classify for Error {
         match self {
             // Why: a damaged table is repaired from a copy; no contribution may be turned away because of it.
             Self::Corrupt { .. } | Self::Gap { .. } => Retry::Backoff,
-            Self::Storage { .. }
-            | Self::Scratch(_)
-            | Self::Index(_)
-            | Self::IndexLocked { .. }
-            | Self::Stopped(_) => Retry::Backoff,
+            Self::Storage { .. } | Self::Scratch(_) | Self::Index(_) | Self::IndexLocked { .. } | Self::Stopped(_) => {
+                Retry::Backoff
+            }
             Self::ContractMismatch { .. } | Self::Encode(_) => Retry::Never,
         }
     }

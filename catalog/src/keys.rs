@@ -214,7 +214,11 @@ impl KeyIndex {
             table.saturating_sub(held.count)
         };
         let mut filter = Filter::with_capacity(usize::try_from(count).unwrap_or(0));
-        let stored = Stored { version, root, keys: table };
+        let stored = Stored {
+            version,
+            root,
+            keys: table,
+        };
         let filtered = keys.inspect(|key| {
             if let Ok(key) = key {
                 filter.insert(key);

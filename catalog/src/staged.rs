@@ -186,7 +186,12 @@ impl Staged {
     pub(crate) fn leave_out(&mut self, hits: Vec<RecordKey>) -> Result<(), Error> {
         let hits: KeySet = hits.into_iter().collect();
         let scratch = Scratch::new(self.rows.scratch.path()).map_err(failed)?;
-        let Rows { contribution, agent, version, .. } = self.rows;
+        let Rows {
+            contribution,
+            agent,
+            version,
+            ..
+        } = self.rows;
         let mut filling = Filling::new(scratch, &self.rows.contract, contribution, agent, version);
         for part in &self.rows.parts {
             for batch in file::read(&part.path).map_err(Error::Encode)? {

@@ -24,7 +24,13 @@ impl Stagers {
     /// Begins to stage an upload: its rows are written beside the table. Blocks shortly.
     pub fn stage(&self, contribution: ContributionId, agent: AgentId) -> Result<Stager, Error> {
         let scratch = Scratch::new(&self.state.store.scratch()).map_err(Error::Scratch)?;
-        Ok(Stager::new(scratch, &self.contract, contribution, agent, self.state.head()))
+        Ok(Stager::new(
+            scratch,
+            &self.contract,
+            contribution,
+            agent,
+            self.state.head(),
+        ))
     }
 }
 

@@ -21,8 +21,8 @@ use crate::judge::{Bench, Finding, Work, decode, described, judge};
 use crate::lanes::Queued;
 use crate::message::Submission;
 use crate::places::Places;
-use crate::staging::conclude::{Running, conclude as conclude_upload};
 use crate::staging::Uploads;
+use crate::staging::conclude::{Running, conclude as conclude_upload};
 
 /// What every lane of a worker shares.
 #[derive(Clone, Debug)]

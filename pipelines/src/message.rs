@@ -3,12 +3,12 @@
 //! Invariant: every message names its format. A reader refuses a format it does not know, and the message goes to the
 //! dead letters instead of being lost.
 
+use crate::staging::objects::Cut;
 use bytes::Bytes;
 use eventlog::Record;
 use operators::{RowVerdict, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use crate::staging::objects::Cut;
 use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version};
 
 /// Topic of [`Submission`]s; the key is the dataset's id.

@@ -165,7 +165,9 @@ impl Read for Pieces<'_> {
                 .blocking_recv()
                 .ok_or_else(|| io::Error::other(SourceFailed))?;
             self.ended = self.current.is_empty();
-            self.counters.bytes.fetch_add(self.current.len() as u64, Ordering::Relaxed);
+            self.counters
+                .bytes
+                .fetch_add(self.current.len() as u64, Ordering::Relaxed);
         }
         let length = self.current.len().min(buffer.len());
         buffer[..length].copy_from_slice(&self.current.split_to(length));
@@ -227,7 +229,12 @@ fn run(
     })
 }
 
-fn cut_into(pieces: Pieces<'_>, whole: &Cut, permits: &SyncSender<()>, units: &SyncSender<Unit>) -> Result<(), CutError> {
+fn cut_into(
+    pieces: Pieces<'_>,
+    whole: &Cut,
+    permits: &SyncSender<()>,
+    units: &SyncSender<Unit>,
+) -> Result<(), CutError> {
     cut(pieces, whole.compression, |unit| {
         permits.send(()).is_ok() && units.send(unit).is_ok()
     })
@@ -260,7 +267,11 @@ fn collect(
             }
         }
     }
-    if early.is_empty() { Ok(collector) } else { Err(Error::Panicked) }
+    if early.is_empty() {
+        Ok(collector)
+    } else {
+        Err(Error::Panicked)
+    }
 }
 
 fn unreadable(code: &str, message: String) -> Collected {

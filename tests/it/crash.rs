@@ -75,7 +75,9 @@ fn jobs(rounds: usize, random: &mut Random) -> VecDeque<Job> {
 }
 
 fn is_passed_in_recovery(point: &str) -> bool {
-    !["ack.", "project.", "upload."].iter().any(|prefix| point.starts_with(prefix))
+    !["ack.", "project.", "upload."]
+        .iter()
+        .any(|prefix| point.starts_with(prefix))
 }
 
 fn kills_in(counters: &Counters) -> u64 {

@@ -39,7 +39,10 @@ fn said(output: &Output) -> String {
 
 /// How many parts the state file says were sent; none where there is no such file.
 fn sent(folder: &Path) -> Option<usize> {
-    let file = fs::read_dir(folder).ok()?.flatten().find(|entry| entry.path().extension().is_some_and(|e| e == "json"))?;
+    let file = fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .find(|entry| entry.path().extension().is_some_and(|e| e == "json"))?;
     let state: Value = serde_json::from_slice(&fs::read(file.path()).ok()?).ok()?;
     state["tags"].as_object().map(serde_json::Map::len)
 }
@@ -66,7 +69,12 @@ async fn a_push_that_was_killed_goes_on_and_others_are_served_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.ndjson");
     let text: String = (0..ROWS)
-        .map(|row| format!("{}\n", json!({"station": format!("bulk {row}"), "sample": row, "value": 0.25})))
+        .map(|row| {
+            format!(
+                "{}\n",
+                json!({"station": format!("bulk {row}"), "sample": row, "value": 0.25})
+            )
+        })
         .collect();
     fs::write(&file, &text).unwrap();
     let part = text.len().div_ceil(PARTS) as u64;
@@ -88,16 +96,29 @@ async fn a_push_that_was_killed_goes_on_and_others_are_served_meanwhile() {
     assert!(said(&output).contains("50,000 records are new"), "{}", said(&output));
     eprintln!("{before} of {PARTS} parts were sent before the kill, {merged} small batches merged meanwhile");
 
-    let data = world.agent.http.get(&format!("/projects/{slug}/data?limit=1")).await.expect(200);
+    let data = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data?limit=1"))
+        .await
+        .expect(200);
     assert_eq!(data.body["total"].as_u64(), Some(ROWS + 3 * merged));
     let checked = world.server.options().run(&["check"]);
     assert!(checked.status.success(), "{}", said(&checked));
-    assert_eq!(sent(&file.with_extension("state")), None, "nothing is left of a push that is over");
+    assert_eq!(
+        sent(&file.with_extension("state")),
+        None,
+        "nothing is left of a push that is over"
+    );
 
     // The same file again is nothing new, and the exit code says so.
     let again = push(&world, &slug, &file, part).output().unwrap();
     assert_eq!(again.status.code(), Some(1), "{}", said(&again));
-    assert!(said(&again).contains("all 50000 records are duplicates"), "{}", said(&again));
+    assert!(
+        said(&again).contains("all 50000 records are duplicates"),
+        "{}",
+        said(&again)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -138,7 +159,12 @@ async fn a_table_of_commas_becomes_records_by_the_contract() {
     fs::write(&file, "station,sample,value\n\"a, b\",1,0.5\nc,2,\n").unwrap();
     let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    let data = world.agent.http.get(&format!("/projects/{slug}/data")).await.expect(200);
+    let data = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data"))
+        .await
+        .expect(200);
     assert_eq!(data.body["items"][0]["station"], "a, b");
     assert_eq!(data.body["items"][1]["sample"], 2);
 }

@@ -128,7 +128,10 @@ impl Client {
 
     /// Completes an upload; doing it twice is the same as doing it once.
     pub(crate) async fn upload_complete(&self, slug: &str, id: &str, etags: Vec<Tag>) -> Result<Contribution, Error> {
-        let call = Call::post(["projects", slug, "uploads", id, "complete"], &json!({ "etags": etags }));
+        let call = Call::post(
+            ["projects", slug, "uploads", id, "complete"],
+            &json!({ "etags": etags }),
+        );
         self.json(Call { reads: true, ..call }).await
     }
 

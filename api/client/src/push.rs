@@ -158,7 +158,10 @@ impl Client {
                     Ok::<_, Error>(())
                 }
             });
-            stream::iter(sending).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+            stream::iter(sending)
+                .buffer_unordered(AT_ONCE)
+                .try_collect::<()>()
+                .await?;
             let mut state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
             self.upload_complete(&push.slug, &id, state.tags()).await?;
             state.complete()?;
@@ -209,10 +212,18 @@ impl Client {
             part: name(),
             problem: error.to_string(),
         })?;
-        let request = self.http.put(url).timeout(PART_WITHIN).header(CONTENT_LENGTH, bytes.len());
+        let request = self
+            .http
+            .put(url)
+            .timeout(PART_WITHIN)
+            .header(CONTENT_LENGTH, bytes.len());
         let answer = request.body(bytes).send().await.map_err(broken)?;
         let status = answer.status();
-        let etag = answer.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+        let etag = answer
+            .headers()
+            .get(ETAG)
+            .and_then(|etag| etag.to_str().ok())
+            .map(str::to_owned);
         let retry_after = crate::client::retry_after(answer.headers());
         let body = answer.bytes().await.map_err(broken)?;
         match etag {
@@ -239,7 +250,11 @@ fn is_stale(error: &Error) -> bool {
     match error {
         Error::Refused { problem, .. } => {
             let code = problem.code.as_str();
-            problem.status == 404 || matches!(code, "link_expired" | "link_invalid" | "upload_closed" | "upload_expired")
+            problem.status == 404
+                || matches!(
+                    code,
+                    "link_expired" | "link_invalid" | "upload_closed" | "upload_expired"
+                )
         }
         _ => false,
     }

@@ -127,7 +127,11 @@ fn every_example_satisfies_its_schema() {
         }
         let mut input: Value = serde_json::from_str(operation.spec.example).unwrap();
         for member in placeholders(operation) {
-            let text = if member == "id" { "0197b3c0-0000-7000-8000-000000000001" } else { "tide-gauges" };
+            let text = if member == "id" {
+                "0197b3c0-0000-7000-8000-000000000001"
+            } else {
+                "tide-gauges"
+            };
             input[member] = text.into();
         }
         operation.input.check(&input, &[]).unwrap();

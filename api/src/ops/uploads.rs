@@ -197,12 +197,22 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         UploadCreated::NotOpen { status } => return Err(not_open(&project.slug, status)),
         UploadCreated::AllowanceSpent => return Err(allowance_spent(&cx)),
         UploadCreated::TooMany { until } => {
-            let message = format!("the operator has {} open uploads, which is the most", limits.open_uploads);
-            return Err(ApiError::limited("too_many_uploads", message, until.since(cx.now).as_secs() + 1));
+            let message = format!(
+                "the operator has {} open uploads, which is the most",
+                limits.open_uploads
+            );
+            return Err(ApiError::limited(
+                "too_many_uploads",
+                message,
+                until.since(cx.now).as_secs() + 1,
+            ));
         }
         UploadCreated::Full { held } => {
             let (used, allowed) = (stored.saturating_add(held), limits.storage_bytes);
-            let message = format!("{} bytes do not fit: {used} of {allowed} bytes of storage are used", upload.bytes);
+            let message = format!(
+                "{} bytes do not fit: {used} of {allowed} bytes of storage are used",
+                upload.bytes
+            );
             let quota = serde_json::json!({"storage": {"used": used, "allowed": allowed}});
             return Err(ApiError::new(Kind::PaymentRequired, "storage_quota", message).field("quota", quota));
         }
@@ -227,9 +237,15 @@ fn cut_is_even(input: &Begin) -> Result<(), ApiError> {
         return Ok(());
     }
     let problem = if needed > 1_000 {
-        format!("is too small: {} bytes would be {needed} parts, and there are at most 1000", input.bytes)
+        format!(
+            "is too small: {} bytes would be {needed} parts, and there are at most 1000",
+            input.bytes
+        )
     } else {
-        format!("must be {needed}: that is how many parts of {} bytes {} bytes are", input.part_size, input.bytes)
+        format!(
+            "must be {needed}: that is how many parts of {} bytes {} bytes are",
+            input.part_size, input.bytes
+        )
     };
     let path = if needed > 1_000 { "/partSize" } else { "/parts" };
     Err(ApiError::invalid(path, problem))
@@ -369,11 +385,17 @@ fn tags(upload: &Upload, given: Vec<Tag>) -> Result<Vec<PartTag>, ApiError> {
         let message = format!("the upload has {} parts, and {beyond:?} are named", upload.parts);
         return Err(ApiError::conflict("parts_extra", message).field("parts", beyond));
     }
-    let missing: Vec<u32> = (1..).zip(&tags).filter(|(_, tag)| tag.is_none()).map(|(n, _)| n).collect();
+    let missing: Vec<u32> = (1..)
+        .zip(&tags)
+        .filter(|(_, tag)| tag.is_none())
+        .map(|(n, _)| n)
+        .collect();
     if !missing.is_empty() {
         return Err(parts_missing("not named", &missing));
     }
-    let tags = (1..).zip(tags).filter_map(|(n, etag)| etag.map(|etag| PartTag { n, etag }));
+    let tags = (1..)
+        .zip(tags)
+        .filter_map(|(n, etag)| etag.map(|etag| PartTag { n, etag }));
     Ok(tags.collect())
 }
 
@@ -414,11 +436,7 @@ pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
 }
 
 /// The row of the contribution that an upload becomes, and the record of the log that it is the outbox of.
-fn submission(
-    cx: &Cx,
-    project: &Project,
-    upload: &Upload,
-) -> Result<(NewContribution, eventlog::Record), ApiError> {
+fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContribution, eventlog::Record), ApiError> {
     let private = project.visibility == Visibility::Private;
     let message = Submission {
         format: FORMAT,

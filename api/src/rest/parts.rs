@@ -49,7 +49,9 @@ struct Address {
 pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
     let request_id = parts.extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
-    let address = Query::<Address>::try_from_uri(&parts.uri).ok().map(|Query(address)| address);
+    let address = Query::<Address>::try_from_uri(&parts.uri)
+        .ok()
+        .map(|Query(address)| address);
     let taken = match admit(&app, &id, &n, address, &parts.headers).await {
         Ok((local, upload, n, size)) => take(&app, &local, &upload, n, size, &mut body).await,
         Err(error) => Err(error),
@@ -58,7 +60,12 @@ pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Re
         Ok((n, etag)) => answer(n, &etag),
         Err(error) => {
             if error.status().is_server_error() {
-                tracing::error!(upload = id, part = n, context = error.log_context(), "a part was not taken");
+                tracing::error!(
+                    upload = id,
+                    part = n,
+                    context = error.log_context(),
+                    "a part was not taken"
+                );
             }
             if !parts.headers.contains_key(header::EXPECT) {
                 body::discard(&mut body).await;
@@ -147,7 +154,9 @@ async fn take(
     // Why: a semaphore that is never closed always gives its place.
     let _place = PLACES.acquire().await;
     let local = local.clone();
-    let opened = spawn_blocking(move || local.writer()).await.map_err(ApiError::internal)?;
+    let opened = spawn_blocking(move || local.writer())
+        .await
+        .map_err(ApiError::internal)?;
     let mut writer = opened.map_err(|error| place_failed(&error))?;
     let mut held = BytesMut::with_capacity(PIECE);
     let mut taken = 0;
@@ -166,7 +175,9 @@ async fn take(
     }
     writer = write(writer, held.freeze()).await?;
     let id = upload.id;
-    let finished = spawn_blocking(move || writer.finish(id, n)).await.map_err(ApiError::internal)?;
+    let finished = spawn_blocking(move || writer.finish(id, n))
+        .await
+        .map_err(ApiError::internal)?;
     let etag = finished.map_err(|error| place_failed(&error))?;
     // Why again: had it expired meanwhile, its parts may have been deleted before this one got its name.
     if let Err(closed) = open(app, id).await {
@@ -181,7 +192,9 @@ async fn take(
 
 async fn write(mut writer: PartWriter, piece: Bytes) -> Result<PartWriter, ApiError> {
     let written = spawn_blocking(move || writer.write(&piece).map(|()| writer)).await;
-    written.map_err(ApiError::internal)?.map_err(|error| place_failed(&error))
+    written
+        .map_err(ApiError::internal)?
+        .map_err(|error| place_failed(&error))
 }
 
 /// The next bytes of the body.

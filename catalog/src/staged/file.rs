@@ -36,7 +36,9 @@ pub(super) struct Writer {
 
 impl std::fmt::Debug for Writer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writer").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Writer")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
@@ -190,9 +192,7 @@ impl Write for Hashing {
 }
 
 /// The rows of a file, with the hidden columns, a few at a time.
-pub(super) fn read(
-    path: &Path,
-) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReader, ParquetError> {
+pub(super) fn read(path: &Path) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReader, ParquetError> {
     let file = File::open(path)?;
     let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)?;
     builder.with_batch_size(PAGE_ROWS).build()

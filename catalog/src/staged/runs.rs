@@ -89,7 +89,12 @@ impl Runs {
         let mut keys: Vec<RecordKey> = self.recent.drain().collect();
         keys.sort_unstable();
         let path = self.directory.join(format!("keys-{}", self.spilled.len()));
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)?;
         let mut out = BufWriter::with_capacity(1 << 20, &file);
         for key in &keys {
             out.write_all(key.as_bytes())?;

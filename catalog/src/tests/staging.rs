@@ -24,7 +24,10 @@ fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) ->
 
 async fn merge(table: &mut Table, staged: &mut Staged) -> StagedOutcome {
     let at = Timestamp::from_micros(1_700_000_000_123_456);
-    table.merge_staged(staged, at, &|late| json!({ "late": late })).await.unwrap()
+    table
+        .merge_staged(staged, at, &|late| json!({ "late": late }))
+        .await
+        .unwrap()
 }
 
 fn merged(outcome: StagedOutcome) -> Merge {
@@ -41,7 +44,9 @@ async fn records(catalog: &Catalog, world: &World, version: u64) -> Vec<String> 
 #[tokio::test]
 async fn an_upload_is_the_version_that_a_batch_of_its_rows_is() {
     let mut rich = numbered(0..150);
-    rich.push(json!({"name": "x", "ratio": 0.5, "ok": true, "at": "2026-11-21T07:00:00.25Z", "more": {"a": [1]}, "e": 1}));
+    rich.push(
+        json!({"name": "x", "ratio": 0.5, "ok": true, "at": "2026-11-21T07:00:00.25Z", "more": {"a": [1]}, "e": 1}),
+    );
     rich.push(json!({"name": "é \"", "count": -7, "more": null}));
     let (small, large) = (World::new(), World::new());
     let (first, second) = (small.catalog("a"), large.catalog("a"));
@@ -72,10 +77,18 @@ async fn what_was_merged_meanwhile_is_left_out_and_the_rest_moves_on() {
     world.merge(&mut table, &numbered(500..510)).await;
     let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..100));
     // Two versions come between: one with two records of the upload, one with none.
-    world.merge(&mut table, &[numbered(30..31), numbered(70..71), numbered(600..601)].concat()).await;
+    world
+        .merge(
+            &mut table,
+            &[numbered(30..31), numbered(70..71), numbered(600..601)].concat(),
+        )
+        .await;
     world.merge(&mut table, &numbered(700..702)).await;
     let merge = merged(merge(&mut table, &mut staged).await);
-    assert_eq!((merge.version, merge.accepted, merge.record_count), (Version(4), 98, 113));
+    assert_eq!(
+        (merge.version, merge.accepted, merge.record_count),
+        (Version(4), 98, 113)
+    );
     assert_eq!(merge.notes, json!({"late": 2}));
     let report = world.sound(4).await;
     assert_eq!(report.orphans, [""; 0]);
@@ -93,7 +106,10 @@ async fn an_upload_whose_rows_others_brought_becomes_nothing() {
     let mut table = world.table(&catalog).await;
     let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..10));
     world.merge(&mut table, &numbered(0..10)).await;
-    assert_eq!(merge(&mut table, &mut staged).await, StagedOutcome::NothingNew { late: 10 });
+    assert_eq!(
+        merge(&mut table, &mut staged).await,
+        StagedOutcome::NothingNew { late: 10 }
+    );
     world.sound(1).await;
 }
 

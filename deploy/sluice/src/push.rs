@@ -88,7 +88,10 @@ fn summary(slug: &str, contribution: &Contribution) -> anyhow::Result<()> {
             HumanCount(contribution.accepted_count.unwrap_or(0)),
             HumanCount(contribution.record_count.unwrap_or(0))
         )),
-        (None, Some(reason)) => lines.push(format!("{slug}: {} ({}): {}", contribution.status, reason.code, reason.message)),
+        (None, Some(reason)) => lines.push(format!(
+            "{slug}: {} ({}): {}",
+            contribution.status, reason.code, reason.message
+        )),
         (None, None) => lines.push(format!("{slug}: {}", contribution.status)),
     }
     for tally in &contribution.tallies {
@@ -104,10 +107,16 @@ fn summary(slug: &str, contribution: &Contribution) -> anyhow::Result<()> {
     }
     for said in contribution.verdicts.iter().filter(|_| !contribution.is_merged()) {
         for reason in &said.reasons {
-            let at = if reason.path.is_empty() { String::new() } else { format!(" {}", reason.path) };
+            let at = if reason.path.is_empty() {
+                String::new()
+            } else {
+                format!(" {}", reason.path)
+            };
             let (line, expected, actual) = (said.row + 1, &reason.expected, &reason.actual);
             let (gate, code) = (&reason.gate, &reason.code);
-            lines.push(format!("  line {line}{at}: expected {expected}, found {actual} ({gate}: {code})"));
+            lines.push(format!(
+                "  line {line}{at}: expected {expected}, found {actual} ({gate}: {code})"
+            ));
         }
     }
     lines.push(format!("  contribution   {id}"));
@@ -140,7 +149,13 @@ impl Place {
         let found = path.metadata().with_context(shown)?;
         let modified = found.modified().with_context(shown)?;
         let mut hasher = DefaultHasher::new();
-        let what = (&path, found.len(), modified, arguments.gzip, format!("{:?}", arguments.format));
+        let what = (
+            &path,
+            found.len(),
+            modified,
+            arguments.gzip,
+            format!("{:?}", arguments.format),
+        );
         (what, &arguments.project, &arguments.remote.server).hash(&mut hasher);
         let name = format!("{:016x}", hasher.finish());
         Ok(Self {
@@ -207,18 +222,15 @@ fn starts_with_gzip(file: &Path) -> anyhow::Result<bool> {
 /// The contract of a project.
 async fn contract(client: &Client, slug: &str) -> anyhow::Result<Contract> {
     let project = client.project(slug).await?;
-    let schema = project.more.get("schemaDef").context("the service does not tell the project's schemaDef")?;
+    let schema = project
+        .more
+        .get("schemaDef")
+        .context("the service does not tell the project's schemaDef")?;
     Ok(serde_json::from_value(schema.clone())?)
 }
 
 /// Writes the lines of a file to `target`, which is there only once it is whole.
-fn make(
-    file: &Path,
-    format: PushFormat,
-    contract: Option<&Contract>,
-    gzip: bool,
-    target: &Path,
-) -> anyhow::Result<()> {
+fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool, target: &Path) -> anyhow::Result<()> {
     if let Some(folder) = target.parent() {
         fs::create_dir_all(folder)?;
     }

@@ -246,11 +246,22 @@ fn add(sum: &mut Tally, more: &Tally) {
 fn refusal(refused: u64, rows: u64, first: Option<&RowVerdict>) -> String {
     let verb = if refused == 1 { "is" } else { "are" };
     let mut text = format!("{refused} of {rows} records {verb} refused");
-    let Some(RowVerdict { row, verdict: Verdict::Refuse { reasons } }) = first else {
+    let Some(RowVerdict {
+        row,
+        verdict: Verdict::Refuse { reasons },
+    }) = first
+    else {
         return text;
     };
     text.push_str(&format!("; the first is on line {}", u64::from(*row) + 1));
-    if let Some(Reason { gate, code, path, expected, actual }) = reasons.first() {
+    if let Some(Reason {
+        gate,
+        code,
+        path,
+        expected,
+        actual,
+    }) = reasons.first()
+    {
         if !path.is_empty() {
             text.push_str(&format!(" at `{path}`"));
         }

@@ -63,7 +63,9 @@ impl Running {
         submission: Submission,
     ) -> Result<(), Stopped> {
         let address = submission.address();
-        if self.open.contains(&address.contribution) || context.finished.contains(address.contribution, address.generation) {
+        if self.open.contains(&address.contribution)
+            || context.finished.contains(address.contribution, address.generation)
+        {
             work.ticket.finish();
             return Ok(());
         }
@@ -88,7 +90,15 @@ impl Running {
             screener: (!submission.private).then(|| Arc::clone(&context.screener)),
         };
         self.open.insert(address.contribution);
-        let staging = attempts(context.clone(), uploads, table.stagers(), bench, address, submission.agent, cut);
+        let staging = attempts(
+            context.clone(),
+            uploads,
+            table.stagers(),
+            bench,
+            address,
+            submission.agent,
+            cut,
+        );
         self.tasks.push(
             async move {
                 Ended {
@@ -215,8 +225,6 @@ async fn merge(
     let written = |late: u64| notes.clone().with_late(late).written();
     Ok(match table.merge_staged(staged, context.clock.now(), &written).await? {
         StagedOutcome::Merged(merge) | StagedOutcome::Adopted(merge) => adopted(address, merge),
-        StagedOutcome::NothingNew { late } => {
-            outcome(context, address, nothing_new(), notes.clone().with_late(late))
-        }
+        StagedOutcome::NothingNew { late } => outcome(context, address, nothing_new(), notes.clone().with_late(late)),
     })
 }

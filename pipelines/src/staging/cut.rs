@@ -43,10 +43,7 @@ pub(super) struct Unit {
 pub(super) enum CutError {
     /// What it is makes no sense; for the contributor.
     #[error("{message}")]
-    Unreadable {
-        code: &'static str,
-        message: &'static str,
-    },
+    Unreadable { code: &'static str, message: &'static str },
     /// Its bytes could not be read; the reason is known elsewhere.
     #[error("the bytes of an upload could not be read")]
     Source,
@@ -69,11 +66,7 @@ pub(super) struct SourceFailed;
 struct Bomb;
 
 /// Cuts `input`, whose bytes are compressed so; `emit` is called with each unit and says whether it wants more.
-pub(super) fn cut(
-    input: impl Read,
-    compression: Compression,
-    emit: impl FnMut(Unit) -> bool,
-) -> Result<(), CutError> {
+pub(super) fn cut(input: impl Read, compression: Compression, emit: impl FnMut(Unit) -> bool) -> Result<(), CutError> {
     match compression {
         Compression::None => lines(input, emit),
         Compression::Gzip => {

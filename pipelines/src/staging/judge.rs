@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use operators::screen::Screener;
 use operators::{Reason, RowVerdict, Tally, Verdict, standard_chain};
-use types::key::Known;
 use types::batch::Lines;
+use types::key::Known;
 use types::{Batch, Contract, RecordKey, json};
 
 use super::cut::{LONGEST, Unit};
@@ -135,7 +135,13 @@ fn refused(line: u32, code: &str, path: String, expected: String, actual: String
 
 fn too_long(line: u32) -> RowVerdict {
     let expected = format!("a line of at most {LONGEST} bytes");
-    refused(line, "line_too_long", String::new(), expected, "a longer one".to_owned())
+    refused(
+        line,
+        "line_too_long",
+        String::new(),
+        expected,
+        "a longer one".to_owned(),
+    )
 }
 
 fn malformed(line: u32, error: &json::JsonError) -> RowVerdict {

@@ -23,7 +23,10 @@ fn contract() -> Contract {
 }
 
 fn lines(records: &[Value]) -> Vec<u8> {
-    records.iter().flat_map(|record| format!("{record}\n").into_bytes()).collect()
+    records
+        .iter()
+        .flat_map(|record| format!("{record}\n").into_bytes())
+        .collect()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -76,7 +79,10 @@ async fn both(world: &mut World, before: &[Value], records: &[Value]) -> (Outcom
             contract: contract(),
             ..world.submission(dataset, before.to_vec())
         };
-        assert!(matches!(outcome_of(world, &first).await.resolution, Resolution::Merged { .. }));
+        assert!(matches!(
+            outcome_of(world, &first).await.resolution,
+            Resolution::Merged { .. }
+        ));
     }
     let batch = Submission {
         contract: contract(),
@@ -84,7 +90,9 @@ async fn both(world: &mut World, before: &[Value], records: &[Value]) -> (Outcom
     };
     let upload = Submission {
         contract: contract(),
-        ..world.upload(datasets[1], &lines(records), 1_000, Compression::None).await
+        ..world
+            .upload(datasets[1], &lines(records), 1_000, Compression::None)
+            .await
     };
     let batch = outcome_of(world, &batch).await;
     let upload = outcome_of(world, &upload).await;
@@ -96,7 +104,11 @@ async fn an_upload_is_judged_and_merged_as_a_batch_of_its_records() {
     let mut world = World::new().await;
     let records = various(700);
     let (batch, upload, datasets) = both(&mut world, &records[100..150], &records).await;
-    assert!(matches!(batch.resolution, Resolution::Merged { .. }), "{:?}", batch.resolution);
+    assert!(
+        matches!(batch.resolution, Resolution::Merged { .. }),
+        "{:?}",
+        batch.resolution
+    );
     // Version, accepted, record count and root.
     assert_eq!(batch.resolution, upload.resolution);
     assert_eq!(said(&batch.verdicts), said(&upload.verdicts));
@@ -153,10 +165,15 @@ async fn duplicates_across_units_are_found_in_a_refused_upload_too() {
     let records = [&odd[..], &filler(0..2_500), &odd[..]].concat();
     let upload = Submission {
         contract: contract(),
-        ..world.upload(dataset, &lines(&records), 1 << 20, Compression::None).await
+        ..world
+            .upload(dataset, &lines(&records), 1 << 20, Compression::None)
+            .await
     };
     let outcome = outcome_of(&mut world, &upload).await;
-    assert_eq!(said(&outcome.verdicts), [(1, "refuse", "email".to_owned(), "/name".to_owned())]);
+    assert_eq!(
+        said(&outcome.verdicts),
+        [(1, "refuse", "email".to_owned(), "/name".to_owned())]
+    );
     let tally = |gate: &str| {
         let tally = outcome.tallies.iter().find(|tally| tally.gate == gate).unwrap();
         (tally.rows, tally.passed, tally.dropped, tally.refused)
@@ -185,7 +202,15 @@ async fn the_lane_goes_on_while_an_upload_is_staged() {
     // One of its records came with another contribution meanwhile.
     let outcome = world.outcome(upload.contribution).await;
     assert!(
-        matches!(outcome.resolution, Resolution::Merged { version: Version(4), accepted: 3, record_count: 6, .. }),
+        matches!(
+            outcome.resolution,
+            Resolution::Merged {
+                version: Version(4),
+                accepted: 3,
+                record_count: 6,
+                ..
+            }
+        ),
         "{outcome:?}"
     );
     let dedup = outcome.tallies.iter().find(|tally| tally.gate == "dedup").unwrap();
@@ -197,7 +222,9 @@ async fn the_lane_goes_on_while_an_upload_is_staged() {
 async fn a_worker_that_stops_stages_again_and_merges_once() {
     let mut world = World::new().await;
     let dataset = world.dataset();
-    let upload = world.upload(dataset, &lines(&texts(["slow", "a"])), 10, Compression::None).await;
+    let upload = world
+        .upload(dataset, &lines(&texts(["slow", "a"])), 10, Compression::None)
+        .await;
     world.append(upload.record().unwrap()).await;
     while world.stagings.of(upload.contribution).is_none() {
         tokio::task::yield_now().await;
@@ -241,16 +268,31 @@ async fn what_cannot_be_read_is_rejected_with_its_line_and_leaves_nothing() {
     long.extend_from_slice(b"\"}\n{\"text\":\"c\"}\n");
     let cases: Vec<(Vec<u8>, Compression, &str, &str)> = vec![
         (with(b"{\"text\":"), Compression::None, "refused", "line 3"),
-        (with(b"\r\n\r\n{\"text\":\"a\",\"text\":\"b\"}"), Compression::None, "refused", "line 5 at `/text`"),
+        (
+            with(b"\r\n\r\n{\"text\":\"a\",\"text\":\"b\"}"),
+            Compression::None,
+            "refused",
+            "line 5 at `/text`",
+        ),
         (with(b"{\"text\":\"\xff\"}\n"), Compression::None, "refused", "line 3"),
-        (with(b"{\"text\":\"c\"} {\"text\":\"d\"}\n"), Compression::None, "refused", "line 3"),
+        (
+            with(b"{\"text\":\"c\"} {\"text\":\"d\"}\n"),
+            Compression::None,
+            "refused",
+            "line 3",
+        ),
         (with(b"[]"), Compression::None, "refused", "line 3"),
         (with(b"{\"text\":7}"), Compression::None, "refused", "line 3 at `/text`"),
         (long, Compression::None, "refused", "line 4: expected a line of at most"),
         (b" \n\r\n\n".to_vec(), Compression::None, "empty", "no record"),
         (gzip(b""), Compression::Gzip, "empty", "no record"),
         (gzip(&good), Compression::None, "gzip_unexpected", "compressed twice"),
-        (gzip(&gzip(&good)), Compression::Gzip, "gzip_unexpected", "compressed twice"),
+        (
+            gzip(&gzip(&good)),
+            Compression::Gzip,
+            "gzip_unexpected",
+            "compressed twice",
+        ),
         (gzip(&good)[..30].to_vec(), Compression::Gzip, "gzip_damaged", "cut off"),
         (good.clone(), Compression::Gzip, "gzip_damaged", "damaged"),
         (gzip(&vec![b'\n'; 100 << 20]), Compression::Gzip, "gzip_bomb", "20 GiB"),
@@ -281,14 +323,20 @@ async fn marks_line_ends_and_blank_lines_are_no_records() {
     let members = [gzip(&bytes.as_bytes()[..20]), gzip(&bytes.as_bytes()[20..])].concat();
     let upload = world.upload(dataset, &members, 7, Compression::Gzip).await;
     let outcome = outcome_of(&mut world, &upload).await;
-    assert!(matches!(outcome.resolution, Resolution::Merged { accepted: 2, .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome.resolution, Resolution::Merged { accepted: 2, .. }),
+        "{outcome:?}"
+    );
     // Rows are named by their lines, from 0.
     assert_eq!((outcome.rows, said(&outcome.verdicts)[0].0), (3, 4));
     let again = world.upload(dataset, bytes.as_bytes(), 100, Compression::None).await;
     let outcome = outcome_of(&mut world, &again).await;
     match outcome.resolution {
         Resolution::Rejected { code, message } => {
-            assert_eq!((code.as_str(), message.as_str()), ("duplicates", "all 3 records are duplicates"));
+            assert_eq!(
+                (code.as_str(), message.as_str()),
+                ("duplicates", "all 3 records are duplicates")
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -297,7 +345,9 @@ async fn marks_line_ends_and_blank_lines_are_no_records() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_upload_whose_bytes_are_gone_goes_to_the_dead_letters() {
     let mut world = World::new().await;
-    let upload = world.upload(world.dataset(), &lines(&texts(["a"])), 10, Compression::None).await;
+    let upload = world
+        .upload(world.dataset(), &lines(&texts(["a"])), 10, Compression::None)
+        .await;
     world.objects.delete(upload.contribution).await.unwrap();
     world.append(upload.record().unwrap()).await;
     assert_eq!(world.rejected(upload.contribution).await, "unprocessable");
@@ -309,7 +359,9 @@ async fn an_upload_whose_bytes_are_gone_goes_to_the_dead_letters() {
 async fn a_gate_that_panics_makes_the_upload_a_dead_letter() {
     let mut world = World::new().await;
     let dataset = world.dataset();
-    let upload = world.upload(dataset, &lines(&texts(["a", "panic"])), 10, Compression::None).await;
+    let upload = world
+        .upload(dataset, &lines(&texts(["a", "panic"])), 10, Compression::None)
+        .await;
     world.append(upload.record().unwrap()).await;
     assert_eq!(world.rejected(upload.contribution).await, "unprocessable");
     let id = world.submit(dataset, texts(["next"])).await;

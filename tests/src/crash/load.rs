@@ -355,15 +355,25 @@ async fn upload(caller: &Http, slug: &str, records: &[Value]) -> Option<Answer> 
     let part = bytes.len().div_ceil(2);
     let body = json!({"bytes": bytes.len(), "parts": bytes.len().div_ceil(part), "partSize": part});
     let path = format!("/projects/{slug}/uploads");
-    let begun = caller.send(Method::POST, &path, &[], Some(body.to_string().into())).await.ok()?;
+    let begun = caller
+        .send(Method::POST, &path, &[], Some(body.to_string().into()))
+        .await
+        .ok()?;
     if begun.code() != 201 {
         return Some(begun);
     }
     let mut tags = Vec::new();
-    for (piece, place) in bytes.chunks(part).zip(begun.body["partUrls"].as_array().expect("parts")) {
+    for (piece, place) in bytes
+        .chunks(part)
+        .zip(begun.body["partUrls"].as_array().expect("parts"))
+    {
         let url = place["url"].as_str().expect("a URL");
         let path = &url[url.find("/uploads/").expect("a path")..];
-        let put = caller.anonymous().send(Method::PUT, path, &[], Some(piece.to_vec().into())).await.ok()?;
+        let put = caller
+            .anonymous()
+            .send(Method::PUT, path, &[], Some(piece.to_vec().into()))
+            .await
+            .ok()?;
         if put.code() != 200 {
             return Some(put);
         }

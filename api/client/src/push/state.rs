@@ -102,7 +102,10 @@ impl State {
     /// The parts that were not sent.
     pub(super) fn left(&self) -> Vec<PartUrl> {
         let parts = self.kept.upload.part_urls.iter();
-        parts.filter(|part| !self.kept.tags.contains_key(&part.n)).cloned().collect()
+        parts
+            .filter(|part| !self.kept.tags.contains_key(&part.n))
+            .cloned()
+            .collect()
     }
 
     /// How many bytes were sent.

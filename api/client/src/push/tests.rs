@@ -53,7 +53,9 @@ async fn take(With(service): Shared, At((id, n)): At<(usize, u32)>, body: Bytes)
     if n as usize >= service.refused_from.load(Ordering::SeqCst) {
         return refuse(400, "length_mismatch");
     }
-    let failing = service.failing.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    let failing = service
+        .failing
+        .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
     if failing.is_ok() {
         return refuse(503, "unavailable");
     }

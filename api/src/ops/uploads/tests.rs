@@ -39,7 +39,9 @@ impl Scene {
 
     async fn begin(&self, body: &Value) -> Got {
         let path = "/projects/weather/uploads";
-        self.service.call("POST", path, Some(&self.key), &body.to_string()).await
+        self.service
+            .call("POST", path, Some(&self.key), &body.to_string())
+            .await
     }
 
     /// An upload of 7 bytes in two parts of 4 and 3.
@@ -52,13 +54,20 @@ impl Scene {
     async fn put(&self, url: &str, bytes: &[u8]) -> Got {
         let path = url.strip_prefix("http://sluice.test").unwrap();
         let request = Request::put(path).header("content-length", bytes.len());
-        self.service.send(request.body(Body::from(bytes.to_vec())).unwrap()).await
+        self.service
+            .send(request.body(Body::from(bytes.to_vec())).unwrap())
+            .await
     }
 
     /// Puts both parts; their tags.
     async fn put_both(&self, upload: &Value) -> Vec<Value> {
         let mut tags = Vec::new();
-        for (part, bytes) in upload["partUrls"].as_array().unwrap().iter().zip([&b"abcd"[..], b"efg"]) {
+        for (part, bytes) in upload["partUrls"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip([&b"abcd"[..], b"efg"])
+        {
             let got = self.put(part["url"].as_str().unwrap(), bytes).await;
             assert_eq!(got.status, 200, "{}", got.json());
             let etag = got.headers["etag"].to_str().unwrap().to_owned();
@@ -76,12 +85,20 @@ impl Scene {
     fn freeing(&self) -> Freeing {
         let app = &self.service.app;
         let objects = Arc::clone(&app.uploads.objects);
-        Freeing::new(app.store.clone(), objects, Arc::clone(&app.clock), Duration::from_secs(1))
+        Freeing::new(
+            app.store.clone(),
+            objects,
+            Arc::clone(&app.clock),
+            Duration::from_secs(1),
+        )
     }
 }
 
 fn code(got: &Got) -> (u16, String) {
-    (got.status.as_u16(), got.json()["error"].as_str().unwrap_or_default().to_owned())
+    (
+        got.status.as_u16(),
+        got.json()["error"].as_str().unwrap_or_default().to_owned(),
+    )
 }
 
 fn is(got: &Got, status: u16, error: &str) {
@@ -92,9 +109,17 @@ fn is(got: &Got, status: u16, error: &str) {
 async fn an_upload_that_was_completed_is_a_contribution_and_its_bytes_are_pinned() {
     let scene = Scene::set().await;
     let upload = scene.begun().await;
-    assert_eq!((&upload["status"], &upload["compression"]), (&json!("open"), &json!("none")));
+    assert_eq!(
+        (&upload["status"], &upload["compression"]),
+        (&json!("open"), &json!("none"))
+    );
     assert_eq!(upload["expiresAt"], "2026-11-21T13:00:00Z");
-    let sizes: Vec<_> = upload["partUrls"].as_array().unwrap().iter().map(|part| &part["bytes"]).collect();
+    let sizes: Vec<_> = upload["partUrls"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| &part["bytes"])
+        .collect();
     assert_eq!(sizes, [4, 3]);
     let tags = scene.put_both(&upload).await;
     let got = scene.complete(&upload, &tags).await;
@@ -112,10 +137,18 @@ async fn an_upload_that_was_completed_is_a_contribution_and_its_bytes_are_pinned
     // The bytes are pinned.
     let late = scene.put(upload["partUrls"][0]["url"].as_str().unwrap(), b"ABCD").await;
     is(&late, 409, "upload_closed");
-    let other = scene.complete(&upload, &[tags[0].clone(), json!({"n": 2, "etag": "x"})]).await;
+    let other = scene
+        .complete(&upload, &[tags[0].clone(), json!({"n": 2, "etag": "x"})])
+        .await;
     is(&other, 409, "upload_completed");
     // And in the outbox, once.
-    let open = scene.service.app.store.contributions_open_at_start(9, None).await.unwrap();
+    let open = scene
+        .service
+        .app
+        .store
+        .contributions_open_at_start(9, None)
+        .await
+        .unwrap();
     assert_eq!(open.len(), 1);
     let message = pipelines::message::Submission::decode(&open[0].submission).unwrap();
     assert_eq!(message.upload.unwrap().upload.to_string(), id);
@@ -134,19 +167,32 @@ async fn what_does_not_add_up_is_named() {
         (json!({"bytes": 7, "parts": 2, "partSize": 3}), "/parts"),
         (json!({"bytes": 6, "parts": 3, "partSize": 3}), "/parts"),
         (json!({"bytes": 5000, "parts": 1000, "partSize": 4}), "/partSize"),
-        (json!({"bytes": 7, "parts": 2, "partSize": 4, "compression": "zip"}), "/compression"),
-        (json!({"bytes": 7, "parts": 2, "partSize": 4, "records": []}), "/records"),
+        (
+            json!({"bytes": 7, "parts": 2, "partSize": 4, "compression": "zip"}),
+            "/compression",
+        ),
+        (
+            json!({"bytes": 7, "parts": 2, "partSize": 4, "records": []}),
+            "/records",
+        ),
         (json!({"bytes": -1, "parts": 2, "partSize": 4}), "/bytes"),
         (json!({"bytes": 1.5, "parts": 2, "partSize": 4}), "/bytes"),
-        (json!({"bytes": 1, "parts": 1, "partSize": 5_368_709_121_u64}), "/partSize"),
+        (
+            json!({"bytes": 1, "parts": 1, "partSize": 5_368_709_121_u64}),
+            "/partSize",
+        ),
     ] {
         let got = scene.begin(&body).await;
         assert_eq!(got.status, 400, "{body}: {}", got.json());
         assert_eq!(got.json()["details"][0]["path"], path, "{body}: {}", got.json());
     }
-    let got = scene.begin(&json!({"bytes": 5_368_709_121_u64, "parts": 2, "partSize": 5_368_709_120_u64})).await;
+    let got = scene
+        .begin(&json!({"bytes": 5_368_709_121_u64, "parts": 2, "partSize": 5_368_709_120_u64}))
+        .await;
     is(&got, 413, "upload_too_large");
-    let got = scene.begin(&json!({"bytes": 5_368_709_120_u64, "parts": 1, "partSize": 5_368_709_120_u64})).await;
+    let got = scene
+        .begin(&json!({"bytes": 5_368_709_120_u64, "parts": 1, "partSize": 5_368_709_120_u64}))
+        .await;
     assert_eq!(got.status, 201, "{}", got.json());
 }
 
@@ -220,14 +266,21 @@ async fn completing_names_what_is_wrong_with_the_tags() {
     is(&missing, 409, "parts_missing");
     assert_eq!(missing.json()["parts"], json!([2]));
     let tags = scene.put_both(&upload).await;
-    let twice = scene.complete(&upload, &[tags[0].clone(), tags[1].clone(), tags[0].clone()]).await;
+    let twice = scene
+        .complete(&upload, &[tags[0].clone(), tags[1].clone(), tags[0].clone()])
+        .await;
     is(&twice, 400, "invalid_request");
     assert_eq!(twice.json()["details"][0]["path"], "/etags/2/n");
-    let extra = scene.complete(&upload, &[tags[0].clone(), tags[1].clone(), one(3, "x")]).await;
+    let extra = scene
+        .complete(&upload, &[tags[0].clone(), tags[1].clone(), one(3, "x")])
+        .await;
     is(&extra, 409, "parts_extra");
     assert_eq!(extra.json()["parts"], json!([3]));
     // Each with the tag of the other.
-    let swapped = [one(1, tags[1]["etag"].as_str().unwrap()), one(2, tags[0]["etag"].as_str().unwrap())];
+    let swapped = [
+        one(1, tags[1]["etag"].as_str().unwrap()),
+        one(2, tags[0]["etag"].as_str().unwrap()),
+    ];
     let swapped = scene.complete(&upload, &swapped).await;
     is(&swapped, 409, "etag_mismatch");
     assert_eq!(swapped.json()["parts"], json!([1, 2]));
@@ -249,7 +302,16 @@ async fn an_upload_expires_and_its_storage_is_freed() {
     assert!(!folder.exists());
     assert_eq!(scene.freeing().free().await, 0);
     is(&scene.complete(&upload, &tags).await, 409, "upload_expired");
-    assert!(scene.service.app.store.contributions_open_at_start(9, None).await.unwrap().is_empty());
+    assert!(
+        scene
+            .service
+            .app
+            .store
+            .contributions_open_at_start(9, None)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -296,13 +358,19 @@ async fn uploads_follow_the_rules_of_contributions() {
         let body = body.clone();
         async move {
             let path = format!("/projects/{slug}/uploads");
-            service.call("POST", &path, credential.as_deref(), &body).await.status.as_u16()
+            service
+                .call("POST", &path, credential.as_deref(), &body)
+                .await
+                .status
+                .as_u16()
         }
     };
     assert_eq!(begin("weather", None).await, 401);
     assert_eq!(begin("weather", Some(scene.maintainer.clone())).await, 403);
     assert_eq!(begin("nothing", Some(scene.key.clone())).await, 404);
-    service.project(&scene.maintainer, "hidden", &json!({"visibility": "private"})).await;
+    service
+        .project(&scene.maintainer, "hidden", &json!({"visibility": "private"}))
+        .await;
     assert_eq!(begin("hidden", Some(scene.key.clone())).await, 404);
 
     // Whoever it belongs to, an upload is no upload of others, nor of another project.
@@ -317,20 +385,42 @@ async fn uploads_follow_the_rules_of_contributions() {
     is(&got, 404, "not_found");
     service.project(&scene.contributor, "other", &json!({})).await;
     let elsewhere = format!("/projects/other/uploads/{id}/complete");
-    is(&service.call("POST", &elsewhere, Some(&scene.key), &etags).await, 404, "not_found");
+    is(
+        &service.call("POST", &elsewhere, Some(&scene.key), &etags).await,
+        404,
+        "not_found",
+    );
     let unknown = ContributionId::new(service.clock.now());
     let unknown = format!("/projects/weather/uploads/{unknown}/complete");
-    is(&service.call("POST", &unknown, Some(&scene.key), &etags).await, 404, "not_found");
+    is(
+        &service.call("POST", &unknown, Some(&scene.key), &etags).await,
+        404,
+        "not_found",
+    );
 
     // A project that closes meanwhile takes it no more; open again, it does.
     let pause = |status: &'static str| {
         let body = json!({ "status": status }).to_string();
         let maintainer = scene.maintainer.clone();
-        async move { service.call("PATCH", "/projects/weather", Some(&maintainer), &body).await.status.as_u16() }
+        async move {
+            service
+                .call("PATCH", "/projects/weather", Some(&maintainer), &body)
+                .await
+                .status
+                .as_u16()
+        }
     };
     assert_eq!(pause("paused").await, 200);
-    is(&service.call("POST", &path, Some(&sibling), &etags).await, 409, "project_not_open");
-    is(&scene.begin(&json!({"bytes": 1, "parts": 1, "partSize": 1})).await, 409, "project_not_open");
+    is(
+        &service.call("POST", &path, Some(&sibling), &etags).await,
+        409,
+        "project_not_open",
+    );
+    is(
+        &scene.begin(&json!({"bytes": 1, "parts": 1, "partSize": 1})).await,
+        409,
+        "project_not_open",
+    );
     assert_eq!(pause("open").await, 200);
     let got = service.call("POST", &path, Some(&sibling), &etags).await;
     assert_eq!(got.status, 201, "{}", got.json());

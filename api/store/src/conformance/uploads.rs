@@ -38,7 +38,10 @@ fn new(world: &World, now: Timestamp) -> Upload {
 async fn begun(store: &Store, world: &World, now: Timestamp) -> ContributionId {
     let upload = new(world, now);
     let id = upload.id;
-    assert_eq!(store.upload_create(upload, BOUNDS).await.unwrap(), UploadCreated::Created);
+    assert_eq!(
+        store.upload_create(upload, BOUNDS).await.unwrap(),
+        UploadCreated::Created
+    );
     id
 }
 
@@ -92,7 +95,10 @@ pub async fn an_operator_never_exceeds_its_uploads(url: &str) {
     }
     let too_many = UploadCreated::TooMany { until: at(60) };
     assert_eq!(store.upload_create(new(&world, at(3)), BOUNDS).await.unwrap(), too_many);
-    assert_eq!(complete(&store, &world, ids[1], at(3)).await, UploadCompleted::Completed);
+    assert_eq!(
+        complete(&store, &world, ids[1], at(3)).await,
+        UploadCompleted::Completed
+    );
     begun(&store, &world, at(4)).await;
     assert_eq!(store.upload_create(new(&world, at(5)), BOUNDS).await.unwrap(), too_many);
     // The first has expired, though nobody wrote that down.
@@ -113,7 +119,10 @@ pub async fn uploads_are_counted_under_contention(url: &str) {
         store.upload_create(new(&world, at(0)), BOUNDS).await.unwrap()
     })
     .await;
-    let count = created.iter().filter(|created| **created == UploadCreated::Created).count();
+    let count = created
+        .iter()
+        .filter(|created| **created == UploadCreated::Created)
+        .count();
     assert_eq!(count, 3, "{created:?}");
 }
 
@@ -126,7 +135,10 @@ pub async fn a_refused_upload_leaves_nothing(url: &str) {
         ..BOUNDS
     };
     let first = new(&world, at(0));
-    assert_eq!(store.upload_create(first, bounds).await.unwrap(), UploadCreated::Created);
+    assert_eq!(
+        store.upload_create(first, bounds).await.unwrap(),
+        UploadCreated::Created
+    );
     let second = new(&world, at(0));
     let id = second.id;
     assert_eq!(
@@ -148,7 +160,10 @@ pub async fn a_project_that_is_not_open_takes_no_upload(url: &str) {
     let updated = store.project_update(world.project, pause, at(1), KEPT).await;
     assert!(updated.is_ok(), "{updated:?}");
     let status = ProjectStatus::Paused;
-    assert_eq!(complete(&store, &world, id, at(2)).await, UploadCompleted::NotOpen { status });
+    assert_eq!(
+        complete(&store, &world, id, at(2)).await,
+        UploadCompleted::NotOpen { status }
+    );
     assert_eq!(store.upload(id).await.unwrap().unwrap().status, UploadStatus::Open);
     assert!(store.contribution(id).await.unwrap().is_none());
     let another = store.upload_create(new(&world, at(3)), BOUNDS).await.unwrap();
@@ -162,7 +177,10 @@ pub async fn bytes_are_freed_once_nobody_needs_them(url: &str) {
     let expires = begun(&store, &world, at(0)).await;
     assert_eq!(to_free(&store, at(59)).await, []);
     assert_eq!(to_free(&store, at(60)).await, [expires]);
-    assert_eq!(complete(&store, &world, expires, at(60)).await, UploadCompleted::Expired);
+    assert_eq!(
+        complete(&store, &world, expires, at(60)).await,
+        UploadCompleted::Expired
+    );
     assert_eq!(to_free(&store, at(60)).await, [expires]);
     store.upload_freed(expires, at(61)).await.unwrap();
     assert_eq!(to_free(&store, at(61)).await, []);

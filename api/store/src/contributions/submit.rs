@@ -199,7 +199,11 @@ pub(crate) async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Res
 }
 
 /// Uses one of the day's allowance, if there is one left.
-pub(crate) async fn allowance_use(cx: &mut AnyConnection, operator: OperatorId, allowance: Allowance) -> Result<bool, Error> {
+pub(crate) async fn allowance_use(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    allowance: Allowance,
+) -> Result<bool, Error> {
     if allowance.limit == 0 {
         return Ok(false);
     }

@@ -196,7 +196,9 @@ impl<'a> Scan<'a> {
     /// A string without escapes, after its first quote.
     fn text(&mut self) -> Option<&'a str> {
         let rest = &self.text.as_bytes()[self.at..];
-        let length = rest.iter().position(|byte| *byte == b'"' || *byte == b'\\' || *byte < 0x20)?;
+        let length = rest
+            .iter()
+            .position(|byte| *byte == b'"' || *byte == b'\\' || *byte < 0x20)?;
         if rest[length] != b'"' {
             return None;
         }

@@ -29,8 +29,9 @@ mod tests {
 
     #[test]
     fn data_is_kept_where_the_specification_says() {
-        let resolved =
-            |data: Option<&str>, home: Option<&str>| resolve(data.map(OsString::from), home.map(OsString::from), ".local/share");
+        let resolved = |data: Option<&str>, home: Option<&str>| {
+            resolve(data.map(OsString::from), home.map(OsString::from), ".local/share")
+        };
         let home = Some(PathBuf::from("/home/ada/.local/share"));
         assert_eq!(resolved(Some("/data"), Some("/home/ada")), Some("/data".into()));
         for unusable in [None, Some(""), Some("data")] {

@@ -22,8 +22,15 @@ const ROWS: usize = 8_192;
 /// The records of a CSV file whose first line names the fields.
 pub(super) fn csv(input: impl Read, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
     let mut reader = csv::ReaderBuilder::new().from_reader(input);
-    let names: Vec<String> = reader.headers()?.iter().map(|name| name.trim_start_matches('\u{feff}').to_owned()).collect();
-    let kinds: Vec<Option<FieldType>> = names.iter().map(|name| kind_of(contract, name)).collect::<Result<_, _>>()?;
+    let names: Vec<String> = reader
+        .headers()?
+        .iter()
+        .map(|name| name.trim_start_matches('\u{feff}').to_owned())
+        .collect();
+    let kinds: Vec<Option<FieldType>> = names
+        .iter()
+        .map(|name| kind_of(contract, name))
+        .collect::<Result<_, _>>()?;
     let mut line = Vec::new();
     for (row, record) in reader.records().enumerate() {
         let record = record?;
@@ -52,7 +59,10 @@ fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>>
         None if contract.allow_extra() => Ok(None),
         None => {
             let fields: Vec<&str> = contract.fields().iter().map(|field| field.name.as_str()).collect();
-            bail!("the column `{name}` is no field of the project; its fields are {}", fields.join(", "))
+            bail!(
+                "the column `{name}` is no field of the project; its fields are {}",
+                fields.join(", ")
+            )
         }
     }
 }
@@ -166,7 +176,10 @@ mod tests {
             json!({"name": "d", "ratio": 0.5, "good": false}),
         ];
         assert_eq!(converted(text, false).unwrap(), expected);
-        assert_eq!(converted("name,other\na,1\n", true).unwrap(), [json!({"name": "a", "other": "1"})]);
+        assert_eq!(
+            converted("name,other\na,1\n", true).unwrap(),
+            [json!({"name": "a", "other": "1"})]
+        );
     }
 
     #[test]
@@ -190,7 +203,11 @@ mod tests {
             Field::new("count", DataType::Int32, true),
             Field::new("name", DataType::Utf8, false),
             Field::new("ratio", DataType::Float32, true),
-            Field::new("at", DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, None), true),
+            Field::new(
+                "at",
+                DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, None),
+                true,
+            ),
         ]));
         let batch = RecordBatch::try_new(
             Arc::clone(&schema),
@@ -210,7 +227,8 @@ mod tests {
         parquet(file, &contract(false), &mut out).unwrap();
         let mut lines = out.split(|byte| *byte == b'\n');
         let record: Value = serde_json::from_slice(lines.next().unwrap()).unwrap();
-        let expected = json!({"name": "a", "count": 1, "ratio": 0.5, "good": null, "at": "1970-01-01T00:00:01.5Z", "more": null});
+        let expected =
+            json!({"name": "a", "count": 1, "ratio": 0.5, "good": null, "at": "1970-01-01T00:00:01.5Z", "more": null});
         assert_eq!(record, expected);
     }
 }

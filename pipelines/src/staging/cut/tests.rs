@@ -51,7 +51,9 @@ fn every_line_is_there_with_its_number_however_it_ends() {
         ("\n\n", vec!["", ""]),
     ] {
         let lines = cut_all(text.as_bytes(), Compression::None).unwrap();
-        let expected: Lines = (0..).zip(expected.into_iter().map(|line| Some(line.to_owned()))).collect();
+        let expected: Lines = (0..)
+            .zip(expected.into_iter().map(|line| Some(line.to_owned())))
+            .collect();
         assert_eq!(lines, expected, "{text:?}");
     }
 }
@@ -119,7 +121,10 @@ fn a_bomb_is_found_long_before_its_end() {
         read += unit.text.len() as u64;
         true
     });
-    assert!(matches!(ended, Err(CutError::Unreadable { code: "gzip_bomb", .. })), "{ended:?}");
+    assert!(
+        matches!(ended, Err(CutError::Unreadable { code: "gzip_bomb", .. })),
+        "{ended:?}"
+    );
     assert!(read < 2 * UNSUSPECTED, "{read}");
 }
 

@@ -318,10 +318,7 @@ mod tests {
         objects.complete(&cut, &[tag]).await.unwrap();
         objects.delete(cut.upload).await.unwrap();
         objects.delete(cut.upload).await.unwrap();
-        assert!(matches!(
-            objects.read(&cut, 1, 0..4).await,
-            Err(Error::Gone { n: 1 })
-        ));
+        assert!(matches!(objects.read(&cut, 1, 0..4).await, Err(Error::Gone { n: 1 })));
         drop(objects.writer().unwrap());
         assert_eq!(folder.path().join(INCOMING).read_dir().unwrap().count(), 0);
     }

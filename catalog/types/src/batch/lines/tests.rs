@@ -37,9 +37,16 @@ fn agree(lines: &[&[u8]], extra: bool) -> usize {
     assert_eq!(fast.defects(), slow.defects());
     assert_eq!(fast.positions(), slow.positions());
     for row in 0..slow.len() {
-        assert_eq!(fast.canonical(row).escape_ascii().to_string(), slow.canonical(row).escape_ascii().to_string());
+        assert_eq!(
+            fast.canonical(row).escape_ascii().to_string(),
+            slow.canonical(row).escape_ascii().to_string()
+        );
     }
-    quick.records.iter().filter(|record| matches!(record, Record::Plain)).count()
+    quick
+        .records
+        .iter()
+        .filter(|record| matches!(record, Record::Plain))
+        .count()
 }
 
 fn plain(line: &str) -> bool {
