@@ -7,7 +7,7 @@ use tests::World;
 use crate::binary;
 
 /// The operations that this build has, by method and path.
-const OPERATIONS: [(&str, &str); 22] = [
+const OPERATIONS: [(&str, &str); 24] = [
     ("get", "/healthz"),
     ("get", "/readyz"),
     ("get", "/licenses"),

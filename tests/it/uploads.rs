@@ -48,7 +48,7 @@ fn sent(folder: &Path) -> Option<usize> {
 }
 
 /// Waits until some parts were sent, or the push is over; kills it.
-fn killed_halfway(mut child: Child, folder: &Path) -> usize {
+async fn killed_halfway(mut child: Child, folder: &Path) -> usize {
     let begun = Instant::now();
     loop {
         let parts = sent(folder).unwrap_or(0);
@@ -58,7 +58,7 @@ fn killed_halfway(mut child: Child, folder: &Path) -> usize {
             return sent(folder).unwrap_or(0);
         }
         assert!(begun.elapsed() < DEADLINE, "nothing was sent");
-        std::thread::sleep(POLL);
+        tokio::time::sleep(POLL).await;
     }
 }
 
@@ -80,7 +80,7 @@ async fn a_push_that_was_killed_goes_on_and_others_are_served_meanwhile() {
     let part = text.len().div_ceil(PARTS) as u64;
 
     let child = push(&world, &slug, &file, part).spawn().unwrap();
-    let before = killed_halfway(child, &file.with_extension("state"));
+    let before = killed_halfway(child, &file.with_extension("state")).await;
 
     // Small batches go on being merged while the rest is sent and staged.
     let mut command = push(&world, &slug, &file, part);
