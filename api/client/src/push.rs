@@ -116,13 +116,13 @@ impl Client {
         let source = Source::of(push, self.base.as_str())?;
         let mut fresh = false;
         loop {
-            let state = match State::load(&push.state, &source) {
-                Some(state) => state,
-                None => {
-                    fresh = true;
-                    let upload = self.upload_begin(&push.slug, &new_upload(push, source.bytes)).await?;
-                    State::begin(push.state.clone(), source.clone(), upload)?
-                }
+            let state = if let Some(state) = State::load(&push.state, &source) {
+                state
+            } else {
+                fresh = true;
+                let upload = new_upload(push, source.bytes);
+                let upload = self.upload_begin(&push.slug, &upload).await?;
+                State::begin(push.state.clone(), source.clone(), upload)?
             };
             match self.go_on(push, state, watcher).await {
                 // Why once: an upload of before may have expired, or be of a service that was set up anew.
