@@ -53,7 +53,7 @@ pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Queued>) 
         };
         match opened {
             Ok(Ok(table)) => {
-                follow(&context, table, Queued { work, weight }, queue).await;
+                Box::pin(follow(&context, table, Queued { work, weight }, queue)).await;
                 return;
             }
             Ok(Err(poison)) => match bury(&context, &work, &poison).await {
@@ -114,7 +114,7 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
     while open || !uploads.is_empty() {
         let ended = tokio::select! {
             () = context.stop.cancelled() => break,
-            Some(staged) = uploads.next() => conclude_upload(context, &mut table, staged).await,
+            Some(staged) = uploads.next() => Box::pin(conclude_upload(context, &mut table, staged)).await,
             next = judged.next(), if open => match next {
                 None => {
                     open = false;

@@ -140,16 +140,16 @@ async fn read(objects: &dyn Objects, cut: &Cut, pieces: mpsc::Sender<Bytes>) -> 
 
 /// The pieces as one stream of bytes; one that ends without an empty piece broke off.
 struct Pieces<'a> {
-    pieces: mpsc::Receiver<Bytes>,
+    queue: mpsc::Receiver<Bytes>,
     current: Bytes,
     ended: bool,
     counters: &'a Counters,
 }
 
 impl<'a> Pieces<'a> {
-    const fn new(pieces: mpsc::Receiver<Bytes>, counters: &'a Counters) -> Self {
+    const fn new(queue: mpsc::Receiver<Bytes>, counters: &'a Counters) -> Self {
         Self {
-            pieces,
+            queue,
             current: Bytes::new(),
             ended: false,
             counters,
@@ -161,7 +161,7 @@ impl Read for Pieces<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.current.is_empty() && !self.ended {
             self.current = self
-                .pieces
+                .queue
                 .blocking_recv()
                 .ok_or_else(|| io::Error::other(SourceFailed))?;
             self.ended = self.current.is_empty();

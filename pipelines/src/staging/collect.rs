@@ -245,27 +245,27 @@ fn add(sum: &mut Tally, more: &Tally) {
 /// One sentence: how many records are refused, and where and why the first is.
 fn refusal(refused: u64, rows: u64, first: Option<&RowVerdict>) -> String {
     let verb = if refused == 1 { "is" } else { "are" };
-    let mut text = format!("{refused} of {rows} records {verb} refused");
-    let Some(RowVerdict {
-        row,
-        verdict: Verdict::Refuse { reasons },
-    }) = first
-    else {
-        return text;
+    let (line, reason) = match first {
+        Some(RowVerdict {
+            row,
+            verdict: Verdict::Refuse { reasons },
+        }) => (u64::from(*row) + 1, reasons.first()),
+        _ => (0, None),
     };
-    text.push_str(&format!("; the first is on line {}", u64::from(*row) + 1));
-    if let Some(Reason {
-        gate,
-        code,
-        path,
-        expected,
-        actual,
-    }) = reasons.first()
-    {
-        if !path.is_empty() {
-            text.push_str(&format!(" at `{path}`"));
-        }
-        text.push_str(&format!(": expected {expected}, found {actual} ({gate}: {code})"));
-    }
-    text
+    let why = reason.map_or_else(String::new, |reason| {
+        let Reason {
+            gate,
+            code,
+            path,
+            expected,
+            actual,
+        } = reason;
+        let at = if path.is_empty() {
+            String::new()
+        } else {
+            format!(" at `{path}`")
+        };
+        format!("; the first is on line {line}{at}: expected {expected}, found {actual} ({gate}: {code})")
+    });
+    format!("{refused} of {rows} records {verb} refused{why}")
 }

@@ -96,7 +96,9 @@ pub(super) fn cut(input: impl Read, compression: Compression, emit: impl FnMut(U
 }
 
 fn is<E: std::error::Error + 'static>(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<E>())
+    error
+        .get_ref()
+        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<E>)
 }
 
 enum Broken {
