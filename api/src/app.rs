@@ -16,6 +16,7 @@ use crate::egress::Egress;
 use crate::flow::{Backlog, Bound, Relay, SweeperConfig, Waiters};
 use crate::limit::{Limiter, Rule};
 use crate::links::Links;
+use crate::ops::uploads::UploadPlane;
 use crate::sandbox::Sandbox;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -42,6 +43,8 @@ pub struct App {
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom.
     pub egress: Egress,
+    /// Where uploads are; `None` where the service takes none.
+    pub uploads: Option<UploadPlane>,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: Arc<SweeperConfig>,
     /// What is acknowledged and has no outcome; somebody else looks at the database for it.
@@ -87,6 +90,8 @@ pub struct Planes {
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom; somebody else stores it.
     pub egress: Egress,
+    /// Where uploads are; `None` where the service takes none.
+    pub uploads: Option<UploadPlane>,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: SweeperConfig,
     /// Where the store hands out parts itself: what signs their addresses. Otherwise this service serves them.
@@ -109,6 +114,7 @@ impl App {
             clock: planes.clock,
             sandbox: planes.sandbox,
             egress: planes.egress,
+            uploads: planes.uploads,
             links: Arc::default(),
             direct: planes.direct,
             handed_out: Arc::default(),

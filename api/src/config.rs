@@ -71,4 +71,12 @@ pub struct Limits {
     pub query_version_bytes: u64,
     /// How long the address of a part is good, in seconds.
     pub part_url_seconds: u32,
+    /// The largest upload, in bytes.
+    pub upload_bytes: u64,
+    /// How long an upload may take to be completed, in seconds.
+    pub upload_seconds: u32,
+    /// Uploads of one operator that are open.
+    pub open_uploads: u32,
+    /// The storage of one operator, in bytes: its datasets and uploads together.
+    pub storage_bytes: u64,
 }

@@ -5,6 +5,7 @@
 
 mod backlog;
 mod followers;
+mod freeing;
 mod projector;
 mod relay;
 mod sweeper;
@@ -12,6 +13,7 @@ mod waiters;
 
 pub use backlog::{Backlog, Bound, Full};
 pub use followers::Follower;
+pub use freeing::Freeing;
 pub use projector::Projector;
 pub use relay::{Relay, RelayTask};
 pub use sweeper::{Config as SweeperConfig, Sweeper};

@@ -45,6 +45,7 @@ pub use app::{App, Planes};
 pub use config::{Config, Limits};
 pub use error::ApiError;
 pub use operation::Operations;
+pub use ops::uploads::UploadPlane;
 pub use rest::REQUEST_ID;
 
 /// The service over HTTP. The server must give each request its peer as `ConnectInfo<SocketAddr>`

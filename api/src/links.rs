@@ -10,7 +10,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use store::Store;
 use tokio::sync::OnceCell;
-use types::{DatasetId, OperatorId, Timestamp};
+use types::{ContributionId, DatasetId, OperatorId, Timestamp};
 
 use crate::error::ApiError;
 
@@ -18,6 +18,7 @@ use crate::error::ApiError;
 const SECRET: &str = "part-links";
 /// Domain separation.
 const CONTEXT: &str = "sluice-part-1";
+const UPLOAD_CONTEXT: &str = "sluice-upload-1";
 
 /// Signs addresses of parts; the secret is read, or made, when it is first needed.
 #[derive(Default)]
@@ -84,6 +85,25 @@ impl Signer {
         } = grant;
         let signature = BASE64URL_NOPAD.encode(&self.over(grant).finalize().into_bytes());
         format!("{base}/parts/{dataset}/{part}?account={account}&expires={expires}&signature={signature}")
+    }
+
+    fn over_upload(&self, upload: ContributionId, n: u32, expires: u64) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        mac.update(format!("{UPLOAD_CONTEXT}\n{upload}\n{n}\n{expires}").as_bytes());
+        mac
+    }
+
+    /// The address of a part of an upload below `base`, good until `expires`, in seconds since the epoch.
+    pub(crate) fn upload_address(&self, base: &str, upload: ContributionId, n: u32, expires: u64) -> String {
+        let signature = self.over_upload(upload, n, expires).finalize().into_bytes();
+        let signature = BASE64URL_NOPAD.encode(&signature);
+        format!("{base}/uploads/{upload}/{n}?expires={expires}&signature={signature}")
+    }
+
+    /// Whether `signature` is the one for this part of an upload; takes as long whatever is wrong with it.
+    pub(crate) fn upload_signed(&self, upload: ContributionId, n: u32, expires: u64, signature: &str) -> bool {
+        let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).unwrap_or_default();
+        self.over_upload(upload, n, expires).verify_slice(&signature).is_ok()
     }
 
     /// Whether `signature` is the one for `grant`; takes as long whatever is wrong with it.

@@ -14,6 +14,7 @@ mod projects;
 mod query;
 mod reading;
 mod service;
+pub(crate) mod uploads;
 
 use crate::config::Limits;
 use crate::operation::Operations;
@@ -25,6 +26,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     agents::add(&mut table);
     projects::add(&mut table);
     contribute::add(&mut table, limits);
+    uploads::add(&mut table);
     contributions::add(&mut table, limits);
     dry_run::add(&mut table, limits);
     data::add(&mut table, limits);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::{ConnectInfo, Path, Request};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
@@ -27,6 +27,7 @@ use crate::probes;
 
 mod body;
 mod input;
+mod parts;
 
 /// The header every answer names its request by.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -58,9 +59,15 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         let handler = move |request: Request| call(route.clone(), Arc::clone(&target), request);
         router = router.route(operation.spec.path, on(filter, handler));
     }
-    let (missing, refused) = (surface.clone(), surface.clone());
+    let (missing, refused, taking) = (surface.clone(), surface.clone(), surface.app.clone());
     router
         .merge(probes::drain(surface.app.drain.clone()))
+        .route(
+            parts::PATH,
+            axum::routing::put(move |Path((id, n)): Path<(String, String)>, request: Request| {
+                parts::put(taking.clone(), id, n, request)
+            }),
+        )
         .fallback(move |request: Request| {
             let surface = missing.clone();
             async move {

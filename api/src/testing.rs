@@ -11,6 +11,8 @@ use catalog::{Catalog, Merge, MergeOutcome, Proposal, Snapshot};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use operators::screen::LocalScreener;
+use pipelines::staging::Stagings;
+use pipelines::staging::objects::LocalObjects;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use store::{NewOperator, OutcomeRow, Resolution, Store};
@@ -27,6 +29,7 @@ use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::flow::{Relay, SweeperConfig, Waiters};
 use crate::limit::Limiter;
+use crate::ops::uploads::UploadPlane;
 use crate::sandbox::{Answered, Column, Failure, Sandbox};
 
 /// The limits of the interface.
@@ -55,6 +58,10 @@ pub(crate) fn limits() -> Limits {
         query_seconds: 20,
         query_version_bytes: 2 << 30,
         part_url_seconds: 900,
+        upload_bytes: 5 << 30,
+        upload_seconds: 6 * 3_600,
+        open_uploads: 3,
+        storage_bytes: 5 << 30,
     }
 }
 
@@ -134,7 +141,7 @@ pub(crate) struct Service {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) sandbox: Arc<Scripted>,
     pub(crate) router: axum::Router,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Service {
@@ -159,6 +166,7 @@ impl Service {
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
+        let local = LocalObjects::open(path.join("uploads")).unwrap();
         let planes = Planes {
             store,
             catalog,
@@ -168,6 +176,11 @@ impl Service {
             clock: shared,
             sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
             egress: Egress::default(),
+            uploads: Some(UploadPlane {
+                objects: Arc::new(local.clone()),
+                local: Some(local),
+                stagings: Stagings::default(),
+            }),
             sweeper: SweeperConfig {
                 interval_seconds: 1,
                 first_seconds: 30,
@@ -182,8 +195,13 @@ impl Service {
             app,
             clock,
             sandbox,
-            _directory: directory,
+            directory,
         }
+    }
+
+    /// Where the parts of uploads are.
+    pub(crate) fn uploads(&self) -> std::path::PathBuf {
+        self.directory.path().join("uploads")
     }
 
     /// A fresh operator's token.

@@ -169,6 +169,13 @@ pub(crate) struct TallyView {
     held: u32,
 }
 
+impl TallyView {
+    /// How many it was given.
+    pub(crate) const fn rows(&self) -> u32 {
+        self.rows
+    }
+}
+
 impl From<Tally> for TallyView {
     fn from(tally: Tally) -> Self {
         let Tally {

@@ -46,6 +46,11 @@ impl Filter {
         }
     }
 
+    /// Takes the keys of another filter over.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.generations.extend(other.generations);
+    }
+
     /// The memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         let blocks = self.generations.iter().map(|generation| generation.blocks.len());

@@ -191,15 +191,19 @@ impl Checker {
             let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
             let actions: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
             let mut merged = serde_json::Map::new();
+            let mut adds = Vec::new();
             match actions {
                 Ok(actions) if actions.iter().any(|action| action.get("remove").is_some()) => {
                     self.compaction(&path, &actions, contract.as_ref()).await?;
                     continue;
                 }
-                Ok(actions) => actions
-                    .into_iter()
-                    .filter_map(into_object)
-                    .for_each(|action| merged.extend(action)),
+                Ok(actions) => {
+                    for mut action in actions.into_iter().filter_map(into_object) {
+                        adds.extend(action.remove("add"));
+                        merged.extend(action);
+                    }
+                    merged.insert("adds".to_owned(), adds.into());
+                }
                 Err(error) => {
                     self.violation("commit_unreadable", &path, &error);
                     (self.root, self.expected) = (None, None);
@@ -249,10 +253,12 @@ impl Checker {
 
     async fn version(&mut self, path: &str, actions: &Value, contract: Option<&Arc<Contract>>) -> Result<(), Error> {
         let info = &actions["commitInfo"]["sluice"];
-        let (Some(contribution), Some(agent), Some(name)) = (
+        let adds = actions["adds"].as_array().map_or(&[][..], Vec::as_slice);
+        let names: Option<Vec<&str>> = adds.iter().map(|add| add["path"].as_str()).collect();
+        let (Some(contribution), Some(agent), Some(names)) = (
             info["contribution"].as_str(),
             info["agent"].as_str(),
-            actions["add"]["path"].as_str(),
+            names.filter(|names| !names.is_empty()),
         ) else {
             self.violation(
                 "commit_unreadable",
@@ -278,34 +284,47 @@ impl Checker {
                 &format!("in versions {first} and {number}"),
             );
         }
-        let part = format!("{}/{name}", self.dataset);
-        self.named.insert(part.clone());
         let before = self.report.records;
-        let rows = match self.get(&part).await? {
-            None => {
+        let mut rows = 0;
+        let mut root = self.root.map(|root| rows::extension(&root));
+        for (add, name) in adds.iter().zip(names) {
+            let part = format!("{}/{name}", self.dataset);
+            if !self.named.insert(part.clone()) {
+                self.violation("part_missing", &part, "it is named twice");
+            }
+            let Some(bytes) = self.get(&part).await? else {
                 self.violation("part_missing", &part, &format!("version {number} names it"));
-                self.root = None;
-                0
+                self.live.push(compacted::Live::of(name, number, 0));
+                root = None;
+                continue;
+            };
+            self.hash(&part, &bytes, add);
+            let expected = rows::Expected {
+                number,
+                contribution,
+                agent,
+                contract,
+                first: rows,
+                new: true,
+            };
+            let found = self.rows(&part, bytes, &expected, &mut root);
+            self.live.push(compacted::Live::of(name, number, found));
+            if part_count(add) != Some(found) {
+                self.violation(
+                    "record_count",
+                    &part,
+                    &format!("it has {found} rows, its commit says another count"),
+                );
             }
-            Some(bytes) => {
-                self.hash(&part, &bytes, &actions["add"]);
-                let expected = rows::Expected {
-                    number,
-                    contribution,
-                    agent,
-                    contract,
-                    new: true,
-                };
-                self.rows(&part, bytes, &expected)
-            }
-        };
+            rows += found;
+        }
+        self.root = root.map(|root| *root.finalize().as_bytes());
         self.report.records += rows;
         self.counts(path, actions, rows, before);
         let root = self.root.map(|root| data_encoding::HEXLOWER.encode(&root));
         if root.as_deref().is_some_and(|root| info["root"] != root) {
             self.violation("content_root", path, "it is not the hash of the rows");
         }
-        self.live.push(compacted::Live::of(name, number, rows));
         let merged = compacted::Merged {
             contribution: contribution.to_owned(),
             agent: agent.to_owned(),
@@ -337,19 +356,21 @@ impl Checker {
 
     fn counts(&mut self, path: &str, actions: &Value, rows: u64, before: u64) {
         let info = &actions["commitInfo"]["sluice"];
-        let stats = actions["add"]["stats"]
-            .as_str()
-            .and_then(|stats| serde_json::from_str::<Value>(stats).ok());
-        let stats = stats.unwrap_or_default();
-        let told = [&info["accepted"], &stats["numRecords"], &info["recordCount"]].map(Value::as_u64);
-        if told != [Some(rows), Some(rows), Some(before + rows)] || rows == 0 {
+        let told = [&info["accepted"], &info["recordCount"]].map(Value::as_u64);
+        if told != [Some(rows), Some(before + rows)] || rows == 0 {
             self.violation(
                 "record_count",
                 path,
-                &format!("it says {told:?}, the part has {rows} after {before}"),
+                &format!("it says {told:?}, the parts have {rows} after {before}"),
             );
         }
     }
+}
+
+/// How many rows a commit says a part has.
+fn part_count(add: &Value) -> Option<u64> {
+    let stats: Value = serde_json::from_str(add["stats"].as_str()?).ok()?;
+    stats["numRecords"].as_u64()
 }
 
 fn into_object(action: Value) -> Option<serde_json::Map<String, Value>> {

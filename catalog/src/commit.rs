@@ -5,6 +5,7 @@
 //! starts over. A put without an answer is looked up, never repeated blindly.
 
 mod draft;
+pub(crate) mod staged;
 mod tried;
 
 use std::sync::Arc;
@@ -84,11 +85,11 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
             at,
             notes,
         };
-        let bytes = log::merged(state.dataset, &merge, &part).map_err(unencodable)?;
+        let bytes = log::merged(state.dataset, &merge, std::slice::from_ref(&part)).map_err(unencodable)?;
         match put(state, &log::path(state.dataset, base.commit), bytes.into()).await {
             Ok(()) => {
                 fault::point("merge.commit");
-                landed(state, base.commit, &merge, part, &draft.rows).await?;
+                landed(state, base.commit, &merge, vec![part], &draft.rows).await?;
                 tried.discard(state).await;
                 return Ok(MergeOutcome::Merged(merge));
             }
@@ -114,18 +115,29 @@ pub(crate) async fn put(state: &State, path: &object_store::path::Path, payload:
 }
 
 /// Makes a durable commit known in this process: its keys first, then the version.
-async fn landed(state: &Arc<State>, number: u64, merge: &Merge, part: PartInfo, rows: &Batch) -> Result<(), Error> {
+async fn landed(
+    state: &Arc<State>,
+    number: u64,
+    merge: &Merge,
+    parts: Vec<PartInfo>,
+    rows: &Batch,
+) -> Result<(), Error> {
     let index = state.index().await?;
     index.insert(merge.version, rows.keys());
     fault::point("merge.indexed");
+    show(state, number, merge, parts)?;
+    state.save(When::Growing).await
+}
+
+/// Makes a version whose keys are known visible in this process.
+fn show(state: &State, number: u64, merge: &Merge, parts: Vec<PartInfo>) -> Result<(), Error> {
     let told = Merge {
         root: merge.root.clone(),
         duplicates: Vec::new(),
         notes: Value::Null,
         ..*merge
     };
-    state.apply(number, Commit::Merged(Box::new(told), part))?;
-    state.save(When::Growing).await
+    state.apply(number, Commit::Merged(Box::new(told), parts))
 }
 
 pub(crate) fn unencodable(error: serde_json::Error) -> Error {

@@ -37,6 +37,9 @@ pub enum Error {
     /// Rows could not be encoded as a part.
     #[error("a part could not be encoded")]
     Encode(#[source] parquet::errors::ParquetError),
+    /// A file of an upload that is being staged could not be read or written.
+    #[error("a staged file could not be read or written")]
+    Scratch(#[source] std::io::Error),
     /// The key index could not be read or written; it is rebuilt when it is opened again.
     #[error("the key index could not be used")]
     Index(#[source] fjall::Error),
@@ -70,7 +73,9 @@ impl Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Storage { .. } | Self::Index(_) | Self::IndexLocked { .. } | Self::Stopped(_) => Kind::Unavailable,
+            Self::Storage { .. } | Self::Scratch(_) | Self::Index(_) | Self::IndexLocked { .. } | Self::Stopped(_) => {
+                Kind::Unavailable
+            }
             Self::ContractMismatch { .. } => Kind::Conflict,
             Self::Corrupt { .. } | Self::Gap { .. } | Self::Encode(_) => Kind::Internal,
         }
@@ -80,7 +85,9 @@ impl Classify for Error {
         match self {
             // Why: a damaged table is repaired from a copy; no contribution may be turned away because of it.
             Self::Corrupt { .. } | Self::Gap { .. } => Retry::Backoff,
-            Self::Storage { .. } | Self::Index(_) | Self::IndexLocked { .. } | Self::Stopped(_) => Retry::Backoff,
+            Self::Storage { .. } | Self::Scratch(_) | Self::Index(_) | Self::IndexLocked { .. } | Self::Stopped(_) => {
+                Retry::Backoff
+            }
             Self::ContractMismatch { .. } | Self::Encode(_) => Retry::Never,
         }
     }

@@ -18,6 +18,8 @@ use crate::{Error, Root};
 const CONDEMNED: &str = "condemned";
 /// The directory of the database within the index directory.
 const DATABASE: &str = "keys";
+/// The directory of staged files within the index directory.
+const STAGED: &str = "staged";
 /// How many key removals go into one batch.
 const REMOVALS: usize = 65_536;
 /// How many keys all tables together may hold in memory only.
@@ -61,6 +63,11 @@ impl KeyStore {
     /// Opens the database in `directory`; one that is damaged is put aside and an empty one takes its place.
     pub(crate) fn open(directory: PathBuf) -> Result<Self, Error> {
         std::fs::create_dir_all(&directory).map_err(|error| Error::Index(error.into()))?;
+        let staged = directory.join(STAGED);
+        if staged.exists() {
+            // Why: only a process that died leaves them, and what it staged is staged again.
+            std::fs::remove_dir_all(&staged).map_err(Error::Scratch)?;
+        }
         let path = directory.join(DATABASE);
         if directory.join(CONDEMNED).exists() {
             put_aside(&directory, "it was found damaged before")?;
@@ -89,6 +96,11 @@ impl KeyStore {
             room: AtomicUsize::new(ROOM),
             additions: AtomicU64::new(0),
         })
+    }
+
+    /// The directory for files that need not outlive the process.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.directory.join(STAGED)
     }
 
     /// Makes the next opening build the database again.
@@ -123,13 +135,23 @@ impl KeyStore {
 
     /// Adds keys, ascending and distinct, and what the table's stored keys reflect with them, atomically.
     pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
+        self.add_all(dataset, keys.iter().map(|key| Ok(*key)), stored)
+    }
+
+    /// The same of keys that need not be in memory.
+    pub(crate) fn add_all(
+        &self,
+        dataset: DatasetId,
+        keys: impl Iterator<Item = std::io::Result<RecordKey>>,
+        stored: Stored,
+    ) -> fjall::Result<()> {
         let _turn = self.take_turn();
         self.additions.fetch_add(1, Ordering::Relaxed);
         // Why: sorted keys become one table file as they are, at a tenth of the cost of the journal and memtable.
         let mut ingestion = self.keys.start_ingestion()?;
         ingestion.write(*dataset.as_bytes(), stored.encode())?;
         for key in keys {
-            ingestion.write(stored_key(dataset, key), [])?;
+            ingestion.write(stored_key(dataset, &key?), [])?;
         }
         ingestion.finish()
     }

@@ -243,6 +243,52 @@ impl KeyIndex {
         }
     }
 
+    /// Stores the keys of the next version, ascending and distinct, without holding them in memory: the table now has
+    /// `table` keys, and `root`. `false` where that cannot be done now; then nothing changed, and the keys have to be
+    /// [inserted](Self::insert). Blocks.
+    pub(crate) fn ingest(
+        &self,
+        version: Version,
+        root: Root,
+        table: u64,
+        keys: impl Iterator<Item = std::io::Result<RecordKey>>,
+    ) -> bool {
+        let fits = |held: &Keys| {
+            let alone = !held.in_memory && held.leaving.is_none() && held.recent.is_empty();
+            alone && held.reflects.next() == version && held.reflects == held.stored
+        };
+        let count = {
+            let held = self.read();
+            if !fits(&held) {
+                return false;
+            }
+            table.saturating_sub(held.count)
+        };
+        let mut filter = Filter::with_capacity(usize::try_from(count).unwrap_or(0));
+        let stored = Stored {
+            version,
+            root,
+            keys: table,
+        };
+        let filtered = keys.inspect(|key| {
+            if let Ok(key) = key {
+                filter.insert(key);
+            }
+        });
+        if let Err(error) = self.store.add_all(self.dataset, filtered, stored) {
+            tracing::warn!(dataset = %self.dataset, %error, "the keys of an upload could not be stored");
+            return false;
+        }
+        let mut held = self.write();
+        if !fits(&held) {
+            return false;
+        }
+        held.filter.absorb(filter);
+        held.count = table;
+        (held.reflects, held.stored) = (version, version);
+        true
+    }
+
     /// Gives up the stored keys after they could not be read: the index is empty and has to catch up.
     pub(crate) fn forget_stored(&self) {
         self.store.condemn();

@@ -15,7 +15,7 @@
 //! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
 //! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
 //!                                                  or commitInfo (the compaction), remove …, add
-//! <dataset>/part-<version>-<contribution>.parquet
+//! <dataset>/part-<version>-<contribution>.parquet                  of an upload also …-<attempt>-<index>.parquet
 //! <dataset>/part-<first version>-<last version>-<hash>.parquet
 //! <dataset>/_sluice/timeline                       derived: what opening would read from the commits
 //! <dataset>/_sluice/keys-<first>-<last>            derived: the keys of these versions, for the key index of a new owner
@@ -37,6 +37,7 @@ mod merge;
 mod part;
 mod part_cache;
 mod snapshot;
+mod staged;
 mod state;
 pub mod storage;
 mod table;
@@ -46,12 +47,13 @@ mod timeline;
 pub use catalog::Catalog;
 pub use compaction::{Compacted, Compaction, Policy};
 pub use error::Error;
-pub use merge::{Merge, MergeOutcome, Proposal};
+pub use merge::{Merge, MergeOutcome, Proposal, StagedOutcome};
 pub use part::{HIDDEN, Link, PartInfo};
 pub use part_cache::{CacheError, Held, PartCache};
 pub use proof::Root;
 pub use snapshot::{Columns, Snapshot};
-pub use table::Table;
+pub use staged::{Staged, Stager};
+pub use table::{Stagers, Table};
 
 #[cfg(test)]
 mod tests;

@@ -35,8 +35,8 @@ const READ_AHEAD: u64 = 32;
 pub(crate) enum Commit {
     /// Commit 0: the table exists and has this contract.
     Created(Arc<Contract>),
-    /// The next version.
-    Merged(Box<Merge>, PartInfo),
+    /// The next version, in these parts.
+    Merged(Box<Merge>, Vec<PartInfo>),
     /// The rows of adjacent parts are in one now.
     Compacted(Box<Rewrite>),
 }
@@ -99,9 +99,9 @@ const PROTOCOL: Protocol = Protocol {
 };
 
 /// The bytes of the commit of a version.
-pub(crate) fn merged(dataset: DatasetId, merge: &Merge, part: &PartInfo) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn merged(dataset: DatasetId, merge: &Merge, parts: &[PartInfo]) -> Result<Vec<u8>, serde_json::Error> {
     let timestamp = merge.at.millis();
-    lines(&[
+    let mut actions = vec![
         Action::CommitInfo(CommitInfo {
             timestamp,
             operation: "WRITE".to_owned(),
@@ -115,7 +115,9 @@ pub(crate) fn merged(dataset: DatasetId, merge: &Merge, part: &PartInfo) -> Resu
             version: merge.version,
             last_updated: timestamp,
         }),
-        Action::Add(Add {
+    ];
+    for part in parts {
+        actions.push(Action::Add(Add {
             path: part.name(),
             partition_values: BTreeMap::new(),
             size: part.bytes,
@@ -125,8 +127,9 @@ pub(crate) fn merged(dataset: DatasetId, merge: &Merge, part: &PartInfo) -> Resu
             tags: Tags {
                 sha256: data_encoding::HEXLOWER.encode(&part.sha256),
             },
-        }),
-    ])
+        }));
+    }
+    lines(&actions)
 }
 
 fn lines(actions: &[Action<'_>]) -> Result<Vec<u8>, serde_json::Error> {
@@ -169,23 +172,22 @@ fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, Strin
     if bytes.is_empty() {
         return Err("it is empty".to_owned());
     }
-    let mut actions = Vec::with_capacity(3);
+    let mut actions: Vec<Action<'_>> = Vec::with_capacity(3);
     for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
         actions.push(serde_json::from_slice(line).map_err(|error| error.to_string())?);
     }
     if number > 0 && matches!(actions.get(1), Some(Action::Remove(_))) {
         return compacted::decode(actions);
     }
-    match <[Action<'_>; 3]>::try_from(actions) {
-        Ok(
-            [
-                Action::CommitInfo(_),
-                Action::Protocol(PROTOCOL),
-                Action::MetaData(table),
-            ],
-        ) if number == 0 => decode_created(dataset, &table),
-        Ok([Action::CommitInfo(info), Action::Txn(txn), Action::Add(add)]) if number > 0 => {
-            decode_merged(dataset, number, info, &txn, &add)
+    let mut actions = actions.into_iter();
+    match (actions.next(), actions.next(), actions.next()) {
+        (Some(Action::CommitInfo(_)), Some(Action::Protocol(PROTOCOL)), Some(Action::MetaData(table)))
+            if number == 0 && actions.len() == 0 =>
+        {
+            decode_created(dataset, &table)
+        }
+        (Some(Action::CommitInfo(info)), Some(Action::Txn(txn)), Some(first @ Action::Add(_))) if number > 0 => {
+            decode_merged(dataset, number, info, &txn, std::iter::once(first).chain(actions))
         }
         _ => Err("it does not have the actions of a commit with its number".to_owned()),
     }
@@ -200,12 +202,12 @@ fn decode_created(dataset: DatasetId, table: &MetaData) -> Result<Commit, String
     Ok(Commit::Created(Arc::new(contract)))
 }
 
-fn decode_merged(
+fn decode_merged<'a>(
     dataset: DatasetId,
     number: u64,
     info: CommitInfo<'_>,
     txn: &Txn,
-    add: &Add,
+    adds: impl Iterator<Item = Action<'a>>,
 ) -> Result<Commit, String> {
     let sluice = info.sluice.ok_or("it names no contribution")?;
     if sluice.format != FORMAT {
@@ -215,24 +217,40 @@ fn decode_merged(
     if txn.app_id != dataset || txn.version != merge.version || !(1..=number).contains(&merge.version.0) {
         return Err("its version cannot be that of its number".to_owned());
     }
-    let stats: Stats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
-    if stats.num_records != merge.accepted {
+    let mut parts = Vec::with_capacity(1);
+    for add in adds {
+        let Action::Add(add) = add else {
+            return Err("it does not have the actions of a commit with its number".to_owned());
+        };
+        let part = decode_part(&merge, &add)?;
+        if usize::try_from(part.index) != Ok(parts.len()) {
+            return Err("its parts are not in order".to_owned());
+        }
+        parts.push(part);
+    }
+    if parts.iter().map(|part| part.rows).sum::<u64>() != merge.accepted {
         return Err("its part does not have as many rows as it accepted".to_owned());
     }
-    let attempt = part::attempt_of(&add.path, merge.version, merge.contribution);
+    Ok(Commit::Merged(Box::new(merge), parts))
+}
+
+fn decode_part(merge: &Merge, add: &Add) -> Result<PartInfo, String> {
+    let stats: Stats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
+    let place = part::place_of(&add.path, merge.version, merge.contribution);
+    let (index, attempt) = place.ok_or("its part has the name of another version")?;
     let sha256 = data_encoding::HEXLOWER
         .decode(add.tags.sha256.as_bytes())
         .unwrap_or_default();
-    let part = PartInfo {
+    Ok(PartInfo {
         version: merge.version,
         compacted: None,
         contribution: merge.contribution,
-        attempt: attempt.ok_or("its part has the name of another version")?,
-        rows: merge.accepted,
+        index,
+        attempt,
+        rows: stats.num_records,
         bytes: add.size,
         sha256: sha256.try_into().map_err(|_wrong: Vec<u8>| "its part has no SHA-256")?,
-    };
-    Ok(Commit::Merged(Box::new(merge), part))
+    })
 }
 
 /// Reads one commit; `None` where it does not exist.

@@ -45,6 +45,21 @@ pub struct Merge {
     pub notes: serde_json::Value,
 }
 
+/// What came of merging a [`Staged`](crate::Staged) upload.
+#[must_use]
+#[derive(Clone, Debug, PartialEq)]
+pub enum StagedOutcome {
+    /// It became this version now.
+    Merged(Merge),
+    /// It had become this version before.
+    Adopted(Merge),
+    /// The table has every row already; nothing was committed.
+    NothingNew {
+        /// How many rows the table got from others since it was staged.
+        late: u64,
+    },
+}
+
 /// What came of a [`Proposal`].
 #[must_use]
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,5 @@
-//! A part: the rows of a version, or of several one after the other, as one Parquet file.
+//! A part: rows of a version, or of several one after the other, as one Parquet file. A version has one part, or several
+//! where it came as an upload.
 //!
 //! Invariant: the same rows give the same bytes, in the order of the batch, with the hidden columns after those of the
 //! contract.
@@ -76,6 +77,8 @@ pub struct PartInfo {
     pub(crate) compacted: Option<Version>,
     /// The contribution of its last row.
     pub contribution: ContributionId,
+    /// Which part of its version it is, from 0.
+    pub(crate) index: u32,
     /// How often the version was tried under the same name before; 0 nearly always.
     pub(crate) attempt: u32,
     /// How many rows it has.
@@ -96,7 +99,7 @@ impl PartInfo {
     pub fn name(&self) -> String {
         match self.compacted {
             Some(first) => compacted_name(first, self.version, &self.sha256),
-            None => name(self.version, self.contribution, self.attempt),
+            None => name(self.version, self.contribution, self.index, self.attempt),
         }
     }
 
@@ -117,11 +120,12 @@ pub struct Link {
 
 /// The name of a part. A part that a crash orphaned keeps its name, and the next try of its contribution takes the
 /// next attempt.
-pub(crate) fn name(version: Version, contribution: ContributionId, attempt: u32) -> String {
+pub(crate) fn name(version: Version, contribution: ContributionId, index: u32, attempt: u32) -> String {
     let version = version.0;
-    match attempt {
-        0 => format!("part-{version:020}-{contribution}.parquet"),
-        _ => format!("part-{version:020}-{contribution}-{attempt}.parquet"),
+    match (index, attempt) {
+        (0, 0) => format!("part-{version:020}-{contribution}.parquet"),
+        (0, _) => format!("part-{version:020}-{contribution}-{attempt}.parquet"),
+        _ => format!("part-{version:020}-{contribution}-{attempt}-{index}.parquet"),
     }
 }
 
@@ -131,14 +135,17 @@ pub(crate) fn compacted_name(first: Version, last: Version, sha256: &[u8; 32]) -
     format!("part-{first:020}-{last:020}-{hash}.parquet")
 }
 
-/// The attempt of the part of this version and contribution that has this name.
-pub(crate) fn attempt_of(name: &str, version: Version, contribution: ContributionId) -> Option<u32> {
+/// Index and attempt of the part of this version and contribution that has this name.
+pub(crate) fn place_of(name: &str, version: Version, contribution: ContributionId) -> Option<(u32, u32)> {
     let stem = format!("part-{:020}-{contribution}", version.0);
-    let attempt = match name.strip_prefix(&stem)?.strip_suffix(".parquet")? {
-        "" => 0,
-        suffix => suffix.strip_prefix('-')?.parse().ok()?,
+    let (index, attempt) = match name.strip_prefix(&stem)?.strip_suffix(".parquet")? {
+        "" => (0, 0),
+        suffix => match suffix.strip_prefix('-')?.split_once('-') {
+            Some((attempt, index)) => (index.parse().ok()?, attempt.parse().ok()?),
+            None => (0, suffix[1..].parse().ok()?),
+        },
     };
-    (self::name(version, contribution, attempt) == name).then_some(attempt)
+    (self::name(version, contribution, index, attempt) == name).then_some((index, attempt))
 }
 
 /// An encoded part.
@@ -155,8 +162,25 @@ pub(crate) fn encode(
     agent: AgentId,
     version: Version,
 ) -> Result<Encoded, Error> {
+    let rows = with_hidden(batch, contribution, agent, version, 0)?;
+    let bytes = write(&rows).map_err(Error::Encode)?;
+    Ok(Encoded {
+        sha256: Sha256::digest(&bytes).into(),
+        bytes,
+    })
+}
+
+/// The columns of a part; `first` is the ordinal of the first row.
+pub(crate) fn with_hidden(
+    batch: &Batch,
+    contribution: ContributionId,
+    agent: AgentId,
+    version: Version,
+    first: u64,
+) -> Result<RecordBatch, Error> {
     let rows = batch.len();
-    let count = i64::try_from(rows).unwrap_or(i64::MAX);
+    let first = i64::try_from(first).unwrap_or(i64::MAX);
+    let end = first.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
     let number = i64::try_from(version.0).unwrap_or(i64::MAX);
     let (contribution, agent) = (contribution.to_string(), agent.to_string());
     let mut columns = batch.columns().columns().to_vec();
@@ -167,16 +191,11 @@ pub(crate) fn encode(
         Arc::new(StringArray::from_iter_values(std::iter::repeat_n(contribution, rows))),
         Arc::new(StringArray::from_iter_values(std::iter::repeat_n(agent, rows))),
         Arc::new(Int64Array::from_value(number, rows)),
-        Arc::new(Int64Array::from_iter_values(0..count)),
+        Arc::new(Int64Array::from_iter_values(first..end)),
     ];
     columns.extend(hidden);
     let schema = schema(batch.contract());
-    let rows = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(|error| Error::Encode(error.into()))?;
-    let bytes = write(&rows).map_err(Error::Encode)?;
-    Ok(Encoded {
-        sha256: Sha256::digest(&bytes).into(),
-        bytes,
-    })
+    RecordBatch::try_new(schema, columns).map_err(|error| Error::Encode(error.into()))
 }
 
 fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {

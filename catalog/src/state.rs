@@ -45,7 +45,7 @@ pub(crate) struct Backing {
 pub(crate) struct State {
     pub(crate) dataset: DatasetId,
     pub(crate) objects: Arc<dyn ObjectStore>,
-    durable: Arc<dyn DurableStore>,
+    pub(crate) durable: Arc<dyn DurableStore>,
     footers: Arc<Footers>,
     pub(crate) store: Arc<KeyStore>,
     timeline: RwLock<Timeline>,

@@ -47,6 +47,14 @@ pub trait DurableStore: ObjectStore {
     fn blocks(&self) -> bool {
         false
     }
+
+    /// Puts a file of this machine, which is synced and does not change, as an object that does not exist yet. A store
+    /// on the same disk can give it a second name; others take it to memory, so it should be a part at most.
+    async fn adopt(&self, file: &FilePath, location: &Path) -> Result<()> {
+        let bytes = tokio::fs::read(file).await.map_err(|source| failed(file, source))?;
+        self.put_opts(location, bytes.into(), PutMode::Create.into()).await?;
+        Ok(())
+    }
 }
 
 /// The directory below the root where files are written before they get their name.
@@ -251,6 +259,20 @@ impl DurableStore for DurableLocal {
 
     fn blocks(&self) -> bool {
         true
+    }
+
+    async fn adopt(&self, file: &FilePath, location: &Path) -> Result<()> {
+        let (store, file, target) = (self.clone(), file.to_owned(), self.files.path_to_filesystem(location)?);
+        let adopt = move || match store.name(&file, &target, true) {
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+                let bytes = fs::read(&file).map_err(|source| failed(&file, source))?;
+                store
+                    .publish(&target, &bytes.into(), true)
+                    .map_err(|source| failed(&target, source))
+            }
+            named => named.map_err(|source| failed(&target, source)),
+        };
+        tokio::task::spawn_blocking(adopt).await?
     }
 }
 

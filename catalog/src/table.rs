@@ -5,14 +5,36 @@
 use std::sync::Arc;
 
 use types::key::Known;
-use types::{Clock, Contract, ContributionId, Version};
+use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
 use crate::blocking::carry;
 use crate::commit::{self, Tried};
 use crate::compaction::{self, Compacted, Compacting, Compaction};
+use crate::staged::{Scratch, Staged, Stager};
 use crate::state::{Follower, State, When};
 use crate::tables::Tables;
-use crate::{Error, Merge, MergeOutcome, Proposal};
+use crate::{Error, Merge, MergeOutcome, Proposal, StagedOutcome};
+
+/// Begins to stage uploads for a table.
+#[derive(Clone, Debug)]
+pub struct Stagers {
+    state: Arc<State>,
+    contract: Arc<Contract>,
+}
+
+impl Stagers {
+    /// Begins to stage an upload: its rows are written beside the table. Blocks shortly.
+    pub fn stage(&self, contribution: ContributionId, agent: AgentId) -> Result<Stager, Error> {
+        let scratch = Scratch::new(&self.state.store.scratch()).map_err(Error::Scratch)?;
+        Ok(Stager::new(
+            scratch,
+            &self.contract,
+            contribution,
+            agent,
+            self.state.head(),
+        ))
+    }
+}
 
 /// The table of a dataset, open for merges.
 ///
@@ -124,6 +146,37 @@ impl Table {
     /// After an error nothing, or the whole compaction, is in the log; no version is touched by either.
     pub async fn adopt(&mut self, compacted: Compacted) -> Result<bool, Error> {
         compaction::commit(&self.state, compacted, self.clock.now()).await
+    }
+
+    /// What begins to stage uploads for the table, while the table goes on growing.
+    pub fn stagers(&self) -> Stagers {
+        Stagers {
+            state: Arc::clone(&self.state),
+            contract: Arc::clone(&self.contract),
+        }
+    }
+
+    /// Merges a staged upload as the next version, without the rows that the table got meanwhile; creates the table
+    /// first if it does not exist. A contribution that was merged before is adopted. `notes` is what the caller wants to
+    /// find again in the commit, told how many rows were left out here.
+    ///
+    /// # Errors
+    /// After an error nothing, or the whole version, is in the log; asking again with the same upload finds out.
+    pub async fn merge_staged(
+        &mut self,
+        staged: &mut Staged,
+        at: Timestamp,
+        notes: &(dyn Fn(u64) -> serde_json::Value + Sync),
+    ) -> Result<StagedOutcome, Error> {
+        if **staged.contract() != *self.contract {
+            return Err(Error::ContractMismatch {
+                dataset: self.state.dataset,
+            });
+        }
+        commit::create(&self.state, &self.contract, self.clock.now()).await?;
+        let outcome = commit::staged::merge(&self.state, staged, at, notes, &mut self.tried).await?;
+        self.make_room().await?;
+        Ok(outcome)
     }
 
     /// Stores keys of the table that has most of them in memory only, when all tables together have too many.

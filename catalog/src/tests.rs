@@ -12,3 +12,4 @@ mod pages;
 mod part_cache;
 mod racing;
 mod runs;
+mod staging;

@@ -35,7 +35,7 @@ struct Entry {
     part: PartInfo,
     /// How many rows the table has with this part.
     end: u64,
-    /// The content root with this part.
+    /// The content root of the version that this part is of.
     root: Root,
     /// The number of its commit.
     commit: u64,
@@ -114,9 +114,9 @@ impl Timeline {
         let last = self.commits.checked_sub(1);
         match commit {
             Commit::Created(_) => false,
-            Commit::Merged(merge, part) => self.parts.last().is_some_and(|entry| {
+            Commit::Merged(merge, parts) => self.parts.last().is_some_and(|entry| {
                 Some(entry.commit) == last
-                    && entry.part == *part
+                    && self.parts_between(Version(merge.version.0.saturating_sub(1)), self.head()) == *parts
                     && (entry.end, entry.root.to_string()) == (merge.record_count, merge.root.clone())
             }),
             Commit::Compacted(rewrite) => self
@@ -249,7 +249,7 @@ impl Timeline {
         }
         match commit {
             Commit::Created(contract) => self.contract = Some(contract),
-            Commit::Merged(merge, part) => {
+            Commit::Merged(merge, parts) => {
                 if merge.version != self.head().next() {
                     return fail("its version does not follow the one before it");
                 }
@@ -260,7 +260,9 @@ impl Timeline {
                 let Ok(root) = merge.root.parse() else {
                     return fail("its root is not a content root");
                 };
-                self.push(part, root, number);
+                for part in parts {
+                    self.push(part, root, number);
+                }
             }
             Commit::Compacted(rewrite) => {
                 let Some((covers, height)) = self.admits(&rewrite) else {
@@ -281,6 +283,7 @@ impl Timeline {
             version: last.version,
             compacted: Some(self.parts[covers.start].part.version),
             contribution: last.contribution,
+            index: 0,
             attempt: 0,
             rows: end - start,
             bytes,

@@ -3,7 +3,7 @@
 //! Invariant: before anything is said of a submission the table is asked for it, so that what was merged is never told
 //! to be rejected. What cannot pass is not tried again.
 
-mod notes;
+pub(crate) mod notes;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -170,7 +170,7 @@ fn told(context: &Context, verdict: Verdict, fate: Fate) -> Option<Outcome> {
     Some(outcome(context, address, resolution, notes))
 }
 
-fn not_merged(decision: Decision) -> Resolution {
+pub(crate) fn not_merged(decision: Decision) -> Resolution {
     match decision {
         Decision::Reject { code, message } => Resolution::Rejected { code, message },
         Decision::Hold { reason, resumes_after } => Resolution::Waiting { reason, resumes_after },
@@ -178,14 +178,14 @@ fn not_merged(decision: Decision) -> Resolution {
     }
 }
 
-fn nothing_new() -> Resolution {
+pub(crate) fn nothing_new() -> Resolution {
     Resolution::Rejected {
         code: "duplicates".to_owned(),
         message: "every record is a duplicate of a record the dataset has".to_owned(),
     }
 }
 
-fn outcome(context: &Context, address: Address, resolution: Resolution, notes: Notes) -> Outcome {
+pub(crate) fn outcome(context: &Context, address: Address, resolution: Resolution, notes: Notes) -> Outcome {
     Outcome {
         format: FORMAT,
         contribution: address.contribution,
@@ -220,7 +220,7 @@ fn merged(address: Address, merge: Merge, notes: Notes) -> Outcome {
     }
 }
 
-fn adopted(address: Address, mut merge: Merge) -> Outcome {
+pub(crate) fn adopted(address: Address, mut merge: Merge) -> Outcome {
     let notes = Notes::read(address.contribution, std::mem::take(&mut merge.notes));
     merged(address, merge, notes)
 }

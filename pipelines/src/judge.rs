@@ -34,6 +34,8 @@ pub(crate) struct Case {
 pub(crate) enum Finding {
     /// The gates judged every row.
     Judged(Box<Case>),
+    /// It is an upload, to be staged.
+    Upload(Box<Submission>),
     /// It has a terminal outcome already.
     Decided,
     /// It cannot be processed, now or later.
@@ -80,6 +82,9 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
     let address = submission.address();
     if bench.finished.contains(address.contribution, address.generation) {
         return Finding::Decided;
+    }
+    if submission.upload.is_some() {
+        return Finding::Upload(Box::new(submission));
     }
     let batch = match submission.records.decode(&bench.contract) {
         Ok(batch) => batch,

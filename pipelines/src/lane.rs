@@ -22,6 +22,8 @@ use crate::judge::{Bench, Finding, Work, decode, described, judge};
 use crate::lanes::Queued;
 use crate::message::Submission;
 use crate::places::Places;
+use crate::staging::Uploads;
+use crate::staging::conclude::{Running, conclude as conclude_upload};
 
 /// What every lane of a worker shares.
 #[derive(Clone, Debug)]
@@ -31,6 +33,8 @@ pub(crate) struct Context {
     pub(crate) finished: Arc<Finished>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) emitter: Emitter,
+    /// Where the bytes of uploads are; a worker without them takes none.
+    pub(crate) uploads: Option<Uploads>,
     pub(crate) backoff: Backoff,
     /// The places of one lane.
     pub(crate) places: Places,
@@ -51,7 +55,7 @@ pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Queued>) 
         };
         match opened {
             Ok(Ok(table)) => {
-                follow(&context, table, Queued { work, weight }, queue).await;
+                Box::pin(follow(&context, table, Queued { work, weight }, queue)).await;
                 return;
             }
             Ok(Err(poison)) => match bury(&context, &work, &poison).await {
@@ -114,33 +118,44 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
         .boxed();
     let mut compactor = Compactor::default();
     compactor.look(&table);
-    loop {
-        let next = tokio::select! {
+    let mut uploads = Running::default();
+    let mut open = true;
+    while open || !uploads.is_empty() {
+        let ended = tokio::select! {
             biased;
+            () = context.stop.cancelled() => break,
             built = compactor.built() => {
                 compactor.adopt(&mut table, built).await;
                 continue;
             }
-            next = context.stop.run_until_cancelled(judged.next()) => next,
+            Some(staged) = uploads.next() => Box::pin(conclude_upload(context, &mut table, staged)).await,
+            next = judged.next(), if open => match next {
+                None => {
+                    open = false;
+                    Ok(())
+                }
+                Some(((work, Finding::Upload(submission)), weight)) => {
+                    uploads.begin(context, &table, (work, weight), *submission).await
+                }
+                Some(((work, finding), _weight)) => {
+                    let ended = end(context, &mut table, &work, finding).await;
+                    ended.map(|()| work.ticket.finish())
+                }
+            },
         };
-        let Some(Some(((work, finding), weight))) = next else {
+        if let Err(Stopped) = ended {
             break;
-        };
-        match end(context, &mut table, &work, finding).await {
-            Ok(()) => work.ticket.finish(),
-            Err(Stopped) => break,
         }
-        drop(weight);
         compactor.look(&table);
     }
-    drop((judged, compactor));
+    drop((judged, uploads, compactor));
     table.close().await;
 }
 
 /// Brings a message to its end, whatever it is.
 async fn end(context: &Context, table: &mut Table, work: &Work, finding: Finding) -> Result<(), Stopped> {
     let poison = match finding {
-        Finding::Decided => return Ok(()),
+        Finding::Decided | Finding::Upload(_) => return Ok(()),
         Finding::Judged(case) => match conclude(context, table, *case).await? {
             Ok(()) => return Ok(()),
             Err(poison) => poison,

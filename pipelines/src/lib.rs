@@ -18,6 +18,8 @@
 //! is left to the marketplace to append again ([`lanes`]). Judging takes turns among the lanes on threads that serve
 //! nothing else (`places`).
 //!
+//! An upload is staged off the lane and takes it for one step only ([`staging`]).
+//!
 //! No message can be tried for ever: what cannot pass goes to the dead letters, and what is too large to be said is said
 //! with fewer words (`emit`).
 
@@ -26,6 +28,7 @@ pub mod lane;
 pub mod lanes;
 pub mod message;
 pub mod progress;
+pub mod staging;
 
 mod compactor;
 mod conclude;

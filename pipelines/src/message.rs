@@ -3,6 +3,7 @@
 //! Invariant: every message names its format. A reader refuses a format it does not know, and the message goes to the
 //! dead letters instead of being lost.
 
+use crate::staging::objects::Cut;
 use bytes::Bytes;
 use eventlog::Record;
 use operators::{RowVerdict, Tally};
@@ -39,14 +40,16 @@ pub struct Submission {
     pub contract: Contract,
     /// When it was acknowledged.
     pub submitted_at: Timestamp,
-    /// The records.
+    /// The records; none for an upload.
     pub records: Records,
+    /// The upload that the records are in.
+    pub upload: Option<Cut>,
 }
 
 /// The line of a [`Submission`].
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Head<C> {
+struct Head<C, U> {
     format: u32,
     contribution: ContributionId,
     generation: u32,
@@ -57,6 +60,9 @@ struct Head<C> {
     submitted_at: Timestamp,
     /// The length of the records' text.
     bytes: usize,
+    /// As in [`Submission`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upload: Option<U>,
 }
 
 /// What became of a submission.
@@ -179,6 +185,7 @@ impl Submission {
             contract: &self.contract,
             submitted_at: self.submitted_at,
             bytes: self.records.len(),
+            upload: self.upload.as_ref(),
         };
         let mut value = serde_json::to_vec(&head)?;
         value.push(b'\n');
@@ -192,7 +199,7 @@ impl Submission {
     /// Reads a message that [`Self::record`] wrote.
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (head, block) = split(value);
-        let head: Head<Contract> = read(head, |head: &Head<Contract>| head.format)?;
+        let head: Head<Contract, Cut> = read(head, |head: &Head<Contract, Cut>| head.format)?;
         Ok(Self {
             format: head.format,
             contribution: head.contribution,
@@ -203,6 +210,7 @@ impl Submission {
             contract: head.contract,
             submitted_at: head.submitted_at,
             records: Records::decompressed(block, head.bytes)?,
+            upload: head.upload,
         })
     }
 
@@ -301,6 +309,7 @@ mod tests {
             contract: serde_json::from_value(json!({"fields": [{"name": "note", "type": "string"}]})).unwrap(),
             submitted_at: at,
             records: Records::of(records).unwrap(),
+            upload: None,
         }
     }
 

@@ -21,6 +21,7 @@ use crate::lanes::{Bounds, Lanes};
 use crate::message::{CONTRIBUTIONS, OUTCOMES, Outcome, Resolution};
 use crate::places::Places;
 use crate::progress::Progress;
+use crate::staging::Uploads;
 
 /// How many outcomes of a partition a worker reads again when it is given partitions.
 const REMEMBERED: u64 = 1_024;
@@ -83,6 +84,7 @@ pub struct Worker {
     screener: Arc<dyn Screener>,
     clock: Arc<dyn Clock>,
     config: Config,
+    uploads: Option<Uploads>,
 }
 
 impl Worker {
@@ -100,6 +102,16 @@ impl Worker {
             screener,
             clock,
             config,
+            uploads: None,
+        }
+    }
+
+    /// The same worker, which takes uploads too.
+    #[must_use]
+    pub fn with_uploads(self, uploads: Uploads) -> Self {
+        Self {
+            uploads: Some(uploads),
+            ..self
         }
     }
 
@@ -183,6 +195,7 @@ impl Worker {
                 stop: halt.clone(),
                 failure: Arc::default(),
             },
+            uploads: self.uploads.clone(),
             backoff,
             places: Places::new(),
             ahead: self.config.judged_ahead,

@@ -77,7 +77,9 @@ fn jobs(rounds: usize, random: &mut Random) -> VecDeque<Job> {
 }
 
 fn is_passed_in_recovery(point: &str) -> bool {
-    !point.starts_with("ack.") && !point.starts_with("project.")
+    !["ack.", "project.", "upload."]
+        .iter()
+        .any(|prefix| point.starts_with(prefix))
 }
 
 fn kills_in(counters: &Counters) -> u64 {

@@ -20,6 +20,7 @@ mod openapi;
 mod readers;
 mod readme;
 mod tidy;
+mod uploads;
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use tests::World;
 use crate::binary;
 
 /// The operations that this build has, by method and path.
-const OPERATIONS: [(&str, &str); 22] = [
+const OPERATIONS: [(&str, &str); 24] = [
     ("get", "/healthz"),
     ("get", "/readyz"),
     ("get", "/licenses"),
@@ -20,6 +20,8 @@ const OPERATIONS: [(&str, &str); 22] = [
     ("get", "/projects/{slug}"),
     ("patch", "/projects/{slug}"),
     ("post", "/projects/{slug}/contribute"),
+    ("post", "/projects/{slug}/uploads"),
+    ("post", "/projects/{slug}/uploads/{id}/complete"),
     ("get", "/projects/{slug}/contributions/{id}"),
     ("get", "/projects/{slug}/data"),
     ("post", "/projects/{slug}/query"),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::{Agent, Answer, Contribution, Diff, NewAgent, NewProject, Page, Project, RowVerdict, Validation};
+use crate::push::{NewUpload, Tag, Upload};
 use crate::{Client, Error};
 
 /// A request before it is sent.
@@ -118,6 +119,20 @@ impl Client {
     pub async fn contribution(&self, slug: &str, id: &str, wait: u32) -> Result<Contribution, Error> {
         self.json(Call::get(["projects", slug, "contributions", id]).wait(wait))
             .await
+    }
+
+    /// Begins an upload.
+    pub(crate) async fn upload_begin(&self, slug: &str, upload: &NewUpload<'_>) -> Result<Upload, Error> {
+        self.json(Call::post(["projects", slug, "uploads"], upload)).await
+    }
+
+    /// Completes an upload; doing it twice is the same as doing it once.
+    pub(crate) async fn upload_complete(&self, slug: &str, id: &str, etags: Vec<Tag>) -> Result<Contribution, Error> {
+        let call = Call::post(
+            ["projects", slug, "uploads", id, "complete"],
+            &json!({ "etags": etags }),
+        );
+        self.json(Call { reads: true, ..call }).await
     }
 
     /// What the gates said of each record of a decided contribution, in row order.

@@ -16,6 +16,7 @@ mod known;
 pub mod model;
 mod patience;
 mod pull;
+mod push;
 mod verify;
 
 pub use client::Client;
@@ -23,4 +24,5 @@ pub use error::{Error, Problem};
 pub use known::KnownKeys;
 pub use patience::Patience;
 pub use pull::{Progress, Pull, Pulled};
+pub use push::{Push, Pushing, Watcher};
 pub use verify::{Verified, Verify};

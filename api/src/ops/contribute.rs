@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use store::{Allowance, Idempotency, NewContribution, Project, SubmitOutcome, Visibility};
+use store::{Allowance, Idempotency, NewContribution, Project, ProjectStatus, SubmitOutcome, Visibility};
 use tokio::time::Instant;
 use types::fault::{self, Plant};
 use types::{Contract, ContributionId, Kind, canonical, metric};
@@ -157,10 +157,7 @@ async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> 
             "idempotency_key_reused",
             "the idempotency key came with another body before",
         )),
-        SubmitOutcome::NotOpen { status } => {
-            let message = format!("the project `{}` is {status} and takes no contributions", project.slug);
-            Err(ApiError::conflict("project_not_open", message).field("status", status.as_str()))
-        }
+        SubmitOutcome::NotOpen { status } => Err(not_open(&project.slug, status)),
         SubmitOutcome::AllowanceSpent => Err(allowance_spent(&cx)),
     }
 }
@@ -202,6 +199,7 @@ fn submission(
         contract: contract(project)?,
         submitted_at: cx.now,
         records,
+        upload: None,
     };
     let record = message.record().map_err(|error| unencodable(&error))?;
     let allowance = Allowance {
@@ -250,7 +248,7 @@ async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration)
 }
 
 /// Nothing more can be acknowledged for now.
-fn no_more(full: Full) -> ApiError {
+pub(super) fn no_more(full: Full) -> ApiError {
     let (code, message) = match full {
         Full::Backlog => (
             "backlog_full",
@@ -266,7 +264,13 @@ fn no_more(full: Full) -> ApiError {
         .header(http::header::RETRY_AFTER, FULL_RETRY_SECONDS.into())
 }
 
-fn allowance_spent(cx: &Cx) -> ApiError {
+/// The refusal of a contribution to a project that takes none.
+pub(super) fn not_open(slug: &str, status: ProjectStatus) -> ApiError {
+    let message = format!("the project `{slug}` is {status} and takes no contributions");
+    ApiError::conflict("project_not_open", message).field("status", status.as_str())
+}
+
+pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
     let limit = cx.app.limits.public_contributions_per_day;
     let resets_at = cx.now.next_day();
     let left = resets_at.since(cx.app.clock.now());

@@ -41,7 +41,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             name: "contribution_verdicts",
             path: "/projects/{slug}/contributions/{id}/verdicts",
             summary: "What the gates said of each record of a contribution",
-            description: "One line per submitted record, in order, those that passed included. For the operator that \
+            description: "One line per submitted record, in order, those that passed included; of an upload the first 1000 \
+                          that did not pass, `row` counted in lines from 0. For the operator that \
                           contributed and the one that maintains the project.",
             tag: "datasets",
             auth: Auth::KeyOrOperator,
@@ -106,6 +107,10 @@ async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> 
     if !row.status.is_terminal() {
         let message = format!("the contribution is {} and has no verdicts yet", row.status);
         return Err(ApiError::conflict("undecided", message).field("status", row.status.as_str()));
+    }
+    if row.rows == 0 {
+        let said = view::verdicts(&cx, row.id).await?;
+        return Ok(Lines(said.into_iter().map(VerdictLine::from).collect()));
     }
     let mut lines: Vec<VerdictLine> = (0..row.rows).map(VerdictLine::pass).collect();
     for said in view::verdicts(&cx, row.id).await? {

@@ -65,6 +65,8 @@ fn permissions_are_those_of_the_interface() {
             "GET /projects/{slug} Optional Read",
             "PATCH /projects/{slug} KeyOrOperator Write",
             "POST /projects/{slug}/contribute Key Write",
+            "POST /projects/{slug}/uploads Key Write",
+            "POST /projects/{slug}/uploads/{id}/complete Key Write",
             "GET /projects/{slug}/contributions/{id} Key Read",
             "GET /projects/{slug}/contributions/{id}/verdicts KeyOrOperator Read",
             "POST /projects/{slug}/validate Key Read",
@@ -140,7 +142,12 @@ fn every_example_satisfies_its_schema() {
         }
         let mut input: Value = serde_json::from_str(operation.spec.example).unwrap();
         for member in placeholders(operation) {
-            input[member] = "tide-gauges".into();
+            let text = if member == "id" {
+                "0197b3c0-0000-7000-8000-000000000001"
+            } else {
+                "tide-gauges"
+            };
+            input[member] = text.into();
         }
         operation.input.check(&input, &[]).unwrap();
     }

@@ -18,6 +18,7 @@ pub mod projects;
 pub mod races;
 pub mod reading;
 pub mod service;
+pub mod uploads;
 
 /// Makes a module of tests named for an engine.
 ///
@@ -56,6 +57,10 @@ macro_rules! store_suite {
                 one_of_many_queries_gets_the_lease, egress_adds_up_by_month, versions_between_two_are_oldest_first;
             service: counts_add_up_and_keep_no_text, a_checker_sees_what_is_there, two_handles_share_one_database,
                 a_change_costs_one_commit, a_closed_store_says_so;
+            uploads: an_upload_becomes_a_contribution_once, an_operator_never_exceeds_its_uploads,
+                uploads_are_counted_under_contention, a_refused_upload_leaves_nothing,
+                a_project_that_is_not_open_takes_no_upload, bytes_are_freed_once_nobody_needs_them,
+                an_open_upload_is_not_freed;
         }
     };
     ($engine:ident, $fresh:expr; $($group:ident: $($scenario:ident),*;)*) => {

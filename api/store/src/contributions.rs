@@ -11,7 +11,7 @@ use crate::words::ContributionStatus;
 use crate::{Error, Store};
 
 pub(crate) mod outbox;
-mod submit;
+pub(crate) mod submit;
 
 pub use outbox::{Due, Outbox, Swept};
 pub use submit::{Allowance, Idempotency, NewContribution, SubmitOutcome};

@@ -189,7 +189,7 @@ impl Engine {
 
     fn migrator(self) -> Migrator {
         /// Version, name and text; a text that was released never changes.
-        type Texts = [(i64, &'static str, &'static str); 2];
+        type Texts = [(i64, &'static str, &'static str); 3];
         const SQLITE: Texts = [
             (
                 1,
@@ -197,6 +197,7 @@ impl Engine {
                 include_str!("../migrations/sqlite/0001_marketplace.sql"),
             ),
             (2, "reads", include_str!("../migrations/sqlite/0002_reads.sql")),
+            (3, "uploads", include_str!("../migrations/sqlite/0003_uploads.sql")),
         ];
         const POSTGRES: Texts = [
             (
@@ -205,6 +206,7 @@ impl Engine {
                 include_str!("../migrations/postgres/0001_marketplace.sql"),
             ),
             (2, "reads", include_str!("../migrations/postgres/0002_reads.sql")),
+            (3, "uploads", include_str!("../migrations/postgres/0003_uploads.sql")),
         ];
         let texts = match self {
             Self::Sqlite => SQLITE,

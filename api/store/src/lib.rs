@@ -29,6 +29,7 @@ mod service_keys;
 mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod uploads;
 mod usage;
 mod words;
 mod writer;
@@ -50,4 +51,5 @@ pub use projects::{
 pub use reading::{Egress, LeaseTaken};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
 pub use store::{Options, Store};
-pub use words::{Access, ContributionStatus, ProjectStatus, UnknownWord, Visibility};
+pub use uploads::{Upload, UploadBounds, UploadCompleted, UploadCreated};
+pub use words::{Access, Compression, ContributionStatus, ProjectStatus, UnknownWord, UploadStatus, Visibility};

@@ -94,6 +94,24 @@ words! {
         /// Nothing of it was merged.
         Rejected = "rejected",
     }
+
+    /// How the bytes of an upload are compressed.
+    Compression {
+        /// They are not.
+        None = "none",
+        /// RFC 1952, in one member or several.
+        Gzip = "gzip",
+    }
+
+    /// Where an upload stands.
+    UploadStatus {
+        /// It takes parts.
+        Open = "open",
+        /// It is a contribution.
+        Completed = "completed",
+        /// Its time was over before it was completed.
+        Expired = "expired",
+    }
 }
 
 impl ContributionStatus {

@@ -24,6 +24,7 @@ pub mod manifest;
 mod root;
 mod row;
 mod signing;
+mod suffix;
 mod time;
 
 pub use codes::{FileHash, KeyId, ParseCodeError, PublicKey, SignatureBytes};
@@ -32,3 +33,4 @@ pub use keys::{Key, Keys, KeysDocument, Status};
 pub use manifest::{Manifest, Part, SignedManifest, VerifiedManifest};
 pub use root::{Extension, Root};
 pub use signing::{Algorithm, Endorsement, SigningKey};
+pub use suffix::Suffix;

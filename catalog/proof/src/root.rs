@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::codes::coded;
 
 /// Domain separation for content roots (BLAKE3 `derive_key` context).
-const CONTEXT: &str = "sluice 2026-11 content root v1";
+pub(crate) const CONTEXT: &str = "sluice 2026-11 content root v1";
 /// BLAKE3 is several times faster on long inputs than on many short ones.
 const BUFFER: usize = 64 << 10;
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use types::Contract;
 
 use super::Checker;
-use super::rows::Expected;
+use super::rows::{self, Expected};
 use crate::Error;
 
 /// A part that a reader of the latest commit reads.
@@ -19,7 +19,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// The part of one version.
+    /// A part of one version.
     pub(super) fn of(name: &str, version: u64, rows: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -30,7 +30,7 @@ impl Live {
     }
 }
 
-/// A version as its own part has it.
+/// A version as its own parts have it.
 #[derive(Clone)]
 pub(super) struct Merged {
     pub(super) contribution: String,
@@ -136,11 +136,7 @@ impl Checker {
             1 => Some([0; 32]),
             first => self.merged.get(&(first - 1)).and_then(|merged| merged.root),
         };
-        let after = |root: Option<[u8; 32]>| {
-            let mut hasher = blake3::Hasher::new_derive_key("sluice 2026-11 content root v1");
-            hasher.update(&root?);
-            Some(hasher)
-        };
+        let after = |root: Option<[u8; 32]>| root.map(|root| rows::extension(&root));
         let (mut version, mut ordinal, mut hasher) = (told.first, 0, after(before));
         for batch in &batches {
             let mut at = 0;
@@ -151,17 +147,18 @@ impl Checker {
                     .filter(|merged| merged.rows > 0 && version <= told.last);
                 let merged = merged.cloned().ok_or("it has rows of other versions")?;
                 let take = usize::try_from(merged.rows - ordinal).unwrap_or(usize::MAX);
-                let rows = batch.slice(at, take.min(batch.num_rows() - at));
+                let taken = batch.slice(at, take.min(batch.num_rows() - at));
                 let expected = Expected {
                     number: version,
                     contribution: &merged.contribution,
                     agent: &merged.agent,
                     contract,
+                    first: 0,
                     new: false,
                 };
-                self.batch(part, &rows, ordinal, &expected, hasher.as_mut())?;
-                at += rows.num_rows();
-                ordinal += rows.num_rows() as u64;
+                self.batch(part, &taken, ordinal, &expected, hasher.as_mut())?;
+                at += taken.num_rows();
+                ordinal += taken.num_rows() as u64;
                 if ordinal == merged.rows {
                     let root = hasher.map(|hasher| *hasher.finalize().as_bytes());
                     if root.is_some() && merged.root.is_some() && root != merged.root {

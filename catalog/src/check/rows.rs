@@ -17,35 +17,44 @@ pub(super) struct Expected<'a> {
     pub(super) contribution: &'a str,
     pub(super) agent: &'a str,
     pub(super) contract: Option<&'a Arc<Contract>>,
+    /// How many rows the parts of the version before this one have.
+    pub(super) first: u64,
     /// Whether the rows are new in the table; else it has them.
     pub(super) new: bool,
 }
 
+/// A hash of the root before a version, to be extended by its rows.
+pub(super) fn extension(root: &[u8; 32]) -> blake3::Hasher {
+    let mut hasher = blake3::Hasher::new_derive_key("sluice 2026-11 content root v1");
+    hasher.update(root);
+    hasher
+}
+
 impl Checker {
     /// Checks the rows of a part and extends the root by them; returns how many there are.
-    pub(super) fn rows(&mut self, part: &str, bytes: Bytes, expected: &Expected<'_>) -> u64 {
+    pub(super) fn rows(
+        &mut self,
+        part: &str,
+        bytes: Bytes,
+        expected: &Expected<'_>,
+        root: &mut Option<blake3::Hasher>,
+    ) -> u64 {
         let batches = match crate::part::decode(bytes) {
             Ok(batches) => batches,
             Err(error) => {
                 self.violation("part_unreadable", part, &error);
-                self.root = None;
+                *root = None;
                 return 0;
             }
         };
-        let mut hasher = self.root.map(|root| {
-            let mut hasher = blake3::Hasher::new_derive_key("sluice 2026-11 content root v1");
-            hasher.update(&root);
-            hasher
-        });
         let mut rows = 0;
         for batch in &batches {
-            if let Err(problem) = self.batch(part, batch, rows, expected, hasher.as_mut()) {
+            if let Err(problem) = self.batch(part, batch, expected.first + rows, expected, root.as_mut()) {
                 self.violation("part_unreadable", part, &problem);
-                hasher = None;
+                *root = None;
             }
             rows += batch.num_rows() as u64;
         }
-        self.root = hasher.map(|hasher| *hasher.finalize().as_bytes());
         rows
     }
 

@@ -63,6 +63,7 @@ async fn broken_with(versions: Vec<Told>, compaction: Option<Changes>) -> Vec<&'
             version: Version(version),
             compacted: None,
             contribution: told.contribution,
+            index: 0,
             attempt: 0,
             rows: batch.len() as u64,
             bytes: encoded.bytes.len() as u64,
@@ -82,7 +83,7 @@ async fn broken_with(versions: Vec<Told>, compaction: Option<Changes>) -> Vec<&'
             at: Timestamp::from_micros(1),
             notes: Value::Null,
         };
-        let bytes = log::merged(dataset, &merge, &part).unwrap();
+        let bytes = log::merged(dataset, &merge, std::slice::from_ref(&part)).unwrap();
         objects.put(&log::path(dataset, version), bytes.into()).await.unwrap();
     }
     if let Some((rows, commit)) = compaction {

@@ -79,6 +79,7 @@ impl Draft {
                 version,
                 compacted: None,
                 contribution,
+                index: 0,
                 attempt: 0,
                 rows: rows.len() as u64,
                 bytes: encoded.bytes.len() as u64,

@@ -45,7 +45,7 @@ impl Tried {
         }
     }
 
-    fn remember(&mut self, part: &PartInfo) {
+    pub(super) fn remember(&mut self, part: &PartInfo) {
         if !self.parts.contains(part) {
             self.parts.push(part.clone());
         }

@@ -29,6 +29,7 @@ fn version_two() -> (Merge, PartInfo) {
         version: Version(2),
         compacted: None,
         contribution,
+        index: 0,
         attempt: 0,
         rows: 3,
         bytes: 4_096,
@@ -43,16 +44,16 @@ fn golden_commits() {
     let zero = created(dataset(), &contract(), Timestamp::from_micros(1_700_000_000_123_456)).unwrap();
     assert_eq!(String::from_utf8(zero).unwrap(), include_str!("tests/0.json"));
     let (merge, part) = version_two();
-    let two = merged(dataset(), &merge, &part).unwrap();
+    let two = merged(dataset(), &merge, std::slice::from_ref(&part)).unwrap();
     assert_eq!(String::from_utf8(two).unwrap(), include_str!("tests/2.json"));
 }
 
 #[test]
 fn a_commit_reads_as_it_was_written() {
     let (merge, part) = version_two();
-    let bytes = merged(dataset(), &merge, &part).unwrap();
+    let bytes = merged(dataset(), &merge, std::slice::from_ref(&part)).unwrap();
     match decode(dataset(), 2, &bytes).unwrap() {
-        Commit::Merged(found, named) => assert_eq!((*found, named), (merge, part)),
+        Commit::Merged(found, named) => assert_eq!((*found, named), (merge, vec![part])),
         other => panic!("it is a merge, not {other:?}"),
     }
     let bytes = created(dataset(), &contract(), Timestamp::from_micros(0)).unwrap();
@@ -65,7 +66,7 @@ fn a_commit_reads_as_it_was_written() {
 #[test]
 fn a_commit_cut_anywhere_is_no_commit() {
     let (merge, part) = version_two();
-    let bytes = merged(dataset(), &merge, &part).unwrap();
+    let bytes = merged(dataset(), &merge, std::slice::from_ref(&part)).unwrap();
     for length in 0..bytes.len() - 1 {
         assert!(decode(dataset(), 2, &bytes[..length]).is_err(), "{length}");
     }
@@ -74,7 +75,7 @@ fn a_commit_cut_anywhere_is_no_commit() {
 #[test]
 fn a_commit_of_another_number_table_or_writer_is_no_commit() {
     let (merge, part) = version_two();
-    let bytes = merged(dataset(), &merge, &part).unwrap();
+    let bytes = merged(dataset(), &merge, std::slice::from_ref(&part)).unwrap();
     // Compactions before it are commits and no versions; so its number may be greater, and never less.
     assert!(decode(dataset(), 3, &bytes).is_ok());
     assert!(decode(dataset(), 1, &bytes).is_err());

@@ -9,12 +9,12 @@ fn ids() -> (ContributionId, AgentId) {
 }
 
 #[test]
-fn the_name_of_a_part_tells_its_attempt() {
+fn the_name_of_a_part_tells_its_place_and_attempt() {
     let (contribution, _) = ids();
-    for attempt in [0, 1, 12] {
-        let name = name(Version(7), contribution, attempt);
-        assert_eq!(attempt_of(&name, Version(7), contribution), Some(attempt));
-        assert_eq!(attempt_of(&name, Version(8), contribution), None);
+    for (index, attempt) in [(0, 0), (0, 1), (0, 12), (1, 0), (25, 3)] {
+        let name = name(Version(7), contribution, index, attempt);
+        assert_eq!(place_of(&name, Version(7), contribution), Some((index, attempt)));
+        assert_eq!(place_of(&name, Version(8), contribution), None);
     }
     let stem = format!("part-00000000000000000007-{contribution}");
     for foreign in [
@@ -24,10 +24,13 @@ fn the_name_of_a_part_tells_its_attempt() {
         "-.parquet",
         ".parquet.tmp",
         "-x.parquet",
+        "-0-0.parquet",
+        "-0-01.parquet",
+        "-0-1-1.parquet",
         "",
     ] {
         assert_eq!(
-            attempt_of(&format!("{stem}{foreign}"), Version(7), contribution),
+            place_of(&format!("{stem}{foreign}"), Version(7), contribution),
             None,
             "{foreign}"
         );

@@ -86,7 +86,26 @@ impl State {
                 Ok::<_, Error>((part.version, keys))
             })
             .buffered(PARTS_AT_ONCE);
-        while let Some((version, keys)) = read.try_next().await? {
+        let mut of_version: Option<(Version, Vec<RecordKey>)> = None;
+        loop {
+            let next = read.try_next().await?;
+            // Why: a version is in the index with all its parts or not at all.
+            let (version, keys) = match (of_version.take(), next) {
+                (Some((version, mut keys)), Some((next, more))) if version == next => {
+                    keys.extend(more);
+                    of_version = Some((version, keys));
+                    continue;
+                }
+                (Some(complete), next) => {
+                    of_version = next;
+                    complete
+                }
+                (None, Some(first)) => {
+                    of_version = Some(first);
+                    continue;
+                }
+                (None, None) => break,
+            };
             index.insert(version, &keys);
             if index.is_due() {
                 let root = self.root_at(version);
@@ -105,7 +124,7 @@ impl State {
     }
 
     /// Stores keys that are in memory only; answers which, if any were.
-    pub(super) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<Leaving>, Error> {
+    pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<Leaving>, Error> {
         // Why: a table is not closed, and its index not opened again, while keys are on their way to the store.
         let state = Arc::clone(self);
         let flush = move || state.index.get().and_then(|index| index.flush(version, root));

@@ -42,7 +42,7 @@ impl Span {
 
 impl State {
     /// Writes the keys that went to the store as a run. What fails is only logged: the parts have the keys as well.
-    pub(super) async fn put_run(&self, leaving: Leaving, version: Version, root: Root) {
+    pub(crate) async fn put_run(&self, leaving: Leaving, version: Version, root: Root) {
         let span = Span {
             first: leaving.after.0 + 1,
             last: version.0,

@@ -95,6 +95,11 @@ impl DurableStore for Counting {
     fn blocks(&self) -> bool {
         self.inner.blocks()
     }
+
+    async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
+        count(&self.puts);
+        self.inner.adopt(file, location).await
+    }
 }
 
 #[async_trait]

@@ -11,7 +11,7 @@ use crate::Root;
 use crate::part::PartInfo;
 
 /// Starts every file of this format.
-const MAGIC: &[u8; 16] = b"sluice timeline3";
+const MAGIC: &[u8; 16] = b"sluice timeline4";
 /// More times than rows are ever rewritten: each time there are at least twice as many parts below.
 const HIGHEST: usize = 64;
 
@@ -19,7 +19,7 @@ impl Timeline {
     /// The timeline as bytes; nothing to write before the table exists.
     pub(crate) fn encode(&self, dataset: DatasetId) -> Option<Vec<u8>> {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
-        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 128);
+        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 132);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(dataset.as_bytes());
         bytes.extend_from_slice(&(contract.len() as u64).to_le_bytes());
@@ -31,6 +31,7 @@ impl Timeline {
                 version,
                 compacted: _,
                 contribution,
+                index,
                 attempt,
                 rows,
                 bytes: size,
@@ -38,6 +39,7 @@ impl Timeline {
             } = &entry.part;
             bytes.extend_from_slice(&version.0.to_le_bytes());
             bytes.extend_from_slice(contribution.as_bytes());
+            bytes.extend_from_slice(&index.to_le_bytes());
             bytes.extend_from_slice(&attempt.to_le_bytes());
             bytes.extend_from_slice(&rows.to_le_bytes());
             bytes.extend_from_slice(&size.to_le_bytes());
@@ -85,12 +87,17 @@ impl Timeline {
                 version: Version(reader.number()?),
                 compacted: None,
                 contribution: ContributionId::from_bytes(reader.take()?),
+                index: u32::from_le_bytes(reader.take()?),
                 attempt: u32::from_le_bytes(reader.take()?),
                 rows: reader.number()?,
                 bytes: reader.number()?,
                 sha256: reader.take()?,
             };
-            if part.version != timeline.head().next() {
+            let expected = match timeline.parts.last() {
+                Some(last) if part.index > 0 => (last.part.version, last.part.index + 1),
+                _ => (timeline.head().next(), 0),
+            };
+            if (part.version, part.index) != expected {
                 return None;
             }
             timeline.push(part, Root::from_bytes(reader.take()?), reader.number()?);

@@ -21,12 +21,13 @@ fn commit(version: u64, rows: u64, count: u64) -> Commit {
         version: Version(version),
         compacted: None,
         contribution,
+        index: 0,
         attempt: 0,
         rows,
         bytes: 9,
         sha256: [0; 32],
     };
-    Commit::Merged(Box::new(merge), part)
+    Commit::Merged(Box::new(merge), vec![part])
 }
 
 fn created() -> Commit {

@@ -5,6 +5,7 @@
 
 mod column;
 mod decode;
+mod lines;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use arrow::record_batch::RecordBatch;
 use serde_json::Value;
 
 use self::decode::Decoder;
+pub use self::lines::Lines;
 use crate::{Contract, RecordKey};
 
 /// The most defects of a row that are named; where a row has more, the last says how many.

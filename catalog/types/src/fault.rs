@@ -4,8 +4,9 @@
 //! Invariant: without the feature `faults` every function here is empty and [`planted`] is `false`, so a release
 //! carries neither. Arming is the one process-wide state of the product, and exists only in test builds.
 
-/// Where the process can be killed, in the order a contribution passes them; then those of a compaction.
-pub const POINTS: [&str; 22] = [
+/// Where the process can be killed: in the order a contribution passes them, then those of a compaction and those of
+/// uploads alone.
+pub const POINTS: [&str; 33] = [
     "ack.begin",
     "ack.rows",
     "ack.commit",
@@ -28,6 +29,17 @@ pub const POINTS: [&str; 22] = [
     "compact.built",
     "compact.part",
     "compact.commit",
+    "upload.part",
+    "upload.named",
+    "upload.sealed",
+    "upload.rows",
+    "upload.commit",
+    "stage.begin",
+    "stage.part",
+    "stage.end",
+    "stage.linked",
+    "stage.commit",
+    "upload.freed",
 ];
 
 /// A bug that the crash tests must catch: each takes one guard of the exactly-once argument away.

@@ -14,8 +14,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use api::drain::Drain;
 use api::egress::Egress;
-use api::flow::{Follower, Projector, Relay, Sweeper, Waiters};
-use api::{App, Planes};
+use api::flow::{Follower, Freeing, Projector, Relay, Sweeper, Waiters};
+use api::{App, Planes, UploadPlane};
 use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache};
@@ -23,6 +23,8 @@ use eventlog::{Embedded, EventLog};
 use futures_util::FutureExt;
 use operators::screen::{LocalScreener, Screener};
 use pipelines::Worker;
+use pipelines::staging::objects::LocalObjects;
+use pipelines::staging::{Stagings, Uploads};
 use store::Store;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -73,6 +75,11 @@ impl Layout {
     /// The tables, one folder per dataset.
     pub fn tables(&self) -> PathBuf {
         self.root.join("tables")
+    }
+
+    /// The parts of uploads, until their contribution is decided.
+    pub fn uploads(&self) -> PathBuf {
+        self.root.join("uploads")
     }
 
     /// The key indexes; derived from the tables.
@@ -184,9 +191,17 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
     let drain = Drain::default();
 
+    let uploads = open_uploads(config, role, &layout).await?;
+    let staging = uploads
+        .as_ref()
+        .map(|uploads| Uploads::new(Arc::clone(&uploads.objects), uploads.stagings.clone()));
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&screener), Arc::clone(&clock));
-        Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
+        let worker = Worker::new(log, catalog, screener, clock, config.worker.of_group(group));
+        match &staging {
+            Some(staging) => worker.with_uploads(staging.clone()),
+            None => worker,
+        }
     };
     if role.works() {
         let worker = worker(catalog.clone(), WORKERS);
@@ -209,6 +224,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
             catalog,
             screener,
             clock: Arc::clone(&clock),
+            uploads,
             drain: drain.clone(),
         };
         (interface(config, address, parts, &mut tasks)?, Some(store))
@@ -242,6 +258,7 @@ struct Parts<'a> {
     catalog: Catalog,
     screener: Arc<dyn Screener>,
     clock: Arc<dyn Clock>,
+    uploads: Option<UploadPlane>,
     drain: Drain,
 }
 
@@ -255,6 +272,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         catalog,
         screener,
         clock,
+        uploads,
         drain,
     } = parts;
     let waiters = Waiters::default();
@@ -271,6 +289,11 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
     let keys = config.limits.idempotency_window.0;
     let sweeper = Sweeper::new(store.clone(), log, Arc::clone(&clock), sweeping.clone(), keys);
     tasks.spawn("sweeper", |stop| sweeper.run(stop).map(anyhow::Ok));
+    if let Some(uploads) = &uploads {
+        let (objects, every) = (Arc::clone(&uploads.objects), config.sweeper.every.0);
+        let freeing = Freeing::new(store.clone(), objects, Arc::clone(&clock), every);
+        tasks.spawn("freeing", |stop| freeing.run(stop).map(anyhow::Ok));
+    }
     let egress = Egress::default();
     let (counting, counted) = (egress.clone(), store.clone());
     tasks.spawn("egress", |stop| counting.run(counted, stop).map(anyhow::Ok));
@@ -290,6 +313,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         sandbox: Arc::new(Sandbox::start(config, files, &clock)?),
         clock,
         egress,
+        uploads,
         sweeper: sweeping,
         direct: objects.direct,
         limiter: Arc::new(cache::limiter(&config.cache)?),
@@ -337,6 +361,22 @@ async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<d
     let (path, options) = (layout.log(), config.log.options());
     let opened = tokio::task::spawn_blocking(move || Embedded::open(path, options)).await?;
     Ok(opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?)
+}
+
+/// The place of uploads; `None` where the process that takes their parts is not the one that judges them, or their
+/// tables are on no disk of this machine.
+async fn open_uploads(config: &Config, role: Role, layout: &Layout) -> anyhow::Result<Option<UploadPlane>> {
+    if config.objects.backend != Backend::Local || !(role.serves() && role.works()) {
+        return Ok(None);
+    }
+    let path = layout.uploads();
+    let opened = tokio::task::spawn_blocking(move || LocalObjects::open(path)).await?;
+    let local = opened.with_context(|| format!("the uploads `{}` cannot be opened", layout.uploads().display()))?;
+    Ok(Some(UploadPlane {
+        objects: Arc::new(local.clone()),
+        local: Some(local),
+        stagings: Stagings::default(),
+    }))
 }
 
 async fn open_catalog(

@@ -66,6 +66,8 @@ pub enum Command {
     Query(Query),
     /// Pull a version of a dataset into a folder, proven to be what the service signed
     Pull(Pull),
+    /// Push a file of records into a dataset, in parts; goes on where it broke off
+    Push(Push),
     /// Verify a pulled version offline: keys, signature, every part, every record
     Verify(Verify),
     /// Print the machine-readable description of the interface
@@ -215,6 +217,46 @@ pub struct Trust {
     /// The services this machine has met, with their first keys [default: $XDG_DATA_HOME/sluice/known-keys.json]
     #[arg(long, value_name = "FILE", env = "SLUICE_KNOWN_KEYS")]
     pub known_keys: Option<PathBuf>,
+}
+
+/// What to push.
+#[derive(Clone, Debug, Args)]
+#[command(disable_version_flag = true)]
+pub struct Push {
+    /// The file: JSON Lines (also compressed with gzip), CSV or Parquet
+    pub file: PathBuf,
+    /// The project's slug
+    #[arg(long, value_name = "SLUG")]
+    pub project: String,
+    /// What the file is [default: told by its name: .csv, .parquet, anything else is JSON Lines]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<PushFormat>,
+    /// Compress before sending
+    #[arg(long)]
+    pub gzip: bool,
+    /// What was measured, where and when, or whose work it is
+    #[arg(long, value_name = "TEXT")]
+    pub source: Option<String>,
+    /// The size of a part; of a large file it is more, as there are at most 1000
+    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
+    pub part_size: crate::config::Size,
+    /// Where to remember how far it is [default: $XDG_STATE_HOME/sluice/push]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// The service.
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// What a file to push is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PushFormat {
+    /// One JSON record a line
+    Ndjson,
+    /// RFC 4180 with a header line
+    Csv,
+    /// Apache Parquet
+    Parquet,
 }
 
 /// What to pull.

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 #[cfg(feature = "faults")]
 pub use faults::Faults;
-pub use home::data_home;
+pub use home::{data_home, state_home};
 pub use listen::{Listen, ListenError};
 pub use objects::{Backend, Objects};
 pub use units::{Size, Span, UnitError};
@@ -216,6 +216,14 @@ pub struct Limits {
     pub query_version: Size,
     /// How long the addresses of parts are good.
     pub part_urls: Span,
+    /// The largest upload.
+    pub upload: Size,
+    /// How long an upload may take to be completed.
+    pub upload_window: Span,
+    /// Uploads of one operator that are open.
+    pub open_uploads: u32,
+    /// What the datasets and uploads of one operator may take.
+    pub storage_per_operator: Size,
 }
 
 /// The processes that queries run in.
@@ -447,6 +455,7 @@ impl Config {
             ("limits.wait", self.limits.wait),
             ("limits.query_timeout", self.limits.query_timeout),
             ("limits.part_urls", self.limits.part_urls),
+            ("limits.upload_window", self.limits.upload_window),
             ("worker.idle", self.worker.idle),
             ("worker.grace", self.worker.grace),
             ("sweeper.every", self.sweeper.every),

@@ -16,6 +16,7 @@ pub mod lock;
 pub mod metered;
 pub mod objects;
 pub mod pull;
+pub mod push;
 pub mod query;
 pub mod quickstart;
 pub mod remote;
@@ -74,6 +75,7 @@ async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
         Command::Keys(command) => keys::run(config, command).await?,
         Command::Query(arguments) => query::run(&arguments).await?,
         Command::Pull(arguments) => pull::run(arguments).await?,
+        Command::Push(arguments) => return push::run(arguments).await,
         Command::Verify(arguments) => verify::run(&arguments)?,
         Command::Openapi | Command::Config(_) => {}
     }

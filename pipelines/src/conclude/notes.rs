@@ -6,20 +6,20 @@ use serde_json::Value;
 use types::ContributionId;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Notes {
-    pub(super) rows: u32,
-    pub(super) verdicts: Vec<RowVerdict>,
-    pub(super) tallies: Vec<Tally>,
+pub(crate) struct Notes {
+    pub(crate) rows: u32,
+    pub(crate) verdicts: Vec<RowVerdict>,
+    pub(crate) tallies: Vec<Tally>,
 }
 
 impl Notes {
     /// The notes as a commit holds them.
-    pub(super) fn written(&self) -> Value {
+    pub(crate) fn written(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 
     /// Reads notes that [`Self::written`] wrote.
-    pub(super) fn read(contribution: ContributionId, written: Value) -> Self {
+    pub(crate) fn read(contribution: ContributionId, written: Value) -> Self {
         serde_json::from_value(written).unwrap_or_else(|error| {
             tracing::error!(%contribution, %error, "the notes of a commit cannot be read");
             Self {
@@ -30,9 +30,19 @@ impl Notes {
         })
     }
 
+    /// Counts rows that the critical section dropped without naming them.
+    pub(crate) fn with_late(mut self, late: u64) -> Self {
+        let late = u32::try_from(late).unwrap_or(u32::MAX);
+        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.gate == "dedup") {
+            tally.dropped += late;
+            tally.passed = tally.passed.saturating_sub(late);
+        }
+        self
+    }
+
     /// Adds the rows that the critical section dropped: they passed the gates and were merged by another batch
     /// meanwhile.
-    pub(super) fn with_duplicates(mut self, duplicates: &[u32]) -> Self {
+    pub(crate) fn with_duplicates(mut self, duplicates: &[u32]) -> Self {
         let (false, Ok(count)) = (duplicates.is_empty(), u32::try_from(duplicates.len())) else {
             return self;
         };

@@ -13,4 +13,5 @@ mod faulty;
 mod lines;
 mod poison;
 mod trouble;
+mod uploads;
 mod world;

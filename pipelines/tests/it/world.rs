@@ -13,6 +13,8 @@ use operators::screen::{Cause, Opinion, Screener, Unavailable};
 use pipelines::message::{
     CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution, Submission,
 };
+use pipelines::staging::objects::{Compression, Cut, LocalObjects, Objects as _, PartTag};
+use pipelines::staging::{Stagings, Uploads};
 use pipelines::{Config, Worker};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -79,6 +81,8 @@ pub(crate) struct World {
     pub(crate) outcomes: Box<dyn Subscription>,
     pub(crate) seen: HashMap<ContributionId, Vec<Outcome>>,
     pub(crate) config: Config,
+    pub(crate) objects: LocalObjects,
+    pub(crate) stagings: Stagings,
     pub(crate) worker: Option<(CancellationToken, JoinHandle<Result<(), pipelines::Error>>)>,
 }
 
@@ -120,6 +124,7 @@ impl World {
             holding: Mutex::new(true),
             calls: Mutex::new(0),
         };
+        let objects = LocalObjects::open(dir.path().join("uploads")).unwrap();
         let mut world = Self {
             dir,
             log,
@@ -129,6 +134,8 @@ impl World {
             outcomes,
             seen: HashMap::new(),
             config,
+            objects,
+            stagings: Stagings::default(),
             worker: None,
         };
         world.start();
@@ -176,6 +183,7 @@ impl World {
             }),
             self.config.clone(),
         );
+        let worker = worker.with_uploads(Uploads::new(Arc::new(self.objects.clone()), self.stagings.clone()));
         self.worker = Some((stop.clone(), tokio::spawn(worker.run(stop))));
     }
 
@@ -212,7 +220,37 @@ impl World {
             contract: contract(),
             submitted_at: self.clock.now(),
             records: Records::of(&records).unwrap(),
+            upload: None,
         }
+    }
+
+    /// An upload of these bytes in parts of `part_size`, sealed.
+    pub(crate) async fn upload(
+        &self,
+        dataset: DatasetId,
+        bytes: &[u8],
+        part_size: usize,
+        compression: Compression,
+    ) -> Submission {
+        let mut submission = self.submission(dataset, Vec::new());
+        let parts: Vec<&[u8]> = bytes.chunks(part_size).collect();
+        let cut = Cut {
+            upload: submission.contribution,
+            bytes: bytes.len() as u64,
+            parts: u32::try_from(parts.len()).unwrap(),
+            part_size: part_size as u64,
+            compression,
+        };
+        let mut tags = Vec::new();
+        for (n, part) in (1..).zip(parts) {
+            let mut writer = self.objects.writer().unwrap();
+            writer.write(part).unwrap();
+            let etag = writer.finish(cut.upload, n).unwrap();
+            tags.push(PartTag { n, etag });
+        }
+        self.objects.complete(&cut, &tags).await.unwrap();
+        submission.upload = Some(cut);
+        submission
     }
 
     pub(crate) async fn append(&self, record: Record) {

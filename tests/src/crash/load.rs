@@ -24,6 +24,8 @@ const DUPLICATES: u64 = 10;
 const BAD: u64 = 8;
 /// Percentage of requests under an idempotency key.
 const KEYED: u64 = 60;
+/// Percentage of the other requests that are uploads in two parts.
+const UPLOADED: u64 = 40;
 /// Percentage of requests that wait for their outcome.
 const WAITING: u64 = 25;
 /// Percentage of fresh batches that others repeat at the same moment, each with one record of its own besides.
@@ -81,6 +83,8 @@ pub(super) struct Request {
     key: Option<String>,
     nature: Nature,
     records: Vec<Value>,
+    /// Whether it is sent as an upload.
+    upload: bool,
 }
 
 /// The clients' shared memory.
@@ -147,6 +151,7 @@ impl Load {
                     let mut echo = requests[0].1.clone();
                     echo.records[0] = record(number, 0, dataset, &mut random);
                     echo.key = Some(format!("request-{number}"));
+                    echo.upload = false;
                     requests.push((number, echo));
                 }
             }
@@ -196,6 +201,7 @@ impl Load {
         Request {
             slug,
             agent: agent.clone(),
+            upload: key.is_none() && random.chance(UPLOADED),
             key,
             nature,
             records,
@@ -228,6 +234,9 @@ impl Load {
             nature: request.nature,
             records: request.records.clone(),
         });
+        if request.upload {
+            return self.send_upload(http, number, request).await;
+        }
         let path = format!(
             "/projects/{}/contribute?wait={}",
             request.slug,
@@ -252,6 +261,20 @@ impl Load {
                 self.unanswered.lock().unwrap().push(request);
             }
             false
+        }
+    }
+
+    /// Sends records as an upload; whether the connection holds.
+    async fn send_upload(&self, http: &Http, number: u64, request: Request) -> bool {
+        match upload(&request.caller(http), &request.slug, &request.records).await {
+            Some(answer) => {
+                self.answered(number, request, &answer);
+                true
+            }
+            None => {
+                self.history.write(&Event::Unknown { request: number });
+                false
+            }
         }
     }
 
@@ -323,6 +346,42 @@ impl Load {
         });
         Some(version)
     }
+}
+
+/// Uploads records in two parts and completes the upload: the last answer, or none where the connection broke.
+async fn upload(caller: &Http, slug: &str, records: &[Value]) -> Option<Answer> {
+    let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+    let bytes = text.into_bytes();
+    let part = bytes.len().div_ceil(2);
+    let body = json!({"bytes": bytes.len(), "parts": bytes.len().div_ceil(part), "partSize": part});
+    let path = format!("/projects/{slug}/uploads");
+    let begun = caller
+        .send(Method::POST, &path, &[], Some(body.to_string().into()))
+        .await
+        .ok()?;
+    if begun.code() != 201 {
+        return Some(begun);
+    }
+    let mut tags = Vec::new();
+    for (piece, place) in bytes
+        .chunks(part)
+        .zip(begun.body["partUrls"].as_array().expect("parts"))
+    {
+        let url = place["url"].as_str().expect("a URL");
+        let path = &url[url.find("/uploads/").expect("a path")..];
+        let put = caller
+            .anonymous()
+            .send(Method::PUT, path, &[], Some(piece.to_vec().into()))
+            .await
+            .ok()?;
+        if put.code() != 200 {
+            return Some(put);
+        }
+        tags.push(json!({"n": place["n"], "etag": put.header("etag")}));
+    }
+    let path = format!("{path}/{}/complete", begun.text("/id"));
+    let body = json!({ "etags": tags }).to_string();
+    caller.send(Method::POST, &path, &[], Some(body.into())).await.ok()
 }
 
 /// A record that no other request has.

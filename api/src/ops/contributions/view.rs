@@ -14,6 +14,26 @@ use crate::wire::{BatchReason, ContributionStatusWord, TallyView, VerdictLine, W
 /// How many offending records an outcome shows.
 const SHOWN: usize = 20;
 
+/// How far an upload is.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Progress {
+    /// How many of its bytes were read, as they were sent.
+    bytes_read: u64,
+    /// How many records were judged.
+    rows_judged: u64,
+}
+
+impl Progress {
+    fn of(cx: &Cx, id: ContributionId) -> Option<Self> {
+        let staging = cx.app.uploads.as_ref()?.stagings.of(id)?;
+        Some(Self {
+            bytes_read: staging.bytes_read,
+            rows_judged: staging.rows_judged,
+        })
+    }
+}
+
 /// A contribution and, once there is one, its outcome.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -28,8 +48,11 @@ pub(in crate::ops) struct View {
     /// Present and true when the answer is that of an earlier call with the same idempotency key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replayed: bool,
-    /// How many records were submitted.
+    /// How many records were submitted; of an upload, 0 until it is decided.
     submitted_count: u32,
+    /// How far an upload is, while it is judged and this process knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<Progress>,
     /// When it was acknowledged.
     submitted_at: When,
     /// When it was decided.
@@ -73,6 +96,7 @@ impl View {
             status: ContributionStatus::Submitted,
             replayed: false,
             submitted_count: rows,
+            progress: None,
             submitted_at: now.into(),
             decided_at: None,
             merged_version: None,
@@ -92,7 +116,10 @@ impl View {
         let mut view = Self::submitted(row.id, slug, row.rows, row.submitted_at);
         view.status = row.status;
         match row.status {
-            ContributionStatus::Submitted => return Ok(view),
+            ContributionStatus::Submitted => {
+                view.progress = Progress::of(cx, row.id);
+                return Ok(view);
+            }
             ContributionStatus::Waiting => {
                 view.reason = row.waiting_reason.as_deref().map(BatchReason::held);
                 view.resumes_after = row.resumes_after.map(Into::into);
@@ -113,6 +140,10 @@ impl View {
             }
         }
         view.tallies = row.tallies.as_deref().map(tallies).transpose()?;
+        // Why: how many records an upload has is known once they were judged, and every gate was told of the first.
+        if row.rows == 0 {
+            view.submitted_count = view.tallies.iter().flatten().next().map_or(0, TallyView::rows);
+        }
         view.decided_at = row.decided_at.map(Into::into);
         view.verdicts_url = Some(verdicts_url(cx, slug, row.id));
         Ok(view)

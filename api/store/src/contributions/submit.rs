@@ -200,7 +200,7 @@ async fn key_claim(
     }))
 }
 
-async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Result<ProjectStatus, Error> {
+pub(crate) async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Result<ProjectStatus, Error> {
     sqlx::query("SELECT status FROM projects WHERE id = $1")
         .bind(id.to_string())
         .fetch_optional(cx)
@@ -213,7 +213,11 @@ async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Result<Project
 }
 
 /// Uses one of the day's allowance, if there is one left.
-async fn allowance_use(cx: &mut AnyConnection, operator: OperatorId, allowance: Allowance) -> Result<bool, Error> {
+pub(crate) async fn allowance_use(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    allowance: Allowance,
+) -> Result<bool, Error> {
     if allowance.limit == 0 {
         return Ok(false);
     }
@@ -230,7 +234,7 @@ async fn allowance_use(cx: &mut AnyConnection, operator: OperatorId, allowance: 
 }
 
 /// Inserts the row if its project is open.
-async fn insert(cx: &mut AnyConnection, new: &NewContribution) -> Result<bool, Error> {
+pub(crate) async fn insert(cx: &mut AnyConnection, new: &NewContribution) -> Result<bool, Error> {
     let inserted = sqlx::query(
         "INSERT INTO contributions
              (id, project_id, agent_id, operator_id, source_declaration, row_count, private, submitted_at, status,

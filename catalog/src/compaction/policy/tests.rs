@@ -16,6 +16,7 @@ fn choose(policy: Policy, made: &[Made]) -> Option<Range<usize>> {
         version: Version(made.versions.1),
         compacted: (made.height > 0).then_some(Version(made.versions.0)),
         contribution: ContributionId::from_bytes([1; 16]),
+        index: 0,
         attempt: 0,
         rows: 1,
         bytes: made.bytes,

@@ -14,6 +14,21 @@ use crate::{FieldType, Timestamp, canonical};
 /// The largest integer below which every integer is an IEEE double.
 const EXACT_DOUBLE: u64 = 1 << 53;
 
+/// A value that needs no closer look.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Plain<'a> {
+    Null,
+    Text(&'a str),
+    Integer(i64),
+    Number(f64),
+    Boolean(bool),
+    /// With its text, which is its canonical form.
+    Instant {
+        micros: i64,
+        text: &'a str,
+    },
+}
+
 /// The builder of one column.
 pub(super) enum Column {
     Text(StringBuilder),
@@ -104,6 +119,37 @@ impl Column {
         Err(rule)
     }
 
+    /// Appends a plain value that is not null and of the column's type, and its canonical form to `out`.
+    pub(super) fn append_plain(&mut self, value: Plain<'_>, out: &mut Vec<u8>) {
+        match (&mut *self, value) {
+            (Self::Text(builder), Plain::Text(text)) => {
+                builder.append_value(text);
+                canonical::write_string(out, text);
+            }
+            (Self::Integer(builder), Plain::Integer(integer)) => {
+                builder.append_value(integer);
+                canonical::write_integer(out, integer);
+            }
+            (Self::Number(builder), Plain::Number(double)) => {
+                builder.append_value(double);
+                canonical::write_double(out, double);
+            }
+            (Self::Boolean(builder), Plain::Boolean(flag)) => {
+                builder.append_value(flag);
+                out.extend_from_slice(if flag { b"true" } else { b"false" });
+            }
+            (Self::Timestamp(builder), Plain::Instant { micros, text }) => {
+                builder.append_value(micros);
+                canonical::write_string(out, text);
+            }
+            // Why it cannot be: the values were made for the types of the columns.
+            _ => {
+                self.append_null();
+                out.extend_from_slice(b"null");
+            }
+        }
+    }
+
     pub(super) fn finish(mut self) -> ArrayRef {
         match &mut self {
             Self::Text(builder) | Self::Json(builder) => Arc::new(builder.finish()),
@@ -146,7 +192,7 @@ fn double(number: &Number) -> Result<f64, &'static str> {
 
 /// The microseconds of a timestamp that is spelled as its canonical form is, `YYYY-MM-DDTHH:MM:SSZ`: most are, and they
 /// need no calendar library. `None` for every other text, also one that is a timestamp in another spelling.
-fn plain_instant(text: &[u8]) -> Option<i64> {
+pub(super) fn plain_instant(text: &[u8]) -> Option<i64> {
     const FORM: &[u8; 20] = b"0000-00-00T00:00:00Z";
     const DAYS: [i64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, StringBuilder};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use serde_json::{Map, Value};
 
-use super::column::Column;
+use super::column::{Column, Plain};
 use super::{Batch, Canonical, Defect, MAX_DEFECTS};
 use crate::key::KeyHasher;
 use crate::{Contract, FieldType, RecordKey, canonical, json};
@@ -104,6 +104,33 @@ impl<'a> Decoder<'a> {
                 .append_option((!extras.is_empty()).then(|| extra_text(&extras)));
         }
         self.defects.end();
+    }
+
+    /// Decodes a record that has these values, one for each field in the order of the canonical form, and no defect.
+    pub(super) fn push_plain(&mut self, values: &[Option<Plain<'_>>]) {
+        let start = self.canonical.bytes.len();
+        self.canonical.bytes.push(b'{');
+        let contract = self.contract;
+        for ((place, (index, _)), value) in contract.canonical_fields().enumerate().zip(values) {
+            match value {
+                None | Some(Plain::Null) => self.columns[index].append_null(),
+                Some(value) => {
+                    let out = &mut self.canonical.bytes;
+                    if out.len() > start + 1 {
+                        out.push(b',');
+                    }
+                    out.extend_from_slice(&self.members[place]);
+                    self.columns[index].append_plain(*value, out);
+                }
+            }
+        }
+        let out = &mut self.canonical.bytes;
+        out.push(b'}');
+        self.canonical.ends.push(out.len());
+        self.keys.push(self.hasher.key(&out[start..]));
+        if contract.allow_extra() {
+            self.extra.append_null();
+        }
     }
 
     /// Finds the values of the fields, and the members that no field names: without nulls and in canonical order;

@@ -8,14 +8,19 @@ use std::path::PathBuf;
 
 /// `$XDG_DATA_HOME`, or `.local/share` in the home folder; none where there is neither.
 pub fn data_home() -> Option<PathBuf> {
-    resolve(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
+    resolve(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"), ".local/share")
 }
 
-fn resolve(data_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+/// `$XDG_STATE_HOME`, or `.local/state` in the home folder; none where there is neither.
+pub fn state_home() -> Option<PathBuf> {
+    resolve(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"), ".local/state")
+}
+
+fn resolve(named: Option<OsString>, home: Option<OsString>, default: &str) -> Option<PathBuf> {
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
-    data_home
+    named
         .and_then(absolute)
-        .or_else(|| Some(home.and_then(absolute)?.join(".local/share")))
+        .or_else(|| Some(home.and_then(absolute)?.join(default)))
 }
 
 #[cfg(test)]
@@ -24,8 +29,9 @@ mod tests {
 
     #[test]
     fn data_is_kept_where_the_specification_says() {
-        let resolved =
-            |data: Option<&str>, home: Option<&str>| resolve(data.map(OsString::from), home.map(OsString::from));
+        let resolved = |data: Option<&str>, home: Option<&str>| {
+            resolve(data.map(OsString::from), home.map(OsString::from), ".local/share")
+        };
         let home = Some(PathBuf::from("/home/ada/.local/share"));
         assert_eq!(resolved(Some("/data"), Some("/home/ada")), Some("/data".into()));
         for unusable in [None, Some(""), Some("data")] {

@@ -51,6 +51,10 @@ impl From<Limits> for api::Limits {
             query_seconds: seconds(limits.query_timeout),
             query_version_bytes: limits.query_version.0,
             part_url_seconds: seconds(limits.part_urls),
+            upload_bytes: limits.upload.0,
+            upload_seconds: seconds(limits.upload_window),
+            open_uploads: limits.open_uploads,
+            storage_bytes: limits.storage_per_operator.0,
         }
     }
 }

@@ -1,0 +1,155 @@
+//! How far a push is, in a file beside nothing else.
+//!
+//! Invariant: the file is replaced at once, so it is whole whenever the process dies.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::{PartUrl, Push, Tag, Upload};
+use crate::Error;
+
+/// What is pushed where; another is another push.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Source {
+    server: String,
+    slug: String,
+    file: PathBuf,
+    pub(super) bytes: u64,
+    /// Nanoseconds since 1970.
+    modified: u128,
+    gzip: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    source: Source,
+    upload: Upload,
+    tags: BTreeMap<u32, String>,
+    completed: bool,
+}
+
+/// How far a push is.
+#[derive(Debug)]
+pub(super) struct State {
+    path: PathBuf,
+    kept: Kept,
+}
+
+impl Source {
+    /// What is pushed, as it is now.
+    pub(super) fn of(push: &Push, server: &str) -> Result<Self, Error> {
+        let broken = |source| Error::file(&push.file, source);
+        let file = push.file.canonicalize().map_err(broken)?;
+        let found = file.metadata().map_err(broken)?;
+        let modified = found.modified().map_err(broken)?;
+        if found.len() == 0 {
+            return Err(Error::Place {
+                path: push.file.clone(),
+                problem: "is empty".to_owned(),
+            });
+        }
+        Ok(Self {
+            server: server.to_owned(),
+            slug: push.slug.clone(),
+            file,
+            bytes: found.len(),
+            modified: modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()),
+            gzip: push.gzip,
+        })
+    }
+}
+
+impl State {
+    /// What the file says of this source; `None` where it says nothing.
+    pub(super) fn load(path: &Path, source: &Source) -> Option<Self> {
+        let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        (kept.source == *source).then(|| Self {
+            path: path.to_owned(),
+            kept,
+        })
+    }
+
+    /// Remembers an upload of which nothing was sent.
+    pub(super) fn begin(path: PathBuf, source: Source, upload: Upload) -> Result<Self, Error> {
+        let kept = Kept {
+            source,
+            upload,
+            tags: BTreeMap::new(),
+            completed: false,
+        };
+        let state = Self { path, kept };
+        state.write()?;
+        Ok(state)
+    }
+
+    /// Removes the file.
+    pub(super) fn forget(path: &Path) -> Result<(), Error> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file(path, error)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) const fn upload(&self) -> &Upload {
+        &self.kept.upload
+    }
+
+    /// The parts that were not sent.
+    pub(super) fn left(&self) -> Vec<PartUrl> {
+        let parts = self.kept.upload.part_urls.iter();
+        parts
+            .filter(|part| !self.kept.tags.contains_key(&part.n))
+            .cloned()
+            .collect()
+    }
+
+    /// How many bytes were sent.
+    pub(super) fn sent(&self) -> u64 {
+        let parts = self.kept.upload.part_urls.iter();
+        parts
+            .filter(|part| self.kept.tags.contains_key(&part.n))
+            .map(|part| part.bytes)
+            .sum()
+    }
+
+    /// Remembers that a part was sent.
+    pub(super) fn add(&mut self, tag: Tag) -> Result<(), Error> {
+        self.kept.tags.insert(tag.n, tag.etag);
+        self.write()
+    }
+
+    /// The tags of the parts that were sent.
+    pub(super) fn tags(&self) -> Vec<Tag> {
+        let tag = |(n, etag): (&u32, &String)| Tag {
+            n: *n,
+            etag: etag.clone(),
+        };
+        self.kept.tags.iter().map(tag).collect()
+    }
+
+    pub(super) const fn is_completed(&self) -> bool {
+        self.kept.completed
+    }
+
+    /// Remembers that the upload is complete.
+    pub(super) fn complete(&mut self) -> Result<(), Error> {
+        self.kept.completed = true;
+        self.write()
+    }
+
+    fn write(&self) -> Result<(), Error> {
+        let broken = |source| Error::file(&self.path, source);
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder).map_err(broken)?;
+        }
+        let text = serde_json::to_vec(&self.kept).map_err(|error| broken(error.into()))?;
+        let written = self.path.with_extension("new");
+        fs::write(&written, text).map_err(broken)?;
+        fs::rename(&written, &self.path).map_err(broken)
+    }
+}

@@ -1,0 +1,211 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Bytes;
+use axum::extract::{Path as At, State as With};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Patience;
+
+/// The size of a part.
+const PART: u64 = 1 << 20;
+
+/// A service that takes uploads and merges everything.
+#[derive(Default)]
+struct Service {
+    begun: AtomicUsize,
+    puts: Mutex<Vec<u32>>,
+    parts: Mutex<BTreeMap<u32, Bytes>>,
+    /// How many PUTs are refused with 503 before the others are taken.
+    failing: AtomicUsize,
+    /// From which part on PUTs are refused for good.
+    refused_from: AtomicUsize,
+    gone: AtomicUsize,
+}
+
+type Shared = With<Arc<Service>>;
+
+fn reply(status: u16, body: &Value) -> Response {
+    (StatusCode::from_u16(status).unwrap(), body.to_string()).into_response()
+}
+
+async fn begin(With(service): Shared, body: Bytes) -> Response {
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let id = service.begun.fetch_add(1, Ordering::SeqCst) + 1;
+    let (bytes, size) = (body["bytes"].as_u64().unwrap(), body["partSize"].as_u64().unwrap());
+    let parts: Vec<Value> = (1..=body["parts"].as_u64().unwrap())
+        .map(|n| json!({"n": n, "bytes": size.min(bytes - (n - 1) * size), "url": format!("/put/{id}/{n}")}))
+        .collect();
+    let upload = json!({"id": id.to_string(), "partSize": size, "partUrls": parts});
+    reply(201, &upload)
+}
+
+async fn take(With(service): Shared, At((id, n)): At<(usize, u32)>, body: Bytes) -> Response {
+    let refuse = |status: u16, code: &str| reply(status, &json!({ "error": code }));
+    if id <= service.gone.load(Ordering::SeqCst) {
+        return refuse(409, "upload_closed");
+    }
+    if n as usize >= service.refused_from.load(Ordering::SeqCst) {
+        return refuse(400, "length_mismatch");
+    }
+    let failing = service
+        .failing
+        .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    if failing.is_ok() {
+        return refuse(503, "unavailable");
+    }
+    service.puts.lock().unwrap().push(n);
+    service.parts.lock().unwrap().insert(n, body);
+    ([("etag", format!("\"tag-{n}\""))], "{}").into_response()
+}
+
+async fn complete(body: Bytes) -> Response {
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let tags = body["etags"].as_array().unwrap();
+    for (tag, n) in tags.iter().zip(1..) {
+        assert_eq!(tag, &json!({"n": n, "etag": format!("\"tag-{n}\"")}));
+    }
+    reply(201, &json!({"id": "1", "status": "submitted"}))
+}
+
+async fn outcome() -> Response {
+    let merged = json!({"id": "1", "status": "merged", "mergedVersion": 1, "acceptedCount": 2, "recordCount": 2});
+    reply(200, &merged)
+}
+
+struct Scene {
+    service: Arc<Service>,
+    client: Client,
+    folder: tempfile::TempDir,
+    text: Vec<u8>,
+}
+
+impl Scene {
+    /// A file of three parts.
+    async fn set() -> Self {
+        let service = Arc::new(Service::default());
+        service.refused_from.store(usize::MAX, Ordering::SeqCst);
+        let router = axum::Router::new()
+            .route("/projects/weather/uploads", post(begin))
+            .route("/projects/weather/uploads/{id}/complete", post(complete))
+            .route("/projects/weather/contributions/{id}", get(outcome))
+            .route("/put/{id}/{n}", put(take))
+            .layer(axum::extract::DefaultBodyLimit::disable())
+            .with_state(Arc::clone(&service));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let patience = Patience {
+            tries: 3,
+            first_pause: Duration::from_millis(1),
+            total: Duration::from_secs(1),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let text = b"{\"a\":1}\n".repeat(usize::try_from(PART).unwrap() * 5 / 2 / 8);
+        fs::write(folder.path().join("file"), &text).unwrap();
+        Self {
+            service,
+            client: Client::new(&address, "km_x").unwrap().with_patience(patience),
+            folder,
+            text,
+        }
+    }
+
+    fn push(&self) -> Push {
+        Push {
+            file: self.folder.path().join("file"),
+            gzip: false,
+            slug: "weather".to_owned(),
+            source_declaration: None,
+            part_size: PART,
+            state: self.folder.path().join("state/push.json"),
+        }
+    }
+
+    async fn pushed(&self) -> (Result<Contribution, Error>, u64, u64) {
+        let counts = Arc::new(Mutex::new((0, 0)));
+        let watched = Arc::clone(&counts);
+        let watcher: Watcher = Arc::new(move |pushing| {
+            let mut counts = watched.lock().unwrap();
+            match pushing {
+                Pushing::Planned { sent, .. } => counts.0 = sent,
+                Pushing::Sent(bytes) => counts.1 += bytes,
+                Pushing::Judging { .. } => {}
+            }
+        });
+        let result = self.client.push(&self.push(), &watcher).await;
+        let (before, now) = *counts.lock().unwrap();
+        (result, before, now)
+    }
+
+    fn received(&self) -> Vec<u8> {
+        self.service.parts.lock().unwrap().values().flatten().copied().collect()
+    }
+}
+
+#[tokio::test]
+async fn a_file_arrives_in_parts_and_its_outcome_comes_back() {
+    let scene = Scene::set().await;
+    scene.service.failing.store(2, Ordering::SeqCst);
+    let (result, before, now) = scene.pushed().await;
+    assert!(result.unwrap().is_merged());
+    assert_eq!((before, now), (0, scene.text.len() as u64));
+    assert_eq!(scene.received(), scene.text);
+    assert!(!scene.push().state.exists());
+}
+
+#[tokio::test]
+async fn a_push_that_broke_off_sends_only_what_is_missing() {
+    let scene = Scene::set().await;
+    scene.service.refused_from.store(3, Ordering::SeqCst);
+    let (result, _, first) = scene.pushed().await;
+    assert!(matches!(result, Err(Error::Refused { .. })));
+    assert!(scene.push().state.exists());
+    scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
+    let (result, before, now) = scene.pushed().await;
+    assert!(result.unwrap().is_merged());
+    assert_eq!((before, first + now), (first, scene.text.len() as u64));
+    let mut puts = scene.service.puts.lock().unwrap().clone();
+    // One that was on its way as the push broke off may have arrived twice.
+    puts.sort_unstable();
+    puts.dedup();
+    assert_eq!(puts, [1, 2, 3]);
+    assert_eq!(scene.received(), scene.text);
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_file_that_changed_or_an_upload_that_is_over_is_sent_anew() {
+    let scene = Scene::set().await;
+    scene.service.refused_from.store(3, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.is_err());
+    scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
+    // The upload expired meanwhile.
+    scene.service.gone.store(1, Ordering::SeqCst);
+    let (result, _, _) = scene.pushed().await;
+    assert!(result.unwrap().is_merged());
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 2);
+    assert_eq!(scene.received(), scene.text);
+
+    scene.service.refused_from.store(3, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.is_err());
+    scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
+    fs::write(scene.push().file, &scene.text[8..]).unwrap();
+    assert!(scene.pushed().await.0.unwrap().is_merged());
+    assert_eq!(scene.received(), scene.text[8..]);
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test]
+async fn an_empty_file_is_not_sent() {
+    let scene = Scene::set().await;
+    fs::write(scene.push().file, b"").unwrap();
+    let error = scene.pushed().await.0.unwrap_err();
+    assert!(error.to_string().ends_with("is empty"), "{error}");
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 0);
+}

@@ -1,0 +1,76 @@
+//! Deletes the bytes of uploads that nobody needs any more.
+//!
+//! Invariant: that bytes are deleted is noted after it was done, so a crash in between deletes nothing again for good,
+//! and leaves nothing behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pipelines::staging::objects::Objects;
+use store::Store;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use types::{Clock, fault};
+
+use crate::error::chain;
+
+/// How many uploads are looked at at once.
+const PAGE: u32 = 64;
+/// How long what no worker could process is kept, to be replayed.
+const REPLAYABLE: Duration = Duration::from_hours(7 * 24);
+
+/// Frees the storage of expired and of decided uploads.
+#[derive(Debug)]
+pub struct Freeing {
+    store: Store,
+    objects: Arc<dyn Objects>,
+    clock: Arc<dyn Clock>,
+    every: Duration,
+}
+
+impl Freeing {
+    /// One that has not started; looks `every` so often.
+    pub fn new(store: Store, objects: Arc<dyn Objects>, clock: Arc<dyn Clock>, every: Duration) -> Self {
+        Self {
+            store,
+            objects,
+            clock,
+            every,
+        }
+    }
+
+    /// Frees until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        let freeing = async {
+            let mut tick = tokio::time::interval(self.every.max(Duration::from_millis(10)));
+            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tick.tick().await;
+                self.free().await;
+            }
+        };
+        stop.run_until_cancelled(freeing).await;
+    }
+
+    /// Frees what can be freed now; what fails is tried again the next time. How many uploads were freed.
+    pub async fn free(&self) -> usize {
+        let uploads = self.store.uploads_to_free(self.clock.now(), REPLAYABLE, PAGE).await;
+        let uploads = uploads.unwrap_or_else(|error| {
+            tracing::warn!(error = chain(&error), "uploads to free could not be looked for");
+            Vec::new()
+        });
+        let mut freed = 0;
+        for upload in uploads {
+            if let Err(error) = self.objects.delete(upload).await {
+                tracing::warn!(%upload, error = chain(&error), "the bytes of an upload could not be deleted");
+                continue;
+            }
+            fault::point("upload.freed");
+            match self.store.upload_freed(upload, self.clock.now()).await {
+                Ok(()) => freed += 1,
+                Err(error) => tracing::warn!(%upload, error = chain(&error), "a deletion could not be noted"),
+            }
+        }
+        freed
+    }
+}

@@ -1,0 +1,221 @@
+//! Parts of uploads, by their signed addresses: what an object store does where there is none.
+//!
+//! Invariant: nothing is read of a request whose address is not good, whose upload takes no parts, or whose length is
+//! not that of its part. A part is written as it comes and never held.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Query, Request};
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use http::header::{self, HeaderValue};
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt as _;
+use pipelines::staging::objects::{LocalObjects, Objects as _, PartWriter};
+use serde::Deserialize;
+use serde_json::json;
+use store::Upload;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use types::{ContributionId, Kind};
+
+use super::{RequestId, body, refusal};
+use crate::answer::JSON;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::ops::uploads::{cut, no_place, place_failed, seconds};
+
+/// The route.
+pub(super) const PATH: &str = "/uploads/{id}/{n}";
+/// How much is written at once.
+const PIECE: usize = 1 << 20;
+/// How long nothing may come.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How many parts are written at once; more wait, and their senders with them.
+const AT_ONCE: usize = 16;
+
+static PLACES: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(AT_ONCE));
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    expires: u64,
+    signature: String,
+}
+
+/// Takes one part.
+pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Response {
+    let (parts, mut body) = request.into_parts();
+    let request_id = parts.extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
+    let address = Query::<Address>::try_from_uri(&parts.uri)
+        .ok()
+        .map(|Query(address)| address);
+    let taken = match admit(&app, &id, &n, address, &parts.headers).await {
+        Ok((local, upload, n, size)) => take(&app, &local, &upload, n, size, &mut body).await,
+        Err(error) => Err(error),
+    };
+    match taken {
+        Ok((n, etag)) => answer(n, &etag),
+        Err(error) => {
+            if error.status().is_server_error() {
+                tracing::error!(
+                    upload = id,
+                    part = n,
+                    context = error.log_context(),
+                    "a part was not taken"
+                );
+            }
+            if !parts.headers.contains_key(header::EXPECT) {
+                body::discard(&mut body).await;
+            }
+            refusal(&error, request_id)
+        }
+    }
+}
+
+fn answer(n: u32, etag: &str) -> Response {
+    let mut response = Response::new(Body::from(json!({"n": n, "etag": etag}).to_string()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+    if let Ok(etag) = HeaderValue::from_str(&format!("\"{etag}\"")) {
+        headers.insert(header::ETAG, etag);
+    }
+    response
+}
+
+/// Whether the address is good, the upload open and the length right.
+async fn admit(
+    app: &App,
+    id: &str,
+    n: &str,
+    address: Option<Address>,
+    headers: &HeaderMap,
+) -> Result<(LocalObjects, Upload, u32, u64), ApiError> {
+    let invalid = || {
+        let message = "this is not the address of a part as an upload gave it";
+        ApiError::new(Kind::Forbidden, "link_invalid", message)
+    };
+    let local = app.uploads.as_ref().ok_or_else(no_place)?.local.clone();
+    let local = local.ok_or_else(invalid)?;
+    let (id, n, address) = match (id.parse::<ContributionId>(), n.parse::<u32>(), address) {
+        (Ok(id), Ok(n), Some(address)) => (id, n, address),
+        _ => return Err(invalid()),
+    };
+    let now = app.clock.now();
+    let signer = app.links.signer(&app.store, now).await?;
+    if !signer.upload_signed(id, n, address.expires, &address.signature) {
+        return Err(invalid());
+    }
+    if seconds(now) >= address.expires {
+        let message = "the time of this address is over, and the upload has expired";
+        return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
+    }
+    let upload = open(app, id).await?;
+    let size = cut(&upload).size_of(n).ok_or_else(invalid)?;
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    match announced {
+        Some(length) if length == size => Ok((local, upload, n, size)),
+        None => {
+            let message = format!("a part is sent with its length, {size}, in Content-Length");
+            let error = ApiError::new(Kind::Invalid, "length_required", message);
+            Err(error.with_status(StatusCode::LENGTH_REQUIRED).field("expected", size))
+        }
+        Some(length) => {
+            let message = format!("part {n} has {size} bytes, and {length} are announced");
+            Err(ApiError::new(Kind::Invalid, "length_mismatch", message).field("expected", size))
+        }
+    }
+}
+
+/// The upload, if it takes parts.
+async fn open(app: &App, id: ContributionId) -> Result<Upload, ApiError> {
+    let upload = app.store.upload(id).await?;
+    let upload = upload.ok_or_else(|| ApiError::not_found("there is no such upload"))?;
+    if upload.is_open(app.clock.now()) {
+        Ok(upload)
+    } else {
+        let message = "the upload is completed or expired and takes no parts";
+        Err(ApiError::conflict("upload_closed", message))
+    }
+}
+
+/// Writes the part.
+async fn take(
+    app: &App,
+    local: &LocalObjects,
+    upload: &Upload,
+    n: u32,
+    size: u64,
+    body: &mut Body,
+) -> Result<(u32, String), ApiError> {
+    // Why: a semaphore that is never closed always gives its place.
+    let _place = PLACES.acquire().await;
+    let place = local.clone();
+    let opened = spawn_blocking(move || place.writer())
+        .await
+        .map_err(ApiError::internal)?;
+    let mut writer = opened.map_err(|error| place_failed(&error))?;
+    let mut held = BytesMut::with_capacity(PIECE);
+    let mut taken = 0;
+    while let Some(data) = next(body).await? {
+        taken += data.len() as u64;
+        if taken > size {
+            return Err(broken("it went on after its length"));
+        }
+        held.extend_from_slice(&data);
+        if held.len() >= PIECE {
+            writer = write(writer, held.split().freeze()).await?;
+        }
+    }
+    if taken < size {
+        return Err(broken("it broke off"));
+    }
+    writer = write(writer, held.freeze()).await?;
+    let id = upload.id;
+    let finished = spawn_blocking(move || writer.finish(id, n))
+        .await
+        .map_err(ApiError::internal)?;
+    let etag = finished.map_err(|error| place_failed(&error))?;
+    // Why again: had it expired meanwhile, its parts may have been deleted before this one got its name.
+    if let Err(closed) = open(app, id).await {
+        if app.store.upload(id).await?.is_none_or(|upload| upload.etags.is_none()) {
+            let deleted = local.delete(id).await;
+            deleted.map_err(|error| place_failed(&error))?;
+            return Err(closed);
+        }
+    }
+    Ok((n, etag))
+}
+
+async fn write(mut writer: PartWriter, piece: Bytes) -> Result<PartWriter, ApiError> {
+    let written = spawn_blocking(move || writer.write(&piece).map(|()| writer)).await;
+    written
+        .map_err(ApiError::internal)?
+        .map_err(|error| place_failed(&error))
+}
+
+/// The next bytes of the body.
+async fn next(body: &mut Body) -> Result<Option<Bytes>, ApiError> {
+    loop {
+        let frame = tokio::time::timeout(PATIENCE, body.frame()).await;
+        let frame = match frame {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(None) => return Ok(None),
+            Ok(Some(Err(error))) => return Err(broken(&error.to_string())),
+            Err(_elapsed) => {
+                return Err(broken("nothing came for a minute").with_status(StatusCode::REQUEST_TIMEOUT));
+            }
+        };
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+}
+
+fn broken(how: &str) -> ApiError {
+    ApiError::new(Kind::Invalid, "part_broken", format!("the part did not arrive: {how}"))
+}

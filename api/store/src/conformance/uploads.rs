@@ -1,0 +1,217 @@
+//! Scenarios about uploads.
+
+use std::time::Duration;
+
+use types::{ContributionId, Timestamp};
+
+use super::fixture::{World, at, merged, open, outcome, race, rejected};
+use crate::{
+    Allowance, Compression, NewContribution, ProjectChanges, ProjectStatus, Store, Upload, UploadBounds,
+    UploadCompleted, UploadCreated, UploadStatus,
+};
+
+const BOUNDS: UploadBounds = UploadBounds {
+    open: 3,
+    bytes: 1_000,
+    allowance: None,
+};
+const KEPT: Duration = Duration::from_hours(1);
+
+fn new(world: &World, now: Timestamp) -> Upload {
+    Upload {
+        id: ContributionId::new(now),
+        project: world.project,
+        agent: world.agent,
+        operator: world.operator,
+        source_declaration: Some("logged".to_owned()),
+        bytes: 100,
+        parts: 4,
+        part_size: 30,
+        compression: Compression::Gzip,
+        status: UploadStatus::Open,
+        created_at: now,
+        expires_at: now.plus(Duration::from_mins(1)),
+        etags: None,
+    }
+}
+
+async fn begun(store: &Store, world: &World, now: Timestamp) -> ContributionId {
+    let upload = new(world, now);
+    let id = upload.id;
+    assert_eq!(
+        store.upload_create(upload, BOUNDS).await.unwrap(),
+        UploadCreated::Created
+    );
+    id
+}
+
+async fn complete(store: &Store, world: &World, id: ContributionId, now: Timestamp) -> UploadCompleted {
+    let contribution = NewContribution {
+        id,
+        rows: 0,
+        now,
+        ..world.contribution()
+    };
+    store.upload_complete("[\"a\"]".to_owned(), contribution).await.unwrap()
+}
+
+async fn to_free(store: &Store, now: Timestamp) -> Vec<ContributionId> {
+    store.uploads_to_free(now, KEPT, 10).await.unwrap()
+}
+
+/// What was begun is found as it was, and becomes a contribution with an outbox entry once.
+pub async fn an_upload_becomes_a_contribution_once(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let upload = new(&world, at(0));
+    let id = upload.id;
+    assert_eq!(
+        store.upload_create(upload.clone(), BOUNDS).await.unwrap(),
+        UploadCreated::Created
+    );
+    assert_eq!(store.upload(id).await.unwrap().as_ref(), Some(&upload));
+    assert!(store.contribution(id).await.unwrap().is_none());
+    assert_eq!(complete(&store, &world, id, at(1)).await, UploadCompleted::Completed);
+    assert_eq!(complete(&store, &world, id, at(2)).await, UploadCompleted::Before);
+    let found = store.upload(id).await.unwrap().unwrap();
+    assert_eq!(
+        (found.status, found.etags.as_deref()),
+        (UploadStatus::Completed, Some("[\"a\"]"))
+    );
+    assert_eq!(store.contribution(id).await.unwrap().unwrap().submitted_at, at(1));
+    assert_eq!(store.contributions_open_at_start(9, None).await.unwrap().len(), 1);
+    // Completed, it does not expire.
+    assert_eq!(to_free(&store, at(1_000)).await, []);
+    assert_eq!(complete(&store, &world, id, at(1_000)).await, UploadCompleted::Before);
+}
+
+/// An operator has a number of open uploads and of bytes; what expired or is completed makes room.
+pub async fn an_operator_never_exceeds_its_uploads(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let mut ids = Vec::new();
+    for second in 0..3 {
+        ids.push(begun(&store, &world, at(second)).await);
+    }
+    let too_many = UploadCreated::TooMany { until: at(60) };
+    assert_eq!(store.upload_create(new(&world, at(3)), BOUNDS).await.unwrap(), too_many);
+    assert_eq!(
+        complete(&store, &world, ids[1], at(3)).await,
+        UploadCompleted::Completed
+    );
+    begun(&store, &world, at(4)).await;
+    assert_eq!(store.upload_create(new(&world, at(5)), BOUNDS).await.unwrap(), too_many);
+    // The first has expired, though nobody wrote that down.
+    begun(&store, &world, at(60)).await;
+    let large = Upload {
+        bytes: 501,
+        ..new(&world, at(62))
+    };
+    let full = UploadCreated::Full { held: 500 };
+    assert_eq!(store.upload_create(large, BOUNDS).await.unwrap(), full);
+}
+
+/// Twins that race for the last place: one gets it.
+pub async fn uploads_are_counted_under_contention(url: &str) {
+    let stores = [open(url).await, open(url).await];
+    let world = World::new(&stores[0]).await;
+    let created = race(stores, 8, move |store, _| async move {
+        store.upload_create(new(&world, at(0)), BOUNDS).await.unwrap()
+    })
+    .await;
+    let count = created
+        .iter()
+        .filter(|created| **created == UploadCreated::Created)
+        .count();
+    assert_eq!(count, 3, "{created:?}");
+}
+
+/// A refused upload leaves nothing, and the allowance is per day.
+pub async fn a_refused_upload_leaves_nothing(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let bounds = UploadBounds {
+        allowance: Some(Allowance { limit: 1, day: 7 }),
+        ..BOUNDS
+    };
+    let first = new(&world, at(0));
+    assert_eq!(
+        store.upload_create(first, bounds).await.unwrap(),
+        UploadCreated::Created
+    );
+    let second = new(&world, at(0));
+    let id = second.id;
+    assert_eq!(
+        store.upload_create(second, bounds).await.unwrap(),
+        UploadCreated::AllowanceSpent
+    );
+    assert!(store.upload(id).await.unwrap().is_none());
+}
+
+/// A project that closes takes no upload, nor the completion of one.
+pub async fn a_project_that_is_not_open_takes_no_upload(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let id = begun(&store, &world, at(0)).await;
+    let pause = ProjectChanges {
+        status: Some(ProjectStatus::Paused),
+        ..ProjectChanges::default()
+    };
+    let updated = store.project_update(world.project, pause, at(1), KEPT).await;
+    assert!(updated.is_ok(), "{updated:?}");
+    let status = ProjectStatus::Paused;
+    assert_eq!(
+        complete(&store, &world, id, at(2)).await,
+        UploadCompleted::NotOpen { status }
+    );
+    assert_eq!(store.upload(id).await.unwrap().unwrap().status, UploadStatus::Open);
+    assert!(store.contribution(id).await.unwrap().is_none());
+    let another = store.upload_create(new(&world, at(3)), BOUNDS).await.unwrap();
+    assert_eq!(another, UploadCreated::NotOpen { status });
+}
+
+/// Bytes are given out to be deleted until that is noted: of what expired, and of what is decided.
+pub async fn bytes_are_freed_once_nobody_needs_them(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let expires = begun(&store, &world, at(0)).await;
+    assert_eq!(to_free(&store, at(59)).await, []);
+    assert_eq!(to_free(&store, at(60)).await, [expires]);
+    assert_eq!(
+        complete(&store, &world, expires, at(60)).await,
+        UploadCompleted::Expired
+    );
+    assert_eq!(to_free(&store, at(60)).await, [expires]);
+    store.upload_freed(expires, at(61)).await.unwrap();
+    assert_eq!(to_free(&store, at(61)).await, []);
+
+    let mut ids = Vec::new();
+    for second in 100..103 {
+        let id = begun(&store, &world, at(second)).await;
+        assert_eq!(
+            complete(&store, &world, id, at(second)).await,
+            UploadCompleted::Completed
+        );
+        ids.push(id);
+    }
+    store.upload_freed(ids[0], at(103)).await.unwrap();
+    let outcomes = vec![
+        outcome(ids[0], merged(1)),
+        outcome(ids[1], rejected("refused")),
+        outcome(ids[2], rejected("unprocessable")),
+    ];
+    let applied = store.outcomes_apply(outcomes).await.unwrap();
+    assert!(applied.iter().all(|applied| applied.applied));
+    assert_eq!(to_free(&store, at(104)).await, [ids[1]]);
+    // What no worker could process may be replayed for a while; these were decided at 10 s.
+    assert_eq!(to_free(&store, at(10 + 3_600)).await, [ids[1], ids[2]]);
+}
+
+/// An open upload is never marked as freed.
+pub async fn an_open_upload_is_not_freed(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let id = begun(&store, &world, at(0)).await;
+    store.upload_freed(id, at(1)).await.unwrap();
+    assert_eq!(complete(&store, &world, id, at(2)).await, UploadCompleted::Completed);
+}

@@ -1,0 +1,350 @@
+//! Uploads: large contributions in parts, from their start to the deletion of their bytes.
+//!
+//! Invariant: an upload is completed at most once, and its contribution, with the outbox entry, is made in the same
+//! transaction. Bytes whose deletion was not noted are given out to be deleted again.
+
+use std::time::Duration;
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
+
+use crate::contributions::{outbox, submit};
+use crate::row::{Columns, bigint, texts};
+use crate::words::{Compression, ProjectStatus, UploadStatus};
+use crate::writer::Change;
+use crate::{Allowance, Error, NewContribution, Store, operators};
+
+/// An upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// Its id; completed, that of its contribution.
+    pub id: ContributionId,
+    /// The project it is for.
+    pub project: DatasetId,
+    /// The agent that began it.
+    pub agent: AgentId,
+    /// The operator it acts for.
+    pub operator: OperatorId,
+    /// Where the records come from.
+    pub source_declaration: Option<String>,
+    /// How many bytes the parts have together.
+    pub bytes: u64,
+    /// How many parts there are.
+    pub parts: u32,
+    /// The size of every part but the last.
+    pub part_size: u64,
+    /// How the bytes are compressed.
+    pub compression: Compression,
+    /// Where it stands; an open one past its time is expired, whatever this says.
+    pub status: UploadStatus,
+    /// When it was begun.
+    pub created_at: Timestamp,
+    /// Until when it may be completed.
+    pub expires_at: Timestamp,
+    /// The `ETag`s of the parts as JSON; when completed.
+    pub etags: Option<String>,
+}
+
+impl Upload {
+    /// Whether parts may be sent and it may be completed.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.status == UploadStatus::Open && now < self.expires_at
+    }
+}
+
+/// What bounds the uploads of an operator.
+#[derive(Clone, Copy, Debug)]
+pub struct UploadBounds {
+    /// How many may be open.
+    pub open: u32,
+    /// How many bytes may be held by uploads whose bytes are not deleted yet.
+    pub bytes: u64,
+    /// The allowance it uses one of; `None` where none applies.
+    pub allowance: Option<Allowance>,
+}
+
+/// What became of [`Store::upload_create`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum UploadCreated {
+    /// It is open.
+    Created,
+    /// The project takes no contributions.
+    NotOpen {
+        /// The status it has.
+        status: ProjectStatus,
+    },
+    /// The operator has as many open as it may.
+    TooMany {
+        /// When the first of them expires.
+        until: Timestamp,
+    },
+    /// The bytes do not fit.
+    Full {
+        /// How many bytes the operator's uploads hold.
+        held: u64,
+    },
+    /// The day's allowance is used up.
+    AllowanceSpent,
+}
+
+/// What became of [`Store::upload_complete`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum UploadCompleted {
+    /// It is a contribution now.
+    Completed,
+    /// It was completed before; nothing changed.
+    Before,
+    /// Its time is over; nothing changed.
+    Expired,
+    /// The project takes no contributions; nothing changed.
+    NotOpen {
+        /// The status it has.
+        status: ProjectStatus,
+    },
+}
+
+impl Store {
+    /// Begins an upload, unless its project is not open, the operator is at a bound, or the allowance is spent; looked
+    /// at in this order. The etags and the status of `new` are not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such project or operator.
+    pub async fn upload_create(&self, new: Upload, bounds: UploadBounds) -> Result<UploadCreated, Error> {
+        texts(&[(
+            "source_declaration",
+            new.source_declaration.as_deref().unwrap_or_default(),
+        )])?;
+        let (bytes, part_size) = (bigint("byte_count", new.bytes)?, bigint("part_size", new.part_size)?);
+        self.write(move |cx| {
+            Box::pin(async move {
+                let status = submit::project_status(cx, new.project).await?;
+                if status != ProjectStatus::Open {
+                    return Ok(Change::Undo(UploadCreated::NotOpen { status }));
+                }
+                operators::lock(cx, new.operator).await?;
+                if let Some(refused) = beyond(cx, &new, bounds).await? {
+                    return Ok(Change::Undo(refused));
+                }
+                if let Some(allowance) = bounds.allowance
+                    && !submit::allowance_use(cx, new.operator, allowance).await?
+                {
+                    return Ok(Change::Undo(UploadCreated::AllowanceSpent));
+                }
+                sqlx::query(
+                    "INSERT INTO uploads
+                         (id, project_id, agent_id, operator_id, source_declaration, byte_count, part_count, part_size,
+                          compression, status, created_at, expires_at)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'open', $10, $11)",
+                )
+                .bind(new.id.to_string())
+                .bind(new.project.to_string())
+                .bind(new.agent.to_string())
+                .bind(new.operator.to_string())
+                .bind(new.source_declaration)
+                .bind(bytes)
+                .bind(i64::from(new.parts))
+                .bind(part_size)
+                .bind(new.compression.as_str())
+                .bind(new.created_at.micros())
+                .bind(new.expires_at.micros())
+                .execute(&mut *cx)
+                .await?;
+                Ok(Change::Keep(UploadCreated::Created))
+            })
+        })
+        .await
+    }
+
+    /// The upload with this id, whoever may see it: that is the caller's to judge.
+    pub async fn upload(&self, id: ContributionId) -> Result<Option<Upload>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT id, project_id, agent_id, operator_id, source_declaration, byte_count, part_count, part_size,
+                        compression, status, created_at, expires_at, etags
+                 FROM uploads WHERE id = $1",
+            )
+            .bind(id.to_string())
+            .fetch_optional(self.readers())
+            .await?
+            .map(|row| upload(&row))
+            .transpose()
+        })
+        .await
+    }
+
+    /// Makes an open upload a contribution: `new` has the upload's id and the submission that tells where its bytes are.
+    /// `etags` is JSON.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such upload or project.
+    pub async fn upload_complete(&self, etags: String, new: NewContribution) -> Result<UploadCompleted, Error> {
+        let outcome = self
+            .write(move |cx| {
+                Box::pin(async move {
+                    let completed = sqlx::query(
+                        "UPDATE uploads SET status = 'completed', etags = $2
+                         WHERE id = $1 AND status = 'open' AND expires_at > $3",
+                    )
+                    .bind(new.id.to_string())
+                    .bind(etags)
+                    .bind(new.now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    if completed.rows_affected() == 0 {
+                        let status: Option<String> = sqlx::query_scalar("SELECT status FROM uploads WHERE id = $1")
+                            .bind(new.id.to_string())
+                            .fetch_optional(&mut *cx)
+                            .await?;
+                        return match status.as_deref() {
+                            Some("completed") => Ok(Change::Undo(UploadCompleted::Before)),
+                            Some(_) => Ok(Change::Undo(UploadCompleted::Expired)),
+                            None => Err(Error::Missing {
+                                what: "upload",
+                                id: new.id.to_string(),
+                            }),
+                        };
+                    }
+                    if !submit::insert(cx, &new).await? {
+                        let status = submit::project_status(cx, new.project).await?;
+                        return Ok(Change::Undo(UploadCompleted::NotOpen { status }));
+                    }
+                    outbox::insert(cx, new.id, new.project, new.submission, new.first_sweep).await?;
+                    fault::point("upload.rows");
+                    Ok(Change::Keep(UploadCompleted::Completed))
+                })
+            })
+            .await?;
+        if outcome == UploadCompleted::Completed {
+            fault::point("upload.commit");
+        }
+        Ok(outcome)
+    }
+
+    /// Expires what is open past its time, and answers whose bytes nobody needs any more: of uploads that expired or
+    /// whose contribution is decided. What no worker could process is kept for `replayable`, as it may be replayed.
+    pub async fn uploads_to_free(
+        &self,
+        now: Timestamp,
+        replayable: Duration,
+        limit: u32,
+    ) -> Result<Vec<ContributionId>, Error> {
+        // Why the look first: mostly there is nothing to expire, and a change costs a sync.
+        let overdue: i64 = self
+            .read(async {
+                Ok(
+                    sqlx::query_scalar("SELECT COUNT(*) FROM uploads WHERE status = 'open' AND expires_at <= $1")
+                        .bind(now.micros())
+                        .fetch_one(self.readers())
+                        .await?,
+                )
+            })
+            .await?;
+        if overdue > 0 {
+            self.write(move |cx| {
+                Box::pin(async move {
+                    sqlx::query("UPDATE uploads SET status = 'expired' WHERE status = 'open' AND expires_at <= $1")
+                        .bind(now.micros())
+                        .execute(&mut *cx)
+                        .await?;
+                    Ok(Change::Keep(()))
+                })
+            })
+            .await?;
+        }
+        self.read(async {
+            sqlx::query(
+                "SELECT uploads.id AS id FROM uploads LEFT JOIN contributions ON contributions.id = uploads.id
+                 WHERE uploads.freed_at IS NULL
+                   AND (uploads.status = 'expired'
+                        OR contributions.status = 'merged'
+                        OR (contributions.status = 'rejected'
+                            AND (contributions.reject_code <> 'unprocessable' OR contributions.decided_at <= $1)))
+                 ORDER BY uploads.id LIMIT $2",
+            )
+            .bind(now.minus(replayable).micros())
+            .bind(i64::from(limit))
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(|row| row.parsed("id"))
+            .collect()
+        })
+        .await
+    }
+
+    /// The datasets that an operator maintains.
+    pub async fn datasets_of(&self, operator: OperatorId) -> Result<Vec<DatasetId>, Error> {
+        self.read(async {
+            sqlx::query("SELECT id FROM projects WHERE operator_id = $1 ORDER BY id")
+                .bind(operator.to_string())
+                .fetch_all(self.readers())
+                .await?
+                .iter()
+                .map(|row| row.parsed("id"))
+                .collect()
+        })
+        .await
+    }
+
+    /// Notes that the bytes of an upload are deleted.
+    pub async fn upload_freed(&self, id: ContributionId, now: Timestamp) -> Result<(), Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                sqlx::query("UPDATE uploads SET freed_at = $2 WHERE id = $1 AND status <> 'open' AND freed_at IS NULL")
+                    .bind(id.to_string())
+                    .bind(now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                Ok(Change::Keep(()))
+            })
+        })
+        .await
+    }
+}
+
+/// Which bound another upload would break.
+async fn beyond(cx: &mut AnyConnection, new: &Upload, bounds: UploadBounds) -> Result<Option<UploadCreated>, Error> {
+    let row = sqlx::query(
+        "SELECT COUNT(*) AS open_count, COALESCE(MIN(expires_at), 0) AS until
+         FROM uploads WHERE operator_id = $1 AND status = 'open' AND expires_at > $2",
+    )
+    .bind(new.operator.to_string())
+    .bind(new.created_at.micros())
+    .fetch_one(&mut *cx)
+    .await?;
+    if row.number::<u64>("open_count")? >= u64::from(bounds.open) {
+        let until = row.time("until")?;
+        return Ok(Some(UploadCreated::TooMany { until }));
+    }
+    let row = sqlx::query(
+        "SELECT CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS held
+         FROM uploads WHERE operator_id = $1 AND freed_at IS NULL",
+    )
+    .bind(new.operator.to_string())
+    .fetch_one(&mut *cx)
+    .await?;
+    let held: u64 = row.number("held")?;
+    let full = held.saturating_add(new.bytes) > bounds.bytes;
+    Ok(full.then_some(UploadCreated::Full { held }))
+}
+
+fn upload(row: &AnyRow) -> Result<Upload, Error> {
+    Ok(Upload {
+        id: row.parsed("id")?,
+        project: row.parsed("project_id")?,
+        agent: row.parsed("agent_id")?,
+        operator: row.parsed("operator_id")?,
+        source_declaration: row.value("source_declaration")?,
+        bytes: row.number("byte_count")?,
+        parts: row.number("part_count")?,
+        part_size: row.number("part_size")?,
+        compression: row.parsed("compression")?,
+        status: row.parsed("status")?,
+        created_at: row.time("created_at")?,
+        expires_at: row.time("expires_at")?,
+        etags: row.value("etags")?,
+    })
+}

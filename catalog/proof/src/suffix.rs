@@ -1,0 +1,182 @@
+//! The rows of a version hashed before it is known which root they come after.
+//!
+//! Invariant: [`Suffix::after`] is the root that [`Root::extend`] gives for the same rows. BLAKE3 is a tree over chunks
+//! of 1,024 bytes and the root before is in the first chunk only, so everything else can be hashed as it comes
+//! (BLAKE3 specification, section 2.1): the first chunk is kept as bytes, and beside it one hash for each of the
+//! subtrees that follow it, of 1, 2, 4, 8, … chunks.
+
+use blake3::hazmat::{
+    ChainingValue, ContextKey, HasherExt as _, Mode, hash_derive_key_context, merge_subtrees_non_root,
+    merge_subtrees_root,
+};
+use blake3::{CHUNK_LEN, Hasher};
+
+use crate::Root;
+use crate::root::CONTEXT;
+
+/// How much the first chunk holds besides the root before.
+const HEAD: usize = CHUNK_LEN - 32;
+/// BLAKE3 is several times faster on long inputs than on many short ones.
+const BUFFER: usize = 64 << 10;
+
+/// Rows in order; the root they come after is told at the end, and can be told again.
+#[derive(Clone, Debug)]
+pub struct Suffix {
+    context: ContextKey,
+    /// What the first chunk has after the root.
+    head: Vec<u8>,
+    /// The hashes of the subtrees that are complete and that another follows.
+    complete: Vec<ChainingValue>,
+    /// The subtree that is being hashed: as many chunks as all before it, at most.
+    open: Hasher,
+    /// How many bytes it has.
+    filled: u64,
+    buffer: Vec<u8>,
+}
+
+impl Suffix {
+    /// No rows.
+    pub fn new() -> Self {
+        let context = hash_derive_key_context(CONTEXT);
+        Self {
+            open: subtree(&context, 0),
+            context,
+            head: Vec::with_capacity(HEAD),
+            complete: Vec::new(),
+            filled: 0,
+            buffer: Vec::with_capacity(2 * BUFFER),
+        }
+    }
+
+    /// Appends a row, in its canonical form.
+    pub fn push(&mut self, row: &[u8]) {
+        let length = u32::try_from(row.len()).unwrap_or(u32::MAX);
+        self.buffer.extend_from_slice(&length.to_le_bytes());
+        self.buffer.extend_from_slice(row);
+        if self.buffer.len() >= BUFFER {
+            self.hash();
+        }
+    }
+
+    /// The root after the rows, of those that come after `root`.
+    pub fn after(&self, root: &Root) -> Root {
+        let mut whole = self.clone();
+        whole.hash();
+        let Self {
+            context,
+            head,
+            complete,
+            open,
+            filled,
+            ..
+        } = whole;
+        let mut first = Hasher::new_from_context_key(&context);
+        first.update(root.as_bytes()).update(&head);
+        if filled == 0 {
+            return Root::from_bytes(*first.finalize().as_bytes());
+        }
+        let mode = Mode::DeriveKeyMaterial(&context);
+        let left = complete.iter().fold(first.finalize_non_root(), |left, right| {
+            merge_subtrees_non_root(&left, right, mode)
+        });
+        Root::from_bytes(*merge_subtrees_root(&left, &open.finalize_non_root(), mode).as_bytes())
+    }
+
+    /// Hashes what is in the buffer.
+    fn hash(&mut self) {
+        let buffer = std::mem::take(&mut self.buffer);
+        let (head, mut rest) = buffer.split_at(buffer.len().min(HEAD - self.head.len()));
+        self.head.extend_from_slice(head);
+        while !rest.is_empty() {
+            let size = size_of_subtree(self.complete.len());
+            // Why only now: the last subtree is the right child of the root, whether or not it is complete.
+            if self.filled == size {
+                self.complete.push(self.open.finalize_non_root());
+                self.open = subtree(&self.context, self.complete.len());
+                self.filled = 0;
+                continue;
+            }
+            let room = usize::try_from(size - self.filled).unwrap_or(usize::MAX);
+            let (taken, left) = rest.split_at(rest.len().min(room));
+            self.open.update(taken);
+            self.filled += taken.len() as u64;
+            rest = left;
+        }
+        self.buffer = buffer;
+        self.buffer.clear();
+    }
+}
+
+impl Default for Suffix {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How many bytes the subtree with this number has, from 0; as many as are before it.
+const fn size_of_subtree(number: usize) -> u64 {
+    (CHUNK_LEN as u64) << number
+}
+
+fn subtree(context: &ContextKey, number: usize) -> Hasher {
+    let mut hasher = Hasher::new_from_context_key(context);
+    hasher.set_input_offset(size_of_subtree(number));
+    hasher
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of this many bytes, all different.
+    fn rows(sizes: &[usize]) -> Vec<Vec<u8>> {
+        let row = |(number, size): (usize, &usize)| {
+            let byte = |at: usize| u8::try_from((at * 31 + number * 7) % 251).unwrap();
+            (0..*size).map(byte).collect()
+        };
+        sizes.iter().enumerate().map(row).collect()
+    }
+
+    fn agree(sizes: &[usize]) {
+        let rows = rows(sizes);
+        let mut suffix = Suffix::new();
+        for row in &rows {
+            suffix.push(row);
+        }
+        for root in [Root::EMPTY, Root::from_bytes([7; 32])] {
+            let expected = root.extend(rows.iter().map(Vec::as_slice));
+            assert_eq!(suffix.after(&root), expected, "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_the_root_whatever_the_length() {
+        // A row adds its length, 4 bytes, and the root before it 32: every edge of the tree is met within a byte.
+        for chunks in [1_usize, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 64, 65, 128, 129, 1_000] {
+            for off in [-2_isize, -1, 0, 1, 2] {
+                agree(&[(chunks * CHUNK_LEN - 36).saturating_add_signed(off)]);
+            }
+        }
+        agree(&[]);
+        agree(&[0]);
+    }
+
+    #[test]
+    fn it_is_the_root_however_the_rows_are_cut() {
+        agree(&vec![100; 5_000]);
+        agree(&[3, 70_000, 1, 0, 65_536, 987, 988, 989, 200_000]);
+    }
+
+    #[test]
+    fn rows_may_follow_after_a_root_was_told() {
+        let rows = rows(&[2_000; 90]);
+        let mut suffix = Suffix::new();
+        for (count, row) in rows.iter().enumerate() {
+            assert_eq!(
+                suffix.after(&Root::EMPTY),
+                Root::EMPTY.extend(rows[..count].iter().map(Vec::as_slice))
+            );
+            suffix.push(row);
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! An upload before its commit: its rows as parts, in files of this process, written while nobody waits.
+//!
+//! Invariants:
+//! - No two rows of a [`Staged`] are equal; none was in the table at the version that it was checked up to.
+//! - What only the commit knows, the version and the root before it, costs nothing that grows with the rows to put in:
+//!   the version is a few bytes in each file (`file`), the root is hashed as a suffix ([`proof::Suffix`]).
+//! - Memory is bounded whatever the number of rows: keys beyond some millions are on disk (`runs`), rows leave memory
+//!   by the row group.
+//! - The files are in a folder that is removed when the [`Staged`] is dropped, and whatever a crash left is removed
+//!   when the catalog is opened.
+
+mod file;
+pub(crate) mod runs;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::datatypes::SchemaRef;
+use proof::Suffix;
+use serde_json::Value;
+use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
+
+use self::file::{Writer, Written};
+use self::runs::Runs;
+use crate::keys::{KeySet, Places};
+use crate::part::{self, PartInfo};
+use crate::{Error, Root};
+
+/// How many rows a part has, roughly: it ends with the batch that brings it there.
+const PART_ROWS: u64 = 1_000_000;
+/// How large a part is at most, roughly.
+const PART_BYTES: usize = 128 << 20;
+
+/// A folder that is removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A new folder in `parent`, which is made where it is missing.
+    pub(crate) fn new(parent: &Path) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = parent.join(format!("{}-{number}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::warn!(path = %self.0.display(), %error, "a folder of staged files could not be removed");
+        }
+    }
+}
+
+/// Stages the rows of one upload. Every call blocks.
+#[derive(Debug)]
+pub struct Stager {
+    filling: Filling,
+    keys: Runs,
+    checked: Version,
+}
+
+impl Stager {
+    pub(crate) fn new(
+        scratch: Scratch,
+        contract: &Arc<Contract>,
+        contribution: ContributionId,
+        agent: AgentId,
+        head: Version,
+    ) -> Self {
+        Self {
+            keys: Runs::new(scratch.path()),
+            filling: Filling::new(scratch, contract, contribution, agent, head.next()),
+            checked: head,
+        }
+    }
+
+    /// Adds rows that passed the gates; the answer has an entry for each: whether it is the first of its key.
+    pub fn push(&mut self, batch: &Batch) -> Result<Vec<bool>, Error> {
+        let mut keep = Vec::with_capacity(batch.len());
+        for key in batch.keys() {
+            keep.push(self.keys.insert(*key).map_err(failed)?);
+        }
+        if keep.iter().all(|keep| *keep) {
+            self.filling.push(batch)?;
+        } else {
+            let kept = batch.filter(&keep).map_err(|error| Error::Encode(error.into()))?;
+            self.filling.push(&kept)?;
+        }
+        Ok(keep)
+    }
+
+    /// Remembers a key without a row, of an upload that will not be merged; `false` where it is there already.
+    pub fn note(&mut self, key: RecordKey) -> Result<bool, Error> {
+        self.keys.insert(key).map_err(failed)
+    }
+
+    /// Parts of fewer rows.
+    #[cfg(test)]
+    pub(crate) fn with_part_rows(mut self, rows: u64) -> Self {
+        self.filling.part_rows = rows;
+        self
+    }
+
+    /// Ends the files.
+    pub fn finish(self) -> Result<Staged, Error> {
+        let rows = self.filling.finish()?;
+        fault::point("stage.end");
+        Ok(Staged {
+            rows,
+            keys: self.keys,
+            left_out: KeySet::with_hasher(Places::default()),
+            checked: self.checked,
+        })
+    }
+}
+
+/// An upload that can be merged.
+#[derive(Debug)]
+pub struct Staged {
+    rows: Rows,
+    pub(crate) keys: Runs,
+    /// Keys whose rows the table got from others meanwhile.
+    pub(crate) left_out: KeySet,
+    /// None of the rows is in the table at this version.
+    pub(crate) checked: Version,
+}
+
+impl Staged {
+    /// The contribution whose rows these are.
+    pub const fn contribution(&self) -> ContributionId {
+        self.rows.contribution
+    }
+
+    /// Who contributed them.
+    pub const fn agent(&self) -> AgentId {
+        self.rows.agent
+    }
+
+    /// The contract of the rows.
+    pub const fn contract(&self) -> &Arc<Contract> {
+        &self.rows.contract
+    }
+
+    /// How many rows there are.
+    pub const fn len(&self) -> u64 {
+        self.rows.count
+    }
+
+    /// Whether there is no row.
+    pub const fn is_empty(&self) -> bool {
+        self.rows.count == 0
+    }
+
+    /// How many rows were left out because the table got them from others.
+    pub(crate) fn late(&self) -> u64 {
+        self.left_out.len() as u64
+    }
+
+    /// The root after the rows, of those that come after `root`.
+    pub(crate) fn root(&self, root: &Root) -> Root {
+        self.rows.suffix.after(root)
+    }
+
+    /// Which of these keys it has rows of. Blocks.
+    pub(crate) fn hits(&self, keys: &[RecordKey]) -> Result<Vec<RecordKey>, Error> {
+        let mut hits = Vec::new();
+        for key in keys {
+            if self.keys.contains(key).map_err(failed)? && !self.left_out.contains(key) {
+                hits.push(*key);
+            }
+        }
+        Ok(hits)
+    }
+
+    /// Leaves out the rows with these keys: the files are written anew. Blocks.
+    pub(crate) fn leave_out(&mut self, hits: Vec<RecordKey>) -> Result<(), Error> {
+        let hits: KeySet = hits.into_iter().collect();
+        let scratch = Scratch::new(self.rows.scratch.path()).map_err(failed)?;
+        let Rows {
+            contribution,
+            agent,
+            version,
+            ..
+        } = self.rows;
+        let mut filling = Filling::new(scratch, &self.rows.contract, contribution, agent, version);
+        for part in &self.rows.parts {
+            for batch in file::read(&part.path).map_err(Error::Encode)? {
+                let batch = batch.map_err(|error| Error::Encode(error.into()))?;
+                let records = render::records_of(&self.rows.contract, &batch);
+                let records = records.map_err(|error| Error::Encode(error.into()))?;
+                let records: Vec<Value> = records.into_iter().map(Value::Object).collect();
+                let batch = Batch::decode(&self.rows.contract, &records);
+                let keep: Vec<bool> = batch.keys().iter().map(|key| !hits.contains(key)).collect();
+                let kept = batch.filter(&keep).map_err(|error| Error::Encode(error.into()))?;
+                filling.push(&kept)?;
+            }
+        }
+        let before = std::mem::replace(&mut self.rows, filling.finish()?);
+        // Why: the new folder is in the old one, which therefore stays until the whole is dropped.
+        self.rows.beneath = Some(Box::new(before.scratch));
+        self.left_out.extend(hits);
+        Ok(())
+    }
+
+    /// Makes the files those of this version. Blocks.
+    pub(crate) fn set_version(&mut self, version: Version) -> Result<(), Error> {
+        if self.rows.version != version {
+            for part in &mut self.rows.parts {
+                part.set_version(version).map_err(failed)?;
+            }
+            self.rows.version = version;
+        }
+        Ok(())
+    }
+
+    /// The parts as the commit of their version names them, with the files that hold them.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (PartInfo, &Path)> {
+        let part = |(index, written): (u32, &Written)| PartInfo {
+            version: self.rows.version,
+            compacted: None,
+            contribution: self.rows.contribution,
+            index,
+            attempt: 0,
+            rows: written.rows,
+            bytes: written.bytes,
+            sha256: written.sha256,
+        };
+        (0..)
+            .zip(&self.rows.parts)
+            .map(move |(index, written)| (part((index, written)), written.path.as_path()))
+    }
+}
+
+/// The rows, as files and as the suffix of a root.
+#[derive(Debug)]
+struct Rows {
+    contract: Arc<Contract>,
+    schema: SchemaRef,
+    contribution: ContributionId,
+    agent: AgentId,
+    version: Version,
+    count: u64,
+    suffix: Suffix,
+    parts: Vec<Written>,
+    scratch: Scratch,
+    /// The folder that `scratch` is in, where it is one of this upload too.
+    beneath: Option<Box<Scratch>>,
+}
+
+/// The rows while they come.
+#[derive(Debug)]
+struct Filling {
+    rows: Rows,
+    part_rows: u64,
+    open: Option<Writer>,
+}
+
+impl Filling {
+    fn new(
+        scratch: Scratch,
+        contract: &Arc<Contract>,
+        contribution: ContributionId,
+        agent: AgentId,
+        version: Version,
+    ) -> Self {
+        let rows = Rows {
+            schema: part::schema(contract),
+            contract: Arc::clone(contract),
+            contribution,
+            agent,
+            version,
+            count: 0,
+            suffix: Suffix::new(),
+            parts: Vec::new(),
+            scratch,
+            beneath: None,
+        };
+        Self {
+            rows,
+            part_rows: PART_ROWS,
+            open: None,
+        }
+    }
+
+    fn push(&mut self, batch: &Batch) -> Result<(), Error> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let rows = &mut self.rows;
+        for row in 0..batch.len() {
+            rows.suffix.push(batch.canonical(row));
+        }
+        let columns = part::with_hidden(batch, rows.contribution, rows.agent, rows.version, rows.count)?;
+        if self.open.is_none() {
+            let path = rows.scratch.path().join(format!("part-{}.parquet", rows.parts.len()));
+            self.open = Some(Writer::create(path, &rows.schema).map_err(Error::Encode)?);
+        }
+        if let Some(writer) = &mut self.open {
+            writer.write(&columns).map_err(Error::Encode)?;
+            rows.count += batch.len() as u64;
+            if writer.rows() >= self.part_rows || writer.bytes() >= PART_BYTES {
+                self.end_part()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_part(&mut self) -> Result<(), Error> {
+        if let Some(writer) = self.open.take() {
+            self.rows.parts.push(writer.finish().map_err(Error::Encode)?);
+            fault::point("stage.part");
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Rows, Error> {
+        self.end_part()?;
+        Ok(self.rows)
+    }
+}
+
+/// A failure of the disk, which may pass.
+pub(crate) fn failed(error: io::Error) -> Error {
+    Error::Scratch(error)
+}

@@ -1,0 +1,225 @@
+//! Uploads: staged beside the table, merged in one step.
+
+use serde_json::{Value, json};
+use types::{AgentId, Batch, ContributionId, Timestamp, Version};
+
+use super::fixture::{World, numbered};
+use crate::{Catalog, Merge, Policy, Staged, StagedOutcome, Table};
+
+fn contribution(number: i64) -> ContributionId {
+    ContributionId::new(Timestamp::from_micros(number))
+}
+
+/// Stages records in batches of 7 as parts of about 20 rows.
+fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (Staged, usize) {
+    let agent = AgentId::new(Timestamp::from_micros(3));
+    let mut stager = table.stagers().stage(id, agent).unwrap().with_part_rows(20);
+    let mut duplicates = 0;
+    for records in records.chunks(7) {
+        let keep = stager.push(&Batch::decode(&world.contract, records)).unwrap();
+        duplicates += keep.iter().filter(|keep| !**keep).count();
+    }
+    (stager.finish().unwrap(), duplicates)
+}
+
+async fn merge(table: &mut Table, staged: &mut Staged) -> StagedOutcome {
+    let at = Timestamp::from_micros(1_700_000_000_123_456);
+    table
+        .merge_staged(staged, at, &|late| json!({ "late": late }))
+        .await
+        .unwrap()
+}
+
+fn merged(outcome: StagedOutcome) -> Merge {
+    match outcome {
+        StagedOutcome::Merged(merge) => merge,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn records(catalog: &Catalog, world: &World, version: u64) -> Vec<String> {
+    super::fixture::names(catalog, world.dataset, version).await
+}
+
+#[tokio::test]
+async fn an_upload_is_the_version_that_a_batch_of_its_rows_is() {
+    let mut rich = numbered(0..150);
+    rich.push(
+        json!({"name": "x", "ratio": 0.5, "ok": true, "at": "2026-11-21T07:00:00.25Z", "more": {"a": [1]}, "e": 1}),
+    );
+    rich.push(json!({"name": "é \"", "count": -7, "more": null}));
+    let (small, large) = (World::new(), World::new());
+    let (first, second) = (small.catalog("a"), large.catalog("a"));
+    let mut contributed = small.table(&first).await;
+    let expected = small.merge(&mut contributed, &rich).await;
+    let expected = (expected.root, expected.accepted, expected.record_count);
+
+    let mut table = large.table(&second).await;
+    let twice: Vec<Value> = rich.iter().chain(&rich[40..90]).cloned().collect();
+    let (mut staged, duplicates) = stage(&large, &table, contribution(9), &twice);
+    assert_eq!((staged.len(), duplicates), (152, 50));
+    let merge = merged(merge(&mut table, &mut staged).await);
+    assert_eq!((merge.root, merge.accepted, merge.record_count), expected);
+    assert_eq!(merge.notes, json!({"late": 0}));
+    large.sound(1).await;
+    assert_eq!(large.parts().len(), 8);
+    assert_eq!(records(&second, &large, 1).await, records(&first, &small, 1).await);
+    // Another process reads the same, and so does one that starts from the derived file.
+    table.close().await;
+    assert_eq!(records(&large.catalog("b"), &large, 1).await.len(), 152);
+}
+
+#[tokio::test]
+async fn what_was_merged_meanwhile_is_left_out_and_the_rest_moves_on() {
+    let world = World::new();
+    let catalog = world.catalog("a");
+    let mut table = world.table(&catalog).await;
+    world.merge(&mut table, &numbered(500..510)).await;
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..100));
+    // Two versions come between: one with two records of the upload, one with none.
+    world
+        .merge(
+            &mut table,
+            &[numbered(30..31), numbered(70..71), numbered(600..601)].concat(),
+        )
+        .await;
+    world.merge(&mut table, &numbered(700..702)).await;
+    let merge = merged(merge(&mut table, &mut staged).await);
+    assert_eq!(
+        (merge.version, merge.accepted, merge.record_count),
+        (Version(4), 98, 113)
+    );
+    assert_eq!(merge.notes, json!({"late": 2}));
+    let report = world.sound(4).await;
+    assert_eq!(report.orphans, [""; 0]);
+    // The keys of the upload are known: the same records again are nothing new.
+    let again = table.merge(world.proposal(&numbered(0..100))).await.unwrap();
+    assert!(matches!(again, crate::MergeOutcome::NothingNew { .. }), "{again:?}");
+    world.merge(&mut table, &numbered(800..801)).await;
+    world.sound(5).await;
+}
+
+#[tokio::test]
+async fn an_upload_whose_rows_others_brought_becomes_nothing() {
+    let world = World::new();
+    let catalog = world.catalog("a");
+    let mut table = world.table(&catalog).await;
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..10));
+    world.merge(&mut table, &numbered(0..10)).await;
+    assert_eq!(
+        merge(&mut table, &mut staged).await,
+        StagedOutcome::NothingNew { late: 10 }
+    );
+    world.sound(1).await;
+}
+
+#[tokio::test]
+async fn an_upload_that_was_merged_is_adopted_not_merged_again() {
+    let world = World::new();
+    let catalog = world.catalog("a");
+    let mut table = world.table(&catalog).await;
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..50));
+    let (mut again, _) = stage(&world, &table, staged.contribution(), &numbered(0..50));
+    let first = merged(merge(&mut table, &mut staged).await);
+    match merge(&mut table, &mut again).await {
+        StagedOutcome::Adopted(merge) => assert_eq!(merge, first),
+        other => panic!("{other:?}"),
+    }
+    world.sound(1).await;
+}
+
+#[tokio::test]
+async fn of_two_owners_that_race_the_second_takes_the_next_version() {
+    let world = World::new();
+    let (first, second) = (world.catalog("a"), world.catalog("b"));
+    let (mut one, mut two) = (world.table(&first).await, world.table(&second).await);
+    let (mut staged, _) = stage(&world, &two, contribution(9), &numbered(0..100));
+    // The other owner commits, which this one learns only when its own commit is refused.
+    world.merge(&mut one, &numbered(50..55)).await;
+    let merge = merged(merge(&mut two, &mut staged).await);
+    assert_eq!((merge.version, merge.accepted), (Version(2), 95));
+    let report = world.sound(2).await;
+    assert_eq!(report.orphans, [""; 0]);
+}
+
+#[tokio::test]
+async fn parts_that_a_crash_left_are_taken_as_they_are() {
+    let world = World::new();
+    let catalog = world.catalog("a");
+    let table = world.table(&catalog).await;
+    let (staged, _) = stage(&world, &table, contribution(9), &numbered(0..60));
+    // As if the process had died after it gave the parts their names.
+    for (part, file) in staged.parts() {
+        let target = world.file(&part.name());
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(file, target).unwrap();
+    }
+    let id = staged.contribution();
+    drop((staged, table));
+    let mut table = world.table(&catalog).await;
+    let (mut staged, _) = stage(&world, &table, id, &numbered(0..60));
+    merged(merge(&mut table, &mut staged).await);
+    assert_eq!(world.sound(1).await.orphans, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_was_staged_is_gone_with_its_handle() {
+    let world = World::new();
+    let catalog = world.catalog("a");
+    let table = world.table(&catalog).await;
+    let (staged, _) = stage(&world, &table, contribution(9), &numbered(0..60));
+    let folder = world.index_directory("a").join("staged");
+    assert_eq!(folder.read_dir().unwrap().count(), 1);
+    drop(staged);
+    assert_eq!(folder.read_dir().unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_table_is_compacted_around_an_upload_and_every_version_stays_as_it_was() {
+    let world = World::new();
+    let catalog = world.catalog("a").with_compaction(Policy::new(2, 1 << 30));
+    let mut table = world.table(&catalog).await;
+    for number in 0..5 {
+        world.merge(&mut table, &numbered(number..number + 1)).await;
+    }
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(100..200));
+    // Another owner compacts meanwhile: a commit, and no version, comes before that of the upload.
+    let second = world.catalog("b").with_compaction(Policy::new(2, 1 << 30));
+    let mut other = world.table(&second).await;
+    let built = other.compaction().unwrap().build().await.unwrap();
+    assert!(other.adopt(built).await.unwrap());
+    let merge = merged(merge(&mut table, &mut staged).await);
+    assert_eq!((merge.version, merge.record_count), (Version(6), 105));
+    for number in 5..9 {
+        world.merge(&mut table, &numbered(number..number + 1)).await;
+    }
+    let mut before = Vec::new();
+    for version in 1..=10 {
+        before.push(records(&catalog, &world, version).await);
+    }
+    let mut compactions = 0;
+    while let Some(compaction) = table.compaction() {
+        let built = compaction.build().await.unwrap();
+        assert!(table.adopt(built).await.unwrap());
+        compactions += 1;
+    }
+    assert!(compactions > 3, "{compactions}");
+    let latest = catalog.snapshot(world.dataset, None).await.unwrap().unwrap();
+    let layout: Vec<_> = latest
+        .parts()
+        .iter()
+        .map(|part| (part.first_version().0, part.version.0, part.index))
+        .collect();
+    let upload = [0, 1, 2, 3, 4].map(|index| (6, 6, index));
+    assert_eq!(layout, [&[(1, 5, 0)], &upload[..], &[(7, 10, 0)]].concat());
+    // So does one read it that knows nothing, and one that starts from the derived file.
+    let fresh = world.catalog("c");
+    table.close().await;
+    let derived = world.catalog("d");
+    for (version, before) in (1..).zip(&before) {
+        for catalog in [&catalog, &fresh, &derived] {
+            assert_eq!(records(catalog, &world, version).await, *before, "{version}");
+        }
+    }
+    assert_eq!(world.sound(10).await.orphans, [""; 0]);
+}

@@ -1,0 +1,262 @@
+//! `sluice push`: a file into a dataset.
+//!
+//! Invariant: what is sent is one JSON record a line; another file becomes that here, by the project's contract, in a
+//! file of its own, so that a push can go on where it broke off.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use client::model::Contribution;
+use client::{Client, Pushing, Watcher};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use indicatif::{HumanCount, ProgressBar};
+use types::Contract;
+
+use crate::cli::{Push, PushFormat};
+use crate::config;
+use crate::pull::bar;
+use crate::terminal;
+
+mod convert;
+
+/// How gzip begins (RFC 1952 section 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Pushes and says what became of it; fails where it was rejected.
+pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
+    let client = arguments.remote.client()?;
+    let folder = state_folder(&arguments)?;
+    let place = Place::of(&arguments, &folder)?;
+    let prepared = prepare(&client, &arguments, &place).await?;
+    let push = client::Push {
+        file: prepared.file,
+        gzip: prepared.gzip,
+        slug: arguments.project.clone(),
+        source_declaration: arguments.source.clone(),
+        part_size: arguments.part_size.0,
+        state: place.state.clone(),
+    };
+    let sending = bar("{bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left");
+    let contribution = client.push(&push, &watcher(&sending)).await;
+    sending.finish_and_clear();
+    let contribution = contribution?;
+    if let Some(made) = prepared.made {
+        fs::remove_file(&made).with_context(|| format!("`{}` could not be removed", made.display()))?;
+    }
+    summary(&arguments.project, &contribution)?;
+    Ok(if contribution.is_merged() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Shows on a bar how a push goes.
+fn watcher(bar: &ProgressBar) -> Watcher {
+    let bar = bar.clone();
+    Arc::new(move |pushing| match pushing {
+        Pushing::Planned { bytes, sent } => {
+            bar.set_length(bytes);
+            bar.set_position(sent);
+        }
+        Pushing::Sent(bytes) => bar.inc(bytes),
+        Pushing::Judging { progress, waiting } => {
+            bar.set_style(indicatif::ProgressStyle::default_spinner());
+            bar.set_message(match (waiting, progress) {
+                (Some(waiting), _) => format!("waiting: {waiting}"),
+                (None, Some((_, rows))) => format!("{} records judged", HumanCount(rows)),
+                (None, None) => "sent; the service judges".to_owned(),
+            });
+            bar.tick();
+        }
+    })
+}
+
+/// Says what became of a contribution.
+fn summary(slug: &str, contribution: &Contribution) -> anyhow::Result<()> {
+    let id = &contribution.id;
+    let mut lines = Vec::new();
+    match (contribution.merged_version, &contribution.reason) {
+        (Some(version), _) => lines.push(format!(
+            "{slug} version {version}: {} records are new, {} in all",
+            HumanCount(contribution.accepted_count.unwrap_or(0)),
+            HumanCount(contribution.record_count.unwrap_or(0))
+        )),
+        (None, Some(reason)) => lines.push(format!(
+            "{slug}: {} ({}): {}",
+            contribution.status, reason.code, reason.message
+        )),
+        (None, None) => lines.push(format!("{slug}: {}", contribution.status)),
+    }
+    for tally in &contribution.tallies {
+        lines.push(format!(
+            "  {:<14} {:>12} records: {} passed, {} dropped, {} refused, {} held",
+            tally.gate,
+            HumanCount(tally.rows).to_string(),
+            HumanCount(tally.passed),
+            HumanCount(tally.dropped),
+            HumanCount(tally.refused),
+            HumanCount(tally.held)
+        ));
+    }
+    for said in contribution.verdicts.iter().filter(|_| !contribution.is_merged()) {
+        for reason in &said.reasons {
+            let at = if reason.path.is_empty() {
+                String::new()
+            } else {
+                format!(" {}", reason.path)
+            };
+            let (line, expected, actual) = (said.row + 1, &reason.expected, &reason.actual);
+            let (gate, code) = (&reason.gate, &reason.code);
+            lines.push(format!(
+                "  line {line}{at}: expected {expected}, found {actual} ({gate}: {code})"
+            ));
+        }
+    }
+    lines.push(format!("  contribution   {id}"));
+    terminal::line(&lines.join("\n"))?;
+    Ok(())
+}
+
+/// The folder for files of pushes that go on.
+fn state_folder(arguments: &Push) -> anyhow::Result<PathBuf> {
+    let default = || config::state_home().map(|state| state.join("sluice/push"));
+    let folder = arguments.state.clone().or_else(default);
+    folder.context("there is no home folder to remember the push in; name a folder with --state")
+}
+
+/// Where the files of one push are.
+#[derive(Debug)]
+struct Place {
+    /// How far it is.
+    state: PathBuf,
+    /// What is sent, where it has to be made.
+    made: PathBuf,
+}
+
+impl Place {
+    /// The place of this push: the same file to the same project of the same service has the same.
+    fn of(arguments: &Push, folder: &Path) -> anyhow::Result<Self> {
+        let file = &arguments.file;
+        let shown = || format!("`{}` cannot be read", file.display());
+        let path = file.canonicalize().with_context(shown)?;
+        let found = path.metadata().with_context(shown)?;
+        let modified = found.modified().with_context(shown)?;
+        let mut hasher = DefaultHasher::new();
+        let what = (
+            &path,
+            found.len(),
+            modified,
+            arguments.gzip,
+            format!("{:?}", arguments.format),
+        );
+        (what, &arguments.project, &arguments.remote.server).hash(&mut hasher);
+        let name = format!("{:016x}", hasher.finish());
+        Ok(Self {
+            state: folder.join(format!("{name}.json")),
+            made: folder.join(name),
+        })
+    }
+}
+
+/// What is sent.
+#[derive(Debug)]
+struct Prepared {
+    file: PathBuf,
+    gzip: bool,
+    /// The file, where it was made for this.
+    made: Option<PathBuf>,
+}
+
+/// Makes the file that is sent, unless it is that already or was made before.
+async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Result<Prepared> {
+    let file = arguments.file.clone();
+    let format = arguments.format.unwrap_or_else(|| format_of(&file));
+    let compressed = format == PushFormat::Ndjson && starts_with_gzip(&file)?;
+    if format == PushFormat::Ndjson && (compressed || !arguments.gzip) {
+        return Ok(Prepared {
+            file,
+            gzip: compressed,
+            made: None,
+        });
+    }
+    let made = place.made.clone();
+    if !made.exists() {
+        let contract = match format {
+            PushFormat::Ndjson => None,
+            PushFormat::Csv | PushFormat::Parquet => Some(contract(client, &arguments.project).await?),
+        };
+        let (target, gzip) = (made.clone(), arguments.gzip);
+        let make = move || make(&file, format, contract.as_ref(), gzip, &target);
+        tokio::task::spawn_blocking(make).await??;
+    }
+    Ok(Prepared {
+        file: made.clone(),
+        gzip: arguments.gzip,
+        made: Some(made),
+    })
+}
+
+fn format_of(file: &Path) -> PushFormat {
+    let extension = file.extension().unwrap_or_default().to_ascii_lowercase();
+    match extension.to_str() {
+        Some("csv") => PushFormat::Csv,
+        Some("parquet") => PushFormat::Parquet,
+        _ => PushFormat::Ndjson,
+    }
+}
+
+fn starts_with_gzip(file: &Path) -> anyhow::Result<bool> {
+    let mut begin = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(2).read_to_end(&mut begin));
+    read.with_context(|| format!("`{}` cannot be read", file.display()))?;
+    Ok(begin == GZIP)
+}
+
+/// The contract of a project.
+async fn contract(client: &Client, slug: &str) -> anyhow::Result<Contract> {
+    let project = client.project(slug).await?;
+    let schema = project
+        .more
+        .get("schemaDef")
+        .context("the service does not tell the project's schemaDef")?;
+    Ok(serde_json::from_value(schema.clone())?)
+}
+
+/// Writes the lines of a file to `target`, which is there only once it is whole.
+fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool, target: &Path) -> anyhow::Result<()> {
+    if let Some(folder) = target.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let unfinished = target.with_extension("new");
+    let out = BufWriter::with_capacity(1 << 20, File::create(&unfinished)?);
+    let input = File::open(file).with_context(|| format!("`{}` cannot be read", file.display()))?;
+    if gzip {
+        let mut out = GzEncoder::new(out, Compression::fast());
+        write(input, format, contract, &mut out)?;
+        out.finish()?.flush()?;
+    } else {
+        let mut out = out;
+        write(input, format, contract, &mut out)?;
+        out.flush()?;
+    }
+    fs::rename(unfinished, target)?;
+    Ok(())
+}
+
+fn write(input: File, format: PushFormat, contract: Option<&Contract>, out: &mut impl Write) -> anyhow::Result<()> {
+    match (format, contract) {
+        (PushFormat::Csv, Some(contract)) => convert::csv(BufReader::new(input), contract, out),
+        (PushFormat::Parquet, Some(contract)) => convert::parquet(input, contract, out),
+        _ => {
+            io::copy(&mut BufReader::with_capacity(1 << 20, input), out)?;
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Tables as JSON records, by the contract of the project they go to.
+//!
+//! Invariant: a cell becomes what its field's type says or the file is refused with the row and the column; an empty
+//! cell and a null are no member.
+
+use std::io::{Read, Write};
+
+use anyhow::{Context, bail};
+use arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, Schema};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::{Map, Number, Value};
+use std::fs::File;
+use std::sync::Arc;
+use types::render::lines::Lines;
+use types::{Contract, FieldType, json};
+
+/// How many rows are converted at once.
+const ROWS: usize = 8_192;
+
+/// The records of a CSV file whose first line names the fields.
+pub(super) fn csv(input: impl Read, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut reader = csv::ReaderBuilder::new().from_reader(input);
+    let names: Vec<String> = reader
+        .headers()?
+        .iter()
+        .map(|name| name.trim_start_matches('\u{feff}').to_owned())
+        .collect();
+    let kinds: Vec<Option<FieldType>> = names
+        .iter()
+        .map(|name| kind_of(contract, name))
+        .collect::<Result<_, _>>()?;
+    let mut line = Vec::new();
+    for (row, record) in reader.records().enumerate() {
+        let record = record?;
+        let mut members = Map::new();
+        for ((name, kind), cell) in names.iter().zip(&kinds).zip(&record) {
+            if !cell.is_empty() {
+                let value = value(cell, *kind).with_context(|| {
+                    let row = record.position().map_or(row as u64 + 2, csv::Position::line);
+                    format!("line {row}, column `{name}`")
+                })?;
+                members.insert(name.clone(), value);
+            }
+        }
+        line.clear();
+        serde_json::to_writer(&mut line, &members)?;
+        line.push(b'\n');
+        out.write_all(&line)?;
+    }
+    Ok(())
+}
+
+/// The type of a column's field; none of an extra one.
+fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>> {
+    match contract.fields().iter().find(|field| field.name == name) {
+        Some(field) => Ok(Some(field.kind)),
+        None if contract.allow_extra() => Ok(None),
+        None => {
+            let fields: Vec<&str> = contract.fields().iter().map(|field| field.name.as_str()).collect();
+            bail!(
+                "the column `{name}` is no field of the project; its fields are {}",
+                fields.join(", ")
+            )
+        }
+    }
+}
+
+fn value(cell: &str, kind: Option<FieldType>) -> anyhow::Result<Value> {
+    Ok(match kind {
+        Some(FieldType::Integer) => cell
+            .parse::<i64>()
+            .map(Value::from)
+            .with_context(|| "it is no integer of 64 bits")?,
+        Some(FieldType::Number) => match cell.parse::<i64>() {
+            Ok(integer) => integer.into(),
+            Err(_) => {
+                let number = cell.parse::<f64>().ok().and_then(Number::from_f64);
+                Value::Number(number.context("it is no number")?)
+            }
+        },
+        Some(FieldType::Boolean) => match cell {
+            "true" | "TRUE" | "True" | "1" => true.into(),
+            "false" | "FALSE" | "False" | "0" => false.into(),
+            _ => bail!("it is neither true nor false"),
+        },
+        Some(FieldType::Json) => json::parse(cell.as_bytes()).context("it is not JSON")?,
+        Some(FieldType::String | FieldType::Timestamp) | None => cell.into(),
+    })
+}
+
+/// The records of a Parquet file.
+pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
+    for field in builder.schema().fields() {
+        if kind_of(contract, field.name())?.is_none() {
+            bail!("the column `{}` is no field of the project; leave it out", field.name());
+        }
+    }
+    let mut text = Vec::new();
+    for batch in builder.with_batch_size(ROWS).build()? {
+        let batch = shaped(contract, &batch?)?;
+        let lines = Lines::new(contract, &batch)?;
+        text.clear();
+        lines.write(0..lines.len(), &mut text);
+        out.write_all(&text)?;
+    }
+    Ok(())
+}
+
+/// The columns of the contract; those that a file does not have are null.
+fn shaped(contract: &Contract, batch: &RecordBatch) -> anyhow::Result<RecordBatch> {
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let mut fields = Vec::new();
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    for field in contract.fields() {
+        let wanted = field.kind.arrow();
+        let column = match batch.column_by_name(&field.name) {
+            None => new_null_array(&wanted, batch.num_rows()),
+            Some(column) => {
+                // Why through the zone: a time without one is taken as UTC, whatever its unit.
+                let column = match column.data_type() {
+                    DataType::Timestamp(unit, None) => {
+                        let zoned = DataType::Timestamp(*unit, Some("UTC".into()));
+                        cast_with_options(column, &zoned, &strict)
+                    }
+                    _ => Ok(Arc::clone(column)),
+                };
+                let cast = column.and_then(|column| cast_with_options(&column, &wanted, &strict));
+                cast.with_context(|| format!("the column `{}` cannot be {}", field.name, field.kind.name()))?
+            }
+        };
+        fields.push(Field::new(&field.name, wanted, true));
+        columns.push(column);
+    }
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Float32Array, Int32Array, StringArray, TimestampMillisecondArray};
+    use parquet::arrow::ArrowWriter;
+    use serde_json::json;
+
+    use super::*;
+
+    fn contract(extra: bool) -> Contract {
+        serde_json::from_value(json!({"fields": [
+            {"name": "name", "type": "string", "required": true},
+            {"name": "count", "type": "integer"},
+            {"name": "ratio", "type": "number"},
+            {"name": "good", "type": "boolean"},
+            {"name": "at", "type": "timestamp"},
+            {"name": "more", "type": "json"}
+        ], "allowExtra": extra}))
+        .unwrap()
+    }
+
+    fn converted(text: &str, extra: bool) -> anyhow::Result<Vec<Value>> {
+        let mut out = Vec::new();
+        csv(text.as_bytes(), &contract(extra), &mut out)?;
+        let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        Ok(lines.map(|line| serde_json::from_slice(line).unwrap()).collect())
+    }
+
+    #[test]
+    fn cells_become_what_their_fields_say() {
+        let text = "\u{feff}count,name,ratio,good,at,more\r\n\
+                    7,\"a, \"\"b\"\"\nc\",2,true,2026-11-21T07:00:00Z,\"{\"\"x\"\":[1]}\"\r\n,d,0.5,0,,\r\n";
+        let expected = [
+            json!({"name": "a, \"b\"\nc", "count": 7, "ratio": 2, "good": true, "at": "2026-11-21T07:00:00Z", "more": {"x": [1]}}),
+            json!({"name": "d", "ratio": 0.5, "good": false}),
+        ];
+        assert_eq!(converted(text, false).unwrap(), expected);
+        assert_eq!(
+            converted("name,other\na,1\n", true).unwrap(),
+            [json!({"name": "a", "other": "1"})]
+        );
+    }
+
+    #[test]
+    fn a_cell_that_does_not_fit_is_named() {
+        for (text, words) in [
+            ("name,count\na,1\nb,1.5\n", "line 3, column `count`"),
+            ("name,ratio\na,much\n", "line 2, column `ratio`"),
+            ("name,good\na,yes\n", "line 2, column `good`"),
+            ("name,more\na,{\n", "line 2, column `more`"),
+            ("name,other\na,b\n", "the column `other` is no field"),
+        ] {
+            let error = format!("{:#}", converted(text, false).unwrap_err());
+            assert!(error.contains(words), "{error}");
+        }
+        assert!(converted("name,count\na\n", false).is_err(), "a row is too short");
+    }
+
+    #[test]
+    fn a_parquet_file_of_other_types_is_cast() {
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("count", DataType::Int32, true),
+            Field::new("name", DataType::Utf8, false),
+            Field::new("ratio", DataType::Float32, true),
+            Field::new(
+                "at",
+                DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, None),
+                true,
+            ),
+        ]));
+        let batch = RecordBatch::try_new(
+            Arc::clone(&schema),
+            vec![
+                Arc::new(Int32Array::from(vec![Some(1), None])),
+                Arc::new(StringArray::from(vec!["a", "b"])),
+                Arc::new(Float32Array::from(vec![Some(0.5), None])),
+                Arc::new(TimestampMillisecondArray::from(vec![Some(1_500), None])),
+            ],
+        )
+        .unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let mut writer = ArrowWriter::try_new(file.try_clone().unwrap(), schema, None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let mut out = Vec::new();
+        parquet(file, &contract(false), &mut out).unwrap();
+        let mut lines = out.split(|byte| *byte == b'\n');
+        let record: Value = serde_json::from_slice(lines.next().unwrap()).unwrap();
+        let expected =
+            json!({"name": "a", "count": 1, "ratio": 0.5, "good": null, "at": "1970-01-01T00:00:01.5Z", "more": null});
+        assert_eq!(record, expected);
+    }
+}

@@ -1,0 +1,288 @@
+//! Staging: an upload becomes parts while its dataset's lane goes on, and one step on the lane makes them a version.
+//!
+//! ```text
+//!  parts ──► cut at line ends ──► judged in parallel ──► in order again: duplicates out, Parquet ──► Staged
+//!  (async)   (gzip undone)         (a batch's chain)      (one thread)                                │
+//!                                                                                                     ▼ the lane
+//! ```
+//!
+//! Invariants:
+//! - An upload is judged as a batch of its records would be; what differs is that records are named by their lines, and
+//!   that no more than the first of them are named.
+//! - Memory is bounded whatever the size: a few units are in flight, and a unit is a megabyte of lines.
+//! - Nothing of an upload is in its table before the one commit, and nothing is left of one that is not merged.
+//! - One upload is staged at a time; the others wait, and so does no lane.
+
+mod collect;
+pub(crate) mod conclude;
+mod cut;
+mod judge;
+pub mod objects;
+mod progress;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, available_parallelism};
+
+use bytes::Bytes;
+use catalog::Stager;
+use operators::Decision;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+use types::{Classify as _, Retry, fault};
+
+use self::collect::{Collected, Collector, MOST_ROWS};
+use self::cut::{CutError, SourceFailed, Unit, cut};
+use self::judge::{Bench, JudgedUnit, judge};
+use self::objects::{Cut, Objects};
+use self::progress::Counters;
+
+pub use progress::{Staging, Stagings};
+
+/// How many bytes of a part are read at once.
+const PIECE: u64 = 1 << 20;
+/// How many pieces are read ahead.
+const PIECES: usize = 4;
+/// The most threads that judge.
+const JUDGES: usize = 8;
+
+/// What staging needs of its process. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Uploads {
+    objects: Arc<dyn Objects>,
+    stagings: Stagings,
+    turn: Arc<Semaphore>,
+}
+
+impl Uploads {
+    /// Uploads whose parts are in `objects`; how far they are is told in `stagings`.
+    pub fn new(objects: Arc<dyn Objects>, stagings: Stagings) -> Self {
+        Self {
+            objects,
+            stagings,
+            turn: Arc::new(Semaphore::new(1)),
+        }
+    }
+}
+
+/// Why an upload could not be staged.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// Its bytes could not be read.
+    #[error("the bytes of an upload could not be read")]
+    Objects(#[from] objects::Error),
+    /// What was made of them could not be written.
+    #[error("an upload could not be staged")]
+    Catalog(#[from] catalog::Error),
+    /// A gate, or the staging itself, panicked.
+    #[error("staging it panicked")]
+    Panicked,
+}
+
+impl Error {
+    /// Whether trying again can help.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Objects(error) => error.retry() == Retry::Backoff,
+            Self::Catalog(error) => crate::conclude::may_pass(error),
+            Self::Panicked => false,
+        }
+    }
+}
+
+/// Stages one upload. Dropped, it ends soon and leaves nothing.
+async fn stage(uploads: &Uploads, cut: Cut, bench: Bench, stager: Stager) -> Result<Collected, Error> {
+    // Why: a semaphore that is never closed always gives its turn.
+    let _turn = uploads.turn.acquire().await;
+    fault::point("stage.begin");
+    let listed = uploads.stagings.list(cut.upload);
+    let counters = Arc::clone(&listed.counters);
+    let (sender, receiver) = mpsc::channel(PIECES);
+    let reading = read(&*uploads.objects, &cut, sender);
+    let handle = Handle::current();
+    let stop = CancellationToken::new();
+    let _stops = stop.clone().drop_guard();
+    let work = spawn_blocking(move || {
+        let pieces = Pieces::new(receiver, &counters);
+        run(&handle, &stop, &bench, stager, &cut, pieces, &counters)
+    });
+    let (read, collected) = tokio::join!(reading, work);
+    match (read, collected) {
+        (_, Err(_panic)) => Err(Error::Panicked),
+        (Err(error), _) => Err(error.into()),
+        (Ok(()), Ok(collected)) => collected,
+    }
+}
+
+/// Sends the bytes of every part in order, then an empty piece; ends early where nobody takes them.
+async fn read(objects: &dyn Objects, cut: &Cut, pieces: mpsc::Sender<Bytes>) -> Result<(), objects::Error> {
+    for n in 1..=cut.parts {
+        let size = cut.size_of(n).unwrap_or(0);
+        for piece in (0..size.div_ceil(PIECE)).map(|piece| piece * PIECE) {
+            let range: Range<u64> = piece..size.min(piece + PIECE);
+            let bytes = objects.read(cut, n, range).await?;
+            if pieces.send(bytes).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+    // Why ignored: who does not take the end had enough before.
+    pieces.send(Bytes::new()).await.unwrap_or_default();
+    Ok(())
+}
+
+/// The pieces as one stream of bytes; one that ends without an empty piece broke off.
+struct Pieces<'a> {
+    queue: mpsc::Receiver<Bytes>,
+    current: Bytes,
+    ended: bool,
+    counters: &'a Counters,
+}
+
+impl<'a> Pieces<'a> {
+    const fn new(queue: mpsc::Receiver<Bytes>, counters: &'a Counters) -> Self {
+        Self {
+            queue,
+            current: Bytes::new(),
+            ended: false,
+            counters,
+        }
+    }
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.current.is_empty() && !self.ended {
+            self.current = self
+                .queue
+                .blocking_recv()
+                .ok_or_else(|| io::Error::other(SourceFailed))?;
+            self.ended = self.current.is_empty();
+            self.counters
+                .bytes
+                .fetch_add(self.current.len() as u64, Ordering::Relaxed);
+        }
+        let length = self.current.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&self.current.split_to(length));
+        Ok(length)
+    }
+}
+
+/// Cuts, judges and collects, each on threads of its own.
+fn run(
+    handle: &Handle,
+    stop: &CancellationToken,
+    bench: &Bench,
+    stager: Stager,
+    cut: &Cut,
+    pieces: Pieces<'_>,
+    counters: &Counters,
+) -> Result<Collected, Error> {
+    let judges = available_parallelism().map_or(1, usize::from).clamp(1, JUDGES);
+    let in_flight = 2 * judges + 2;
+    // Each unit holds a permit until it is collected, so that no judge runs far ahead of another.
+    let (permits, released) = sync_channel::<()>(in_flight);
+    // Why as many: only the permits make anybody wait, so that nobody waits for one who is gone.
+    let (units, to_judge) = sync_channel::<Unit>(in_flight);
+    let (judged, to_collect) = sync_channel::<Option<JudgedUnit>>(in_flight);
+    let to_judge = Mutex::new(to_judge);
+    thread::scope(|scope| {
+        let cutter = scope.spawn(move || cut_into(pieces, cut, &permits, &units));
+        let to_judge = &to_judge;
+        for _ in 0..judges {
+            let judged = judged.clone();
+            scope.spawn(move || {
+                while let Some(unit) = next(to_judge) {
+                    let judging = async { stop.run_until_cancelled(judge(bench, unit)).await };
+                    let judging = AssertUnwindSafe(|| handle.block_on(judging));
+                    let found = catch_unwind(judging).ok().flatten();
+                    if judged.send(found).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(judged);
+        let collected = collect(stager, &to_collect, &released, counters);
+        // Whoever still sends is told that nobody listens.
+        drop((to_collect, released));
+        let ended = cutter.join().map_err(|_panic| Error::Panicked)?;
+        let collector = collected?;
+        match ended {
+            Ok(()) => Ok(collector.end()?),
+            Err(CutError::Unreadable { code, message }) => Ok(unreadable(code, message.to_owned())),
+            Err(CutError::Unwanted) if collector.rows() > MOST_ROWS => {
+                let message = format!("an upload has at most {MOST_ROWS} records");
+                Ok(unreadable("too_many_records", message))
+            }
+            // Why a panic: the collector takes every unit unless it failed, so a judge must have died.
+            Err(CutError::Unwanted) => Err(Error::Panicked),
+            Err(CutError::Source) => Err(Error::Objects(objects::Error::Io(io::Error::other(SourceFailed)))),
+        }
+    })
+}
+
+fn cut_into(
+    pieces: Pieces<'_>,
+    whole: &Cut,
+    permits: &SyncSender<()>,
+    units: &SyncSender<Unit>,
+) -> Result<(), CutError> {
+    cut(pieces, whole.compression, |unit| {
+        permits.send(()).is_ok() && units.send(unit).is_ok()
+    })
+}
+
+fn next(units: &Mutex<Receiver<Unit>>) -> Option<Unit> {
+    units.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// Takes the judged units in order.
+fn collect(
+    stager: Stager,
+    judged: &Receiver<Option<JudgedUnit>>,
+    released: &Receiver<()>,
+    counters: &Counters,
+) -> Result<Collector, Error> {
+    let mut collector = Collector::new(stager);
+    let mut early = BTreeMap::new();
+    let mut expected = 0;
+    while let Ok(unit) = judged.recv() {
+        // Why a panic: one that was only told to stop has nobody to tell.
+        let unit = unit.ok_or(Error::Panicked)?;
+        early.insert(unit.number, unit);
+        while let Some(unit) = early.remove(&expected) {
+            collector.add(unit)?;
+            counters.rows.store(collector.rows(), Ordering::Relaxed);
+            expected += 1;
+            if released.recv().is_err() || collector.rows() > MOST_ROWS {
+                return Ok(collector);
+            }
+        }
+    }
+    if early.is_empty() {
+        Ok(collector)
+    } else {
+        Err(Error::Panicked)
+    }
+}
+
+fn unreadable(code: &str, message: String) -> Collected {
+    Collected {
+        decision: Decision::Reject {
+            code: code.to_owned(),
+            message,
+        },
+        staged: None,
+        rows: 0,
+        verdicts: Vec::new(),
+        tallies: Vec::new(),
+    }
+}

@@ -1,0 +1,230 @@
+//! Staging on behalf of a lane, and the one step on the lane that ends it.
+//!
+//! Invariant: of an upload that is delivered while it is staged, the later delivery is done at once: the first brings
+//! the outcome, or a restart delivers again. What holds for concluding a batch holds here.
+
+use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use catalog::{Staged, StagedOutcome, Table};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use operators::Decision;
+use types::fault::{self, Plant};
+use types::{AgentId, ContributionId};
+
+use super::collect::Collected;
+use super::judge::Bench;
+use super::{Error, Uploads, stage};
+use crate::conclude::notes::Notes;
+use crate::conclude::{adopted, bury, may_pass, not_merged, nothing_new, outcome};
+use crate::emit::Stopped;
+use crate::judge::{Work, described};
+use crate::lane::Context;
+use crate::lanes::Weight;
+use crate::message::{Address, Submission};
+
+/// The uploads of a lane that are being staged.
+#[derive(Default)]
+pub(crate) struct Running {
+    tasks: FuturesUnordered<BoxFuture<'static, Ended>>,
+    open: HashSet<ContributionId>,
+}
+
+/// An upload whose staging ended.
+pub(crate) struct Ended {
+    work: Work,
+    weight: Weight,
+    address: Address,
+    result: Result<Result<Collected, Error>, Stopped>,
+}
+
+impl Running {
+    /// Whether nothing is being staged.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The next upload whose staging ends; `None` where there is none.
+    pub(crate) async fn next(&mut self) -> Option<Ended> {
+        let ended = self.tasks.next().await?;
+        self.open.remove(&ended.address.contribution);
+        Some(ended)
+    }
+
+    /// Begins to stage an upload, unless it is being staged or was merged.
+    pub(crate) async fn begin(
+        &mut self,
+        context: &Context,
+        table: &Table,
+        (work, weight): (Work, Weight),
+        submission: Submission,
+    ) -> Result<(), Stopped> {
+        let address = submission.address();
+        if self.open.contains(&address.contribution)
+            || context.finished.contains(address.contribution, address.generation)
+        {
+            work.ticket.finish();
+            return Ok(());
+        }
+        let (Some(uploads), Some(cut)) = (context.uploads.clone(), submission.upload) else {
+            bury(context, &work, "this worker has no place of uploads").await?;
+            work.ticket.finish();
+            return Ok(());
+        };
+        match table.find(address.contribution).await {
+            Ok(None) => {}
+            Ok(Some(merge)) => {
+                context.emitter.outcome(adopted(address, merge)).await?;
+                work.ticket.finish();
+                return Ok(());
+            }
+            // Why go on: the step on the lane asks again, for as long as it takes.
+            Err(error) => tracing::warn!(error = described(&error), "the table could not be asked before staging"),
+        }
+        let bench = Bench {
+            contract: Arc::clone(table.contract()),
+            known: table.known(),
+            screener: (!submission.private).then(|| Arc::clone(&context.screener)),
+        };
+        self.open.insert(address.contribution);
+        let staging = attempts(
+            context.clone(),
+            uploads,
+            table.stagers(),
+            bench,
+            address,
+            submission.agent,
+            cut,
+        );
+        self.tasks.push(
+            async move {
+                Ended {
+                    result: staging.await,
+                    work,
+                    weight,
+                    address,
+                }
+            }
+            .boxed(),
+        );
+        Ok(())
+    }
+}
+
+/// Stages an upload, again for as long as that can help.
+async fn attempts(
+    context: Context,
+    uploads: Uploads,
+    stagers: catalog::Stagers,
+    bench: Bench,
+    address: Address,
+    agent: AgentId,
+    cut: super::objects::Cut,
+) -> Result<Result<Collected, Error>, Stopped> {
+    let mut failures = 0;
+    loop {
+        let staging = async {
+            let stager = stagers.stage(address.contribution, agent)?;
+            stage(&uploads, cut, bench.clone(), stager).await
+        };
+        let staged = context.stop.run_until_cancelled(staging).await.ok_or(Stopped)?;
+        match staged {
+            Err(error) if error.may_pass() => {
+                tracing::error!(contribution = %address.contribution, error = described(&error),
+                    "an upload could not be staged, trying again");
+                context.backoff.wait(failures, &context.stop).await?;
+                failures += 1;
+            }
+            staged => return Ok(staged),
+        }
+    }
+}
+
+/// The one step on the lane: what was staged becomes a version, or its outcome says why not.
+pub(crate) async fn conclude(context: &Context, table: &mut Table, ended: Ended) -> Result<(), Stopped> {
+    let Ended {
+        work,
+        address,
+        result,
+        weight: _held,
+    } = ended;
+    let poison = match result? {
+        Ok(collected) => settle(context, table, address, collected).await?.err(),
+        Err(error) => Some(described(&error)),
+    };
+    if let Some(poison) = poison {
+        bury(context, &work, &poison).await?;
+    }
+    work.ticket.finish();
+    Ok(())
+}
+
+/// Brings an upload that was judged to its outcome; of one that cannot be concluded the reason is returned.
+async fn settle(
+    context: &Context,
+    table: &mut Table,
+    address: Address,
+    collected: Collected,
+) -> Result<Result<(), String>, Stopped> {
+    if context.finished.contains(address.contribution, address.generation) {
+        return Ok(Ok(()));
+    }
+    let Collected {
+        decision,
+        mut staged,
+        rows,
+        verdicts,
+        tallies,
+    } = collected;
+    let notes = Notes {
+        rows,
+        verdicts,
+        tallies,
+    };
+    let mut failures = 0;
+    let told = loop {
+        let merging = merge(context, table, address, &decision, staged.as_mut(), &notes);
+        let Ok(merging) = AssertUnwindSafe(merging).catch_unwind().await else {
+            return Ok(Err("merging it panicked".to_owned()));
+        };
+        match merging {
+            Ok(told) => break told,
+            Err(error) if !may_pass(&error) => return Ok(Err(described(&error))),
+            Err(error) => {
+                tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
+                    error = described(&error), "the merge of an upload failed, trying again");
+                context.backoff.wait(failures, &context.stop).await?;
+                failures += 1;
+            }
+        }
+    };
+    // Why now: its files take room, and what they hold is in the table or wanted by nobody.
+    drop(staged);
+    context.emitter.outcome(told).await.map(Ok)
+}
+
+async fn merge(
+    context: &Context,
+    table: &mut Table,
+    address: Address,
+    decision: &Decision,
+    staged: Option<&mut Staged>,
+    notes: &Notes,
+) -> Result<crate::message::Outcome, catalog::Error> {
+    if !fault::planted(Plant::NoGuard)
+        && let Some(merge) = table.find(address.contribution).await?
+    {
+        return Ok(adopted(address, merge));
+    }
+    let Some(staged) = staged else {
+        return Ok(outcome(context, address, not_merged(decision.clone()), notes.clone()));
+    };
+    let written = |late: u64| notes.clone().with_late(late).written();
+    Ok(match table.merge_staged(staged, context.clock.now(), &written).await? {
+        StagedOutcome::Merged(merge) | StagedOutcome::Adopted(merge) => adopted(address, merge),
+        StagedOutcome::NothingNew { late } => outcome(context, address, nothing_new(), notes.clone().with_late(late)),
+    })
+}

@@ -1,0 +1,249 @@
+//! Cutting the bytes of an upload into units of whole lines.
+//!
+//! Invariant: every line is in one unit, in order, with its number; no more is held than a unit and a line, and a line
+//! that is too long is passed over without being held.
+
+use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::read::MultiGzDecoder;
+
+use super::objects::Compression;
+
+/// How many bytes of lines a unit has, roughly.
+const UNIT: usize = 1 << 20;
+/// The longest line: what a whole batch of records may have.
+pub(super) const LONGEST: usize = 4 << 20;
+/// How many bytes a compressed upload may come to.
+const MOST_TEXT: u64 = 20 << 30;
+/// How many bytes may come of one, beyond the first [`UNSUSPECTED`].
+const MOST_RATIO: u64 = 100;
+const UNSUSPECTED: u64 = 64 << 20;
+/// How gzip begins (RFC 1952 section 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// U+FEFF as UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Lines that follow each other.
+#[derive(Debug)]
+pub(super) struct Unit {
+    /// Its place among the units, from 0.
+    pub(super) number: u64,
+    /// Index of the first line in the file, from 0.
+    pub(super) first: u64,
+    /// The lines with their ends.
+    pub(super) text: Vec<u8>,
+    /// Whether, instead of lines, it stands for one that is too long.
+    pub(super) too_long: bool,
+}
+
+/// Why an upload cannot be cut to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CutError {
+    /// What it is makes no sense; for the contributor.
+    #[error("{message}")]
+    Unreadable { code: &'static str, message: &'static str },
+    /// Its bytes could not be read; the reason is known elsewhere.
+    #[error("the bytes of an upload could not be read")]
+    Source,
+    /// Nobody takes the units any more.
+    #[error("the units are not wanted")]
+    Unwanted,
+}
+
+const fn unreadable(code: &'static str, message: &'static str) -> CutError {
+    CutError::Unreadable { code, message }
+}
+
+/// An error of the source, as [`Read`] tells it.
+#[derive(Debug, thiserror::Error)]
+#[error("the source of the bytes failed")]
+pub(super) struct SourceFailed;
+
+#[derive(Debug, thiserror::Error)]
+#[error("it comes to more bytes than it may")]
+struct Bomb;
+
+/// Cuts `input`, whose bytes are compressed so; `emit` is called with each unit and says whether it wants more.
+pub(super) fn cut(input: impl Read, compression: Compression, emit: impl FnMut(Unit) -> bool) -> Result<(), CutError> {
+    match compression {
+        Compression::None => lines(input, emit),
+        Compression::Gzip => {
+            let read = Arc::new(AtomicU64::new(0));
+            let counted = Counted {
+                input,
+                read: Arc::clone(&read),
+            };
+            let bounded = Bounded {
+                decoder: MultiGzDecoder::new(counted),
+                read,
+                written: 0,
+            };
+            lines(bounded, emit)
+        }
+    }
+    .map_err(|error| match error {
+        Broken::Unwanted => CutError::Unwanted,
+        Broken::Content(error) => error,
+        Broken::Io(error) if is::<SourceFailed>(&error) => CutError::Source,
+        Broken::Io(error) if is::<Bomb>(&error) => unreadable(
+            "gzip_bomb",
+            "the gzip stream comes to more than 20 GiB, or to more than 100 times its size",
+        ),
+        Broken::Io(_) => unreadable("gzip_damaged", "the gzip stream is cut off or damaged"),
+    })
+}
+
+fn is<E: std::error::Error + 'static>(error: &io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(<dyn std::error::Error + Send + Sync>::is::<E>)
+}
+
+enum Broken {
+    Unwanted,
+    Content(CutError),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn lines(mut input: impl Read, mut emit: impl FnMut(Unit) -> bool) -> Result<(), Broken> {
+    let mut cutter = Cutter::default();
+    let mut held = Vec::with_capacity(UNIT + UNIT / 4);
+    loop {
+        let end = fill(&mut input, &mut held)?;
+        if !cutter.begun {
+            cutter.begun = true;
+            if held.starts_with(&GZIP) {
+                return Err(Broken::Content(unreadable(
+                    "gzip_unexpected",
+                    "the lines begin like gzip: it is compressed twice, or its compression was not declared",
+                )));
+            }
+            if held.starts_with(MARK) {
+                held.drain(..MARK.len());
+            }
+        }
+        if cutter.passing {
+            match memchr::memchr(b'\n', &held) {
+                Some(end) => {
+                    held.drain(..=end);
+                    cutter.passing = false;
+                }
+                None => held.clear(),
+            }
+        }
+        let complete = if end {
+            held.len()
+        } else {
+            memchr::memrchr(b'\n', &held).map_or(0, |last| last + 1)
+        };
+        if complete > 0 {
+            let mut rest = Vec::with_capacity(UNIT + UNIT / 4);
+            rest.extend_from_slice(&held[complete..]);
+            held.truncate(complete);
+            let unit = cutter.unit(std::mem::replace(&mut held, rest));
+            if !emit(unit) {
+                return Err(Broken::Unwanted);
+            }
+        } else if held.len() > LONGEST {
+            held.clear();
+            cutter.passing = true;
+            if !emit(cutter.long_line()) {
+                return Err(Broken::Unwanted);
+            }
+        }
+        if end {
+            return Ok(());
+        }
+    }
+}
+
+/// Reads until there is a unit more, or to the end; whether that was reached.
+fn fill(input: &mut impl Read, held: &mut Vec<u8>) -> io::Result<bool> {
+    let wanted = held.len() + UNIT;
+    let missing = wanted - held.len();
+    // Why `take`: it appends to the vector without filling it with zeros first.
+    let read = input.by_ref().take(missing as u64).read_to_end(held);
+    match read {
+        Ok(read) => Ok(read < missing),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[derive(Default)]
+struct Cutter {
+    begun: bool,
+    /// Whether a line that is too long is being passed over.
+    passing: bool,
+    units: u64,
+    lines: u64,
+}
+
+impl Cutter {
+    fn unit(&mut self, text: Vec<u8>) -> Unit {
+        let ended = memchr::memchr_iter(b'\n', &text).count() as u64;
+        let open = u64::from(text.last().is_some_and(|last| *last != b'\n'));
+        self.next(text, ended + open, false)
+    }
+
+    fn long_line(&mut self) -> Unit {
+        self.next(Vec::new(), 1, true)
+    }
+
+    fn next(&mut self, text: Vec<u8>, lines: u64, too_long: bool) -> Unit {
+        let unit = Unit {
+            number: self.units,
+            first: self.lines,
+            text,
+            too_long,
+        };
+        self.units += 1;
+        self.lines += lines;
+        unit
+    }
+}
+
+/// Counts what is read.
+struct Counted<R> {
+    input: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Decompresses as far as is decent.
+struct Bounded<R> {
+    decoder: MultiGzDecoder<Counted<R>>,
+    read: Arc<AtomicU64>,
+    written: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let written = self.decoder.read(buffer)?;
+        self.written += written as u64;
+        let read = self.read.load(Ordering::Relaxed);
+        let suspect = self.written > UNSUSPECTED && self.written > read.saturating_mul(MOST_RATIO);
+        if suspect || self.written > MOST_TEXT {
+            return Err(io::Error::other(Bomb));
+        }
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests;

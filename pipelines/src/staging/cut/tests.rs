@@ -1,0 +1,154 @@
+use std::io::Write as _;
+
+use flate2::Compression as Level;
+use flate2::write::GzEncoder;
+
+use super::*;
+
+/// The lines with their numbers; a line that is too long is `None`.
+type Lines = Vec<(u64, Option<String>)>;
+
+fn cut_all(input: &[u8], compression: Compression) -> Result<Lines, CutError> {
+    let mut lines = Vec::new();
+    let mut units = 0;
+    cut(input, compression, |unit| {
+        assert_eq!(unit.number, units);
+        units += 1;
+        let mut number = unit.first;
+        if unit.too_long {
+            lines.push((number, None));
+        }
+        for line in unit.text.split_inclusive(|byte| *byte == b'\n') {
+            lines.push((number, Some(String::from_utf8_lossy(line).trim_end().to_owned())));
+            number += 1;
+        }
+        true
+    })?;
+    Ok(lines)
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Level::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn code(input: &[u8], compression: Compression) -> &'static str {
+    match cut_all(input, compression) {
+        Err(CutError::Unreadable { code, .. }) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_line_is_there_with_its_number_however_it_ends() {
+    for (text, expected) in [
+        ("", vec![]),
+        ("a", vec!["a"]),
+        ("a\nb\n", vec!["a", "b"]),
+        ("a\r\n\r\nb", vec!["a", "", "b"]),
+        ("\u{feff}a\nb", vec!["a", "b"]),
+        ("\n\n", vec!["", ""]),
+    ] {
+        let lines = cut_all(text.as_bytes(), Compression::None).unwrap();
+        let expected: Lines = (0..)
+            .zip(expected.into_iter().map(|line| Some(line.to_owned())))
+            .collect();
+        assert_eq!(lines, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn lines_across_units_keep_their_numbers() {
+    let text: String = (0..300_000).map(|number| format!("line {number}\n")).collect();
+    assert!(text.len() > 3 * UNIT);
+    for (bytes, compression) in [
+        (text.clone().into_bytes(), Compression::None),
+        (gzip(text.as_bytes()), Compression::Gzip),
+    ] {
+        let lines = cut_all(&bytes, compression).unwrap();
+        assert_eq!(lines.len(), 300_000);
+        for (index, (number, line)) in (0..).zip(lines) {
+            assert_eq!((number, line), (index, Some(format!("line {index}"))));
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_named_and_passed_over() {
+    let mut text = b"a\n".to_vec();
+    text.resize(100 << 20, b'x');
+    text.extend_from_slice(b"\nb\n");
+    let lines = cut_all(&text, Compression::None).unwrap();
+    let expected = vec![(0, Some("a".to_owned())), (1, None), (2, Some("b".to_owned()))];
+    assert_eq!(lines, expected);
+    // One without an end.
+    text.truncate(50 << 20);
+    assert_eq!(cut_all(&text, Compression::None).unwrap(), expected[..2]);
+}
+
+#[test]
+fn gzip_may_have_several_members_and_must_be_whole() {
+    let two = [gzip(b"a\nb"), gzip(b"c\nd\n")].concat();
+    let lines = cut_all(&two, Compression::Gzip).unwrap();
+    let texts: Vec<_> = lines.into_iter().filter_map(|(_, line)| line).collect();
+    assert_eq!(texts, ["a", "bc", "d"]);
+    assert_eq!(cut_all(&gzip(b""), Compression::Gzip).unwrap(), []);
+    assert_eq!(code(&two[..two.len() - 3], Compression::Gzip), "gzip_damaged");
+    assert_eq!(code(&[&two[..], b"more"].concat(), Compression::Gzip), "gzip_damaged");
+    assert_eq!(code(b"plain\n", Compression::Gzip), "gzip_damaged");
+    assert_eq!(code(b"", Compression::Gzip), "gzip_damaged");
+    let mut damaged = gzip(&b"some text that is longer\n".repeat(100));
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0x55;
+    assert_eq!(code(&damaged, Compression::Gzip), "gzip_damaged");
+}
+
+#[test]
+fn gzip_where_none_belongs_is_named() {
+    assert_eq!(code(&gzip(b"a\n"), Compression::None), "gzip_unexpected");
+    assert_eq!(code(&gzip(&gzip(b"a\n")), Compression::Gzip), "gzip_unexpected");
+}
+
+#[test]
+fn a_bomb_is_found_long_before_its_end() {
+    let mut encoder = GzEncoder::new(Vec::new(), Level::best());
+    encoder.write_all(&vec![b'\n'; 200 << 20]).unwrap();
+    let bomb = encoder.finish().unwrap();
+    assert!(bomb.len() < 1 << 20);
+    let mut read = 0;
+    let ended = cut(&bomb[..], Compression::Gzip, |unit| {
+        read += unit.text.len() as u64;
+        true
+    });
+    assert!(
+        matches!(ended, Err(CutError::Unreadable { code: "gzip_bomb", .. })),
+        "{ended:?}"
+    );
+    assert!(read < 2 * UNSUSPECTED, "{read}");
+}
+
+#[test]
+fn a_source_that_fails_is_not_the_contributors_fault() {
+    struct Fails;
+    impl Read for Fails {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other(SourceFailed))
+        }
+    }
+    for compression in [Compression::None, Compression::Gzip] {
+        assert!(matches!(cut(Fails, compression, |_| true), Err(CutError::Source)));
+    }
+}
+
+#[test]
+fn cutting_ends_where_nobody_wants_more() {
+    let text = b"line\n".repeat(UNIT);
+    let mut units = 0;
+    let ended = cut(&text[..], Compression::None, |_| {
+        units += 1;
+        units < 2
+    });
+    assert!(matches!(ended, Err(CutError::Unwanted)));
+    assert_eq!(units, 2);
+}

@@ -1,0 +1,158 @@
+//! Judging one unit of lines: records, gates, screen.
+//!
+//! Invariant: a record is judged by the chain that judges a batch, and what is said of it is said under the index of
+//! its line.
+
+use std::sync::Arc;
+
+use operators::screen::Screener;
+use operators::{Reason, RowVerdict, Tally, Verdict, standard_chain};
+use types::batch::Lines;
+use types::key::Known;
+use types::{Batch, Contract, RecordKey, json};
+
+use super::cut::{LONGEST, Unit};
+
+/// The name of the gate that asks whether a line is a record at all.
+const DECODE: &str = "decode";
+/// How much of a parser's words is repeated.
+const WORDS: usize = 200;
+
+/// What units are judged by.
+#[derive(Clone, Debug)]
+pub(super) struct Bench {
+    pub(super) contract: Arc<Contract>,
+    pub(super) known: Arc<dyn Known>,
+    pub(super) screener: Option<Arc<dyn Screener>>,
+}
+
+/// A unit that was judged.
+#[derive(Debug)]
+pub(super) struct JudgedUnit {
+    pub(super) number: u64,
+    /// The rows that passed.
+    pub(super) passed: Batch,
+    /// The index of the line of each record that the chain judged, in order.
+    pub(super) lines: Vec<u32>,
+    /// The keys of these records.
+    pub(super) keys: Vec<RecordKey>,
+    /// The verdicts other than pass, by line.
+    pub(super) verdicts: Vec<RowVerdict>,
+    /// What each gate did; `decode` first.
+    pub(super) tallies: Vec<Tally>,
+}
+
+/// Judges a unit.
+pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
+    let mut records = Lines::new(&bench.contract);
+    let mut lines = Vec::new();
+    let mut verdicts = Vec::new();
+    let mut line = u32::try_from(unit.first).unwrap_or(u32::MAX);
+    if unit.too_long {
+        verdicts.push(too_long(line));
+    }
+    for text in unit.text.split_inclusive(|byte| *byte == b'\n') {
+        let text = text.trim_ascii();
+        if text.len() > LONGEST {
+            verdicts.push(too_long(line));
+        } else if !text.is_empty() {
+            match records.push(text) {
+                Ok(()) => lines.push(line),
+                Err(error) => verdicts.push(malformed(line, &error)),
+            }
+        }
+        line = line.saturating_add(1);
+    }
+    let mut tallies = vec![decoded(records.len(), verdicts.len())];
+    let batch = records.decode();
+    drop(records);
+    let keys = batch.keys().to_vec();
+    let judged = standard_chain(Arc::clone(&bench.known), bench.screener.clone())
+        .run(batch)
+        .await;
+    tallies.extend(judged.tallies);
+    verdicts.extend(judged.verdicts.into_iter().map(|mut said| {
+        said.row = lines[said.row as usize];
+        if let Verdict::Drop { reason } = &mut said.verdict
+            && reason.code == DUPLICATE
+        {
+            said.verdict = duplicate();
+        }
+        said
+    }));
+    verdicts.sort_by_key(|said| said.row);
+    JudgedUnit {
+        number: unit.number,
+        passed: judged.passed,
+        lines,
+        keys,
+        verdicts,
+        tallies,
+    }
+}
+
+/// What the gate of duplicates calls a record that came before in the same batch.
+pub(super) const DUPLICATE: &str = "duplicate_in_batch";
+
+/// The verdict on a record that came before in the same upload.
+pub(super) fn duplicate() -> Verdict {
+    Verdict::Drop {
+        reason: Reason {
+            gate: "dedup".to_owned(),
+            code: DUPLICATE.to_owned(),
+            path: String::new(),
+            expected: "a record the batch does not have before".to_owned(),
+            actual: "the same as a record before it".to_owned(),
+        },
+    }
+}
+
+fn decoded(passed: usize, refused: usize) -> Tally {
+    let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
+    Tally {
+        gate: DECODE.to_owned(),
+        rows: count(passed + refused),
+        passed: count(passed),
+        dropped: 0,
+        refused: count(refused),
+        held: 0,
+    }
+}
+
+fn refused(line: u32, code: &str, path: String, expected: String, actual: String) -> RowVerdict {
+    let reason = Reason {
+        gate: DECODE.to_owned(),
+        code: code.to_owned(),
+        path,
+        expected,
+        actual,
+    };
+    RowVerdict {
+        row: line,
+        verdict: Verdict::Refuse { reasons: vec![reason] },
+    }
+}
+
+fn too_long(line: u32) -> RowVerdict {
+    let expected = format!("a line of at most {LONGEST} bytes");
+    refused(
+        line,
+        "line_too_long",
+        String::new(),
+        expected,
+        "a longer one".to_owned(),
+    )
+}
+
+fn malformed(line: u32, error: &json::JsonError) -> RowVerdict {
+    let mut problem = error.problem.clone();
+    // Why: the parser was given one line, and calls it the first.
+    if let Some((before, column)) = problem.rsplit_once(" at line 1 column ") {
+        problem = format!("{before} at line {} column {column}", u64::from(line) + 1);
+    }
+    problem.truncate(problem.floor_char_boundary(WORDS));
+    let mut path = error.path.clone();
+    path.truncate(path.floor_char_boundary(WORDS));
+    let expected = "one strict JSON object on the line".to_owned();
+    refused(line, "malformed_json", path, expected, problem)
+}

@@ -1,0 +1,170 @@
+//! Large files pushed with the program, against a service that serves others meanwhile.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use tests::World;
+use tests::server::{DEADLINE, POLL};
+use tests::world::{contribute, records};
+
+use crate::binary;
+
+const ROWS: u64 = 50_000;
+const PARTS: usize = 8;
+
+/// `sluice push` of a file in parts of this size.
+fn push(world: &World, slug: &str, file: &Path, part: u64) -> Command {
+    let mut command = Command::new(binary());
+    command
+        .arg("push")
+        .arg(file)
+        .args(["--project", slug, "--part-size", &format!("{part}B")])
+        .arg("--state")
+        .arg(file.with_extension("state"))
+        .env("SLUICE_SERVER", world.server.base())
+        .env("SLUICE_KEY", &world.agent.key)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn said(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    format!("{}{stderr}", String::from_utf8_lossy(&output.stdout))
+}
+
+/// How many parts the state file says were sent; none where there is no such file.
+fn sent(folder: &Path) -> Option<usize> {
+    let file = fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .find(|entry| entry.path().extension().is_some_and(|e| e == "json"))?;
+    let state: Value = serde_json::from_slice(&fs::read(file.path()).ok()?).ok()?;
+    state["tags"].as_object().map(serde_json::Map::len)
+}
+
+/// Waits until some parts were sent, or the push is over; kills it.
+async fn killed_halfway(mut child: Child, folder: &Path) -> usize {
+    let begun = Instant::now();
+    loop {
+        let parts = sent(folder).unwrap_or(0);
+        if parts >= 2 || child.try_wait().unwrap().is_some() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return sent(folder).unwrap_or(0);
+        }
+        assert!(begun.elapsed() < DEADLINE, "nothing was sent");
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_that_was_killed_goes_on_and_others_are_served_meanwhile() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.ndjson");
+    let text: String = (0..ROWS)
+        .map(|row| {
+            format!(
+                "{}\n",
+                json!({"station": format!("bulk {row}"), "sample": row, "value": 0.25})
+            )
+        })
+        .collect();
+    fs::write(&file, &text).unwrap();
+    let part = text.len().div_ceil(PARTS) as u64;
+
+    let child = push(&world, &slug, &file, part).spawn().unwrap();
+    let before = killed_halfway(child, &file.with_extension("state")).await;
+
+    // Small batches go on being merged while the rest is sent and staged.
+    let mut command = push(&world, &slug, &file, part);
+    let pushing = tokio::task::spawn_blocking(move || command.output());
+    let mut merged = 0;
+    while !pushing.is_finished() {
+        let answer = contribute(&world.agent.http, &slug, &records(&format!("small {merged}"), 3)).await;
+        assert_eq!(answer.text("/status"), "merged");
+        merged += 1;
+    }
+    let output = pushing.await.unwrap().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("50,000 records are new"), "{}", said(&output));
+    eprintln!("{before} of {PARTS} parts were sent before the kill, {merged} small batches merged meanwhile");
+
+    let data = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data?limit=1"))
+        .await
+        .expect(200);
+    assert_eq!(data.body["total"].as_u64(), Some(ROWS + 3 * merged));
+    let checked = world.server.options().run(&["check"]);
+    assert!(checked.status.success(), "{}", said(&checked));
+    assert_eq!(
+        sent(&file.with_extension("state")),
+        None,
+        "nothing is left of a push that is over"
+    );
+
+    // The same file again is nothing new, and the exit code says so.
+    let again = push(&world, &slug, &file, part).output().unwrap();
+    assert_eq!(again.status.code(), Some(1), "{}", said(&again));
+    assert!(
+        said(&again).contains("all 50000 records are duplicates"),
+        "{}",
+        said(&again)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bad_line_is_named_and_leaves_nothing() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.ndjson");
+    let mut text: String = (0..20_000)
+        .map(|row| format!("{}\n", json!({"station": format!("bulk {row}"), "sample": row})))
+        .collect();
+    text.push_str(r#"{"station": "the last", "sample": "seven"}"#);
+    fs::write(&file, &text).unwrap();
+    let output = push(&world, &slug, &file, 1 << 20).arg("--gzip").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("line 20001 at `/sample`"), "{}", said(&output));
+    let project = world.agent.http.get(&format!("/projects/{slug}")).await.expect(200);
+    assert_eq!(project.body["latestVersion"], 0);
+    let begun = Instant::now();
+    let uploads = world.server.options().data().join("uploads");
+    loop {
+        // The folder of parts that are being written is all that is left.
+        let left = fs::read_dir(&uploads).unwrap().count();
+        if left == 1 {
+            break;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{left} uploads are left");
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_of_commas_becomes_records_by_the_contract() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rows.csv");
+    fs::write(&file, "station,sample,value\n\"a, b\",1,0.5\nc,2,\n").unwrap();
+    let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let data = world
+        .agent
+        .http
+        .get(&format!("/projects/{slug}/data"))
+        .await
+        .expect(200);
+    assert_eq!(data.body["items"][0]["station"], "a, b");
+    assert_eq!(data.body["items"][1]["sample"], 2);
+}
