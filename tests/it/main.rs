@@ -19,6 +19,8 @@ mod disk_full;
 mod openapi;
 mod readers;
 mod readme;
+#[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]
+mod scale;
 mod tidy;
 mod uploads;
 

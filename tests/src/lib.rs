@@ -17,6 +17,8 @@ pub mod history;
 pub mod http;
 pub mod random;
 pub mod server;
+#[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]
+pub mod topology;
 pub mod world;
 
 pub use http::{Answer, Http};

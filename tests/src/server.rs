@@ -35,6 +35,7 @@ const LIFTED: [(&str, &str); 6] = [
 pub struct Options {
     binary: PathBuf,
     data: PathBuf,
+    role: Option<&'static str>,
     environment: Vec<(String, String)>,
 }
 
@@ -45,6 +46,7 @@ impl Options {
         Self {
             binary: binary.into(),
             data: data.into(),
+            role: None,
             environment: lifted.into(),
         }
     }
@@ -53,6 +55,13 @@ impl Options {
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Display) -> Self {
         self.environment.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// The same as a share of the service: `serve --role`.
+    #[must_use]
+    pub const fn role(mut self, role: &'static str) -> Self {
+        self.role = Some(role);
         self
     }
 
@@ -130,9 +139,11 @@ impl Server {
         let address = free.local_addr().unwrap().to_string();
         drop(free);
         fs::create_dir_all(options.data()).unwrap();
+        let mut serve = vec!["serve", "--listen", &address];
+        serve.extend(options.role.iter().flat_map(|role| ["--role", role]));
         let log = File::options().create(true).append(true).open(options.log()).unwrap();
         let child = options
-            .command(&["serve", "--listen", &address])
+            .command(&serve)
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
@@ -206,11 +217,25 @@ impl Server {
 
     /// Asks the process to stop (SIGTERM) and waits for it.
     pub async fn stop(mut self) -> ExitStatus {
-        let pid = self.pid().to_string();
-        let asked = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-        assert!(asked.success(), "kill -TERM {pid}");
+        self.signal("-TERM");
         let status = self.exits_by(Instant::now() + DEADLINE).await;
         status.unwrap_or_else(|| panic!("still running after SIGTERM:\n{}", tail_of(&self.options.log())))
+    }
+
+    /// Lets the process run no more, as on a machine that hangs (SIGSTOP), until [`Self::go_on`].
+    pub fn hang(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets the process run again (SIGCONT).
+    pub fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.pid().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
+        assert!(sent.success(), "kill {signal} {pid}");
     }
 
     /// Ends the process at once (SIGKILL).
