@@ -135,7 +135,8 @@ mod tests {
         let mut shared = config.clone();
         shared.database.url = "postgres://db.example/sluice".to_owned();
         let said = Role::Api.check(&shared).unwrap_err().to_string();
-        assert!(said.contains("configure Kafka and an S3 bucket,"), "{said}");
+        assert!(said.contains("the event log is and the tables are in"), "{said}");
+        assert!(!said.contains("PostgreSQL"), "{said}");
         for role in [Role::Api, Role::Worker] {
             let said = role.check(&config).unwrap_err().to_string();
             let expected = format!(
