@@ -68,7 +68,7 @@ async fn a_push_that_was_killed_goes_on_and_others_are_served_meanwhile() {
     let slug = world.project().await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.ndjson");
-    let text: String = (0..ROWS)
+    let lines: Vec<_> = (0..ROWS)
         .map(|row| {
             format!(
                 "{}\n",
@@ -76,6 +76,7 @@ async fn a_push_that_was_killed_goes_on_and_others_are_served_meanwhile() {
             )
         })
         .collect();
+    let text = lines.concat();
     fs::write(&file, &text).unwrap();
     let part = text.len().div_ceil(PARTS) as u64;
 
@@ -127,9 +128,10 @@ async fn a_bad_line_is_named_and_leaves_nothing() {
     let slug = world.project().await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.ndjson");
-    let mut text: String = (0..20_000)
+    let lines: Vec<_> = (0..20_000)
         .map(|row| format!("{}\n", json!({"station": format!("bulk {row}"), "sample": row})))
         .collect();
+    let mut text = lines.concat();
     text.push_str(r#"{"station": "the last", "sample": "seven"}"#);
     fs::write(&file, &text).unwrap();
     let output = push(&world, &slug, &file, 1 << 20).arg("--gzip").output().unwrap();

@@ -99,9 +99,8 @@ async fn admit(
     };
     let local = app.uploads.as_ref().ok_or_else(no_place)?.local.clone();
     let local = local.ok_or_else(invalid)?;
-    let (id, n, address) = match (id.parse::<ContributionId>(), n.parse::<u32>(), address) {
-        (Ok(id), Ok(n), Some(address)) => (id, n, address),
-        _ => return Err(invalid()),
+    let (Ok(id), Ok(n), Some(address)) = (id.parse::<ContributionId>(), n.parse::<u32>(), address) else {
+        return Err(invalid());
     };
     let now = app.clock.now();
     let signer = app.links.signer(&app.store, now).await?;
@@ -181,12 +180,12 @@ async fn take(
         .map_err(ApiError::internal)?;
     let etag = finished.map_err(|error| place_failed(&error))?;
     // Why again: had it expired meanwhile, its parts may have been deleted before this one got its name.
-    if let Err(closed) = open(app, id).await {
-        if app.store.upload(id).await?.is_none_or(|upload| upload.etags.is_none()) {
-            let deleted = local.delete(id).await;
-            deleted.map_err(|error| place_failed(&error))?;
-            return Err(closed);
-        }
+    if let Err(closed) = open(app, id).await
+        && app.store.upload(id).await?.is_none_or(|upload| upload.etags.is_none())
+    {
+        let deleted = local.delete(id).await;
+        deleted.map_err(|error| place_failed(&error))?;
+        return Err(closed);
     }
     Ok((n, etag))
 }

@@ -240,7 +240,7 @@ pub struct Push {
     /// The size of a part; of a large file it is more, as there are at most 1000
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     pub part_size: crate::config::Size,
-    /// Where to remember how far it is [default: $XDG_STATE_HOME/sluice/push]
+    /// Where to remember how far it is [default: `$XDG_STATE_HOME/sluice/push`]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// The service.

@@ -266,15 +266,12 @@ impl Load {
 
     /// Sends records as an upload; whether the connection holds.
     async fn send_upload(&self, http: &Http, number: u64, request: Request) -> bool {
-        match upload(&request.caller(http), &request.slug, &request.records).await {
-            Some(answer) => {
-                self.answered(number, request, &answer);
-                true
-            }
-            None => {
-                self.history.write(&Event::Unknown { request: number });
-                false
-            }
+        if let Some(answer) = upload(&request.caller(http), &request.slug, &request.records).await {
+            self.answered(number, request, &answer);
+            true
+        } else {
+            self.history.write(&Event::Unknown { request: number });
+            false
         }
     }
 
@@ -350,8 +347,8 @@ impl Load {
 
 /// Uploads records in two parts and completes the upload: the last answer, or none where the connection broke.
 async fn upload(caller: &Http, slug: &str, records: &[Value]) -> Option<Answer> {
-    let text: String = records.iter().map(|record| format!("{record}\n")).collect();
-    let bytes = text.into_bytes();
+    let lines: Vec<_> = records.iter().map(|record| format!("{record}\n")).collect();
+    let bytes = lines.concat().into_bytes();
     let part = bytes.len().div_ceil(2);
     let body = json!({"bytes": bytes.len(), "parts": bytes.len().div_ceil(part), "partSize": part});
     let path = format!("/projects/{slug}/uploads");
@@ -371,7 +368,7 @@ async fn upload(caller: &Http, slug: &str, records: &[Value]) -> Option<Answer> 
         let path = &url[url.find("/uploads/").expect("a path")..];
         let put = caller
             .anonymous()
-            .send(Method::PUT, path, &[], Some(piece.to_vec().into()))
+            .send(Method::PUT, path, &[], Some(piece.to_vec()))
             .await
             .ok()?;
         if put.code() != 200 {

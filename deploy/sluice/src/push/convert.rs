@@ -73,13 +73,14 @@ fn value(cell: &str, kind: Option<FieldType>) -> anyhow::Result<Value> {
             .parse::<i64>()
             .map(Value::from)
             .with_context(|| "it is no integer of 64 bits")?,
-        Some(FieldType::Number) => match cell.parse::<i64>() {
-            Ok(integer) => integer.into(),
-            Err(_) => {
+        Some(FieldType::Number) => {
+            if let Ok(integer) = cell.parse::<i64>() {
+                integer.into()
+            } else {
                 let number = cell.parse::<f64>().ok().and_then(Number::from_f64);
                 Value::Number(number.context("it is no number")?)
             }
-        },
+        }
         Some(FieldType::Boolean) => match cell {
             "true" | "TRUE" | "True" | "1" => true.into(),
             "false" | "FALSE" | "False" | "0" => false.into(),

@@ -70,7 +70,7 @@ fn usual_records_are_plain() {
 #[test]
 fn what_is_unusual_goes_the_other_way_and_comes_to_the_same() {
     for line in [
-        r#"{}"#,
+        "{}",
         r#"{"name":null}"#,
         r#"{"count":1}"#,
         r#"{"name":"a","name":"b"}"#,
@@ -103,9 +103,9 @@ fn what_is_unusual_goes_the_other_way_and_comes_to_the_same() {
         r#"{"name"}"#,
         r#"{"name":tru}"#,
         r#"{"name":"a","good":truex}"#,
-        r#"[]"#,
+        "[]",
         r#""a""#,
-        r#"null"#,
+        "null",
         "{\"name\":\"a\u{1}\"}",
         "{\"name\":\"a\u{0}\"}",
         "\u{feff}{\"name\":\"a\"}",
@@ -124,7 +124,7 @@ fn records_of_changing_order_and_with_others_between_keep_their_values() {
         br#"{"count":2,"name":"b"}"#,
         br#"{"good":false,"name":"c\n","count":3}"#,
         br#"{"good":true,"name":"d"}"#,
-        br#"not json"#,
+        b"not json",
         br#"{"name":"e","count":5,"ratio":1}"#,
     ];
     assert_eq!(agree(&lines, false), 4);
