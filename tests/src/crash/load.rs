@@ -323,6 +323,16 @@ impl Load {
             if answer.code() == 503 {
                 return None;
             }
+            if answer.code() == 500 {
+                // What cannot be read is not what was merged, and the checker's to tell.
+                self.history.write(&Event::Read {
+                    slug: dataset.slug.clone(),
+                    version: version.unwrap_or_default(),
+                    rows,
+                    fingerprint: "unreadable".to_owned(),
+                });
+                return None;
+            }
             assert_eq!(answer.code(), 200, "{path}: {}", answer.body);
             version = answer.body["version"].as_u64();
             let items = answer.body["items"].as_array().expect("items");

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use eventlog::conformance::{record, take, within};
 use eventlog::kafka::Options;
 use eventlog::testing::{Broker, Fault};
-use eventlog::{Delivered, Error, EventLog, Kafka, Record};
+use eventlog::{Delivered, Error, Event, EventLog, Kafka, Record};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use types::{Classify, Retry};
@@ -100,10 +100,13 @@ async fn what_was_acknowledged_before_the_broker_was_killed_is_read_in_order() -
     }
     let Some(broker) = &*victim else { return Ok(()) };
     let log = open(&quick(broker)).await?;
-    let (keys, count) = (4, 200);
+    let (keys, count) = (4, 500);
     let load = Load::default();
-    let appenders: Vec<_> = (0..keys).map(|key| appender(&log, key, count, &load)).collect();
     let mut reader = log.subscribe(TOPIC, GROUP).await?;
+    // Why first: until it has its partitions, which takes long, the load would be over.
+    let told = within(reader.event(1)).await?;
+    assert!(matches!(told, Event::Assigned(_)), "{told:?}");
+    let appenders: Vec<_> = (0..keys).map(|key| appender(&log, key, count, &load)).collect();
     let first = take(&mut *reader, 20, 20).await?;
     until(&load, |(done, _)| *done >= 100).await;
     broker.kill().expect("the broker is killed");
