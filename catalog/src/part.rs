@@ -16,7 +16,7 @@ use object_store::path::Path;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, RecordKey, Version};
@@ -41,7 +41,7 @@ pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Up to how many rows a part is small: columns of a fixed width are not compressed.
 const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
-pub(crate) const GROUP_ROWS: usize = 131_072;
+const GROUP_ROWS: usize = 131_072;
 /// How many bytes the dictionary of a column of a row group has at most; of texts that do not repeat it is given up early.
 const DICTIONARY_BYTES: usize = 64 << 10;
 /// Up to this many bytes on average texts are names rather than prose, and looked up by their value.
@@ -198,8 +198,9 @@ pub(crate) fn with_hidden(
     RecordBatch::try_new(schema, columns).map_err(|error| Error::Encode(error.into()))
 }
 
-fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
-    let [key, contribution, agent, version, ordinal] = HIDDEN.map(ColumnPath::from);
+/// How every part of about `rows` rows is written, whoever writes it.
+pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, ParquetError> {
+    let [key, _, _, version, ordinal] = HIDDEN.map(ColumnPath::from);
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_dictionary_enabled(false)
@@ -210,19 +211,27 @@ fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
         .set_column_encoding(ordinal.clone(), Encoding::DELTA_BINARY_PACKED)
         // Why: keys are random, so a range of them helps nobody.
         .set_column_statistics_enabled(key.clone(), EnabledStatistics::None);
-    for constant in [&contribution, &agent, &version] {
-        properties = properties.set_column_dictionary_enabled(constant.clone(), true);
-    }
-    // Why: every compressed column costs a context, in a small part more than anything else. Keys do not compress, the
-    // other hidden columns are small as they are, and so are the numbers and times of a few rows.
-    for plain in [key, contribution, agent, version, ordinal] {
+    // Why: keys do not compress, and the others are small as they are.
+    for plain in [key, version, ordinal] {
         properties = properties.set_column_compression(plain, Compression::UNCOMPRESSED);
     }
-    if rows.num_rows() <= PAGE_ROWS {
+    if rows <= PAGE_ROWS {
         // Why: with one page a column, an index of the pages says nothing that the footer does not.
         properties = properties
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true);
+    }
+    Ok(properties)
+}
+
+fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
+    let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
+    let mut properties = properties(rows.num_rows())?;
+    // Why: every compressed column costs a context, in a small part more than anything else; these are small as they are.
+    for constant in [contribution, agent, version] {
+        properties = properties
+            .set_column_dictionary_enabled(constant.clone(), true)
+            .set_column_compression(constant, Compression::UNCOMPRESSED);
     }
     let columns = rows.schema_ref().fields();
     let columns = columns[..columns.len() - HIDDEN.len()].iter().zip(rows.columns());

@@ -282,21 +282,7 @@ impl Judged {
 /// One sentence: how many records are refused, and the first reason of the first of them.
 fn refusal(refused: u32, rows: u32, row: u32, reason: Option<&Reason>) -> String {
     let verb = if refused == 1 { "is" } else { "are" };
-    let where_and_why = reason.map_or_else(String::new, |reason| {
-        let Reason {
-            gate,
-            code,
-            path,
-            expected,
-            actual,
-        } = reason;
-        let at = if path.is_empty() {
-            String::new()
-        } else {
-            format!(" at `{path}`")
-        };
-        format!("{at}: expected {expected}, found {actual} ({gate}: {code})")
-    });
+    let where_and_why = reason.map_or_else(String::new, Reason::after_the_record);
     format!("{refused} of {rows} records {verb} refused; the first is record {row}{where_and_why}")
 }
 

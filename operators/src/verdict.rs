@@ -28,6 +28,25 @@ pub struct Reason {
     pub actual: String,
 }
 
+impl Reason {
+    /// What a sentence says after it has named the record: where in it, what was expected and what was found.
+    pub fn after_the_record(&self) -> String {
+        let Self {
+            gate,
+            code,
+            path,
+            expected,
+            actual,
+        } = self;
+        let at = if path.is_empty() {
+            String::new()
+        } else {
+            format!(" at `{path}`")
+        };
+        format!("{at}: expected {expected}, found {actual} ({gate}: {code})")
+    }
+}
+
 /// What a gate says of one row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]

@@ -11,9 +11,8 @@ use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
@@ -21,7 +20,7 @@ use types::fault::{self, Plant};
 
 use super::{Compacted, Compaction};
 use crate::log::Rewrite;
-use crate::part::{self, GROUP_ROWS, HIDDEN, PAGE_ROWS, PartInfo, Selected};
+use crate::part::{self, HIDDEN, PAGE_ROWS, PartInfo, Selected};
 use crate::{Error, commit};
 
 /// How many rows are written at once.
@@ -118,27 +117,11 @@ fn write(
 
 /// How a compacted part is written: as [`part`] does, but for the columns that have one value in a part of one version.
 fn options(rows: u64) -> Result<ArrowWriterOptions, ParquetError> {
-    let [key, contribution, agent, version, ordinal] = HIDDEN.map(ColumnPath::from);
-    let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_dictionary_enabled(false)
-        .set_data_page_row_count_limit(PAGE_ROWS)
-        .set_write_batch_size(PAGE_ROWS)
-        .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_statistics_enabled(EnabledStatistics::Page)
+    let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
+    let properties = part::properties(usize::try_from(rows).unwrap_or(usize::MAX))?
         .set_column_dictionary_enabled(contribution, true)
         .set_column_dictionary_enabled(agent, true)
-        .set_column_encoding(version.clone(), Encoding::DELTA_BINARY_PACKED)
-        .set_column_encoding(ordinal.clone(), Encoding::DELTA_BINARY_PACKED)
-        .set_column_statistics_enabled(key.clone(), EnabledStatistics::None);
-    for plain in [key, version, ordinal] {
-        properties = properties.set_column_compression(plain, Compression::UNCOMPRESSED);
-    }
-    if rows <= PAGE_ROWS as u64 {
-        properties = properties
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_offset_index_disabled(true);
-    }
+        .set_column_encoding(version, Encoding::DELTA_BINARY_PACKED);
     Ok(ArrowWriterOptions::new()
         .with_properties(properties.build())
         .with_skip_arrow_metadata(true))

@@ -11,19 +11,17 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
 use types::Version;
 
-use crate::part::HIDDEN;
+use crate::part::{self, HIDDEN};
 
 /// How many rows a data page has at most: what a read of one row decodes.
 const PAGE_ROWS: usize = 4_096;
-/// How many rows a row group has at most.
-const GROUP_ROWS: usize = 128 << 10;
 /// How much of a file is read at once.
 const CHUNK: usize = 1 << 20;
 
@@ -144,24 +142,17 @@ fn hash(mut file: File) -> io::Result<[u8; 32]> {
 const VERSION: &str = "_sluice_version";
 
 fn properties(schema: &Schema) -> Result<WriterProperties, ParquetError> {
-    let [key, contribution, agent, version, ordinal] = HIDDEN.map(ColumnPath::from);
-    let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_dictionary_enabled(false)
+    let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
+    // Why as of many rows: how many there will be is not known when the first are written.
+    let mut properties = part::properties(usize::MAX)?
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)
-        .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .set_statistics_enabled(EnabledStatistics::Page)
-        .set_column_encoding(ordinal.clone(), Encoding::DELTA_BINARY_PACKED)
-        // Why: keys are random, so a range of them helps nobody; and the version may change.
-        .set_column_statistics_enabled(key.clone(), EnabledStatistics::None)
+        // Why: the version may change.
         .set_column_statistics_enabled(version.clone(), EnabledStatistics::None);
-    for constant in [&contribution, &agent, &version] {
-        properties = properties.set_column_dictionary_enabled(constant.clone(), true);
-    }
-    // Why: keys do not compress, and the other hidden columns are small as they are.
-    for plain in [key, contribution, agent, version, ordinal] {
-        properties = properties.set_column_compression(plain, Compression::UNCOMPRESSED);
+    for constant in [contribution, agent, version] {
+        properties = properties
+            .set_column_dictionary_enabled(constant.clone(), true)
+            .set_column_compression(constant, Compression::UNCOMPRESSED);
     }
     let columns = schema.fields();
     for column in &columns[..columns.len() - HIDDEN.len()] {

@@ -253,19 +253,7 @@ fn refusal(refused: u64, rows: u64, first: Option<&RowVerdict>) -> String {
         _ => (0, None),
     };
     let why = reason.map_or_else(String::new, |reason| {
-        let Reason {
-            gate,
-            code,
-            path,
-            expected,
-            actual,
-        } = reason;
-        let at = if path.is_empty() {
-            String::new()
-        } else {
-            format!(" at `{path}`")
-        };
-        format!("; the first is on line {line}{at}: expected {expected}, found {actual} ({gate}: {code})")
+        format!("; the first is on line {line}{}", reason.after_the_record())
     });
     format!("{refused} of {rows} records {verb} refused{why}")
 }
