@@ -100,6 +100,13 @@ impl Catalog {
         &self.shared.backing.store
     }
 
+    /// As if the stored keys of a dataset could not be read.
+    #[cfg(test)]
+    pub(crate) async fn give_up_keys(&self, id: DatasetId) {
+        let state = self.state(id).await.unwrap();
+        state.index().await.unwrap().forget_stored();
+    }
+
     pub(crate) fn objects(&self) -> &Arc<dyn ObjectStore> {
         &self.shared.backing.objects
     }

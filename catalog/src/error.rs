@@ -43,6 +43,12 @@ pub enum Error {
     /// The key index could not be read or written; it is rebuilt when it is opened again.
     #[error("the key index could not be used")]
     Index(#[source] fjall::Error),
+    /// The keys of a table were given up, because they could not be read, while an upload was held against them.
+    #[error("the keys of dataset `{dataset}` were given up while an upload was staged")]
+    KeysGivenUp {
+        /// The dataset.
+        dataset: DatasetId,
+    },
     /// The directory of the key index is in use by another process.
     #[error("the key index `{path}` is in use by another process")]
     IndexLocked {
@@ -73,9 +79,12 @@ impl Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Storage { .. } | Self::Scratch(_) | Self::Index(_) | Self::IndexLocked { .. } | Self::Stopped(_) => {
-                Kind::Unavailable
-            }
+            Self::Storage { .. }
+            | Self::Scratch(_)
+            | Self::Index(_)
+            | Self::KeysGivenUp { .. }
+            | Self::IndexLocked { .. }
+            | Self::Stopped(_) => Kind::Unavailable,
             Self::ContractMismatch { .. } => Kind::Conflict,
             Self::Corrupt { .. } | Self::Gap { .. } | Self::Encode(_) => Kind::Internal,
         }
@@ -85,9 +94,12 @@ impl Classify for Error {
         match self {
             // Why: a damaged table is repaired from a copy; no contribution may be turned away because of it.
             Self::Corrupt { .. } | Self::Gap { .. } => Retry::Backoff,
-            Self::Storage { .. } | Self::Scratch(_) | Self::Index(_) | Self::IndexLocked { .. } | Self::Stopped(_) => {
-                Retry::Backoff
-            }
+            Self::Storage { .. }
+            | Self::Scratch(_)
+            | Self::Index(_)
+            | Self::KeysGivenUp { .. }
+            | Self::IndexLocked { .. }
+            | Self::Stopped(_) => Retry::Backoff,
             Self::ContractMismatch { .. } | Self::Encode(_) => Retry::Never,
         }
     }

@@ -9,7 +9,7 @@
 
 mod hash;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -48,6 +48,8 @@ pub(crate) struct KeyIndex {
     dataset: DatasetId,
     store: Arc<KeyStore>,
     keys: RwLock<Keys>,
+    /// Whether stored keys could not be read since they were opened or given up.
+    pub(crate) unreadable: AtomicBool,
     /// Held while keys are read from parts, so that it is done once.
     pub(crate) catching_up: tokio::sync::Mutex<()>,
 }
@@ -87,6 +89,7 @@ impl KeyIndex {
             dataset,
             store,
             keys: RwLock::new(keys),
+            unreadable: AtomicBool::new(false),
             catching_up: tokio::sync::Mutex::default(),
         }
     }
@@ -98,30 +101,28 @@ impl KeyIndex {
 
     /// For each key, whether the table has it. May look at the disk, mostly for keys that it has: blocks.
     pub(crate) fn contains(&self, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
-        let (mut known, unsure) = self.sift(keys);
+        self.contains_since(Version::EMPTY, keys)
+    }
+
+    /// The same, where it has the keys of the versions up to `version`; an error where it gave them up meanwhile.
+    pub(crate) fn contains_since(&self, version: Version, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
+        let held = self.read();
+        if held.reflects < version {
+            return Err(Error::KeysGivenUp { dataset: self.dataset });
+        }
+        let (mut known, unsure) = held.sift(keys);
+        drop(held);
         self.look_up(keys, &unsure, &mut known)?;
         Ok(known)
     }
 
-    /// For each key, whether memory alone tells that the table has it; and the indexes of those that it cannot tell.
-    fn sift(&self, keys: &[RecordKey]) -> (Vec<bool>, Vec<usize>) {
-        let mut known = Vec::with_capacity(keys.len());
-        let mut unsure = Vec::new();
-        let held = self.read();
-        for (row, key) in keys.iter().enumerate() {
-            let leaving = held.leaving.as_ref();
-            let found = leaving.is_some_and(|leaving| leaving.binary_search(key).is_ok()) || held.recent.contains(key);
-            if !found && held.filter.may_contain(key) {
-                unsure.push(row);
-            }
-            known.push(found);
-        }
-        (known, unsure)
-    }
-
     fn look_up(&self, keys: &[RecordKey], unsure: &[usize], known: &mut [bool]) -> Result<(), Error> {
         for &row in unsure {
-            known[row] = self.store.contains(self.dataset, &keys[row]).map_err(Error::Index)?;
+            let found = self.store.contains(self.dataset, &keys[row]);
+            known[row] = found.map_err(|error| {
+                self.unreadable.store(true, Ordering::Relaxed);
+                Error::Index(error)
+            })?;
         }
         Ok(())
     }
@@ -293,6 +294,7 @@ impl KeyIndex {
     pub(crate) fn forget_stored(&self) {
         self.store.condemn();
         let mut held = self.write();
+        self.unreadable.store(false, Ordering::Relaxed);
         self.store.unstored.fetch_sub(held.recent.len(), Ordering::Relaxed);
         *held = Keys {
             in_memory: true,
@@ -317,6 +319,21 @@ impl Drop for KeyIndex {
 }
 
 impl Keys {
+    /// For each key, whether memory alone tells that the table has it; and the indexes of those that it cannot tell.
+    fn sift(&self, keys: &[RecordKey]) -> (Vec<bool>, Vec<usize>) {
+        let mut known = Vec::with_capacity(keys.len());
+        let mut unsure = Vec::new();
+        for (row, key) in keys.iter().enumerate() {
+            let leaving = self.leaving.as_ref();
+            let found = leaving.is_some_and(|leaving| leaving.binary_search(key).is_ok()) || self.recent.contains(key);
+            if !found && self.filter.may_contain(key) {
+                unsure.push(row);
+            }
+            known.push(found);
+        }
+        (known, unsure)
+    }
+
     /// Whether it makes sense to store what is in memory only.
     fn is_storable(&self) -> bool {
         !self.in_memory && self.leaving.is_none() && self.recent.len() >= self.patience
@@ -354,7 +371,7 @@ impl Keys {
 /// A key that cannot be looked up counts as unknown: the commit looks again, and there a failure is an error.
 impl Known for KeyIndex {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        let (mut known, unsure) = self.sift(keys);
+        let (mut known, unsure) = self.read().sift(keys);
         let mut look_up = || self.look_up(keys, &unsure, &mut known);
         // Why: a batch full of duplicates is many looks at the disk, which a thread of the runtime has no time for.
         let looked_up = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {

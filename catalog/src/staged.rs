@@ -21,12 +21,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::datatypes::SchemaRef;
 use proof::Suffix;
 use serde_json::Value;
+use types::key::Known;
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
 use self::file::{Writer, Written};
 use self::runs::Runs;
 use crate::keys::{KeySet, Places};
 use crate::part::{self, PartInfo};
+use crate::state::Witness;
 use crate::{Error, Root};
 
 /// How many rows a part has, roughly: it ends with the batch that brings it there.
@@ -66,7 +68,7 @@ impl Drop for Scratch {
 pub struct Stager {
     filling: Filling,
     keys: Runs,
-    checked: Version,
+    known: Arc<Witness>,
 }
 
 impl Stager {
@@ -75,13 +77,23 @@ impl Stager {
         contract: &Arc<Contract>,
         contribution: ContributionId,
         agent: AgentId,
-        head: Version,
+        known: Witness,
     ) -> Self {
         Self {
             keys: Runs::new(scratch.path()),
-            filling: Filling::new(scratch, contract, contribution, agent, head.next()),
-            checked: head,
+            filling: Filling::new(scratch, contract, contribution, agent, known.since.next()),
+            known: Arc::new(known),
         }
+    }
+
+    /// The contract of the rows.
+    pub const fn contract(&self) -> &Arc<Contract> {
+        &self.filling.rows.contract
+    }
+
+    /// Which records the table has: the rows that it knows must not be pushed. Blocks.
+    pub fn known(&self) -> Arc<dyn Known> {
+        Arc::clone(&self.known) as Arc<dyn Known>
     }
 
     /// Adds rows that passed the gates; the answer has an entry for each: whether it is the first of its key.
@@ -112,14 +124,18 @@ impl Stager {
     }
 
     /// Ends the files.
+    ///
+    /// # Errors
+    /// Also where [`Self::known`] could not tell of a row; then it is to be staged again.
     pub fn finish(self) -> Result<Staged, Error> {
+        self.known.end()?;
         let rows = self.filling.finish()?;
         fault::point("stage.end");
         Ok(Staged {
             rows,
             keys: self.keys,
             left_out: KeySet::with_hasher(Places::default()),
-            checked: self.checked,
+            checked: self.known.since,
         })
     }
 }

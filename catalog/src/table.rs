@@ -11,7 +11,7 @@ use crate::blocking::carry;
 use crate::commit::{self, Tried};
 use crate::compaction::{self, Compacted, Compacting, Compaction};
 use crate::staged::{Scratch, Staged, Stager};
-use crate::state::{Follower, State, When};
+use crate::state::{Follower, State, When, Witness};
 use crate::tables::Tables;
 use crate::{Error, Merge, MergeOutcome, Proposal, StagedOutcome};
 
@@ -23,16 +23,11 @@ pub struct Stagers {
 }
 
 impl Stagers {
-    /// Begins to stage an upload: its rows are written beside the table. Blocks shortly.
-    pub fn stage(&self, contribution: ContributionId, agent: AgentId) -> Result<Stager, Error> {
+    /// Begins to stage an upload: its rows are written beside the table.
+    pub async fn stage(&self, contribution: ContributionId, agent: AgentId) -> Result<Stager, Error> {
         let scratch = Scratch::new(&self.state.store.scratch()).map_err(Error::Scratch)?;
-        Ok(Stager::new(
-            scratch,
-            &self.contract,
-            contribution,
-            agent,
-            self.state.head(),
-        ))
+        let known = Witness::new(&self.state).await?;
+        Ok(Stager::new(scratch, &self.contract, contribution, agent, known))
     }
 }
 

@@ -32,6 +32,7 @@ use std::thread::{self, available_parallelism};
 use bytes::Bytes;
 use catalog::Stager;
 use operators::Decision;
+use operators::screen::Screener;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
@@ -98,10 +99,20 @@ impl Error {
 }
 
 /// Stages one upload. Dropped, it ends soon and leaves nothing.
-async fn stage(uploads: &Uploads, cut: Cut, bench: Bench, stager: Stager) -> Result<Collected, Error> {
+async fn stage(
+    uploads: &Uploads,
+    cut: Cut,
+    screener: Option<Arc<dyn Screener>>,
+    stager: Stager,
+) -> Result<Collected, Error> {
     // Why: a semaphore that is never closed always gives its turn.
     let _turn = uploads.turn.acquire().await;
     fault::point("stage.begin");
+    let bench = Bench {
+        contract: Arc::clone(stager.contract()),
+        known: stager.known(),
+        screener,
+    };
     let listed = uploads.stagings.list(cut.upload);
     let counters = Arc::clone(&listed.counters);
     let (sender, receiver) = mpsc::channel(PIECES);

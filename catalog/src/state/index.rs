@@ -2,7 +2,8 @@
 //!
 //! Invariant: a table has one index at a time, and nothing of an earlier one still runs when it is opened.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use types::key::Known;
@@ -179,5 +180,47 @@ impl Follower {
 impl Known for Follower {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         self.index.known(keys)
+    }
+}
+
+/// The same for an upload, whose commit looks only at what came after `since`: every answer has the keys of the versions
+/// up to it, or none of them counts.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    _state: Arc<State>,
+    index: Arc<KeyIndex>,
+    pub(crate) since: Version,
+    failed: Mutex<Option<Error>>,
+}
+
+impl Witness {
+    pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
+        let index = state.index().await?;
+        if index.unreadable.load(Ordering::Relaxed) {
+            state.rebuild(&index).await?;
+        }
+        Ok(Self {
+            // Why not the head: commits that were found rather than put are in the timeline before their keys are here.
+            since: index.reflects(),
+            index,
+            _state: Arc::clone(state),
+            failed: Mutex::default(),
+        })
+    }
+
+    /// Whether every answer counts.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Looks at the disk where it is asked, so it blocks.
+impl Known for Witness {
+    fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
+        self.index.contains_since(self.since, keys).unwrap_or_else(|error| {
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            vec![false; keys.len()]
+        })
     }
 }

@@ -1,19 +1,23 @@
 //! Uploads: staged beside the table, merged in one step.
 
 use serde_json::{Value, json};
-use types::{AgentId, Batch, ContributionId, Timestamp, Version};
+use types::{AgentId, Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
 use super::fixture::{World, numbered};
-use crate::{Catalog, Merge, Policy, Staged, StagedOutcome, Table};
+use crate::{Catalog, Error, Merge, Policy, Staged, StagedOutcome, Stager, Table};
 
 fn contribution(number: i64) -> ContributionId {
     ContributionId::new(Timestamp::from_micros(number))
 }
 
-/// Stages records in batches of 7 as parts of about 20 rows.
-fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (Staged, usize) {
+async fn stager(table: &Table, id: ContributionId) -> Stager {
     let agent = AgentId::new(Timestamp::from_micros(3));
-    let mut stager = table.stagers().stage(id, agent).unwrap().with_part_rows(20);
+    table.stagers().stage(id, agent).await.unwrap()
+}
+
+/// Stages records in batches of 7 as parts of about 20 rows.
+async fn stage(world: &World, table: &Table, id: ContributionId, records: &[Value]) -> (Staged, usize) {
+    let mut stager = stager(table, id).await.with_part_rows(20);
     let mut duplicates = 0;
     for records in records.chunks(7) {
         let keep = stager.push(&Batch::decode(&world.contract, records)).unwrap();
@@ -56,7 +60,7 @@ async fn an_upload_is_the_version_that_a_batch_of_its_rows_is() {
 
     let mut table = large.table(&second).await;
     let twice: Vec<Value> = rich.iter().chain(&rich[40..90]).cloned().collect();
-    let (mut staged, duplicates) = stage(&large, &table, contribution(9), &twice);
+    let (mut staged, duplicates) = stage(&large, &table, contribution(9), &twice).await;
     assert_eq!((staged.len(), duplicates), (152, 50));
     let merge = merged(merge(&mut table, &mut staged).await);
     assert_eq!((merge.root, merge.accepted, merge.record_count), expected);
@@ -75,7 +79,7 @@ async fn what_was_merged_meanwhile_is_left_out_and_the_rest_moves_on() {
     let catalog = world.catalog("a");
     let mut table = world.table(&catalog).await;
     world.merge(&mut table, &numbered(500..510)).await;
-    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..100));
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..100)).await;
     // Two versions come between: one with two records of the upload, one with none.
     world
         .merge(
@@ -104,7 +108,7 @@ async fn an_upload_whose_rows_others_brought_becomes_nothing() {
     let world = World::new();
     let catalog = world.catalog("a");
     let mut table = world.table(&catalog).await;
-    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..10));
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..10)).await;
     world.merge(&mut table, &numbered(0..10)).await;
     assert_eq!(
         merge(&mut table, &mut staged).await,
@@ -118,8 +122,8 @@ async fn an_upload_that_was_merged_is_adopted_not_merged_again() {
     let world = World::new();
     let catalog = world.catalog("a");
     let mut table = world.table(&catalog).await;
-    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..50));
-    let (mut again, _) = stage(&world, &table, staged.contribution(), &numbered(0..50));
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..50)).await;
+    let (mut again, _) = stage(&world, &table, staged.contribution(), &numbered(0..50)).await;
     let first = merged(merge(&mut table, &mut staged).await);
     match merge(&mut table, &mut again).await {
         StagedOutcome::Adopted(merge) => assert_eq!(merge, first),
@@ -133,7 +137,7 @@ async fn of_two_owners_that_race_the_second_takes_the_next_version() {
     let world = World::new();
     let (first, second) = (world.catalog("a"), world.catalog("b"));
     let (mut one, mut two) = (world.table(&first).await, world.table(&second).await);
-    let (mut staged, _) = stage(&world, &two, contribution(9), &numbered(0..100));
+    let (mut staged, _) = stage(&world, &two, contribution(9), &numbered(0..100)).await;
     // The other owner commits, which this one learns only when its own commit is refused.
     world.merge(&mut one, &numbered(50..55)).await;
     let merge = merged(merge(&mut two, &mut staged).await);
@@ -142,12 +146,51 @@ async fn of_two_owners_that_race_the_second_takes_the_next_version() {
     assert_eq!(report.orphans, [""; 0]);
 }
 
+/// A reader learns of a version that another owner committed before the keys of this one do.
+#[tokio::test]
+async fn what_another_owner_committed_before_it_was_staged_is_left_out_too() {
+    let world = World::new();
+    let (first, second) = (world.catalog("a"), world.catalog("b"));
+    let (mut one, mut two) = (world.table(&first).await, world.table(&second).await);
+    world.merge(&mut one, &numbered(50..55)).await;
+    let snapshot = second.snapshot(world.dataset, Some(Version(1))).await.unwrap();
+    assert_eq!(snapshot.map(|snapshot| snapshot.record_count()), Some(5));
+    // The gate takes out what is known, as it does of every upload.
+    let batch = Batch::decode(&world.contract, &numbered(0..100));
+    let mut stager = stager(&two, contribution(9)).await;
+    let keep: Vec<bool> = stager.known().known(batch.keys()).iter().map(|known| !known).collect();
+    stager.push(&batch.filter(&keep).unwrap()).unwrap();
+    let merge = merged(merge(&mut two, &mut stager.finish().unwrap()).await);
+    assert_eq!((merge.version, merge.accepted), (Version(2), 95));
+    world.sound(2).await;
+}
+
+/// Stored keys that cannot be read tell nothing, so nothing may be concluded from them.
+#[tokio::test]
+async fn an_upload_that_could_not_be_held_against_the_keys_is_staged_again() {
+    let world = World::new();
+    let catalog = world.catalog("a");
+    let mut table = world.table(&catalog).await;
+    world.merge(&mut table, &numbered(0..10)).await;
+    let given_up = stager(&table, contribution(9)).await;
+    catalog.give_up_keys(world.dataset).await;
+    let batch = Batch::decode(&world.contract, &numbered(5..15));
+    given_up.known().known(batch.keys());
+    let error = given_up.finish().unwrap_err();
+    assert!(matches!(error, Error::KeysGivenUp { .. }), "{error}");
+    assert_eq!(error.retry(), Retry::Backoff);
+    let again = stager(&table, contribution(9)).await;
+    let known = again.known().known(batch.keys());
+    assert_eq!(known, [[true; 5], [false; 5]].concat());
+    again.finish().unwrap();
+}
+
 #[tokio::test]
 async fn parts_that_a_crash_left_are_taken_as_they_are() {
     let world = World::new();
     let catalog = world.catalog("a");
     let table = world.table(&catalog).await;
-    let (staged, _) = stage(&world, &table, contribution(9), &numbered(0..60));
+    let (staged, _) = stage(&world, &table, contribution(9), &numbered(0..60)).await;
     // As if the process had died after it gave the parts their names.
     for (part, file) in staged.parts() {
         let target = world.file(&part.name());
@@ -157,7 +200,7 @@ async fn parts_that_a_crash_left_are_taken_as_they_are() {
     let id = staged.contribution();
     drop((staged, table));
     let mut table = world.table(&catalog).await;
-    let (mut staged, _) = stage(&world, &table, id, &numbered(0..60));
+    let (mut staged, _) = stage(&world, &table, id, &numbered(0..60)).await;
     merged(merge(&mut table, &mut staged).await);
     assert_eq!(world.sound(1).await.orphans, [""; 0]);
 }
@@ -167,7 +210,7 @@ async fn what_was_staged_is_gone_with_its_handle() {
     let world = World::new();
     let catalog = world.catalog("a");
     let table = world.table(&catalog).await;
-    let (staged, _) = stage(&world, &table, contribution(9), &numbered(0..60));
+    let (staged, _) = stage(&world, &table, contribution(9), &numbered(0..60)).await;
     let folder = world.index_directory("a").join("staged");
     assert_eq!(folder.read_dir().unwrap().count(), 1);
     drop(staged);
@@ -182,7 +225,7 @@ async fn a_table_is_compacted_around_an_upload_and_every_version_stays_as_it_was
     for number in 0..5 {
         world.merge(&mut table, &numbered(number..number + 1)).await;
     }
-    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(100..200));
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(100..200)).await;
     // Another owner compacts meanwhile: a commit, and no version, comes before that of the upload.
     let second = world.catalog("b").with_compaction(Policy::new(2, 1 << 30));
     let mut other = world.table(&second).await;

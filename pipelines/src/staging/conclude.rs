@@ -12,11 +12,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use operators::Decision;
+use operators::screen::Screener;
 use types::fault::{self, Plant};
 use types::{AgentId, ContributionId};
 
 use super::collect::Collected;
-use super::judge::Bench;
 use super::{Error, Uploads, stage};
 use crate::conclude::notes::Notes;
 use crate::conclude::{adopted, bury, may_pass, not_merged, nothing_new, outcome};
@@ -84,17 +84,13 @@ impl Running {
             // Why go on: the step on the lane asks again, for as long as it takes.
             Err(error) => tracing::warn!(error = described(&error), "the table could not be asked before staging"),
         }
-        let bench = Bench {
-            contract: Arc::clone(table.contract()),
-            known: table.known(),
-            screener: (!submission.private).then(|| Arc::clone(&context.screener)),
-        };
+        let screener = (!submission.private).then(|| Arc::clone(&context.screener));
         self.open.insert(address.contribution);
         let staging = attempts(
             context.clone(),
             uploads,
             table.stagers(),
-            bench,
+            screener,
             address,
             submission.agent,
             cut,
@@ -119,7 +115,7 @@ async fn attempts(
     context: Context,
     uploads: Uploads,
     stagers: catalog::Stagers,
-    bench: Bench,
+    screener: Option<Arc<dyn Screener>>,
     address: Address,
     agent: AgentId,
     cut: super::objects::Cut,
@@ -127,8 +123,8 @@ async fn attempts(
     let mut failures = 0;
     loop {
         let staging = async {
-            let stager = stagers.stage(address.contribution, agent)?;
-            stage(&uploads, cut, bench.clone(), stager).await
+            let stager = stagers.stage(address.contribution, agent).await?;
+            stage(&uploads, cut, screener.clone(), stager).await
         };
         let staged = context.stop.run_until_cancelled(staging).await.ok_or(Stopped)?;
         match staged {
