@@ -10,7 +10,7 @@ mod read;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray as _, BinaryArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use object_store::path::Path;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
@@ -39,11 +39,11 @@ pub const HIDDEN: [&str; 5] = [
 /// How many rows a data page has at most: what a read of one row decodes.
 pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Up to how many rows a part is small: columns of a fixed width are not compressed.
-const SMALL: usize = 4 * PAGE_ROWS;
+pub(crate) const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
 const GROUP_ROWS: usize = 131_072;
 /// How many bytes the dictionary of a column of a row group has at most; of texts that do not repeat it is given up early.
-const DICTIONARY_BYTES: usize = 64 << 10;
+const DICTIONARY_BYTES: usize = 256 << 10;
 /// Up to this many bytes on average texts are names rather than prose, and looked up by their value.
 const NAME_BYTES: usize = 64;
 /// How often a filter of the names of a row group says yes where it should say no.
@@ -224,6 +224,39 @@ pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, Parquet
     Ok(properties)
 }
 
+/// How the texts of a part of about `rows` rows, which are many, are written, as some of them, `sample`, are: those that
+/// repeat in a dictionary, and names so that they can be looked up.
+pub(crate) fn of_many(
+    mut properties: WriterPropertiesBuilder,
+    sample: &RecordBatch,
+    rows: usize,
+) -> WriterPropertiesBuilder {
+    for (column, values) in columns_of(sample).iter().zip(sample.columns()) {
+        let Some(texts) = values.as_string_opt::<i32>() else {
+            continue;
+        };
+        let path = || ColumnPath::from(column.name().as_str());
+        properties = properties
+            .set_column_encoding(path(), Encoding::DELTA_LENGTH_BYTE_ARRAY)
+            .set_column_dictionary_enabled(path(), true)
+            .set_column_dictionary_page_size_limit(path(), DICTIONARY_BYTES);
+        let bytes = texts.offsets().lengths().sum::<usize>();
+        if bytes <= sample.num_rows() * NAME_BYTES {
+            // Why: it is made for as many names as there can be, then folded to as many as there are.
+            properties = properties
+                .set_column_bloom_filter_max_ndv(path(), GROUP_ROWS.min(rows) as u64)
+                .set_column_bloom_filter_fpp(path(), FALSE_POSITIVES);
+        }
+    }
+    properties
+}
+
+/// The columns of the contract.
+fn columns_of(rows: &RecordBatch) -> &[FieldRef] {
+    let columns = rows.schema_ref().fields();
+    &columns[..columns.len() - HIDDEN.len()]
+}
+
 fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
     let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
     let mut properties = properties(rows.num_rows())?;
@@ -233,30 +266,17 @@ fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
             .set_column_dictionary_enabled(constant.clone(), true)
             .set_column_compression(constant, Compression::UNCOMPRESSED);
     }
-    let columns = rows.schema_ref().fields();
-    let columns = columns[..columns.len() - HIDDEN.len()].iter().zip(rows.columns());
-    for (column, values) in columns {
-        let path = || ColumnPath::from(column.name().as_str());
-        if rows.num_rows() > SMALL {
-            if let Some(texts) = values.as_string_opt::<i32>() {
-                properties = properties
-                    .set_column_dictionary_enabled(path(), true)
-                    .set_column_dictionary_page_size_limit(path(), DICTIONARY_BYTES);
-                let bytes = texts.offsets().lengths().sum::<usize>();
-                if bytes <= rows.num_rows() * NAME_BYTES {
-                    // Why: it is made for as many names as there can be, then folded to as many as there are.
-                    properties = properties
-                        .set_column_bloom_filter_max_ndv(path(), GROUP_ROWS.min(rows.num_rows()) as u64)
-                        .set_column_bloom_filter_fpp(path(), FALSE_POSITIVES);
-                }
+    if rows.num_rows() > SMALL {
+        properties = of_many(properties, rows, rows.num_rows());
+    } else {
+        for column in columns_of(rows) {
+            let path = || ColumnPath::from(column.name().as_str());
+            if matches!(column.data_type(), DataType::Int64 | DataType::Timestamp(..)) {
+                properties = properties.set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED);
             }
-            continue;
-        }
-        if matches!(column.data_type(), DataType::Int64 | DataType::Timestamp(..)) {
-            properties = properties.set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED);
-        }
-        if column.data_type().is_primitive() || *column.data_type() == DataType::Boolean {
-            properties = properties.set_column_compression(path(), Compression::UNCOMPRESSED);
+            if column.data_type().is_primitive() || *column.data_type() == DataType::Boolean {
+                properties = properties.set_column_compression(path(), Compression::UNCOMPRESSED);
+            }
         }
     }
     // Why: the columns' types are plain, so the Arrow schema would only make every file larger.

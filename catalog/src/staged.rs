@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::datatypes::SchemaRef;
 use proof::Suffix;
 use serde_json::Value;
 use types::key::Known;
@@ -261,7 +260,6 @@ impl Staged {
 #[derive(Debug)]
 struct Rows {
     contract: Arc<Contract>,
-    schema: SchemaRef,
     contribution: ContributionId,
     agent: AgentId,
     version: Version,
@@ -290,7 +288,6 @@ impl Filling {
         version: Version,
     ) -> Self {
         let rows = Rows {
-            schema: part::schema(contract),
             contract: Arc::clone(contract),
             contribution,
             agent,
@@ -319,7 +316,7 @@ impl Filling {
         let columns = part::with_hidden(batch, rows.contribution, rows.agent, rows.version, rows.count)?;
         if self.open.is_none() {
             let path = rows.scratch.path().join(format!("part-{}.parquet", rows.parts.len()));
-            self.open = Some(Writer::create(path, &rows.schema).map_err(Error::Encode)?);
+            self.open = Some(Writer::create(path, &columns).map_err(Error::Encode)?);
         }
         if let Some(writer) = &mut self.open {
             writer.write(&columns).map_err(Error::Encode)?;

@@ -96,7 +96,10 @@ fn write(
     mut batches: mpsc::Receiver<RecordBatch>,
 ) -> Result<(u64, Bytes), ParquetError> {
     let buffer = Vec::with_capacity(size);
-    let mut writer = ArrowWriter::try_new_with_options(buffer, Arc::clone(schema), options(rows)?)?;
+    let first = batches
+        .blocking_recv()
+        .unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema)));
+    let mut writer = ArrowWriter::try_new_with_options(buffer, Arc::clone(schema), options(rows, &first)?)?;
     let mut gathered = BatchCoalescer::new(Arc::clone(schema), BATCH);
     let mut written = 0;
     let mut flush = |gathered: &mut BatchCoalescer| -> Result<(), ParquetError> {
@@ -106,9 +109,11 @@ fn write(
         }
         Ok(())
     };
-    while let Some(batch) = batches.blocking_recv() {
+    let mut next = Some(first);
+    while let Some(batch) = next {
         gathered.push_batch(batch)?;
         flush(&mut gathered)?;
+        next = batches.blocking_recv();
     }
     gathered.finish_buffered_batch()?;
     flush(&mut gathered)?;
@@ -116,12 +121,16 @@ fn write(
 }
 
 /// How a compacted part is written: as [`part`] does, but for the columns that have one value in a part of one version.
-fn options(rows: u64) -> Result<ArrowWriterOptions, ParquetError> {
+fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, ParquetError> {
     let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
-    let properties = part::properties(usize::try_from(rows).unwrap_or(usize::MAX))?
+    let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+    let mut properties = part::properties(rows)?
         .set_column_dictionary_enabled(contribution, true)
         .set_column_dictionary_enabled(agent, true)
         .set_column_encoding(version, Encoding::DELTA_BINARY_PACKED);
+    if rows > part::SMALL {
+        properties = part::of_many(properties, sample, rows);
+    }
     Ok(ArrowWriterOptions::new()
         .with_properties(properties.build())
         .with_skip_arrow_metadata(true))

@@ -9,9 +9,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::Schema;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
-use parquet::basic::{Compression, Encoding};
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
@@ -52,19 +51,19 @@ pub(super) struct Written {
 }
 
 impl Writer {
-    /// Makes the file.
-    pub(super) fn create(path: PathBuf, schema: &std::sync::Arc<Schema>) -> Result<Self, ParquetError> {
+    /// Makes the file of rows such as `sample`.
+    pub(super) fn create(path: PathBuf, sample: &RecordBatch) -> Result<Self, ParquetError> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
         // Why without the Arrow schema: the columns' types are plain, so it would only make every file larger.
         let options = ArrowWriterOptions::new()
-            .with_properties(properties(schema)?)
+            .with_properties(properties(sample)?)
             .with_skip_arrow_metadata(true);
         let hashing = Hashing {
             file: BufWriter::with_capacity(CHUNK, file),
             hash: Sha256::new(),
         };
         Ok(Self {
-            parquet: ArrowWriter::try_new_with_options(hashing, std::sync::Arc::clone(schema), options)?,
+            parquet: ArrowWriter::try_new_with_options(hashing, sample.schema(), options)?,
             path,
             rows: 0,
         })
@@ -141,7 +140,7 @@ fn hash(mut file: File) -> io::Result<[u8; 32]> {
 /// The hidden column of the version.
 const VERSION: &str = "_sluice_version";
 
-fn properties(schema: &Schema) -> Result<WriterProperties, ParquetError> {
+fn properties(sample: &RecordBatch) -> Result<WriterProperties, ParquetError> {
     let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
     // Why as of many rows: how many there will be is not known when the first are written.
     let mut properties = part::properties(usize::MAX)?
@@ -154,14 +153,7 @@ fn properties(schema: &Schema) -> Result<WriterProperties, ParquetError> {
             .set_column_dictionary_enabled(constant.clone(), true)
             .set_column_compression(constant, Compression::UNCOMPRESSED);
     }
-    let columns = schema.fields();
-    for column in &columns[..columns.len() - HIDDEN.len()] {
-        if *column.data_type() == arrow::datatypes::DataType::Utf8 {
-            let path = ColumnPath::from(column.name().as_str());
-            properties = properties.set_column_encoding(path, Encoding::DELTA_LENGTH_BYTE_ARRAY);
-        }
-    }
-    Ok(properties.build())
+    Ok(part::of_many(properties, sample, usize::MAX).build())
 }
 
 /// A file and the hash of what was written to it.

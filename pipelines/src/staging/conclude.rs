@@ -126,7 +126,11 @@ async fn attempts(
             let stager = stagers.stage(address.contribution, agent).await?;
             stage(&uploads, cut, screener.clone(), stager).await
         };
-        let staged = context.stop.run_until_cancelled(staging).await.ok_or(Stopped)?;
+        let staged = context
+            .stop
+            .run_until_cancelled(Box::pin(staging))
+            .await
+            .ok_or(Stopped)?;
         match staged {
             Err(error) if error.may_pass() => {
                 tracing::error!(contribution = %address.contribution, error = described(&error),

@@ -173,6 +173,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
             lengths[index] = u8::try_from(group.len()).unwrap_or(u8::MAX);
             let members = &groups[first..=first + index];
             if count >= MIN_DIGITS
+                && !(index == 0 && is_within_a_word(text, *group))
                 && let Some(right) = Right::of(text, groups, first + index, left.area, index > 0)
             {
                 judge(&Number {
@@ -196,6 +197,12 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
             }
         }
     }
+}
+
+/// Whether letters stand right before and right after a group: it is a stretch of a hexadecimal number or another id.
+fn is_within_a_word(text: &[u8], group: Group) -> bool {
+    let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+    letter(text[..group.start].last()) && letter(text.get(group.end))
 }
 
 /// Whether the groups that may be one number with the first have enough digits for one.
@@ -352,7 +359,9 @@ mod tests {
                 .all(|(_, tight)| *tight)
         );
         assert_eq!(shapes("0.4111111111111111"), [(vec![1, 16], false)]);
-        assert_eq!(shapes("ab1234567cd"), [(vec![7], true)]);
+        assert_eq!(shapes("ab1234567cd"), []);
+        assert_eq!(shapes("ev_cb4420877344610d"), []);
+        assert_eq!(shapes("cb4420877344610"), [(vec![13], true)]);
         assert_eq!(shapes("1,234,567,8901234"), [(vec![7], true)]);
         assert_eq!(shapes("홍길동01012345678입니다"), [(vec![11], false)]);
         assert_eq!(shapes("12:34:5678901"), [(vec![7], true)]);
