@@ -12,9 +12,10 @@ use serde_json::json;
 use tests::world::{Agent, Operator, batch, merged, project_body};
 use tests::{Http, Options, Server};
 
+use crate::report::Report;
 use crate::syncs::Folder;
 use crate::usage::{cpu_of, wake_ups_of};
-use crate::{contract, percentile, print, records, sorted};
+use crate::{contract, percentile, records, sorted};
 
 /// Datasets, agents and calls under way.
 const DATASETS: usize = 64;
@@ -85,7 +86,7 @@ async fn all(lines: &Arc<Vec<Line>>, bodies: Vec<Vec<Vec<u8>>>) -> Vec<f64> {
     sorted(join_all(tasks).await.into_iter().flat_map(Result::unwrap).collect())
 }
 
-pub(crate) async fn run() {
+pub(crate) async fn run(report: &mut Report) {
     let syncs = Folder::of_this_program();
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(crate::server(), folder.path().join("data"));
@@ -107,7 +108,7 @@ pub(crate) async fn run() {
         } else {
             String::new()
         };
-        print(
+        report.table(
             &format!("batches of {size} records, {DATASETS} datasets at once"),
             &[
                 ("batches".to_owned(), times.len().to_string()),

@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 use tests::world::{Agent, Operator, batch, merged, project_body};
 use tests::{Http, Options, Server};
 
+use crate::report::Report;
 use crate::syncs::Folder;
 use crate::usage::{cpu_of, wake_ups_of};
-use crate::{RECORDS, contract, percentile, print, records, sorted};
+use crate::{RECORDS, contract, percentile, records, sorted};
 
 /// Measured rounds.
 const ROUNDS: usize = 300;
@@ -131,7 +132,7 @@ fn sizes(data: &Path, submission: usize, outcome: &Value) -> Sizes {
     }
 }
 
-pub(crate) async fn run(delay: Duration) {
+pub(crate) async fn run(report: &mut Report, delay: Duration) {
     let syncs = Folder::of_this_program();
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(crate::server(), folder.path().join("data"));
@@ -182,7 +183,7 @@ pub(crate) async fn run(delay: Duration) {
         part,
         commit,
     } = raw.sizes;
-    print(
+    report.table(
         "500 records over HTTP, p50 / p99",
         &[
             ("rounds".to_owned(), ROUNDS.to_string()),

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use tests::world::{Agent, Operator, contribute, merged, project_body};
 use tests::{Options, Server};
 
+use crate::report::Report;
 use crate::usage::pss_kib;
-use crate::{RECORDS, contract, print, records};
+use crate::{RECORDS, contract, records};
 
 /// The goal, in MB.
 const GOAL: f64 = 150.0;
@@ -25,7 +26,7 @@ async fn settled(pid: u32) -> f64 {
     }
 }
 
-pub(crate) async fn run() {
+pub(crate) async fn run(report: &mut Report) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(std::env::current_exe().unwrap(), folder.path().join("data"));
     let server = Server::start(&options).await;
@@ -43,7 +44,7 @@ pub(crate) async fn run() {
         contribute(&agent.http, "bench", &records(number, RECORDS)).await;
     }
     let used = settled(server.pid()).await;
-    print(
+    report.table(
         "idle server",
         &[
             ("PSS after start".to_owned(), format!("{fresh:.1} MB (goal {GOAL})")),

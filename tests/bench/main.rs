@@ -7,10 +7,12 @@
 //! cargo run --release -p tests --bin bench -- batches  small batches of many agents at once
 //! cargo run --release -p tests --bin bench -- merge    CPU of a merge step at 10 and at 10,000 versions
 //! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
-//! cargo run --release -p tests --bin bench -- reads    pages, export and SQL over millions of records
-//! cargo run --release -p tests --bin bench -- all
+//! cargo run --release -p tests --bin bench -- bulk     a file of five million records, and peers
+//! cargo run --release -p tests --bin bench -- reads    pages, export and SQL over millions of records, and peers
+//! cargo run --release -p tests --bin bench -- all FOLDER
 //! ```
 //!
+//! `all` runs everything with its data in `FOLDER`, and leaves its tables and a plot there, `bench.md` and `bench.svg`.
 //! `--server PROGRAM` puts another build in the place of the server that `http` and `batches` measure: the one before a
 //! change, for example.
 //!
@@ -25,10 +27,12 @@
 )]
 
 mod batches;
+mod bulk;
 mod http;
 mod idle;
 mod merge;
 mod reads;
+mod report;
 mod syncs;
 mod usage;
 
@@ -38,6 +42,8 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use serde_json::{Value, json};
+
+use self::report::Report;
 
 /// Records of a batch.
 const RECORDS: usize = 500;
@@ -50,26 +56,38 @@ fn main() -> ExitCode {
             .build()
             .unwrap()
     };
+    let mut report = Report::default();
     match what.as_str() {
         "http" => {
             let delay = syncs::delay();
             syncs::preloaded(delay);
-            runtime().block_on(http::run(delay));
+            runtime().block_on(http::run(&mut report, delay));
         }
         "batches" => {
             syncs::preloaded(Duration::ZERO);
-            runtime().block_on(batches::run());
+            runtime().block_on(batches::run(&mut report));
         }
-        "merge" => merge::run(),
-        "idle" => runtime().block_on(idle::run()),
-        "reads" => runtime().block_on(reads::run()),
+        "merge" => merge::run(&mut report),
+        "idle" => runtime().block_on(idle::run(&mut report)),
+        "bulk" => runtime().block_on(bulk::run(&mut report, &folder(2))),
+        "reads" => {
+            let (file, chosen) = (folder(2), std::env::args().skip(4).collect::<Vec<_>>());
+            runtime().block_on(reads::run(&mut report, &file, &folder(3), &chosen));
+        }
         sql::child::ARGUMENT => return sql::child::run(),
         "all" => {
             syncs::preloaded(Duration::ZERO);
-            runtime().block_on(http::run(Duration::ZERO));
-            runtime().block_on(batches::run());
-            merge::run();
-            runtime().block_on(idle::run());
+            let folder = folder(2);
+            runtime().block_on(async {
+                bulk::run(&mut report, &folder).await;
+                let (file, reads) = (folder.join("upload.ndjson"), folder.join("reads"));
+                reads::run(&mut report, &file, &reads, &[]).await;
+                http::run(&mut report, Duration::ZERO).await;
+                batches::run(&mut report).await;
+                idle::run(&mut report).await;
+            });
+            merge::run(&mut report);
+            report.write(&folder);
         }
         // The server that is measured is this program under another name.
         _ => return sluice::run(sluice::cli::Cli::parse()).unwrap_or(ExitCode::FAILURE),
@@ -87,12 +105,13 @@ fn server() -> PathBuf {
     argument("--server").map_or_else(|| std::env::current_exe().unwrap(), PathBuf::from)
 }
 
-/// Prints a table of two columns.
-fn print(title: &str, rows: &[(String, String)]) {
-    println!("\n| {title} | |\n|-|-|");
-    for (name, value) in rows {
-        println!("| {name} | {value} |");
-    }
+/// The path that is argument `at`.
+fn folder(at: usize) -> PathBuf {
+    let path = std::env::args().nth(at);
+    path.map_or_else(
+        || panic!("a path is missing, see the head of bench/main.rs"),
+        PathBuf::from,
+    )
 }
 
 /// The contract of what is measured.

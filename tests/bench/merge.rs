@@ -11,8 +11,9 @@ use serde_json::Value;
 use types::clock::SystemClock;
 use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId};
 
+use crate::report::Report;
 use crate::usage::cpu;
-use crate::{RECORDS, contract, percentile, print, records, sorted};
+use crate::{RECORDS, contract, percentile, records, sorted};
 
 /// Measured steps on each table.
 const STEPS: usize = 400;
@@ -105,7 +106,7 @@ fn median(costs: &[Cost], part: impl Fn(&Cost) -> f64) -> f64 {
     percentile(&sorted(costs.iter().map(part).collect()), 50)
 }
 
-pub(crate) fn run() {
+pub(crate) fn run(report: &mut Report) {
     // Threads are kept, so that what a thread used is still counted after the step.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -152,7 +153,7 @@ pub(crate) fn run() {
     };
     let growth = mean(&costs[1], |cost| cost.step()) / mean(&costs[0], |cost| cost.step());
     let growth_of_median = median(&costs[1], |cost| cost.step()) / median(&costs[0], |cost| cost.step());
-    print(
+    report.table(
         "merge step of 500 records, CPU ms, median / mean, at 10 · at 10,000 versions",
         &[
             row("decode", &|cost| cost.decode),

@@ -11,13 +11,13 @@
 
 mod ours;
 mod peers;
-mod scene;
+pub(crate) mod scene;
 
 use std::path::{Path, PathBuf};
 
 use self::peers::{Cost, Costs, Peers, keep};
 use self::scene::Scene;
-use crate::print;
+use crate::report::Report;
 
 /// How often everything is measured, ours and theirs in turn.
 const ROUNDS: usize = 3;
@@ -52,16 +52,10 @@ const ENGINES: [&str; 5] = [
     "datafusion, filters pushed down",
 ];
 
-pub(crate) async fn run() {
-    let mut arguments = std::env::args().skip(2);
-    let (Some(file), Some(folder)) = (arguments.next(), arguments.next()) else {
-        println!("usage: bench reads FILE.ndjson FOLDER [pages] [export] [open] [sql] [http]");
-        return;
-    };
-    let (file, folder) = (PathBuf::from(file), PathBuf::from(folder));
-    let chosen: Vec<String> = arguments.collect();
+/// Measures what was chosen, everything where nothing was.
+pub(crate) async fn run(report: &mut Report, file: &Path, folder: &Path, chosen: &[String]) {
     let wanted = |what: &str| chosen.is_empty() || chosen.iter().any(|chosen| chosen == what);
-    let scene = Scene::set(&file, &folder).await;
+    let scene = Scene::set(file, folder).await;
     let parts = scene.parts();
     let parts = parts.to_str().unwrap();
     let peers = Peers::of_environment();
@@ -119,7 +113,7 @@ pub(crate) async fn run() {
             keep(&mut mine, ours::over_http(&scene).await);
         }
     }
-    report(&mine, &theirs);
+    tell(report, &mine, &theirs);
 }
 
 /// A folder in memory, so that no disk is measured.
@@ -136,9 +130,9 @@ fn shown(cost: Cost) -> String {
     format!("{:.2} / {:.2} ms", cost.wall, cost.cpu)
 }
 
-fn report(mine: &Costs, theirs: &[(String, Costs)]) {
+fn tell(report: &mut Report, mine: &Costs, theirs: &[(String, Costs)]) {
     let rows: Vec<_> = mine.iter().map(|(name, cost)| (name.clone(), shown(*cost))).collect();
-    print("ours: clock / processors", &rows);
+    report.table("ours: clock / processors", &rows);
     let mut rows: Vec<_> = Vec::new();
     for (who, costs) in theirs {
         rows.extend(
@@ -151,5 +145,35 @@ fn report(mine: &Costs, theirs: &[(String, Costs)]) {
             rows.push((format!("{who}: sum"), shown(sum)));
         }
     }
-    print("theirs: clock / processors", &rows);
+    report.table("theirs: clock / processors", &rows);
+    let cpu = |costs: &Costs, name: &str| costs.get(name).map(|cost| cost.cpu);
+    let of = |who: &str, name: &str| {
+        let found = theirs.iter().find(|(found, _)| found == who);
+        found.and_then(|(_, costs)| cpu(costs, name))
+    };
+    let page = [
+        ("Sluice", cpu(mine, "page: random")),
+        ("DuckDB", of("pages: duckdb", "random")),
+        ("Polars", of("pages: polars", "random")),
+    ];
+    report.chart("200 records at a random depth of 5 million", "CPU ms", &page);
+    let export = [
+        ("Sluice", cpu(mine, "export")),
+        ("Polars", of("export: polars", "export")),
+        ("DuckDB", of("export: duckdb", "export")),
+    ];
+    report.chart("export of 5 million records", "CPU ms", &export);
+    let sum = |engine: &str| {
+        let (_, costs) = theirs.iter().find(|(found, _)| *found == format!("sql: {engine}"))?;
+        (costs.len() == QUERIES.len()).then(|| costs.values().map(|cost| cost.wall).sum::<f64>())
+    };
+    let mut bars = vec![("Sluice, sandboxed", mine.get("sql: sum").map(|cost| cost.wall))];
+    bars.extend(ENGINES[..4].iter().map(|engine| (*engine, sum(engine))));
+    report.chart("six queries over 5 million records, sum", "ms", &bars);
+    let opened = [
+        ("Sluice", cpu(mine, "open: a random version of 10,000, and its parts")),
+        ("delta-rs, version 5,000", of("open: deltalake, version", "5000")),
+        ("delta-rs, the latest", of("open: deltalake, version", "10000")),
+    ];
+    report.chart("opening one of 10,000 versions", "CPU ms", &opened);
 }

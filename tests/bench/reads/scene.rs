@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use catalog::storage::DurableLocal;
-use catalog::{Catalog, MergeOutcome, Proposal, Table};
+use catalog::{Catalog, MergeOutcome, Proposal, StagedOutcome, Table};
 use serde_json::{Value, json};
 use tests::world::{Agent, Operator, merged, project_body};
 use tests::{Options, Server};
 use types::clock::SystemClock;
 use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId};
 
-/// Records of a large part.
-const PART: usize = 1_000_000;
+/// Records that are staged at once.
+const UNIT: usize = 8_000;
 /// Versions of the dataset of many, and records of each.
 pub(super) const VERSIONS: u64 = 10_000;
 const RECORDS: usize = 50;
@@ -34,7 +34,7 @@ pub(super) struct Scene {
     pub(super) key: String,
 }
 
-pub(super) fn contract() -> Value {
+pub(crate) fn contract() -> Value {
     json!({"fields": [
         {"name": "id", "type": "string", "required": true},
         {"name": "device", "type": "string", "required": true},
@@ -78,17 +78,30 @@ impl Scene {
             }
         }
         if scene.versions(scene.large).await == 0 {
-            let mut table = scene.table(scene.large).await;
-            let mut lines = Lines::of(file);
-            loop {
-                let records = lines.records(PART);
-                if records.is_empty() {
-                    break;
-                }
-                scene.merge(&mut table, &records).await;
-            }
+            scene.upload(file).await;
         }
         scene
+    }
+
+    /// Merges all records of the file as an upload does.
+    async fn upload(&self, file: &Path) {
+        let mut table = self.table(self.large).await;
+        let at = self.clock.now();
+        let stagers = table.stagers();
+        let staging = stagers.stage(ContributionId::new(at), AgentId::from_bytes([7; 16]));
+        let mut stager = staging.await.unwrap();
+        let mut lines = Lines::of(file);
+        loop {
+            let records = lines.records(UNIT);
+            if records.is_empty() {
+                break;
+            }
+            stager.push(&Batch::decode(stager.contract(), &records)).unwrap();
+        }
+        let mut staged = stager.finish().unwrap();
+        let outcome = table.merge_staged(&mut staged, at, &|_| Value::Null).await.unwrap();
+        assert!(matches!(outcome, StagedOutcome::Merged(_)));
+        table.close().await;
     }
 
     /// The folder of the parts of the large dataset.
