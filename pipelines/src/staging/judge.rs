@@ -51,8 +51,11 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
     if unit.too_long {
         verdicts.push(too_long(line));
     }
-    for text in unit.text.split_inclusive(|byte| *byte == b'\n') {
-        let text = text.trim_ascii();
+    let mut rest = &unit.text[..];
+    while !rest.is_empty() {
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+        let text = rest[..end].trim_ascii();
+        rest = &rest[end..];
         if text.len() > LONGEST {
             verdicts.push(too_long(line));
         } else if !text.is_empty() {
