@@ -9,7 +9,7 @@ use operators::screen::Screener;
 use operators::{Reason, RowVerdict, Tally, Verdict, standard_chain};
 use types::batch::Lines;
 use types::key::Known;
-use types::{Batch, Contract, RecordKey, json};
+use types::{Batch, Contract, RecordKey, fault, json};
 
 use super::cut::{LONGEST, Unit};
 
@@ -53,6 +53,7 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
     }
     for text in unit.text.split_inclusive(|byte| *byte == b'\n') {
         let text = text.trim_ascii();
+        fault::bear(text);
         if text.len() > LONGEST {
             verdicts.push(too_long(line));
         } else if !text.is_empty() {
