@@ -8,6 +8,7 @@ use std::future;
 use catalog::{Compacted, Error, Table};
 use tokio::task::JoinHandle;
 
+use crate::in_work::InWork;
 use crate::judge::described;
 
 /// After how many merges a compaction is tried again that failed for the first time; doubles with every failure.
@@ -16,8 +17,11 @@ const PATIENCE: u64 = 16;
 const DOUBLINGS: u32 = 10;
 
 /// What a lane does for the layout of its table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Compactor {
+    in_work: InWork,
+    /// It looked while something was to be alone in work.
+    put_off: bool,
     building: Option<JoinHandle<Result<Compacted, Error>>>,
     failures: u32,
     /// How many merges are let go by before the next try.
@@ -25,32 +29,61 @@ pub(crate) struct Compactor {
 }
 
 impl Compactor {
-    /// Begins what is due, unless something is under way or failed a short while ago.
+    /// Nothing is under way.
+    pub(crate) const fn new(in_work: InWork) -> Self {
+        Self {
+            in_work,
+            put_off: false,
+            building: None,
+            failures: 0,
+            waits: 0,
+        }
+    }
+
+    /// Begins what is due, unless something is under way or failed a short while ago, or a message is to be alone in
+    /// work.
     pub(crate) fn look(&mut self, table: &Table) {
         if self.building.is_some() {
             return;
         }
+        let Some(token) = self.in_work.optional() else {
+            self.put_off = true;
+            return;
+        };
+        self.put_off = false;
         if self.waits > 0 {
             self.waits -= 1;
             return;
         }
         if let Some(compaction) = table.compaction() {
-            self.building = Some(tokio::spawn(compaction.build()));
+            self.building = Some(tokio::spawn(async move {
+                let built = compaction.build().await;
+                drop(token);
+                built
+            }));
         }
     }
 
-    /// What was under way, when it is built; waits for ever where nothing is. Dropping the future loses nothing.
-    pub(crate) async fn built(&mut self) -> Result<Compacted, Error> {
+    /// What was under way, when it is built; `None` when it is time to look again; waits for ever where there is neither.
+    /// Dropping the future loses nothing.
+    pub(crate) async fn built(&mut self) -> Option<Result<Compacted, Error>> {
         let Some(building) = &mut self.building else {
-            return future::pending().await;
+            if !self.put_off {
+                return future::pending().await;
+            }
+            self.in_work.loud().await;
+            return None;
         };
         let built = building.await;
         self.building = None;
-        built.map_err(Error::Stopped)?
+        Some(built.map_err(Error::Stopped).and_then(|built| built))
     }
 
-    /// Commits what was built, and begins what is due then.
-    pub(crate) async fn adopt(&mut self, table: &mut Table, built: Result<Compacted, Error>) {
+    /// Commits what was built, if anything, and begins what is due then.
+    pub(crate) async fn adopt(&mut self, table: &mut Table, built: Option<Result<Compacted, Error>>) {
+        let Some(built) = built else {
+            return self.look(table);
+        };
         let adopted = match built {
             Ok(compacted) => table.adopt(compacted).await,
             Err(error) => Err(error),

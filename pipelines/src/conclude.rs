@@ -248,6 +248,15 @@ pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result
         tracing::warn!(contribution = %address.contribution, poison, "a message of a merged contribution is poison");
         return context.emitter.outcome(adopted(address, merge)).await;
     }
+    if work.condemned.is_some() {
+        // Why: another delivery of it was condemned as well, and is there.
+        if address.is_some() && undecided.is_none() {
+            return Ok(());
+        }
+        tracing::error!(contribution = ?address.map(|address| address.contribution),
+            "a submission ended its worker's process again and again; nobody works on it any more");
+        metrics::counter!(metric::QUARANTINED).increment(1);
+    }
     context.emitter.dead_letter(work, address, poison).await
 }
 

@@ -14,7 +14,9 @@ use types::{Classify as _, Clock, Kind, Retry, fault};
 
 use crate::finished::Finished;
 use crate::judge::{Work, described};
-use crate::message::{Address, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Resolution};
+use crate::message::{
+    ATTEMPTS, Address, Attempt, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Resolution,
+};
 
 /// The most bytes of verdicts in an outcome that was too large.
 const FEW_WORDS: usize = 64 << 10;
@@ -171,6 +173,17 @@ impl Emitter {
             Err(error) => {
                 tracing::error!(%error, "a dead letter cannot be encoded");
                 Ok(Appended::Refused)
+            }
+        }
+    }
+
+    /// Appends a note about a submission; `false` where the log does not take it, now or later.
+    pub(crate) async fn note(&self, attempt: &Attempt) -> Result<bool, Stopped> {
+        match attempt.record() {
+            Ok(record) => Ok(self.append(ATTEMPTS, record).await? == Appended::Durable),
+            Err(error) => {
+                tracing::error!(%error, "a note cannot be encoded");
+                Ok(false)
             }
         }
     }

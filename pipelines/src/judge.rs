@@ -19,6 +19,8 @@ use crate::progress::Ticket;
 pub(crate) struct Work {
     pub(crate) record: Record,
     pub(crate) ticket: Ticket,
+    /// Why nobody is to work on it: it is poison, whatever it says.
+    pub(crate) condemned: Option<&'static str>,
 }
 
 /// A submission that the gates judged.
@@ -55,12 +57,20 @@ pub(crate) struct Bench {
 /// Begins to judge one message: judging goes on while the lane concludes an earlier message, in a place of its own. A
 /// gate that panics makes the message poison instead of taking the worker down.
 pub(crate) fn judge(bench: Bench, work: Work) -> impl Future<Output = (Work, Finding)> {
-    let record = work.record.clone();
-    let judging = AbortOnDropHandle::new(tokio::spawn(async move {
-        let places = bench.places.clone();
-        places.run(async move { find(&bench, &record).await }).await
-    }));
+    let judging = if let Some(reason) = work.condemned {
+        Err(reason)
+    } else {
+        let record = work.record.clone();
+        Ok(AbortOnDropHandle::new(tokio::spawn(async move {
+            let places = bench.places.clone();
+            places.run(async move { find(&bench, &record).await }).await
+        })))
+    };
     async move {
+        let judging = match judging {
+            Ok(judging) => judging,
+            Err(reason) => return (work, Finding::Poison(reason.to_owned())),
+        };
         match judging.await {
             Ok(Ok(finding)) => (work, finding),
             Ok(Err(_panic)) => (work, Finding::Poison("a gate panicked on it".to_owned())),
@@ -86,6 +96,7 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
     if submission.upload.is_some() {
         return Finding::Upload(Box::new(submission));
     }
+    fault::bear(submission.records.text());
     let batch = match submission.records.decode(&bench.contract) {
         Ok(batch) => batch,
         Err(error) => return Finding::Poison(described(&error)),

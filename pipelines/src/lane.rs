@@ -18,6 +18,7 @@ use crate::compactor::Compactor;
 use crate::conclude::{bury, conclude, may_pass};
 use crate::emit::{Backoff, Emitter, Stopped};
 use crate::finished::Finished;
+use crate::in_work::InWork;
 use crate::judge::{Bench, Finding, Work, decode, described, judge};
 use crate::lanes::Queued;
 use crate::message::Submission;
@@ -31,6 +32,7 @@ pub(crate) struct Context {
     pub(crate) catalog: Catalog,
     pub(crate) screener: Arc<dyn Screener>,
     pub(crate) finished: Arc<Finished>,
+    pub(crate) in_work: InWork,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) emitter: Emitter,
     /// Where the bytes of uploads are; a worker without them takes none.
@@ -69,6 +71,9 @@ pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Queued>) 
 
 /// Reads a submission; else says why it is none.
 async fn read(context: &Context, work: &Work) -> Result<Submission, String> {
+    if let Some(reason) = work.condemned {
+        return Err(reason.to_owned());
+    }
     let record = work.record.clone();
     let read = context.places.run(async move { decode(&record) }).await;
     read.unwrap_or_else(|_panic| Err("reading it panicked".to_owned()))
@@ -116,7 +121,7 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
         })
         .buffered(context.ahead.max(1))
         .boxed();
-    let mut compactor = Compactor::default();
+    let mut compactor = Compactor::new(context.in_work.clone());
     compactor.look(&table);
     let mut uploads = Running::default();
     let mut open = true;

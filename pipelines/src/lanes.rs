@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use types::{DatasetId, Timestamp};
 
+use crate::in_work::Token;
 use crate::judge::Work;
 use crate::lane::{self, Context};
 use crate::message::weight;
@@ -36,6 +37,7 @@ pub(crate) struct Weight {
     bytes: usize,
     lane: Arc<AtomicUsize>,
     all: Arc<AtomicUsize>,
+    _in_work: Token,
 }
 
 impl Drop for Weight {
@@ -98,6 +100,18 @@ impl Lanes {
 
     /// Hands a message to the lane of its dataset.
     pub(crate) fn dispatch(&mut self, work: Work) {
+        let Err((dataset, work)) = self.hand(work) else {
+            return;
+        };
+        tracing::error!(%dataset, "the lane died; a new one takes over");
+        // Why only once: where that dies at once, the runtime ends, and with it this worker.
+        if self.hand(work).is_err() {
+            tracing::error!(%dataset, "there are no lanes any more; the message will come again");
+        }
+    }
+
+    /// Hands a message to the lane of its dataset; gives it back where that died.
+    fn hand(&mut self, work: Work) -> Result<(), (DatasetId, Work)> {
         // Why: what has another key is of no dataset, and poison; the lane of a dataset that cannot be finds that out.
         let dataset = <[u8; 16]>::try_from(&work.record.key[..]).map_or(NO_DATASET, DatasetId::from_bytes);
         let now = self.context.clock.now();
@@ -129,7 +143,7 @@ impl Lanes {
             self.left_out += 1;
             tracing::warn!(%dataset, left_out = self.left_out, "no room in the queue; the message will come again");
             work.ticket.finish();
-            return;
+            return Ok(());
         }
         lane.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -137,13 +151,14 @@ impl Lanes {
             bytes,
             lane: Arc::clone(&lane.bytes),
             all: Arc::clone(&self.bytes),
+            _in_work: self.context.in_work.token(),
         };
         if let Err(SendError(Queued { work, weight })) = lane.queue.send(Queued { work, weight }) {
-            tracing::error!(%dataset, "the lane died; a new one takes over");
             drop(weight);
             self.by_dataset.remove(&dataset);
-            self.dispatch(work);
+            return Err((dataset, work));
         }
+        Ok(())
     }
 
     /// Ends the lanes that had nothing to do for a while, which closes their tables.

@@ -10,8 +10,10 @@ use operators::{RowVerdict, Tally};
 use serde::{Deserialize, Serialize};
 use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version};
 
+mod attempt;
 mod records;
 
+pub use attempt::{ATTEMPTS, Attempt, Step, Subject};
 pub use records::Records;
 
 /// Topic of [`Submission`]s; the key is the dataset's id.
@@ -236,6 +238,11 @@ pub fn weight(value: &[u8]) -> usize {
     length
         .min(value.len().saturating_mul(records::MOST_EXPANSION))
         .max(value.len())
+}
+
+/// The line of a submission, which says what it is.
+pub(crate) fn head(value: &[u8]) -> &[u8] {
+    split(value).0
 }
 
 /// The line of a submission, and what follows it.

@@ -44,6 +44,7 @@ use self::cut::{CutError, SourceFailed, Unit, cut};
 use self::judge::{Bench, JudgedUnit, judge};
 use self::objects::{Cut, Objects};
 use self::progress::Counters;
+use crate::in_work::InWork;
 
 pub use progress::{Staging, Stagings};
 
@@ -104,6 +105,7 @@ async fn stage(
     cut: Cut,
     screener: Option<Arc<dyn Screener>>,
     stager: Stager,
+    in_work: &InWork,
 ) -> Result<Collected, Error> {
     // Why: a semaphore that is never closed always gives its turn.
     let _turn = uploads.turn.acquire().await;
@@ -120,7 +122,9 @@ async fn stage(
     let handle = Handle::current();
     let stop = CancellationToken::new();
     let _stops = stop.clone().drop_guard();
+    let token = in_work.token();
     let work = spawn_blocking(move || {
+        let _until_it_ends = token;
         let pieces = Pieces::new(receiver, &counters);
         run(&handle, &stop, &bench, stager, &cut, pieces, &counters)
     });

@@ -1,6 +1,5 @@
 //! The worker: reads submissions, hands each to the lane of its dataset, commits what is done.
 
-use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +12,19 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use types::{Classify, Clock, Kind, Retry, fault};
 
-use crate::emit::{Backoff, Emitter, Stopped};
+use crate::emit::{Backoff, Emitter};
 use crate::finished::Finished;
-use crate::judge::{Work, described};
+use crate::in_work::InWork;
+use crate::judge::Work;
 use crate::lane::Context;
 use crate::lanes::{Bounds, Lanes};
-use crate::message::{CONTRIBUTIONS, OUTCOMES, Outcome, Resolution};
+use crate::memory::{Ended, Memory, Remembered};
+use crate::message::CONTRIBUTIONS;
 use crate::places::Places;
 use crate::progress::Progress;
+use crate::quarantine::{Patience, Quarantine};
 use crate::staging::Uploads;
 
-/// How many outcomes of a partition a worker reads again when it is given partitions.
-const REMEMBERED: u64 = 1_024;
 /// How many messages are taken from the log at once.
 const FETCH: usize = 64;
 /// How often idle lanes are looked for.
@@ -52,6 +52,8 @@ pub struct Config {
     pub retry_most_ms: u64,
     /// How many seconds a stopping worker waits for its lanes.
     pub grace_seconds: u64,
+    /// How many milliseconds everything else waits for a submission that may have ended a process before.
+    pub alone_ms: u64,
 }
 
 /// Why a worker stopped by itself.
@@ -121,10 +123,46 @@ impl Worker {
         let context = self.context(&halt);
         let failure = Arc::clone(&context.emitter.failure);
         let mut submissions = self.log.subscribe(CONTRIBUTIONS, &self.config.group).await?;
-        let progress = Progress::new(halt.clone());
-        let finished = Arc::clone(&context.finished);
-        let backoff = context.backoff;
-        let mut lanes = Lanes::new(context, self.bounds());
+        let mut desk = Desk {
+            memory: Memory {
+                log: Arc::clone(&self.log),
+                finished: Arc::clone(&context.finished),
+                group: self.config.group.clone(),
+                backoff: context.backoff,
+                halt: halt.clone(),
+            },
+            progress: Progress::new(halt.clone()),
+            quarantine: self.quarantine(&context),
+            lanes: Lanes::new(context, self.bounds()),
+            halt,
+        };
+        let read = self.read(submissions.as_mut(), &mut desk).await;
+        let Desk {
+            progress,
+            mut quarantine,
+            lanes,
+            ..
+        } = desk;
+        if read.is_ok() {
+            lanes.close(Duration::from_secs(self.config.grace_seconds)).await;
+        }
+        quarantine.end().await;
+        read?;
+        if let Some(error) = failure.get() {
+            return Err(Error::Log(error.clone()));
+        }
+        commit(submissions.as_mut(), &progress).await
+    }
+
+    /// Reads until the worker is to stop.
+    async fn read(&self, submissions: &mut dyn Subscription, desk: &mut Desk) -> Result<(), Error> {
+        let Desk {
+            memory,
+            progress,
+            quarantine,
+            lanes,
+            halt,
+        } = desk;
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -132,52 +170,63 @@ impl Worker {
                 // Why: a read that is dropped has read for nothing, so it is kept for as long as nothing is to be
                 // committed.
                 let mut reading = submissions.event(FETCH);
-                let mut due = pin!(due(&progress));
+                let mut due = pin!(due(progress));
                 loop {
                     tokio::select! {
                         () = halt.cancelled() => break None,
-                        event = &mut reading => break Some(event?),
+                        event = &mut reading, if quarantine.has_room() => break Some(event?),
                         () = &mut due => break Some(Event::Records(Vec::new())),
+                        () = quarantine.step(lanes) => {}
                         _ = tick.tick() => lanes.retire_idle(),
                     }
                 }
             };
             match event {
-                None => break,
+                None => return Ok(()),
                 Some(Event::Records(batch)) => {
                     if !batch.is_empty() {
                         fault::point("consume.polled");
                     }
-                    for Delivered { position, record } in batch {
-                        let ticket = progress.open(position);
-                        lanes.dispatch(Work { record, ticket });
-                    }
+                    let works = batch.into_iter().map(|Delivered { position, record }| Work {
+                        record,
+                        ticket: progress.open(position),
+                        condemned: None,
+                    });
+                    quarantine.take_in(works, lanes);
                 }
                 Some(Event::Assigned(partitions)) => {
                     tracing::info!(?partitions, "the worker has these partitions now");
-                    match self.remember(&finished, backoff, &halt).await {
-                        Ok(()) => {}
-                        Err(Ended::Stopped) => break,
+                    let Remembered { ledger, next } = match memory.read(quarantine.life()).await {
+                        Ok(remembered) => remembered,
+                        Err(Ended::Stopped) => return Ok(()),
                         Err(Ended::Log(error)) => return Err(error.into()),
-                    }
+                    };
+                    let next = partitions
+                        .into_iter()
+                        .filter_map(|at| Some((at, *next.get(at as usize)?)));
+                    quarantine.assigned(ledger, next.collect());
                 }
                 Some(Event::Revoked(partitions)) => {
                     tracing::info!(?partitions, "the worker lost these partitions");
                     progress.lose(&partitions);
-                    lanes.lose(&partitions);
+                    quarantine.lose(&partitions, lanes);
                 }
             }
-            commit(submissions.as_mut(), &progress).await?;
+            commit(submissions, progress).await?;
         }
-        lanes.close(Duration::from_secs(self.config.grace_seconds)).await;
-        if let Some(error) = failure.get() {
-            return Err(Error::Log(error.clone()));
-        }
-        commit(submissions.as_mut(), &progress).await
+    }
+
+    fn quarantine(&self, context: &Context) -> Quarantine {
+        let patience = Patience {
+            bound: Duration::from_millis(self.config.alone_ms),
+            room: self.config.queue_bytes / 4,
+        };
+        let (emitter, in_work) = (context.emitter.clone(), context.in_work.clone());
+        Quarantine::new(emitter, in_work, self.config.group.clone(), patience)
     }
 
     fn context(&self, halt: &CancellationToken) -> Context {
-        let finished = Arc::new(Finished::default());
+        let (finished, in_work) = (Arc::new(Finished::default()), InWork::new());
         let backoff = Backoff {
             first: Duration::from_millis(self.config.retry_first_ms),
             most: Duration::from_millis(self.config.retry_most_ms),
@@ -197,7 +246,8 @@ impl Worker {
             },
             uploads: self.uploads.clone(),
             backoff,
-            places: Places::new(),
+            places: Places::new(in_work.clone()),
+            in_work,
             ahead: self.config.judged_ahead,
             stop: halt.clone(),
         }
@@ -210,60 +260,15 @@ impl Worker {
             idle: Duration::from_secs(self.config.idle_seconds),
         }
     }
-
-    /// Reads the latest outcomes to their end as of now, so that what was decided before a restart, or by the worker
-    /// that had the partition before, is not judged again. Tries for as long as that can help.
-    async fn remember(&self, finished: &Finished, backoff: Backoff, halt: &CancellationToken) -> Result<(), Ended> {
-        let mut failures = 0;
-        loop {
-            let Some(read) = halt.run_until_cancelled(self.read_outcomes(finished)).await else {
-                return Err(Ended::Stopped);
-            };
-            match read {
-                Ok(()) => return Ok(()),
-                Err(error) if error.retry() == Retry::Never => return Err(Ended::Log(error)),
-                Err(error) => tracing::warn!(
-                    error = described(&error),
-                    "the latest outcomes cannot be read, trying again"
-                ),
-            }
-            backoff.wait(failures, halt).await.map_err(|Stopped| Ended::Stopped)?;
-            failures += 1;
-        }
-    }
-
-    async fn read_outcomes(&self, finished: &Finished) -> Result<(), eventlog::Error> {
-        let mut outcomes = self.log.recent(OUTCOMES, REMEMBERED).await?;
-        let bounds = self.log.bounds(OUTCOMES).await?;
-        let mut unread: HashMap<u32, u64> = (0..)
-            .zip(bounds)
-            .filter(|(_, bounds)| bounds.next > bounds.first)
-            .map(|(at, bounds)| (at, bounds.next))
-            .collect();
-        while !unread.is_empty() {
-            for Delivered { position, record } in outcomes.next(FETCH).await? {
-                if unread
-                    .get(&position.partition)
-                    .is_some_and(|next| position.offset + 1 >= *next)
-                {
-                    unread.remove(&position.partition);
-                }
-                match Outcome::decode(&record.value) {
-                    Ok(outcome) if !matches!(outcome.resolution, Resolution::Waiting { .. }) => {
-                        finished.insert(outcome.contribution, outcome.generation);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
-/// Why the latest outcomes were not read.
-enum Ended {
-    Stopped,
-    Log(eventlog::Error),
+/// What a worker works with while it reads.
+struct Desk {
+    memory: Memory,
+    progress: Progress,
+    quarantine: Quarantine,
+    lanes: Lanes,
+    halt: CancellationToken,
 }
 
 /// Waits until there is progress to commit, and a little longer, so that much is committed at once.

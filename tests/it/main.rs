@@ -17,6 +17,7 @@ mod concurrency;
 mod crash;
 mod disk_full;
 mod openapi;
+mod quarantine;
 mod readers;
 mod readme;
 #[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]

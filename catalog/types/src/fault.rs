@@ -86,17 +86,30 @@ mod armed {
         point: String,
         countdown: AtomicU64,
         plant: Option<Plant>,
+        lethal: String,
     }
 
     static ARMED: OnceLock<Armed> = OnceLock::new();
 
-    /// Arms the process once: it kills itself at the `nth` passage (from 1) of `point`, and has `plant`.
-    pub fn arm(point: String, nth: u64, plant: Option<Plant>) {
+    /// Arms the process once: it kills itself at the `nth` passage (from 1) of `point`, has `plant`, and cannot bear
+    /// `lethal`, if that is not empty.
+    pub fn arm(point: String, nth: u64, plant: Option<Plant>, lethal: String) {
         ARMED.get_or_init(|| Armed {
             point,
             countdown: AtomicU64::new(nth),
             plant,
+            lethal,
         });
+    }
+
+    /// Ends the process as a stack overflow or a failed allocation does, if the text has what it cannot bear.
+    pub fn bear(text: &[u8]) {
+        let Some(lethal) = ARMED.get().map(|armed| armed.lethal.as_bytes()) else {
+            return;
+        };
+        if !lethal.is_empty() && text.windows(lethal.len()).any(|window| window == lethal) {
+            std::process::abort();
+        }
     }
 
     /// Passes a crash point.
@@ -127,12 +140,17 @@ mod armed {
 }
 
 #[cfg(feature = "faults")]
-pub use armed::{arm, planted, point};
+pub use armed::{arm, bear, planted, point};
 
 /// Passes a crash point.
 #[cfg(not(feature = "faults"))]
 #[inline]
 pub const fn point(_name: &'static str) {}
+
+/// Ends the process, if it cannot bear the text.
+#[cfg(not(feature = "faults"))]
+#[inline]
+pub const fn bear(_text: &[u8]) {}
 
 /// Whether `plant` is in this process.
 #[cfg(not(feature = "faults"))]

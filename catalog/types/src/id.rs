@@ -59,6 +59,8 @@ ids! {
     DatasetId
     /// One contributed batch; the guard against merging it twice.
     ContributionId
+    /// One life of a worker: from its start to its end, however it ends.
+    LifeId
 }
 
 /// The number of an immutable dataset snapshot: 1 is the first merge, 0 the empty table before it.

@@ -20,5 +20,5 @@ pub use batch::{Batch, Defect};
 pub use class::{Classify, Kind, Retry};
 pub use clock::{Clock, Timestamp};
 pub use contract::{Contract, Field, FieldType};
-pub use id::{AgentId, ContributionId, DatasetId, OperatorId, Version};
+pub use id::{AgentId, ContributionId, DatasetId, LifeId, OperatorId, Version};
 pub use key::RecordKey;

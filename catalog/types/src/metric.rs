@@ -80,6 +80,8 @@ metrics! {
     PROJECTION_SECONDS = "sluice_projection_seconds", Histogram ();
     /// Messages that no worker could process.
     DEAD_LETTERS = "sluice_dead_letters_total", Counter ();
+    /// Submissions that ended their worker's process again and again and are worked on no more.
+    QUARANTINED = "sluice_quarantined_total", Counter ();
     /// Requests that were woken by an outcome of another process.
     FOLLOWED = "sluice_followed_total", Counter ();
 

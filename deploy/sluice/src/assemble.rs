@@ -344,10 +344,10 @@ async fn open_log(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn Ev
 
 #[cfg(feature = "kafka")]
 async fn open_kafka(config: &Config) -> anyhow::Result<Arc<dyn EventLog>> {
-    use pipelines::message::{CONTRIBUTIONS, DEAD_LETTERS, OUTCOMES};
+    use pipelines::message::{ATTEMPTS, CONTRIBUTIONS, DEAD_LETTERS, OUTCOMES};
 
     let options = config.log.kafka().map_err(|rule| anyhow!(rule))?;
-    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, OUTCOMES, DEAD_LETTERS]).await;
+    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, OUTCOMES, DEAD_LETTERS, ATTEMPTS]).await;
     Ok(opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?)
 }
 

@@ -308,6 +308,8 @@ pub struct Worker {
     pub retry_most: Span,
     /// How long a stopping worker lets its datasets end what they have begun.
     pub grace: Span,
+    /// How long everything else waits for what may have ended the process before.
+    pub alone: Span,
 }
 
 /// The cache that replicas share.

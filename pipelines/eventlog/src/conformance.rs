@@ -46,6 +46,7 @@ macro_rules! conformance {
             topics_are_separate,
             a_tail_sees_only_new_records,
             what_is_recent_begins_before_the_end,
+            the_latest_are_kept_and_what_a_group_has_not_done,
             a_reader_is_told_its_partitions_before_their_records,
             a_tail_commits_nothing,
             a_committed_position_never_goes_back,
@@ -240,6 +241,26 @@ pub async fn what_is_recent_begins_before_the_end(fixture: &mut dyn Fixture) -> 
             .iter()
             .all(|delivered| delivered.position.partition == partition)
     );
+    Ok(())
+}
+
+/// A topic of which only the latest are kept has these, and whatever a group is still to be given.
+pub async fn the_latest_are_kept_and_what_a_group_has_not_done(fixture: &mut dyn Fixture) -> Outcome {
+    let log = fixture.open().await?;
+    log.keep("latest", 10).await?;
+    log.keep(TOPIC, 0).await?;
+    let mut reader = log.subscribe(TOPIC, GROUP).await?;
+    for round in 0..5 {
+        for topic in ["latest", TOPIC] {
+            let records = (0..100).map(|n| record("key", &format!("{round} {n}"))).collect();
+            log.append(topic, records).await?;
+        }
+    }
+    let mut recent = log.recent("latest", 10).await?;
+    let kept = take(&mut *recent, 10, 10).await?;
+    assert_eq!(kept[0].record.value, Bytes::from_static(b"4 90"));
+    let delivered = take(&mut *reader, 500, 100).await?;
+    assert_eq!(delivered[0].position.offset, 0);
     Ok(())
 }
 

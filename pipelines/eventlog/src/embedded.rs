@@ -168,6 +168,7 @@ impl EventLog for Embedded {
         let request = Request::Join {
             topic: topic.to_owned(),
             group: Some(group.to_owned()),
+            keep: None,
             reply,
         };
         let joined = self.ask(request, answer).await?;
@@ -180,10 +181,23 @@ impl EventLog for Embedded {
         let request = Request::Join {
             topic: topic.to_owned(),
             group: None,
+            keep: None,
             reply,
         };
         let joined = self.ask(request, answer).await?;
         Ok(Box::new(Reader::start(Arc::clone(&self.shared), joined, count)?))
+    }
+
+    async fn keep(&self, topic: &str, count: u64) -> Result<(), Error> {
+        check_name("topic", topic)?;
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Join {
+            topic: topic.to_owned(),
+            group: None,
+            keep: Some(count),
+            reply,
+        };
+        self.ask(request, answer).await.map(drop)
     }
 
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {

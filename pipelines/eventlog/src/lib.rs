@@ -103,6 +103,11 @@ pub trait EventLog: Debug + Send + Sync {
         self.recent(topic, 0).await
     }
 
+    /// Lets go of all but the latest `count` records of each partition of `topic`, from now on: for topics that are read by
+    /// [`Self::recent`] only, of which no group ever says that they are done. What a group has not done stays. A log
+    /// whose records go by their age does nothing.
+    async fn keep(&self, topic: &str, count: u64) -> Result<(), Error>;
+
     /// The readable range of each partition of `topic`.
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error>;
 }

@@ -51,6 +51,11 @@ impl Records {
         Ok(Batch::decode(contract, &self.values()?))
     }
 
+    /// The text.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The number of bytes of the text.
     pub(super) fn len(&self) -> usize {
         self.0.len()

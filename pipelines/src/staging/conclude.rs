@@ -124,13 +124,10 @@ async fn attempts(
     loop {
         let staging = async {
             let stager = stagers.stage(address.contribution, agent).await?;
-            stage(&uploads, cut, screener.clone(), stager).await
+            stage(&uploads, cut, screener.clone(), stager, &context.in_work).await
         };
-        let staged = context
-            .stop
-            .run_until_cancelled(Box::pin(staging))
-            .await
-            .ok_or(Stopped)?;
+        let staged = Box::pin(context.stop.run_until_cancelled(staging));
+        let staged = staged.await.ok_or(Stopped)?;
         match staged {
             Err(error) if error.may_pass() => {
                 tracing::error!(contribution = %address.contribution, error = described(&error),

@@ -9,7 +9,7 @@ use operators::screen::Screener;
 use operators::{Reason, RowVerdict, Tally, Verdict, standard_chain};
 use types::batch::Lines;
 use types::key::Known;
-use types::{Batch, Contract, RecordKey, json};
+use types::{Batch, Contract, RecordKey, fault, json};
 
 use super::cut::{LONGEST, Unit};
 
@@ -56,6 +56,7 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
         let text = rest[..end].trim_ascii();
         rest = &rest[end..];
+        fault::bear(text);
         if text.len() > LONGEST {
             verdicts.push(too_long(line));
         } else if !text.is_empty() {

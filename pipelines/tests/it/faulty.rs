@@ -26,6 +26,8 @@ pub(crate) struct Faulty {
     pub(crate) fuse: AtomicBool,
     /// The highest position of submissions that was committed.
     committed: Arc<watch::Sender<u64>>,
+    /// How often a worker asked where the submissions end: what is appended since is new to it.
+    begun: watch::Sender<usize>,
     taking: Arc<Taking>,
 }
 
@@ -49,8 +51,14 @@ impl Faulty {
             dropped: Arc::default(),
             fuse: AtomicBool::new(false),
             committed: Arc::default(),
+            begun: watch::Sender::default(),
             taking: Arc::default(),
         })
+    }
+
+    /// How often a worker was given the partition and knows what was there before.
+    pub(crate) fn begun(&self) -> watch::Receiver<usize> {
+        self.begun.subscribe()
     }
 
     /// Takes the partition from the reader of submissions; returns once it knows.
@@ -146,8 +154,16 @@ impl EventLog for Faulty {
         self.log.recent(topic, count).await
     }
 
+    async fn keep(&self, topic: &str, count: u64) -> Result<(), Error> {
+        self.log.keep(topic, count).await
+    }
+
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
-        self.log.bounds(topic).await
+        let bounds = self.log.bounds(topic).await;
+        if topic == CONTRIBUTIONS {
+            self.begun.send_modify(|begun| *begun += 1);
+        }
+        bounds
     }
 }
 

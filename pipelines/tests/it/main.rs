@@ -12,6 +12,7 @@
 mod faulty;
 mod lines;
 mod poison;
+mod quarantine;
 mod trouble;
 mod uploads;
 mod world;

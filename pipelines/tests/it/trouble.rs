@@ -153,6 +153,7 @@ fn narrow() -> Config {
         retry_first_ms: 1,
         retry_most_ms: 10,
         grace_seconds: 10,
+        alone_ms: 200,
     }
 }
 

@@ -1,6 +1,7 @@
 //! A worker with its log, its tables and a screener that does what a record says.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,14 +12,16 @@ use catalog::storage::DurableLocal;
 use eventlog::{Delivered, Embedded, EventLog, Options, Record, Subscription};
 use operators::screen::{Cause, Opinion, Screener, Unavailable};
 use pipelines::message::{
-    CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution, Submission,
+    ATTEMPTS, Attempt, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution,
+    Submission,
 };
 use pipelines::staging::objects::{Compression, Cut, LocalObjects, Objects as _, PartTag};
 use pipelines::staging::{Stagings, Uploads};
 use pipelines::{Config, Worker};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::Semaphore;
+use tokio::runtime::Runtime;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::clock::ManualClock;
@@ -46,12 +49,35 @@ pub(crate) struct Scripted {
     /// Records with `"hold"` are held while this is true.
     pub(crate) holding: Mutex<bool>,
     pub(crate) calls: Mutex<usize>,
+    /// Records with `"lethal"` end the process while this is true: [`Self::dying`] is told, and whoever waits for that
+    /// ends it.
+    pub(crate) mortal: AtomicBool,
+    pub(crate) dying: Notify,
+    busy: AtomicUsize,
+    /// The most calls at the same time.
+    pub(crate) busiest: AtomicUsize,
+}
+
+/// A call that is going on.
+struct Call<'a>(&'a AtomicUsize);
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 #[async_trait]
 impl Screener for Scripted {
     async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable> {
         *self.calls.lock().unwrap() += 1;
+        let busy = self.busy.fetch_add(1, Ordering::SeqCst) + 1;
+        self.busiest.fetch_max(busy, Ordering::SeqCst);
+        let _call = Call(&self.busy);
+        if self.mortal.load(Ordering::SeqCst) && records.iter().any(|record| record.contains("lethal")) {
+            self.dying.notify_one();
+            std::future::pending::<()>().await;
+        }
         if records.iter().any(|record| record.contains("slow")) {
             self.slow.acquire().await.unwrap().forget();
         }
@@ -84,9 +110,22 @@ pub(crate) struct World {
     pub(crate) objects: LocalObjects,
     pub(crate) stagings: Stagings,
     pub(crate) worker: Option<(CancellationToken, JoinHandle<Result<(), pipelines::Error>>)>,
+    process: Process,
 }
 
-fn config() -> Config {
+/// What stands for the process of a worker: everything in it ends at once.
+#[derive(Default)]
+struct Process(Option<Runtime>);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+pub(crate) fn config() -> Config {
     Config {
         group: "workers".to_owned(),
         judged_ahead: 4,
@@ -96,6 +135,7 @@ fn config() -> Config {
         retry_first_ms: 1,
         retry_most_ms: 10,
         grace_seconds: 10,
+        alone_ms: 200,
     }
 }
 
@@ -123,6 +163,10 @@ impl World {
             keeps: Mutex::new(keeps),
             holding: Mutex::new(true),
             calls: Mutex::new(0),
+            mortal: AtomicBool::new(true),
+            dying: Notify::new(),
+            busy: AtomicUsize::new(0),
+            busiest: AtomicUsize::new(0),
         };
         let objects = LocalObjects::open(dir.path().join("uploads")).unwrap();
         let mut world = Self {
@@ -137,8 +181,24 @@ impl World {
             objects,
             stagings: Stagings::default(),
             worker: None,
+            process: Process::default(),
         };
-        world.start();
+        world.begin().await;
+        world
+    }
+
+    /// Starts the worker; what is appended afterwards is no suspect.
+    pub(crate) async fn begin(&mut self) {
+        let mut begun = self.log.begun();
+        let before = *begun.borrow();
+        self.start();
+        begun.wait_for(|begun| *begun > before).await.unwrap();
+    }
+
+    /// One whose worker has not started.
+    pub(crate) async fn asleep(config: Config) -> Self {
+        let mut world = Self::with(config).await;
+        world.stop().await;
         world
     }
 
@@ -169,7 +229,31 @@ impl World {
     }
 
     pub(crate) fn start(&mut self) {
-        let stop = CancellationToken::new();
+        let (stop, worker) = (CancellationToken::new(), self.worker());
+        self.worker = Some((stop.clone(), tokio::spawn(worker.run(stop))));
+    }
+
+    /// Starts the worker in a process of its own.
+    pub(crate) fn live(&mut self) {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let (stop, worker) = (CancellationToken::new(), self.worker());
+        self.worker = Some((stop.clone(), runtime.spawn(worker.run(stop))));
+        self.process = Process(Some(runtime));
+    }
+
+    /// Ends the process of the worker.
+    pub(crate) async fn die(&mut self) {
+        self.worker = None;
+        let runtime = self.process.0.take().unwrap();
+        let ended = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(Duration::from_secs(10)));
+        ended.await.unwrap();
+    }
+
+    fn worker(&self) -> Worker {
         let log = Arc::clone(&self.log) as Arc<dyn EventLog>;
         let screener = Arc::clone(&self.screener) as Arc<dyn Screener>;
         let worker = Worker::new(
@@ -183,8 +267,7 @@ impl World {
             }),
             self.config.clone(),
         );
-        let worker = worker.with_uploads(Uploads::new(Arc::new(self.objects.clone()), self.stagings.clone()));
-        self.worker = Some((stop.clone(), tokio::spawn(worker.run(stop))));
+        worker.with_uploads(Uploads::new(Arc::new(self.objects.clone()), self.stagings.clone()))
     }
 
     /// Goes on with a new log: no position and no outcome is left, only the tables.
@@ -202,6 +285,7 @@ impl World {
             stop.cancel();
             worker.await.unwrap().unwrap();
         }
+        self.process = Process::default();
     }
 
     pub(crate) fn dataset(&self) -> DatasetId {
@@ -290,6 +374,18 @@ impl World {
             let batch = letters.next(64).await.unwrap();
             let read = |delivered: &Delivered| serde_json::from_slice(&delivered.record.value).unwrap();
             seen.extend(batch.iter().map(read));
+        }
+        seen
+    }
+
+    /// The first notes about submissions that were alone in work.
+    pub(crate) async fn notes(&self, count: usize) -> Vec<Attempt> {
+        let mut notes = self.log.recent(ATTEMPTS, u64::MAX).await.unwrap();
+        let mut seen = Vec::new();
+        while seen.len() < count {
+            for delivered in notes.next(64).await.unwrap() {
+                seen.push(Attempt::decode(&delivered.record.value).unwrap());
+            }
         }
         seen
     }

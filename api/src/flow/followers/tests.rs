@@ -124,6 +124,10 @@ impl EventLog for Down {
         Err(down())
     }
 
+    async fn keep(&self, _: &str, _: u64) -> Result<(), Error> {
+        Err(down())
+    }
+
     async fn bounds(&self, _: &str) -> Result<Vec<Bounds>, Error> {
         Err(down())
     }

@@ -115,6 +115,10 @@ impl EventLog for Log {
         }))
     }
 
+    async fn keep(&self, topic: &str, count: u64) -> Result<(), Error> {
+        self.inner.keep(topic, count).await
+    }
+
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
         counted("read", self.inner.bounds(topic).await)
     }

@@ -39,6 +39,8 @@ pub(super) enum Request {
     Join {
         topic: String,
         group: Option<String>,
+        /// How many of its latest records the topic keeps from now on.
+        keep: Option<u64>,
         reply: oneshot::Sender<Result<Joined, Error>>,
     },
     /// Look whether positions moved or the log is to be closed.
@@ -135,10 +137,22 @@ impl Committer {
                     ..
                 } => {
                     let topic = draft.topic(&topic, &mut self.next_topic);
+                    if topic.keeps().is_some() {
+                        // Why before its records can be read: those of this batch are looked at with the next.
+                        self.trims.review(&topic);
+                    }
                     draft.append(&topic, entries, room, reply);
                 }
-                Request::Join { topic, group, reply } => {
+                Request::Join {
+                    topic,
+                    group,
+                    keep,
+                    reply,
+                } => {
                     let topic = draft.topic(&topic, &mut self.next_topic);
+                    if let Some(count) = keep {
+                        topic.keep(count);
+                    }
                     let group = group.map(|group| draft.group(&topic, &group));
                     self.trims.review(&topic);
                     draft.join(Joined { topic, group }, reply);

@@ -1,7 +1,8 @@
 //! Which records are no longer needed.
 //!
 //! A record may go when every group that ever subscribed to its topic has done it and `retain` younger done ones
-//! are kept. A topic that no group ever subscribed to keeps everything: nobody has read it yet.
+//! are kept. A topic that no group ever subscribed to keeps everything: nobody has read it yet. Where somebody said how
+//! many of its latest records a topic keeps, those are kept, and what a group has not done.
 //!
 //! Invariant: what a group has not committed, as written to disk, is never removed.
 
@@ -37,8 +38,14 @@ impl Trims {
     /// Looks again at what `topic` can lose: after positions were written, or after a group came.
     pub(super) fn review(&mut self, topic: &Arc<Topic>) {
         for (number, partition) in (0..).zip(&topic.partitions) {
-            let floor = topic.floor(number as usize).unwrap_or(0);
-            let first = floor.saturating_sub(self.retain);
+            let floor = topic.floor(number as usize);
+            let first = match topic.keeps() {
+                None => floor.unwrap_or(0).saturating_sub(self.retain),
+                Some(count) => {
+                    let latest = partition.next().saturating_sub(count);
+                    floor.map_or(latest, |floor| floor.min(latest))
+                }
+            };
             let place = (topic.id, number);
             if first >= partition.first().saturating_add(STEP) {
                 self.due.insert(place, (Arc::clone(topic), first));

@@ -60,6 +60,8 @@ pub(super) struct Topic {
     pub(super) wake: Notify,
     /// Every group that ever subscribed.
     pub(super) groups: RwLock<BTreeMap<String, Arc<Group>>>,
+    /// How many of its latest records are kept, where somebody said so.
+    keeps: OnceLock<AtomicU64>,
 }
 
 /// The readable range of a partition.
@@ -137,7 +139,19 @@ impl Topic {
             partitions,
             wake: Notify::new(),
             groups: RwLock::new(BTreeMap::new()),
+            keeps: OnceLock::new(),
         }
+    }
+
+    /// Keeps this many of its latest records from now on.
+    pub(super) fn keep(&self, count: u64) {
+        let keeps = self.keeps.get_or_init(AtomicU64::default);
+        keeps.store(count, Ordering::Release);
+    }
+
+    /// How many of its latest records are kept, where somebody said so.
+    pub(super) fn keeps(&self) -> Option<u64> {
+        self.keeps.get().map(|count| count.load(Ordering::Acquire))
     }
 
     /// The lowest position that every group has written, or `None` where no group ever subscribed.

@@ -256,6 +256,29 @@ async fn a_topic_without_groups_keeps_everything() -> Outcome {
 }
 
 #[tokio::test]
+async fn a_topic_that_keeps_the_latest_lets_go_of_the_others() -> Outcome {
+    let directory = directory();
+    let log = open(directory.path(), one_partition(1_000))?;
+    log.append("topic", numbered(0..500)).await?;
+    log.keep("topic", 10).await?;
+    assert_eq!(settled(&log).await?, Bounds { first: 490, next: 501 });
+    // One after another, as marks come: what may go goes some at a time.
+    for number in 0..500 {
+        log.append("topic", numbered(number..number + 1)).await?;
+    }
+    let bounds = settled(&log).await?;
+    assert!((10..10 + 65).contains(&(bounds.next - bounds.first)), "{bounds:?}");
+    drop(log);
+
+    let log = open(directory.path(), one_partition(1_000))?;
+    assert_eq!(log.bounds("topic").await?, [bounds]);
+    let mut recent = log.recent("topic", u64::MAX).await?;
+    let kept = usize::try_from(bounds.next - bounds.first).unwrap_or(0);
+    assert_gapless(&take(&mut *recent, kept, 1_000).await?, &[bounds]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_tail_that_was_overtaken_by_trimming_goes_on_at_the_first_record() -> Outcome {
     let directory = directory();
     let log = open(directory.path(), one_partition(10))?;

@@ -1,0 +1,125 @@
+//! What a worker reads before it works on partitions that it was given: what was decided, what was alone in work, and
+//! where the partitions end.
+//!
+//! Invariant: what had an outcome when the partitions were given is known to be decided, within the latest outcomes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use eventlog::{Delivered, EventLog};
+use tokio_util::sync::CancellationToken;
+use types::{Classify as _, LifeId, Retry};
+
+use crate::emit::{Backoff, Stopped};
+use crate::finished::Finished;
+use crate::judge::described;
+use crate::message::{ATTEMPTS, Attempt, CONTRIBUTIONS, OUTCOMES, Outcome, Resolution};
+use crate::quarantine::Ledger;
+
+/// How many outcomes of a partition are read again.
+const REMEMBERED: u64 = 1_024;
+/// How many notes of a partition are kept and read again: more than several lives make.
+const NOTES: u64 = 1_024;
+/// How many messages are taken from the log at once.
+const FETCH: usize = 64;
+
+/// Reads what came before.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) finished: Arc<Finished>,
+    /// The consumer group of the worker.
+    pub(crate) group: String,
+    pub(crate) backoff: Backoff,
+    pub(crate) halt: CancellationToken,
+}
+
+/// What is to be known beside what is decided.
+#[derive(Debug)]
+pub(crate) struct Remembered {
+    /// What was alone in work.
+    pub(crate) ledger: Ledger,
+    /// Where each partition of the submissions ends.
+    pub(crate) next: Vec<u64>,
+}
+
+/// Why nothing was read.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The worker is to stop.
+    Stopped,
+    /// The log cannot be read.
+    Log(eventlog::Error),
+}
+
+impl Memory {
+    /// Reads the latest outcomes and notes to their end as of now, so that what was decided before a restart, or by the
+    /// worker that had the partition before, is not judged again. Tries for as long as that can help.
+    pub(crate) async fn read(&self, life: LifeId) -> Result<Remembered, Ended> {
+        let mut failures = 0;
+        loop {
+            let Some(read) = self.halt.run_until_cancelled(self.recall(life)).await else {
+                return Err(Ended::Stopped);
+            };
+            match read {
+                Ok(remembered) => return Ok(remembered),
+                Err(error) if error.retry() == Retry::Never => return Err(Ended::Log(error)),
+                Err(error) => {
+                    tracing::warn!(
+                        error = described(&error),
+                        "what came before cannot be read, trying again"
+                    );
+                }
+            }
+            let waited = self.backoff.wait(failures, &self.halt).await;
+            waited.map_err(|Stopped| Ended::Stopped)?;
+            failures += 1;
+        }
+    }
+
+    async fn recall(&self, life: LifeId) -> Result<Remembered, eventlog::Error> {
+        self.log.keep(ATTEMPTS, NOTES).await?;
+        let mut notes = Vec::new();
+        self.latest(ATTEMPTS, NOTES, |value| match Attempt::decode(value) {
+            Ok(note) => notes.push(note),
+            Err(error) => tracing::warn!(error = described(&error), "a note cannot be read"),
+        })
+        .await?;
+        // Why after the notes: whatever was noted to be over has its outcome by then.
+        self.latest(OUTCOMES, REMEMBERED, |value| match Outcome::decode(value) {
+            Ok(outcome) if !matches!(outcome.resolution, Resolution::Waiting { .. }) => {
+                self.finished.insert(outcome.contribution, outcome.generation);
+            }
+            _ => {}
+        })
+        .await?;
+        let bounds = self.log.bounds(CONTRIBUTIONS).await?;
+        Ok(Remembered {
+            ledger: Ledger::of(&notes, &self.group, life),
+            next: bounds.iter().map(|bounds| bounds.next).collect(),
+        })
+    }
+
+    /// Reads the latest `count` records of each partition of a topic to their end as of now.
+    async fn latest(&self, topic: &str, count: u64, mut each: impl FnMut(&[u8]) + Send) -> Result<(), eventlog::Error> {
+        let mut latest = self.log.recent(topic, count).await?;
+        let bounds = self.log.bounds(topic).await?;
+        let mut unread: HashMap<u32, u64> = (0..)
+            .zip(bounds)
+            .filter(|(_, bounds)| bounds.next > bounds.first)
+            .map(|(at, bounds)| (at, bounds.next))
+            .collect();
+        while !unread.is_empty() {
+            for Delivered { position, record } in latest.next(FETCH).await? {
+                if unread
+                    .get(&position.partition)
+                    .is_some_and(|next| position.offset + 1 >= *next)
+                {
+                    unread.remove(&position.partition);
+                }
+                each(&record.value);
+            }
+        }
+        Ok(())
+    }
+}

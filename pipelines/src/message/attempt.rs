@@ -1,0 +1,137 @@
+//! What workers note about submissions that they work on alone.
+
+use bytes::Bytes;
+use data_encoding::HEXLOWER;
+use eventlog::Record;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use types::{ContributionId, LifeId};
+
+use super::{Address, DecodeError, read};
+
+/// Topic of [`Attempt`]s; the key is their subject's, so that what is said of one subject is in order.
+pub const ATTEMPTS: &str = "attempts";
+
+/// A note of a worker about a submission.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// [`FORMAT`](super::FORMAT).
+    pub format: u32,
+    /// The worker's consumer group: groups work on everything independently of each other.
+    pub group: String,
+    /// The worker, in one of its lives.
+    pub life: LifeId,
+    /// Counts the notes of this life from 1: the last one says what it was doing.
+    pub turn: u64,
+    /// What happened.
+    pub step: Step,
+    /// Whom it happened to.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The partition of the submission.
+    pub partition: u32,
+    /// Its offset there.
+    pub offset: u64,
+}
+
+/// What happened to a submission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Step {
+    /// The worker begins to work on it, and on nothing else.
+    Begun,
+    /// The worker outlived it, or left it to another.
+    Acquitted,
+    /// The same, because it took long: the others wait for it no more.
+    Long,
+}
+
+/// What is suspected: a submission, whatever its position. Positions begin again when a topic does, and the marketplace
+/// appends an open submission again; a replay has another generation, and thus no past.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Subject {
+    /// A generation of a contribution.
+    Contribution {
+        /// Its id.
+        contribution: ContributionId,
+        /// Its generation.
+        generation: u32,
+    },
+    /// A message that names no contribution.
+    Unreadable {
+        /// The SHA-256 of its value, hexadecimal.
+        digest: String,
+    },
+}
+
+impl Subject {
+    /// What a message is about.
+    pub fn of(address: Option<&Address>, value: &[u8]) -> Self {
+        match address {
+            Some(address) => Self::Contribution {
+                contribution: address.contribution,
+                generation: address.generation,
+            },
+            None => Self::Unreadable {
+                digest: HEXLOWER.encode(&Sha256::digest(value)),
+            },
+        }
+    }
+
+    fn key(&self) -> Bytes {
+        match self {
+            Self::Contribution { contribution, .. } => Bytes::copy_from_slice(contribution.as_bytes()),
+            Self::Unreadable { digest } => Bytes::copy_from_slice(digest.as_bytes()),
+        }
+    }
+}
+
+impl Attempt {
+    /// The message as a record of its subject's key.
+    pub fn record(&self) -> Result<Record, serde_json::Error> {
+        Ok(Record {
+            key: self.subject.key(),
+            value: serde_json::to_vec(self)?.into(),
+        })
+    }
+
+    /// Reads a message that [`Self::record`] wrote.
+    pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        read(value, |attempt: &Self| attempt.format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{DatasetId, Timestamp};
+
+    use super::*;
+    use crate::message::FORMAT;
+
+    #[test]
+    fn an_attempt_comes_back_as_it_was() {
+        let at = Timestamp::from_micros(1_790_000_000_000_000);
+        let address = Address {
+            contribution: ContributionId::new(at),
+            generation: 2,
+            dataset: DatasetId::new(at),
+        };
+        for subject in [Subject::of(Some(&address), b""), Subject::of(None, b"{")] {
+            let attempt = Attempt {
+                format: FORMAT,
+                group: "workers".to_owned(),
+                life: LifeId::new(at),
+                turn: 7,
+                step: Step::Begun,
+                subject,
+                partition: 3,
+                offset: 12,
+            };
+            let record = attempt.record().unwrap();
+            assert!(record.value.len() < 300, "{}", record.value.len());
+            assert_eq!(Attempt::decode(&record.value).unwrap(), attempt);
+        }
+    }
+}
