@@ -126,6 +126,8 @@ async fn attempts(
             let stager = stagers.stage(address.contribution, agent).await?;
             stage(&uploads, cut, screener.clone(), stager).await
         };
+        // Why boxed: it is large, and waits in others.
+        let staging = staging.boxed();
         let staged = context.stop.run_until_cancelled(staging).await.ok_or(Stopped)?;
         match staged {
             Err(error) if error.may_pass() => {
