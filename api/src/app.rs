@@ -43,8 +43,8 @@ pub struct App {
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom.
     pub egress: Egress,
-    /// Where uploads are; `None` where the service takes none.
-    pub uploads: Option<UploadPlane>,
+    /// Where uploads are.
+    pub uploads: UploadPlane,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: Arc<SweeperConfig>,
     /// What is acknowledged and has no outcome; somebody else looks at the database for it.
@@ -90,8 +90,8 @@ pub struct Planes {
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom; somebody else stores it.
     pub egress: Egress,
-    /// Where uploads are; `None` where the service takes none.
-    pub uploads: Option<UploadPlane>,
+    /// Where uploads are.
+    pub uploads: UploadPlane,
     /// When an acknowledged contribution is submitted again.
     pub sweeper: SweeperConfig,
     /// Where the store hands out parts itself: what signs their addresses. Otherwise this service serves them.

@@ -176,11 +176,11 @@ impl Service {
             clock: shared,
             sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
             egress: Egress::default(),
-            uploads: Some(UploadPlane {
+            uploads: UploadPlane {
                 objects: Arc::new(local.clone()),
                 local: Some(local),
                 stagings: Stagings::default(),
-            }),
+            },
             sweeper: SweeperConfig {
                 interval_seconds: 1,
                 first_seconds: 30,

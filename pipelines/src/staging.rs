@@ -31,6 +31,7 @@ use std::thread::{self, available_parallelism};
 
 use bytes::Bytes;
 use catalog::Stager;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use operators::Decision;
 use operators::screen::Screener;
 use tokio::runtime::Handle;
@@ -50,7 +51,7 @@ pub use progress::{Staging, Stagings};
 
 /// How many bytes of a part are read at once.
 const PIECE: u64 = 1 << 20;
-/// How many pieces are read ahead.
+/// How many pieces are read at once, and how many wait to be cut.
 const PIECES: usize = 4;
 /// The most threads that judge.
 const JUDGES: usize = 8;
@@ -138,14 +139,16 @@ async fn stage(
 
 /// Sends the bytes of every part in order, then an empty piece; ends early where nobody takes them.
 async fn read(objects: &dyn Objects, cut: &Cut, pieces: mpsc::Sender<Bytes>) -> Result<(), objects::Error> {
-    for n in 1..=cut.parts {
+    let ranges = (1..=cut.parts).flat_map(|n| {
         let size = cut.size_of(n).unwrap_or(0);
-        for piece in (0..size.div_ceil(PIECE)).map(|piece| piece * PIECE) {
-            let range: Range<u64> = piece..size.min(piece + PIECE);
-            let bytes = objects.read(cut, n, range).await?;
-            if pieces.send(bytes).await.is_err() {
-                return Ok(());
-            }
+        (0..size.div_ceil(PIECE)).map(move |piece| (n, piece * PIECE..size.min((piece + 1) * PIECE)))
+    });
+    // Why several at once: a store that is far away answers each late.
+    let reading = ranges.map(|(n, range): (u32, Range<u64>)| objects.read(cut, n, range));
+    let mut reading = stream::iter(reading).buffered(PIECES);
+    while let Some(bytes) = reading.try_next().await? {
+        if pieces.send(bytes).await.is_err() {
+            return Ok(());
         }
     }
     // Why ignored: who does not take the end had enough before.

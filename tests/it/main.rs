@@ -24,6 +24,8 @@ mod readme;
 mod scale;
 mod tidy;
 mod uploads;
+#[cfg(feature = "s3")]
+mod uploads_bucket;
 
 use std::path::Path;
 

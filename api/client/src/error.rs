@@ -175,9 +175,9 @@ impl Classify for Error {
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,
-    /// The machine code, the body's `error`; empty where the answer had none.
+    /// The machine code: the body's `error`, or the `Code` of an object store; empty where the answer had none.
     pub code: String,
-    /// The sentence for people, the body's `message`.
+    /// The sentence for people: the body's `message`, or that of an object store.
     pub message: String,
     /// What is wrong where, the body's `details`.
     pub details: Vec<Detail>,
@@ -198,12 +198,16 @@ pub struct Detail {
 
 impl Problem {
     pub(crate) fn new(status: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
-        let body: Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
-        let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let document = body;
+        let body: Map<String, Value> = serde_json::from_slice(document).unwrap_or_default();
+        let text = |name: &str, element: &str| {
+            let said = body.get(name).and_then(Value::as_str).map(str::to_owned);
+            said.unwrap_or_else(|| element_of(document, element))
+        };
         Self {
             status,
-            code: text("error"),
-            message: text("message"),
+            code: text("error", "Code"),
+            message: text("message", "Message"),
             details: body
                 .get("details")
                 .and_then(|details| Vec::deserialize(details).ok())
@@ -212,6 +216,14 @@ impl Problem {
             body,
         }
     }
+}
+
+/// What an error document of an object store says (*Error responses*, Amazon S3 API Reference); empty where it is none.
+fn element_of(document: &[u8], name: &str) -> String {
+    let document = String::from_utf8_lossy(document);
+    let begins = document.split_once(&format!("<{name}>"));
+    let content = begins.and_then(|(_, rest)| rest.split_once(&format!("</{name}>")));
+    content.map(|(content, _)| content.to_owned()).unwrap_or_default()
 }
 
 /// `400 invalid: one sentence (path: rule; path: rule)`.

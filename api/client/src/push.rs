@@ -191,7 +191,14 @@ impl Client {
             let asked = match &error {
                 Error::Transport { .. } => None,
                 Error::Refused { problem, .. } if problem.status == 429 || problem.status >= 500 => problem.retry_after,
-                Error::Refused { problem, .. } if matches!(problem.code.as_str(), "part_broken") => None,
+                Error::Refused { problem, .. }
+                    if matches!(
+                        problem.code.as_str(),
+                        "part_broken" | "RequestTimeout" | "IncompleteBody"
+                    ) =>
+                {
+                    None
+                }
                 _ => return Err(error),
             };
             match pauses.next(asked) {
@@ -248,9 +255,11 @@ fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
 /// Whether the service does not know the upload any more, or takes nothing for it.
 fn is_stale(error: &Error) -> bool {
     match error {
-        Error::Refused { problem, .. } => {
+        Error::Refused { method, problem, .. } => {
             let code = problem.code.as_str();
+            // Why 403: an object store says so of an address whose time is over.
             problem.status == 404
+                || (method == "PUT" && problem.status == 403)
                 || matches!(
                     code,
                     "link_expired" | "link_invalid" | "upload_closed" | "upload_expired"

@@ -31,8 +31,8 @@ use crate::wire::When;
 const TOO_MANY: &str = "Too many calls, too many open uploads, or the day's allowance is used up.";
 
 /// Where nothing can be taken.
-const NO_PLACE: &str = "The service takes no uploads (`uploads_unavailable`), too many contributions wait for their \
-                        outcome, or there is no room for more; nothing was kept.";
+const NO_PLACE: &str = "Too many contributions wait for their outcome, there is no room for more, or the store of the \
+                        parts does not answer; nothing was kept.";
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -164,7 +164,6 @@ struct PartUrl {
 
 async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
-    let place = place(&cx)?;
     let limits = &cx.app.limits;
     if input.bytes > limits.upload_bytes {
         let message = format!("an upload has at most {} bytes", limits.upload_bytes);
@@ -227,8 +226,16 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
             return Err(ApiError::new(Kind::PaymentRequired, "storage_quota", message).field("quota", quota));
         }
     }
+    let part_urls = match part_urls(&cx, &upload).await {
+        Ok(part_urls) => part_urls,
+        Err(error) => {
+            // Why: nobody has its addresses, so it must not take the place of one that can be begun.
+            cx.app.store.upload_abandon(upload.id).await?;
+            return Err(error);
+        }
+    };
     Ok(Reply::created(Begun {
-        part_urls: part_urls(&cx, place, &upload).await?,
+        part_urls,
         id: upload.id.to_string(),
         project: project.slug,
         status: "open",
@@ -238,17 +245,6 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         compression: input.compression,
         expires_at: upload.expires_at.into(),
     }))
-}
-
-/// Where uploads are, if the service takes any.
-fn place(cx: &Cx) -> Result<&UploadPlane, ApiError> {
-    cx.app.uploads.as_ref().ok_or_else(no_place)
-}
-
-/// The refusal of a service that takes no uploads.
-pub(crate) fn no_place() -> ApiError {
-    let message = "this service takes no uploads: its tables are in an object store; use `contribute`";
-    ApiError::new(Kind::Unavailable, "uploads_unavailable", message)
 }
 
 /// Whether the parts of this size come to the bytes.
@@ -297,23 +293,25 @@ pub(crate) fn cut(upload: &Upload) -> Cut {
     }
 }
 
-async fn part_urls(cx: &Cx, place: &UploadPlane, upload: &Upload) -> Result<Vec<PartUrl>, ApiError> {
+/// Makes room for the parts; where each goes: to the store itself, where it takes them.
+async fn part_urls(cx: &Cx, upload: &Upload) -> Result<Vec<PartUrl>, ApiError> {
     let cut = cut(upload);
-    let signer = cx.app.links.signer(&cx.app.store, cx.now).await?;
-    let mut urls = Vec::new();
-    for n in 1..=upload.parts {
-        let presigned = place.objects.presign(&cut, n, upload.expires_at).await;
-        let url = match presigned.map_err(|error| place_failed(&error))? {
-            Some(url) => url,
-            None => signer.upload_address(&cx.app.config.public_url, upload.id, n, seconds(upload.expires_at)),
-        };
-        urls.push(PartUrl {
-            n,
-            bytes: cut.size_of(n).unwrap_or(0),
-            url,
-        });
-    }
-    Ok(urls)
+    let lasting = upload.expires_at.since(cx.now);
+    let begun = cx.app.uploads.objects.begin(&cut, lasting).await;
+    let urls = if let Some(urls) = begun.map_err(|error| place_failed(&error))? {
+        urls
+    } else {
+        let signer = cx.app.links.signer(&cx.app.store, cx.now).await?;
+        let (base, expires) = (&cx.app.config.public_url, seconds(upload.expires_at));
+        let address = |n| signer.upload_address(base, upload.id, n, expires);
+        (1..=upload.parts).map(address).collect()
+    };
+    let part = |(n, url)| PartUrl {
+        n,
+        bytes: cut.size_of(n).unwrap_or(0),
+        url,
+    };
+    Ok((1..).zip(urls).map(part).collect())
 }
 
 /// The first whole second at which an instant is over.
@@ -369,7 +367,7 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
     if let Some(full) = cx.app.backlog.full() {
         return Err(no_more(full));
     }
-    let sealed = place(&cx)?.objects.complete(&cut(&upload), &tags).await;
+    let sealed = cx.app.uploads.objects.complete(&cut(&upload), &tags).await;
     sealed.map_err(|error| place_failed(&error))?;
     let (new, record) = submission(&cx, &project, &upload)?;
     let bytes = new.submission.len();
@@ -384,7 +382,13 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
             let upload = cx.app.store.upload(id).await?.ok_or_else(missing)?;
             before(&cx, &project, &upload, &etags).await
         }
-        UploadCompleted::Expired => Err(expired(&upload)),
+        UploadCompleted::Expired => {
+            // Why: it may have been deleted before it was sealed, and what was sealed since would stay.
+            if let Err(error) = cx.app.uploads.objects.delete(id).await {
+                tracing::warn!(upload = %id, error = chain(&error), "the bytes of an upload could not be deleted");
+            }
+            Err(expired(&upload))
+        }
         UploadCompleted::NotOpen { status } => Err(not_open(&project.slug, status)),
     }
 }
@@ -458,7 +462,9 @@ pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
         objects::Error::Closed => {
             ApiError::conflict("upload_closed", "the upload is completed or expired and takes no parts")
         }
-        objects::Error::Gone { .. } | objects::Error::Io(_) => ApiError::unavailable(chain(error)),
+        objects::Error::Gone { .. } | objects::Error::Changed { .. } | objects::Error::Io(_) => {
+            ApiError::unavailable(chain(error))
+        }
     }
 }
 

@@ -175,6 +175,20 @@ impl Store {
         .await
     }
 
+    /// Expires an open upload before its time: one that nobody was told of.
+    pub async fn upload_abandon(&self, id: ContributionId) -> Result<(), Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                sqlx::query("UPDATE uploads SET status = 'expired' WHERE id = $1 AND status = 'open'")
+                    .bind(id.to_string())
+                    .execute(&mut *cx)
+                    .await?;
+                Ok(Change::Keep(()))
+            })
+        })
+        .await
+    }
+
     /// Makes an open upload a contribution: `new` has the upload's id and the submission that tells where its bytes are.
     /// `etags` is JSON.
     ///

@@ -6,16 +6,20 @@
 //! - Every request ends: each try in its time, all tries of a request in theirs.
 //! - A store that ignores `If-None-Match` is never used: [`S3::open`] tries it.
 //! - A body that is not as long as it was said to be is an error, never a shorter object.
+//! - What is larger than some megabytes goes in parts, of which a few are in memory.
 //!
 //! S3 shows an object only once it is durable, and reads what was written at once (*Amazon S3 data consistency model*),
 //! so there is nothing to settle.
 
+mod adopt;
 mod body;
+mod call;
 mod config;
 mod multipart;
 mod presign;
 mod probe;
 mod put;
+mod uploads;
 
 use std::fmt;
 use std::time::Duration;
@@ -23,6 +27,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::client::{HttpClient, HttpConnector as _, ReqwestConnector};
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{
@@ -32,8 +37,9 @@ use object_store::{
 
 use super::DurableStore;
 pub use config::{S3Config, Secret};
-pub use multipart::{Completed, PartAddress, UploadError};
+pub use multipart::{Completed, ListedPart, PartAddress, UploadError};
 pub use presign::Presigner;
+pub use uploads::{Cut, Refused, Uploads};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -47,6 +53,10 @@ pub struct S3 {
     reading: PrefixStore<AmazonS3>,
     /// Tries once.
     putting: PrefixStore<AmazonS3>,
+    /// For what the others have no call for; tries once.
+    calling: HttpClient,
+    /// Whether the store holds the completion of an upload to a condition.
+    conditional_completion: bool,
     presigner: Presigner,
     /// The bucket and the prefix, for people.
     name: String,
@@ -95,8 +105,8 @@ impl S3 {
     /// Opens the bucket, and makes sure that it has what tables need: objects can be put, read and deleted, and a put
     /// with `If-None-Match: *` never replaces one.
     pub async fn open(config: &S3Config) -> Result<Self, OpenError> {
-        let store = Self::connect(config)?;
-        store.probe().await?;
+        let mut store = Self::connect(config)?;
+        store.conditional_completion = store.probe().await?;
         Ok(store)
     }
 
@@ -107,15 +117,21 @@ impl S3 {
             "" => config.bucket.clone(),
             prefix => format!("{}/{prefix}", config.bucket),
         };
+        let unusable = |source| OpenError::Unusable {
+            bucket: name.clone(),
+            source,
+        };
+        let options = ClientOptions::new()
+            .with_allow_http(true)
+            .with_connect_timeout(CONNECT)
+            .with_user_agent(object_store::HeaderValue::from_static("sluice"));
+        // Why no timeout for puts: theirs depends on the size.
+        let patient = options.clone().with_timeout_disabled();
+        let calling = ReqwestConnector::default().connect(&patient).map_err(unusable)?;
         let client = |retries: usize| {
-            let options = ClientOptions::new()
-                .with_allow_http(true)
-                .with_connect_timeout(CONNECT)
-                .with_user_agent(object_store::HeaderValue::from_static("sluice"));
-            // Why none for puts: theirs depends on the size.
             let options = match retries {
-                0 => options.with_timeout_disabled(),
-                _ => options.with_timeout(config.attempt),
+                0 => patient.clone(),
+                _ => options.clone().with_timeout(config.attempt),
             };
             let retry = RetryConfig {
                 backoff: BackoffConfig {
@@ -136,15 +152,13 @@ impl S3 {
                 .with_client_options(options)
                 .with_retry(retry)
                 .build();
-            let built = built.map_err(|source| OpenError::Unusable {
-                bucket: name.clone(),
-                source,
-            })?;
-            Ok(PrefixStore::new(built, config.prefix.as_str()))
+            Ok(PrefixStore::new(built.map_err(unusable)?, config.prefix.as_str()))
         };
         Ok(Self {
             reading: client(usize::MAX)?,
             putting: client(0)?,
+            calling,
+            conditional_completion: false,
             presigner,
             name,
             attempt: config.attempt,
@@ -188,6 +202,10 @@ impl fmt::Display for S3 {
 impl DurableStore for S3 {
     async fn settle(&self, _: &Path) -> Result<()> {
         Ok(())
+    }
+
+    async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
+        self.adopt_file(file, location).await
     }
 }
 

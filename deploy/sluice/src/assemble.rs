@@ -191,17 +191,11 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
     let drain = Drain::default();
 
-    let uploads = open_uploads(config, role, &layout).await?;
-    let staging = uploads
-        .as_ref()
-        .map(|uploads| Uploads::new(Arc::clone(&uploads.objects), uploads.stagings.clone()));
+    let uploads = open_uploads(objects.uploads.clone(), &layout).await?;
+    let staging = Uploads::new(Arc::clone(&uploads.objects), uploads.stagings.clone());
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&screener), Arc::clone(&clock));
-        let worker = Worker::new(log, catalog, screener, clock, config.worker.of_group(group));
-        match &staging {
-            Some(staging) => worker.with_uploads(staging.clone()),
-            None => worker,
-        }
+        Worker::new(log, catalog, screener, clock, config.worker.of_group(group)).with_uploads(staging.clone())
     };
     if role.works() {
         let worker = worker(catalog.clone(), WORKERS);
@@ -258,7 +252,7 @@ struct Parts<'a> {
     catalog: Catalog,
     screener: Arc<dyn Screener>,
     clock: Arc<dyn Clock>,
-    uploads: Option<UploadPlane>,
+    uploads: UploadPlane,
     drain: Drain,
 }
 
@@ -289,11 +283,9 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
     let keys = config.limits.idempotency_window.0;
     let sweeper = Sweeper::new(store.clone(), log, Arc::clone(&clock), sweeping.clone(), keys);
     tasks.spawn("sweeper", |stop| sweeper.run(stop).map(anyhow::Ok));
-    if let Some(uploads) = &uploads {
-        let (objects, every) = (Arc::clone(&uploads.objects), config.sweeper.every.0);
-        let freeing = Freeing::new(store.clone(), objects, Arc::clone(&clock), every);
-        tasks.spawn("freeing", |stop| freeing.run(stop).map(anyhow::Ok));
-    }
+    let (places, every) = (Arc::clone(&uploads.objects), config.sweeper.every.0);
+    let freeing = Freeing::new(store.clone(), places, Arc::clone(&clock), every);
+    tasks.spawn("freeing", |stop| freeing.run(stop).map(anyhow::Ok));
     let egress = Egress::default();
     let (counting, counted) = (egress.clone(), store.clone());
     tasks.spawn("egress", |stop| counting.run(counted, stop).map(anyhow::Ok));
@@ -363,20 +355,27 @@ async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<d
     Ok(opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?)
 }
 
-/// The place of uploads; `None` where the process that takes their parts is not the one that judges them, or their
-/// tables are on no disk of this machine.
-async fn open_uploads(config: &Config, role: Role, layout: &Layout) -> anyhow::Result<Option<UploadPlane>> {
-    if config.objects.backend != Backend::Local || !(role.serves() && role.works()) {
-        return Ok(None);
+/// The places of uploads: the store of the tables where it takes parts, or else a folder, which one process has.
+async fn open_uploads(
+    store: Option<Arc<dyn pipelines::staging::objects::Objects>>,
+    layout: &Layout,
+) -> anyhow::Result<UploadPlane> {
+    let stagings = Stagings::default();
+    if let Some(objects) = store {
+        return Ok(UploadPlane {
+            objects,
+            local: None,
+            stagings,
+        });
     }
     let path = layout.uploads();
     let opened = tokio::task::spawn_blocking(move || LocalObjects::open(path)).await?;
     let local = opened.with_context(|| format!("the uploads `{}` cannot be opened", layout.uploads().display()))?;
-    Ok(Some(UploadPlane {
+    Ok(UploadPlane {
         objects: Arc::new(local.clone()),
         local: Some(local),
-        stagings: Stagings::default(),
-    }))
+        stagings,
+    })
 }
 
 async fn open_catalog(

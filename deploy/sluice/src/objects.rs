@@ -10,6 +10,7 @@ use api::direct::DirectParts;
 use catalog::storage::{DurableLocal, DurableStore};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
+use pipelines::staging::objects;
 
 use crate::assemble::Layout;
 use crate::config::{Backend, Config};
@@ -21,6 +22,8 @@ pub struct Objects {
     pub store: Arc<dyn DurableStore>,
     /// What signs addresses at the store, where it hands out parts itself.
     pub direct: Option<Arc<dyn DirectParts>>,
+    /// Where the parts of uploads are, where that is the store too.
+    pub uploads: Option<Arc<dyn objects::Objects>>,
 }
 
 /// Opens the store of the tables for those who write.
@@ -33,6 +36,7 @@ pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<Objects> {
             Ok(Objects {
                 store: Arc::new(store),
                 direct: None,
+                uploads: None,
             })
         }
         Backend::S3 => bucket::open(config).await,
@@ -67,6 +71,7 @@ mod bucket {
     use catalog::storage::s3::{Presigner, S3};
     use object_store::ObjectStore;
     use object_store::path::Path;
+    use pipelines::staging::objects::BucketObjects;
     use types::DatasetId;
 
     use super::Objects;
@@ -86,6 +91,7 @@ mod bucket {
         let store = S3::open(&config.objects.bucket()).await?;
         Ok(Objects {
             direct: Some(Arc::new(Signed(store.presigner().clone()))),
+            uploads: Some(Arc::new(BucketObjects::new(store.clone()))),
             store: Arc::new(store),
         })
     }

@@ -126,8 +126,9 @@ async fn attempts(
             let stager = stagers.stage(address.contribution, agent).await?;
             stage(&uploads, cut, screener.clone(), stager, &context.in_work).await
         };
-        let staged = Box::pin(context.stop.run_until_cancelled(staging));
-        let staged = staged.await.ok_or(Stopped)?;
+        // Why boxed: it is large, and waits in others.
+        let staging = staging.boxed();
+        let staged = context.stop.run_until_cancelled(staging).await.ok_or(Stopped)?;
         match staged {
             Err(error) if error.may_pass() => {
                 tracing::error!(contribution = %address.contribution, error = described(&error),

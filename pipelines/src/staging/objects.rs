@@ -3,16 +3,23 @@
 //! Invariant: a part that was put is durable and whole, or it is not there. Once an upload is sealed its parts never
 //! change.
 
+#[cfg(feature = "s3")]
+mod bucket;
+#[cfg(test)]
+mod conformance;
 mod local;
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use types::{Classify, ContributionId, Kind, Retry, Timestamp};
+use types::{Classify, ContributionId, Kind, Retry};
 
+#[cfg(feature = "s3")]
+pub use bucket::BucketObjects;
 pub use local::{LocalObjects, PartWriter};
 
 /// How the bytes of an upload are compressed.
@@ -55,6 +62,9 @@ impl Cut {
     }
 }
 
+/// How many parts an error names.
+const NAMED: usize = 20;
+
 /// What a part that was put is known by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartTag {
@@ -88,6 +98,12 @@ pub enum Error {
         /// The part.
         n: u32,
     },
+    /// Other bytes are where those that were sealed were.
+    #[error("part {n} was exchanged for another after it was sealed")]
+    Changed {
+        /// The part.
+        n: u32,
+    },
     /// The store could not be reached, or refused.
     #[error("the parts of an upload could not be read or written")]
     Io(#[source] std::io::Error),
@@ -96,7 +112,7 @@ pub enum Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Missing { .. } | Self::Differing { .. } | Self::Closed => Kind::Conflict,
+            Self::Missing { .. } | Self::Differing { .. } | Self::Closed | Self::Changed { .. } => Kind::Conflict,
             Self::Gone { .. } => Kind::NotFound,
             Self::Io(_) => Kind::Unavailable,
         }
@@ -113,15 +129,16 @@ impl Classify for Error {
 /// A place for the parts of uploads. Object safe.
 #[async_trait]
 pub trait Objects: Debug + Send + Sync {
-    /// Where part `n` can be put until `expires`, by who has nothing but this address; `None` where the service takes
-    /// parts itself, under an address that it signs.
-    async fn presign(&self, cut: &Cut, n: u32, expires: Timestamp) -> Result<Option<String>, Error>;
+    /// Makes room for an upload that has none: where each part can be put, in order, for as long as `lasting`, by who has
+    /// nothing but the address, and with nothing but the length of the part; `None` where the service takes parts itself,
+    /// under addresses that it signs.
+    async fn begin(&self, cut: &Cut, lasting: Duration) -> Result<Option<Vec<String>>, Error>;
 
     /// Seals an upload whose parts are there with these tags, one for each part in order; sealed before, it only
     /// compares. From then on its parts never change.
     async fn complete(&self, cut: &Cut, tags: &[PartTag]) -> Result<(), Error>;
 
-    /// Bytes of part `n` of a sealed upload.
+    /// Bytes of part `n` of a sealed upload: those that were sealed, or an error.
     async fn read(&self, cut: &Cut, n: u32, range: Range<u64>) -> Result<Bytes, Error>;
 
     /// Deletes what there is of an upload, sealed or not; it takes no parts any more. Nothing is nothing to do.

@@ -1,9 +1,10 @@
 //! `s3s-fs`, with what it lacks of S3 for these tests.
 //!
 //! Invariant: puts of a key that has a condition are decided one after the other; an upload is completed only with the
-//! entity tags that its parts were answered with.
+//! entity tags that its parts were answered with, and takes none afterwards; an object is read only with the entity tag
+//! that was asked for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,12 +14,16 @@ use s3s::dto::{
     AbortMultipartUploadInput, AbortMultipartUploadOutput, CompleteMultipartUploadInput, CompleteMultipartUploadOutput,
     CreateMultipartUploadInput, CreateMultipartUploadOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput,
     DeleteObjectsOutput, ETag, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput, ListObjectsV2Input,
-    ListObjectsV2Output, PutObjectInput, PutObjectOutput, UploadPartInput, UploadPartOutput,
+    ListObjectsV2Output, ListPartsInput, ListPartsOutput, PutObjectInput, PutObjectOutput, UploadPartInput,
+    UploadPartOutput,
 };
 use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 use s3s_fs::FileSystem;
 
 use crate::{BUCKET, ConditionalPuts};
+
+/// How many parts are listed at once.
+const PAGE: usize = 7;
 
 /// A lock for each key that is being put.
 type Keys = Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>;
@@ -28,7 +33,9 @@ pub(crate) struct Backend {
     files: FileSystem,
     puts: ConditionalPuts,
     keys: Keys,
-    /// The entity tag of each part of the uploads that are open.
+    /// The uploads that are open.
+    open: Mutex<HashSet<String>>,
+    /// The entity tag of each of their parts.
     tags: Mutex<HashMap<(String, i32), ETag>>,
 }
 
@@ -38,6 +45,7 @@ impl Backend {
             files: FileSystem::new(root).map_err(|error| io::Error::other(format!("{error:?}")))?,
             puts,
             keys: Mutex::default(),
+            open: Mutex::default(),
             tags: Mutex::default(),
         })
     }
@@ -68,8 +76,28 @@ macro_rules! passed_on {
                 self.put(request).await
             }
 
+            async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
+                let wanted = request.input.if_match.clone();
+                let answer = self.files.get_object(request).await?;
+                let wanted = wanted.as_ref().and_then(|condition| condition.as_etag());
+                if wanted.is_some() && wanted != answer.output.e_tag.as_ref() {
+                    return Err(s3_error!(PreconditionFailed));
+                }
+                Ok(answer)
+            }
+
+            async fn create_multipart_upload(
+                &self,
+                request: S3Request<CreateMultipartUploadInput>,
+            ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+                let answer = self.files.create_multipart_upload(request).await?;
+                locked(&self.open).extend(answer.output.upload_id.clone());
+                Ok(answer)
+            }
+
             async fn upload_part(&self, request: S3Request<UploadPartInput>) -> S3Result<S3Response<UploadPartOutput>> {
                 let part = (request.input.upload_id.clone(), request.input.part_number);
+                self.is_open(&part.0)?;
                 let answer = self.files.upload_part(request).await?;
                 if let Some(tag) = answer.output.e_tag.clone() {
                     locked(&self.tags).insert(part, tag);
@@ -77,10 +105,15 @@ macro_rules! passed_on {
                 Ok(answer)
             }
 
+            async fn list_parts(&self, request: S3Request<ListPartsInput>) -> S3Result<S3Response<ListPartsOutput>> {
+                self.list(request).await
+            }
+
             async fn abort_multipart_upload(
                 &self,
                 request: S3Request<AbortMultipartUploadInput>,
             ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+                self.is_open(&request.input.upload_id)?;
                 self.forget(&request.input.upload_id);
                 self.files.abort_multipart_upload(request).await
             }
@@ -96,12 +129,10 @@ macro_rules! passed_on {
 }
 
 passed_on! {
-    get_object: GetObjectInput => GetObjectOutput,
     head_object: HeadObjectInput => HeadObjectOutput,
     delete_object: DeleteObjectInput => DeleteObjectOutput,
     delete_objects: DeleteObjectsInput => DeleteObjectsOutput,
     list_objects_v2: ListObjectsV2Input => ListObjectsV2Output,
-    create_multipart_upload: CreateMultipartUploadInput => CreateMultipartUploadOutput,
 }
 
 impl Backend {
@@ -121,13 +152,49 @@ impl Backend {
         self.files.put_object(request).await
     }
 
+    fn is_open(&self, upload: &str) -> S3Result<()> {
+        if locked(&self.open).contains(upload) {
+            Ok(())
+        } else {
+            Err(s3_error!(NoSuchUpload))
+        }
+    }
+
+    async fn list(&self, request: S3Request<ListPartsInput>) -> S3Result<S3Response<ListPartsOutput>> {
+        let upload = request.input.upload_id.clone();
+        let after = request.input.part_number_marker.unwrap_or_default();
+        // Why alone: completing takes the parts away one after the other.
+        let key = self.key(&request.input.key);
+        let _alone = key.lock().await;
+        self.is_open(&upload)?;
+        let mut answer = self.files.list_parts(request).await?;
+        let mut parts = answer.output.parts.take().unwrap_or_default();
+        parts.retain(|part| part.part_number.is_some_and(|number| number > after));
+        parts.sort_by_key(|part| part.part_number);
+        // Few to a page, so that more than one is asked for.
+        let more = parts.len() > PAGE;
+        parts.truncate(PAGE);
+        for part in &mut parts {
+            let number = part.part_number.unwrap_or_default();
+            part.e_tag = locked(&self.tags).get(&(upload.clone(), number)).cloned();
+        }
+        answer.output.max_parts = i32::try_from(PAGE).ok();
+        answer.output.is_truncated = Some(more);
+        answer.output.next_part_number_marker = parts.last().and_then(|part| part.part_number);
+        answer.output.parts = Some(parts);
+        Ok(answer)
+    }
+
     async fn complete(
         &self,
-        request: S3Request<CompleteMultipartUploadInput>,
+        mut request: S3Request<CompleteMultipartUploadInput>,
     ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
         let upload = request.input.upload_id.clone();
-        if !locked(&self.tags).keys().any(|(open, _)| *open == upload) {
-            return Err(s3_error!(NoSuchUpload));
+        let key = self.key(&request.input.key);
+        let _alone = key.lock().await;
+        self.is_open(&upload)?;
+        if self.puts == ConditionalPuts::Ignored {
+            request.input.if_none_match = None;
         }
         let named = request
             .input
@@ -151,6 +218,7 @@ impl Backend {
     }
 
     fn forget(&self, upload: &str) {
+        locked(&self.open).remove(upload);
         locked(&self.tags).retain(|(open, _), _| open != upload);
     }
 }

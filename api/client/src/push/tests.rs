@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::body::Bytes;
 use axum::extract::{Path as At, State as With};
@@ -26,6 +26,8 @@ struct Service {
     /// From which part on PUTs are refused for good.
     refused_from: AtomicUsize,
     gone: AtomicUsize,
+    /// Answers as an object store does.
+    is_store: AtomicBool,
 }
 
 type Shared = With<Arc<Service>>;
@@ -47,6 +49,17 @@ async fn begin(With(service): Shared, body: Bytes) -> Response {
 
 async fn take(With(service): Shared, At((id, n)): At<(usize, u32)>, body: Bytes) -> Response {
     let refuse = |status: u16, code: &str| reply(status, &json!({ "error": code }));
+    let document = |status: u16, code: &str| {
+        let document = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>So it is</Message></Error>");
+        (StatusCode::from_u16(status).unwrap(), document).into_response()
+    };
+    let is_store = service.is_store.load(Ordering::SeqCst);
+    if is_store && id <= service.gone.load(Ordering::SeqCst) {
+        return document(403, "AccessDenied");
+    }
+    if is_store && n as usize >= service.refused_from.load(Ordering::SeqCst) {
+        return document(400, "EntityTooLarge");
+    }
     if id <= service.gone.load(Ordering::SeqCst) {
         return refuse(409, "upload_closed");
     }
@@ -56,6 +69,9 @@ async fn take(With(service): Shared, At((id, n)): At<(usize, u32)>, body: Bytes)
     let failing = service
         .failing
         .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    if failing.is_ok() && is_store {
+        return document(400, "RequestTimeout");
+    }
     if failing.is_ok() {
         return refuse(503, "unavailable");
     }
@@ -199,6 +215,22 @@ async fn a_file_that_changed_or_an_upload_that_is_over_is_sent_anew() {
     assert!(scene.pushed().await.0.unwrap().is_merged());
     assert_eq!(scene.received(), scene.text[8..]);
     assert_eq!(scene.service.begun.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test]
+async fn an_object_store_is_understood_too() {
+    let scene = Scene::set().await;
+    scene.service.is_store.store(true, Ordering::SeqCst);
+    scene.service.failing.store(2, Ordering::SeqCst);
+    scene.service.refused_from.store(3, Ordering::SeqCst);
+    let refused = scene.pushed().await.0.unwrap_err().to_string();
+    assert_eq!(refused, "PUT part 3 was answered 400 EntityTooLarge: So it is");
+    scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
+    // The addresses of before are over.
+    scene.service.gone.store(1, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.unwrap().is_merged());
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 2);
+    assert_eq!(scene.received(), scene.text);
 }
 
 #[tokio::test]

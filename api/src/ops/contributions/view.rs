@@ -26,7 +26,7 @@ struct Progress {
 
 impl Progress {
     fn of(cx: &Cx, id: ContributionId) -> Option<Self> {
-        let staging = cx.app.uploads.as_ref()?.stagings.of(id)?;
+        let staging = cx.app.uploads.stagings.of(id)?;
         Some(Self {
             bytes_read: staging.bytes_read,
             rows_judged: staging.rows_judged,

@@ -1,9 +1,13 @@
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use axum::body::Body;
 use bytes::Bytes;
 use http::Request;
+use pipelines::staging::objects;
 use serde_json::{Value, json};
 use types::{Clock as _, ContributionId};
 
@@ -84,7 +88,7 @@ impl Scene {
 
     fn freeing(&self) -> Freeing {
         let app = &self.service.app;
-        let objects = Arc::clone(&app.uploads.as_ref().unwrap().objects);
+        let objects = Arc::clone(&app.uploads.objects);
         Freeing::new(
             app.store.clone(),
             objects,
@@ -426,19 +430,73 @@ async fn uploads_follow_the_rules_of_contributions() {
     assert_eq!(got.status, 201, "{}", got.json());
 }
 
+/// A store of parts that takes them itself, and does not answer while `down`.
+#[derive(Debug)]
+struct Elsewhere {
+    down: AtomicBool,
+    begun: AtomicUsize,
+    inner: Arc<dyn objects::Objects>,
+}
+
+#[async_trait]
+impl objects::Objects for Elsewhere {
+    async fn begin(&self, cut: &objects::Cut, lasting: Duration) -> Result<Option<Vec<String>>, objects::Error> {
+        if self.down.load(Ordering::SeqCst) {
+            return Err(objects::Error::Io(std::io::Error::other("no answer")));
+        }
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(lasting, Duration::from_hours(6));
+        let address = |n| format!("http://elsewhere.test/{}/{n}", cut.upload);
+        Ok(Some((1..=cut.parts).map(address).collect()))
+    }
+
+    async fn complete(&self, cut: &objects::Cut, tags: &[objects::PartTag]) -> Result<(), objects::Error> {
+        self.inner.complete(cut, tags).await
+    }
+
+    async fn read(&self, cut: &objects::Cut, n: u32, range: Range<u64>) -> Result<Bytes, objects::Error> {
+        self.inner.read(cut, n, range).await
+    }
+
+    async fn delete(&self, upload: ContributionId) -> Result<(), objects::Error> {
+        self.inner.delete(upload).await
+    }
+}
+
 #[tokio::test]
-async fn a_service_without_a_place_for_uploads_says_so_and_makes_nothing() {
+async fn parts_go_to_the_store_that_takes_them_itself() {
     let mut scene = Scene::set().await;
-    let upload = scene.begun().await;
-    let etags = scene.put_both(&upload).await;
     let mut app = scene.service.app.clone();
-    app.uploads = None;
+    let elsewhere = Arc::new(Elsewhere {
+        down: AtomicBool::new(true),
+        begun: AtomicUsize::new(0),
+        inner: Arc::clone(&app.uploads.objects),
+    });
+    app.uploads.objects = Arc::clone(&elsewhere) as Arc<dyn objects::Objects>;
+    app.uploads.local = None;
     scene.service.router = crate::router(app);
-    let begun = scene.begin(&json!({"bytes": 7, "parts": 2, "partSize": 4})).await;
-    is(&begun, 503, "uploads_unavailable");
-    let put = scene.put(upload["partUrls"][0]["url"].as_str().unwrap(), b"1234").await;
-    is(&put, 503, "uploads_unavailable");
-    is(&scene.complete(&upload, &etags).await, 503, "uploads_unavailable");
+    let body = json!({"bytes": 7, "parts": 2, "partSize": 4});
+    // What could not be begun takes nobody's place.
+    for _ in 0..4 {
+        is(&scene.begin(&body).await, 503, "unavailable");
+    }
+    elsewhere.down.store(false, Ordering::SeqCst);
+    let refused = scene.begin(&json!({"bytes": 7, "parts": 3, "partSize": 4})).await;
+    assert_eq!(
+        (refused.status.as_u16(), elsewhere.begun.load(Ordering::SeqCst)),
+        (400, 0)
+    );
+    for _ in 0..3 {
+        let upload = scene.begun().await;
+        let id = upload["id"].as_str().unwrap();
+        let expected = [(1, 4), (2, 3)]
+            .map(|(n, bytes)| json!({"n": n, "bytes": bytes, "url": format!("http://elsewhere.test/{id}/{n}")}));
+        assert_eq!(upload["partUrls"], json!(expected));
+        // The service takes none.
+        let here = format!("http://sluice.test/uploads/{id}/1?expires=1&signature=x");
+        is(&scene.put(&here, b"abcd").await, 403, "link_invalid");
+    }
+    is(&scene.begin(&body).await, 429, "too_many_uploads");
 }
 
 #[tokio::test]

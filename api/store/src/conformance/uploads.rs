@@ -215,3 +215,26 @@ pub async fn an_open_upload_is_not_freed(url: &str) {
     store.upload_freed(id, at(1)).await.unwrap();
     assert_eq!(complete(&store, &world, id, at(2)).await, UploadCompleted::Completed);
 }
+
+/// One that is abandoned takes no place and is freed; one that is completed is not abandoned any more.
+pub async fn what_is_abandoned_is_over_at_once(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let bounds = UploadBounds { open: 1, ..BOUNDS };
+    let id = begun(&store, &world, at(0)).await;
+    store.upload_abandon(id).await.unwrap();
+    assert_eq!(complete(&store, &world, id, at(1)).await, UploadCompleted::Expired);
+    assert_eq!(to_free(&store, at(1)).await, [id]);
+    let next = new(&world, at(1));
+    let second = next.id;
+    assert_eq!(store.upload_create(next, bounds).await.unwrap(), UploadCreated::Created);
+    assert_eq!(
+        complete(&store, &world, second, at(2)).await,
+        UploadCompleted::Completed
+    );
+    store.upload_abandon(second).await.unwrap();
+    assert_eq!(
+        store.upload(second).await.unwrap().unwrap().status,
+        UploadStatus::Completed
+    );
+}

@@ -6,12 +6,13 @@
 
 use std::time::Duration;
 
-use object_store::multipart::{MultipartStore as _, PartId};
+use object_store::multipart::MultipartStore as _;
 use object_store::path::Path;
 use object_store::{Error, ObjectStoreExt as _};
 use types::{Classify, Kind, Retry};
 
-use super::S3;
+use super::call::Completion;
+use super::{S3, failed};
 
 /// How many parts an upload may have (*Amazon S3 multipart upload limits*).
 const PARTS: u16 = 10_000;
@@ -25,6 +26,17 @@ pub struct PartAddress {
     pub bytes: u64,
     /// The address.
     pub url: String,
+}
+
+/// A part that the store has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedPart {
+    /// Its number, from 1.
+    pub number: u16,
+    /// Its size.
+    pub bytes: u64,
+    /// Its entity tag, without quotes.
+    pub e_tag: String,
 }
 
 /// An upload that is an object now.
@@ -128,25 +140,24 @@ impl S3 {
         tags: &[String],
         announced: u64,
     ) -> Result<Completed, UploadError> {
-        let parts = tags.iter().map(|tag| PartId {
-            // Clients hand on a tag with its quotes or without; the protocol has it with them (RFC 9110 section 8.8.3).
-            content_id: format!("\"{}\"", tag.trim_matches('"')),
-        });
-        let completed = self
-            .reading
-            .complete_multipart(object, &upload.to_owned(), parts.collect())
-            .await;
-        if let Err(source) = completed {
-            if is_mismatch(&source) {
-                return Err(UploadError::Mismatch { source });
-            }
-            return match self.head(object).await {
+        let completed = self.complete_parts(object, upload, tags, false, announced).await;
+        match completed {
+            Ok(Completion::Done) => self.completed(object, announced).await,
+            Ok(Completion::Mismatch(source)) => Err(UploadError::Mismatch { source }),
+            // Why: who had no answer asks again, and the upload is over once it is an object.
+            Ok(Completion::Gone(source)) => match self.head(object).await {
                 Ok(_) => self.completed(object, announced).await,
-                Err(Error::NotFound { .. }) if is_gone(&source) => Err(UploadError::Gone { source }),
-                Err(_) => Err(UploadError::Storage(source)),
-            };
+                Err(Error::NotFound { .. }) => Err(UploadError::Gone { source }),
+                Err(error) => Err(UploadError::Storage(error)),
+            },
+            Ok(Completion::Taken) => Err(UploadError::Storage(failed("a condition failed that was not made"))),
+            Err(error) => Err(UploadError::Storage(error)),
         }
-        self.completed(object, announced).await
+    }
+
+    /// The parts that an upload has, in order; `None` where there is no such upload.
+    pub async fn upload_parts(&self, object: &Path, upload: &str) -> Result<Option<Vec<ListedPart>>, UploadError> {
+        self.list_parts(object, upload).await.map_err(UploadError::Storage)
     }
 
     async fn completed(&self, object: &Path, announced: u64) -> Result<Completed, UploadError> {
@@ -162,24 +173,25 @@ impl S3 {
     }
 
     /// Gives up an upload and its parts. One that is gone already is fine.
+    ///
+    /// # Errors
+    /// Also where it still has parts afterwards: those that were on their way arrive; it is to be given up again.
     pub async fn upload_abort(&self, object: &Path, upload: &str) -> Result<(), UploadError> {
         match self.reading.abort_multipart(object, &upload.to_owned()).await {
-            Err(error) if !is_gone(&error) => Err(UploadError::Storage(error)),
+            Err(error) if !is_gone(&error) => return Err(UploadError::Storage(error)),
+            _ => {}
+        }
+        match self.upload_parts(object, upload).await? {
+            Some(parts) if !parts.is_empty() => {
+                let problem = format!("`{object}` has {} parts after it was given up", parts.len());
+                Err(UploadError::Storage(failed(problem)))
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// The client has no variant for what S3 says of parts, so the code is looked for in what it tells.
-fn is_mismatch(error: &Error) -> bool {
-    let told = format!("{error:?}");
-    ["InvalidPart", "InvalidPartOrder", "EntityTooSmall"]
-        .into_iter()
-        .any(|code| told.contains(code))
-}
-
 fn is_gone(error: &Error) -> bool {
-    // Why also refused: who may not list a bucket hears that instead of what is not there.
-    matches!(error, Error::NotFound { .. } | Error::PermissionDenied { .. })
-        || format!("{error:?}").contains("NoSuchUpload")
+    // Why also the text: not every store answers it as something that is not found.
+    matches!(error, Error::NotFound { .. }) || format!("{error:?}").contains("NoSuchUpload")
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use object_store::path::Path;
 use rusty_s3::actions::{GetObject, UploadPart};
-use rusty_s3::{Bucket, Credentials, S3Action};
+use rusty_s3::signing::sign;
+use rusty_s3::{Bucket, Credentials, Method, S3Action};
 use types::Clock as _;
 use types::clock::SystemClock;
 
@@ -72,6 +73,47 @@ impl Presigner {
         signed(&part, lasting)
     }
 
+    /// The address that tells the parts of an upload with numbers above `after`.
+    pub(super) fn parts(&self, object: &Path, upload: &str, after: u16, lasting: Duration) -> String {
+        let after = after.to_string();
+        let query = [("part-number-marker", after.as_str()), ("uploadId", upload)];
+        self.call(Method::Get, object, &query, &[], lasting)
+    }
+
+    /// The address that completes an upload; with `create` for a request that has `If-None-Match: *`.
+    pub(super) fn complete(&self, object: &Path, upload: &str, create: bool, lasting: Duration) -> String {
+        let headers: &[_] = if create { &[("if-none-match", "*")] } else { &[] };
+        self.call(Method::Post, object, &[("uploadId", upload)], headers, lasting)
+    }
+
+    /// The address of a call; query and headers are sorted by name.
+    fn call(
+        &self,
+        method: Method,
+        object: &Path,
+        query: &[(&str, &str)],
+        headers: &[(&str, &str)],
+        lasting: Duration,
+    ) -> String {
+        let Inner {
+            bucket, credentials, ..
+        } = &*self.inner;
+        // The host is a header as any other, and signed by itself.
+        let signed = sign(
+            &now(),
+            method,
+            bucket.object_url(&self.key(object)),
+            credentials.key(),
+            credentials.secret(),
+            credentials.token(),
+            bucket.region(),
+            lasting.as_secs(),
+            query.iter().copied(),
+            headers.iter().copied(),
+        );
+        signed.into()
+    }
+
     fn key(&self, object: &Path) -> String {
         let prefix = &self.inner.prefix;
         prefix.parts().chain(object.parts()).collect::<Path>().into()
@@ -79,8 +121,11 @@ impl Presigner {
 }
 
 fn signed<'a>(action: &impl S3Action<'a>, lasting: Duration) -> String {
+    action.sign_with_time(lasting, &now()).into()
+}
+
+fn now() -> jiff::Timestamp {
     let now = SystemClock::default().now().micros();
     // Why the fallback: an instant of the system's clock is always within what a signature can name.
-    let now = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
-    action.sign_with_time(lasting, &now).into()
+    jiff::Timestamp::from_microsecond(now).unwrap_or_default()
 }

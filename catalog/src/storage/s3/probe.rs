@@ -3,17 +3,20 @@
 //! Invariant: it writes one object under a name that nobody else has, and takes it away again.
 
 use bytes::Bytes;
+use object_store::multipart::MultipartStore as _;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload};
 use types::{Clock as _, ContributionId};
 
+use super::call::Completion;
 use super::{OpenError, S3};
 
 /// Where the objects of probes are.
 const PROBES: &str = "_sluice-probe";
 
 impl S3 {
-    pub(super) async fn probe(&self) -> Result<(), OpenError> {
+    /// Tries the store; whether it also completes uploads only where no object is.
+    pub(super) async fn probe(&self) -> Result<bool, OpenError> {
         // An id has enough randomness for a name.
         let id = ContributionId::new(types::clock::SystemClock::default().now());
         let path = Path::from(format!("{PROBES}/{id}"));
@@ -23,6 +26,7 @@ impl S3 {
         let again = put("second").await;
         let read = async { self.get(&path).await?.bytes().await };
         let read = read.await;
+        let conditional_completion = self.completes_conditionally(&path).await;
         if let Err(error) = self.delete(&path).await {
             tracing::warn!(%path, %error, "the object of a probe could not be deleted");
         }
@@ -36,6 +40,38 @@ impl S3 {
         if bytes != Bytes::from_static(b"first") {
             return Err(OpenError::Unfaithful { bucket: bucket() });
         }
-        Ok(())
+        Ok(conditional_completion)
+    }
+
+    /// Whether an upload is not completed where an object is, if it is told so. A store that cannot has large objects
+    /// put whole.
+    async fn completes_conditionally(&self, taken: &Path) -> bool {
+        let tried = async {
+            let upload = self.reading.create_multipart(taken).await?;
+            let completed = async {
+                let part = self
+                    .reading
+                    .put_part(taken, &upload, 0, PutPayload::from_static(b"third"));
+                let tag = part.await?.content_id;
+                self.complete_parts(taken, &upload, &[tag], true, 5).await
+            };
+            let completed = completed.await;
+            if !matches!(completed, Ok(Completion::Done))
+                && let Err(error) = self.reading.abort_multipart(taken, &upload).await
+            {
+                tracing::warn!(%taken, %error, "the upload of a probe could not be given up");
+            }
+            completed
+        };
+        match tried.await {
+            Ok(Completion::Taken) => true,
+            other => {
+                tracing::info!(
+                    ?other,
+                    "the store completes uploads unconditionally: large objects are put whole"
+                );
+                false
+            }
+        }
     }
 }

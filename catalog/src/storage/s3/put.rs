@@ -131,7 +131,7 @@ impl S3 {
 }
 
 /// Between half of a wait and all of it, so that those who failed together do not come back together.
-fn jittered(wait: Duration) -> Duration {
+pub(super) fn jittered(wait: Duration) -> Duration {
     let random = RandomState::new().hash_one(0);
     let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     Duration::from_millis(millis / 2 + random % (millis / 2 + 1))

@@ -7,6 +7,7 @@ use types::{Classify as _, Kind};
 
 use super::*;
 
+mod adopt;
 mod faults;
 mod uploads;
 

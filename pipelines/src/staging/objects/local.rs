@@ -16,6 +16,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,16 +24,14 @@ use catalog::storage::create_directory;
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
-use types::{ContributionId, Timestamp, fault};
+use types::{ContributionId, fault};
 
-use super::{Cut, Error, Objects, PartTag};
+use super::{Cut, Error, NAMED, Objects, PartTag};
 
 const INCOMING: &str = "incoming";
 const SEALED: &str = "sealed";
 /// The bytes of a hash.
 const HASH: usize = 32;
-/// How many parts an error names.
-const NAMED: usize = 20;
 
 /// A directory of parts. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -185,7 +184,7 @@ fn tag_of(path: &Path, size: u64) -> io::Result<Option<String>> {
 
 #[async_trait]
 impl Objects for LocalObjects {
-    async fn presign(&self, _: &Cut, _: u32, _: Timestamp) -> Result<Option<String>, Error> {
+    async fn begin(&self, _: &Cut, _: Duration) -> Result<Option<Vec<String>>, Error> {
         Ok(None)
     }
 
@@ -247,79 +246,87 @@ fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::super::Compression;
+    use super::super::conformance::{self, Fixture};
     use super::*;
 
-    fn cut(bytes: u64, parts: u32, part_size: u64) -> Cut {
+    /// A folder of its own.
+    struct Folder(tempfile::TempDir);
+
+    #[async_trait]
+    impl Fixture for Folder {
+        fn open(&self) -> Arc<dyn Objects> {
+            Arc::new(LocalObjects::open(self.0.path()).unwrap())
+        }
+
+        async fn put(&self, cut: &Cut, n: u32, url: Option<&str>, bytes: Bytes) -> Option<String> {
+            assert_eq!(url, None, "the service takes parts itself");
+            // What the service does, which takes parts itself.
+            if cut.size_of(n) != Some(bytes.len() as u64) {
+                return None;
+            }
+            let objects = LocalObjects {
+                shared: Arc::new(Shared {
+                    root: self.0.path().to_owned(),
+                    files: AtomicU64::new(u64::from(n)),
+                    naming: Mutex::default(),
+                }),
+            };
+            let mut writer = objects.writer().unwrap();
+            writer.write(&bytes).unwrap();
+            writer.finish(cut.upload, n).ok()
+        }
+
+        fn left(&self) -> usize {
+            let entries = self.0.path().read_dir().unwrap().map(Result::unwrap);
+            entries.filter(|entry| entry.file_name() != INCOMING).count()
+        }
+    }
+
+    conformance::suite!(Folder(tempfile::tempdir().unwrap()));
+
+    fn cut() -> Cut {
         Cut {
             upload: ContributionId::from_bytes([9; 16]),
-            bytes,
-            parts,
-            part_size,
+            bytes: 4,
+            parts: 1,
+            part_size: 4,
             compression: Compression::None,
         }
     }
 
-    fn put(objects: &LocalObjects, n: u32, bytes: &[u8]) -> Result<PartTag, Error> {
-        let mut writer = objects.writer()?;
-        writer.write(bytes)?;
-        let etag = writer.finish(cut(1, 1, 1).upload, n)?;
-        Ok(PartTag { n, etag })
+    fn put(objects: &LocalObjects, bytes: &[u8]) -> PartTag {
+        let mut writer = objects.writer().unwrap();
+        writer.write(bytes).unwrap();
+        let etag = writer.finish(cut().upload, 1).unwrap();
+        PartTag { n: 1, etag }
     }
 
     #[tokio::test]
-    async fn parts_that_were_sealed_are_read_as_they_were_put() {
+    async fn a_part_is_known_by_its_hash_and_what_was_not_finished_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let objects = LocalObjects::open(folder.path()).unwrap();
-        let cut = cut(7, 2, 4);
-        put(&objects, 1, b"once").unwrap();
-        let tags = [put(&objects, 1, b"abcd").unwrap(), put(&objects, 2, b"efg").unwrap()];
-        assert_eq!(tags[0].etag, HEXLOWER.encode(&Sha256::digest(b"abcd")));
-        objects.complete(&cut, &tags).await.unwrap();
-        objects.complete(&cut, &tags).await.unwrap();
-        assert_eq!(objects.read(&cut, 1, 1..4).await.unwrap(), "bcd");
-        assert_eq!(objects.read(&cut, 2, 0..3).await.unwrap(), "efg");
-        assert!(matches!(put(&objects, 1, b"late"), Err(Error::Closed)));
-        assert_eq!(objects.read(&cut, 1, 0..4).await.unwrap(), "abcd");
-        // What the process before left unfinished is gone; what was sealed is not.
-        drop(objects);
-        let objects = LocalObjects::open(folder.path()).unwrap();
-        assert_eq!(folder.path().join(INCOMING).read_dir().unwrap().count(), 0);
-        assert_eq!(objects.read(&cut, 1, 0..4).await.unwrap(), "abcd");
-    }
-
-    #[tokio::test]
-    async fn what_is_missing_or_other_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = LocalObjects::open(folder.path()).unwrap();
-        let cut = cut(7, 2, 4);
-        let other = |n| PartTag {
-            n,
-            etag: "0".repeat(64),
-        };
-        let missing = objects.complete(&cut, &[other(1), other(2)]).await;
-        assert!(matches!(missing, Err(Error::Missing { missing }) if missing == [1, 2]));
-        let first = put(&objects, 1, b"abcd").unwrap();
-        // The wrong length is as good as nothing.
-        let wrong = put(&objects, 2, b"efgh").unwrap();
-        let missing = objects.complete(&cut, &[first.clone(), wrong]).await;
-        assert!(matches!(missing, Err(Error::Missing { missing }) if missing == [2]));
-        put(&objects, 2, b"efg").unwrap();
-        let differing = objects.complete(&cut, &[first, other(2)]).await;
-        assert!(matches!(differing, Err(Error::Differing { differing }) if differing == [2]));
-        assert!(put(&objects, 2, b"xyz").is_ok(), "it was not sealed");
-    }
-
-    #[tokio::test]
-    async fn what_is_deleted_is_gone() {
-        let folder = tempfile::tempdir().unwrap();
-        let objects = LocalObjects::open(folder.path()).unwrap();
-        let cut = cut(4, 1, 4);
-        let tag = put(&objects, 1, b"abcd").unwrap();
-        objects.complete(&cut, &[tag]).await.unwrap();
-        objects.delete(cut.upload).await.unwrap();
-        objects.delete(cut.upload).await.unwrap();
-        assert!(matches!(objects.read(&cut, 1, 0..4).await, Err(Error::Gone { n: 1 })));
+        let tag = put(&objects, b"abcd");
+        assert_eq!(tag.etag, HEXLOWER.encode(&Sha256::digest(b"abcd")));
+        objects.complete(&cut(), &[tag]).await.unwrap();
+        let incoming = || folder.path().join(INCOMING).read_dir().unwrap().count();
         drop(objects.writer().unwrap());
-        assert_eq!(folder.path().join(INCOMING).read_dir().unwrap().count(), 0);
+        assert_eq!(incoming(), 0);
+        let mut unfinished = objects.writer().unwrap();
+        unfinished.write(b"xyz").unwrap();
+        assert_eq!(incoming(), 1);
+        // What the process before left unfinished is gone; what was sealed is not.
+        std::mem::forget(unfinished);
+        let objects = LocalObjects::open(folder.path()).unwrap();
+        assert_eq!(incoming(), 0);
+        assert_eq!(objects.read(&cut(), 1, 0..4).await.unwrap(), "abcd");
+    }
+
+    #[tokio::test]
+    async fn a_part_of_another_length_is_as_good_as_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = LocalObjects::open(folder.path()).unwrap();
+        let tag = put(&objects, b"abcde");
+        let missing = objects.complete(&cut(), &[tag]).await;
+        assert!(matches!(missing, Err(Error::Missing { missing }) if missing == [1]));
     }
 }

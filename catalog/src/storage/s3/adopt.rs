@@ -1,0 +1,116 @@
+//! Files of this machine as objects that do not exist yet.
+//!
+//! Invariant: as for a put: "it exists" may be said of the caller's own object, whose answer was lost, so the caller
+//! compares. A few pieces of the file are in memory, whatever its size. An upload that does not become the object is
+//! given up; those that a crash left are the bucket's to clean (`AbortIncompleteMultipartUpload` of its lifecycle).
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use object_store::multipart::MultipartStore as _;
+use object_store::path::Path;
+use object_store::{Error, ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload, Result};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::call::Completion;
+use super::put::jittered;
+use super::{BACKOFF, S3, failed};
+
+/// How much is sent at once: each piece but the last has 5 MiB at least (*Amazon S3 multipart upload limits*).
+const PIECE: u64 = 8 << 20;
+/// How many pieces are on their way, each in memory.
+const PIECES: usize = 2;
+
+impl S3 {
+    /// Puts a file as an object that does not exist yet.
+    pub(super) async fn adopt_file(&self, file: &FilePath, location: &Path) -> Result<()> {
+        let unreadable = |error: io::Error| failed(format!("`{}`: {error}", file.display()));
+        let opened = {
+            let path = file.to_owned();
+            let open = move || File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+            spawn_blocking(open).await?
+        };
+        let (bytes, opened) = opened.map_err(unreadable)?;
+        let file = Arc::new(opened);
+        if bytes <= PIECE || !self.conditional_completion {
+            let whole = piece(&file, 0, bytes).await?;
+            self.put_opts(location, whole.into(), PutMode::Create.into()).await?;
+            return Ok(());
+        }
+        let upload = self.reading.create_multipart(location).await?;
+        let became = self.send(&file, bytes, location, &upload).await;
+        if became.is_err()
+            && let Err(error) = self.upload_abort(location, &upload).await
+        {
+            tracing::warn!(%location, %error, "an upload could not be given up");
+        }
+        became
+    }
+
+    async fn send(&self, file: &Arc<File>, bytes: u64, location: &Path, upload: &String) -> Result<()> {
+        let sending = (0..bytes.div_ceil(PIECE)).map(|number| async move {
+            let from = number * PIECE;
+            let piece = piece(file, from, PIECE.min(bytes - from)).await?;
+            let index = usize::try_from(number).map_err(failed)?;
+            self.put_piece(location, upload, index, piece).await
+        });
+        let tags: Vec<String> = stream::iter(sending).buffered(PIECES).try_collect().await?;
+        let exists = |source: Error| Error::AlreadyExists {
+            path: location.to_string(),
+            source: Box::new(source),
+        };
+        match self.complete_parts(location, upload, &tags, true, bytes).await? {
+            Completion::Done => Ok(()),
+            Completion::Taken => Err(exists(failed("an object is there"))),
+            Completion::Mismatch(error) => Err(error),
+            // Why: it was completed and the answer lost, or others gave it up.
+            Completion::Gone(error) => match self.head(location).await {
+                Ok(_) => Err(exists(error)),
+                Err(Error::NotFound { .. }) => Err(error),
+                Err(unknown) => Err(unknown),
+            },
+        }
+    }
+
+    /// Puts one part until it is there; its tag.
+    async fn put_piece(&self, location: &Path, upload: &String, index: usize, piece: Bytes) -> Result<String> {
+        let attempt = self.attempt + Duration::from_secs(piece.len() as u64 >> 20);
+        let until = Instant::now() + self.patience;
+        let mut wait = BACKOFF.0;
+        loop {
+            let payload = PutPayload::from_bytes(piece.clone());
+            let error = match timeout(attempt, self.putting.put_part(location, upload, index, payload)).await {
+                Ok(Ok(part)) => return Ok(part.content_id),
+                Ok(Err(error)) => error,
+                Err(_) => failed(format!("a part of `{location}` was not answered within {attempt:?}")),
+            };
+            let is_refused = matches!(
+                error,
+                Error::NotFound { .. } | Error::PermissionDenied { .. } | Error::Unauthenticated { .. }
+            );
+            if is_refused || Instant::now() + wait >= until {
+                return Err(error);
+            }
+            tracing::debug!(%location, index, %error, "a part is put again");
+            sleep(jittered(wait)).await;
+            wait = (wait * 2).min(BACKOFF.1);
+        }
+    }
+}
+
+async fn piece(file: &Arc<File>, from: u64, bytes: u64) -> Result<Bytes> {
+    let file = Arc::clone(file);
+    let read = move || {
+        let mut piece = vec![0; usize::try_from(bytes).map_err(io::Error::other)?];
+        file.read_exact_at(&mut piece, from)?;
+        Ok(Bytes::from(piece))
+    };
+    spawn_blocking(read).await?.map_err(|error: io::Error| failed(error))
+}

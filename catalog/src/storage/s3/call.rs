@@ -1,0 +1,224 @@
+//! Requests that the client of the store has no call for: what parts an upload has, and its completion where no object
+//! is yet.
+//!
+//! Invariant: an answer that may be another the next time is asked for again, until the patience is over; what is
+//! returned is what the store says for good.
+
+use std::time::Duration;
+
+use object_store::client::{HttpRequest, HttpRequestBody};
+use object_store::path::Path;
+use object_store::{Error, HeaderValue, Result};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::multipart::ListedPart;
+use super::put::jittered;
+use super::{BACKOFF, S3, failed};
+
+/// Bytes for which the store may take a second longer to make an object of parts.
+const JOINED_IN_A_SECOND: u64 = 64 << 20;
+
+/// What the store answered.
+struct Said {
+    status: u16,
+    text: String,
+}
+
+impl Said {
+    /// The code of its error document; empty where it is none. Also a 200 may have one, where completing an upload took
+    /// long.
+    fn code(&self) -> &str {
+        let code = self
+            .text
+            .split_once("<Code>")
+            .and_then(|(_, rest)| rest.split_once("</Code>"));
+        code.map_or("", |(code, _)| code)
+    }
+
+    fn is_done(&self) -> bool {
+        self.status < 300 && !self.text.contains("<Error>")
+    }
+
+    /// Whether it may be answered otherwise the next time.
+    fn may_pass(&self) -> bool {
+        let passing = [
+            "InternalError",
+            "SlowDown",
+            "ServiceUnavailable",
+            "RequestTimeout",
+            "OperationAborted",
+            "ConditionalRequestConflict",
+        ];
+        self.status >= 500 || matches!(self.status, 408 | 429) || passing.contains(&self.code())
+    }
+
+    fn into_error(self, what: &str) -> Error {
+        let code = self.code();
+        failed(format!("{what} was answered {} {code}", self.status))
+    }
+}
+
+/// The parts of an upload, as the store lists them.
+#[derive(Deserialize)]
+struct Listing {
+    #[serde(rename = "Part", default)]
+    parts: Vec<Listed>,
+    #[serde(rename = "IsTruncated", default)]
+    is_truncated: bool,
+    #[serde(rename = "NextPartNumberMarker")]
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(rename = "PartNumber")]
+    number: u16,
+    #[serde(rename = "ETag")]
+    e_tag: String,
+    #[serde(rename = "Size")]
+    size: u64,
+}
+
+/// The parts of an upload, as it is completed.
+#[derive(Serialize)]
+struct Parts {
+    #[serde(rename = "Part")]
+    parts: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Part {
+    #[serde(rename = "ETag")]
+    e_tag: String,
+    #[serde(rename = "PartNumber")]
+    number: u16,
+}
+
+/// What became of the completion of an upload.
+#[derive(Debug)]
+pub(super) enum Completion {
+    /// It is an object now.
+    Done,
+    /// The parts are other ones than were named.
+    Mismatch(Error),
+    /// There is no such upload: it was given up, or completed.
+    Gone(Error),
+    /// There is an object, and there was to be none.
+    Taken,
+}
+
+impl S3 {
+    /// The parts that an upload has, in order; `None` where there is no such upload.
+    pub(super) async fn list_parts(&self, object: &Path, upload: &str) -> Result<Option<Vec<ListedPart>>> {
+        let mut parts = Vec::new();
+        let mut after = 0;
+        loop {
+            let url = || self.presigner.parts(object, upload, after, self.lasting());
+            let request = || request("GET", &url(), String::new());
+            let said = self
+                .asked("listing the parts of an upload", self.attempt, request)
+                .await?;
+            match said.status {
+                404 => return Ok(None),
+                _ if !said.is_done() => return Err(said.into_error("listing the parts of an upload")),
+                _ => {}
+            }
+            let page: Listing = quick_xml::de::from_str(&said.text).map_err(failed)?;
+            parts.extend(page.parts.into_iter().map(|part| ListedPart {
+                number: part.number,
+                bytes: part.size,
+                e_tag: part.e_tag.trim_matches('"').to_owned(),
+            }));
+            match page.next.and_then(|next| next.parse().ok()) {
+                Some(next) if page.is_truncated && next > after => after = next,
+                _ if page.is_truncated => return Err(failed("a list of parts broke off")),
+                _ => break,
+            }
+        }
+        parts.sort_unstable_by_key(|part| part.number);
+        Ok(Some(parts))
+    }
+
+    /// Makes an object of `bytes` bytes of the parts with these tags, in order; with `create` only where there is none.
+    pub(super) async fn complete_parts(
+        &self,
+        object: &Path,
+        upload: &str,
+        tags: &[String],
+        create: bool,
+        bytes: u64,
+    ) -> Result<Completion> {
+        let part = |(number, tag): (u16, &String)| Part {
+            // Clients hand on a tag with its quotes or without; the protocol has it with them (RFC 9110 section 8.8.3).
+            e_tag: format!("\"{}\"", tag.trim_matches('"')),
+            number,
+        };
+        let parts = Parts {
+            parts: (1..).zip(tags).map(part).collect(),
+        };
+        let body = quick_xml::se::to_string_with_root("CompleteMultipartUpload", &parts).map_err(failed)?;
+        let attempt = self.attempt + Duration::from_secs(bytes / JOINED_IN_A_SECOND);
+        let complete = || {
+            let url = self.presigner.complete(object, upload, create, self.lasting());
+            let mut request = request("POST", &url, body.clone())?;
+            if create {
+                request
+                    .headers_mut()
+                    .insert("if-none-match", HeaderValue::from_static("*"));
+            }
+            Ok(request)
+        };
+        let what = "completing an upload";
+        let said = self.asked(what, attempt, complete).await?;
+        Ok(match (said.status, said.code()) {
+            _ if said.is_done() => Completion::Done,
+            (412, _) => Completion::Taken,
+            (404, _) | (_, "NoSuchUpload") => Completion::Gone(said.into_error(what)),
+            (_, "InvalidPart" | "InvalidPartOrder" | "EntityTooSmall") => Completion::Mismatch(said.into_error(what)),
+            _ => return Err(said.into_error(what)),
+        })
+    }
+
+    /// How long an address is good that is used at once, by a clock that may differ.
+    fn lasting(&self) -> Duration {
+        self.attempt + Duration::from_mins(5)
+    }
+
+    /// Asks until there is an answer that stays.
+    async fn asked(&self, what: &str, attempt: Duration, make: impl Fn() -> Result<HttpRequest>) -> Result<Said> {
+        let until = Instant::now() + self.patience;
+        let mut wait = BACKOFF.0;
+        loop {
+            let error = match timeout(attempt, self.once(make()?)).await {
+                Ok(Ok(said)) if !said.may_pass() => return Ok(said),
+                Ok(Ok(said)) => said.into_error(what),
+                Ok(Err(error)) => error,
+                Err(_) => failed(format!("{what} was not answered within {attempt:?}")),
+            };
+            if Instant::now() + wait >= until {
+                return Err(error);
+            }
+            tracing::debug!(what, %error, "a request is tried again");
+            sleep(jittered(wait)).await;
+            wait = (wait * 2).min(BACKOFF.1);
+        }
+    }
+
+    async fn once(&self, request: HttpRequest) -> Result<Said> {
+        let answer = self.calling.execute(request).await.map_err(failed)?;
+        let status = answer.status().as_u16();
+        let text = answer.into_body().bytes().await.map_err(failed)?;
+        Ok(Said {
+            status,
+            text: String::from_utf8_lossy(&text).into_owned(),
+        })
+    }
+}
+
+fn request(method: &str, url: &str, body: String) -> Result<HttpRequest> {
+    let mut request = HttpRequest::new(HttpRequestBody::from(body));
+    *request.method_mut() = method.parse().map_err(failed)?;
+    *request.uri_mut() = url.parse().map_err(failed)?;
+    Ok(request)
+}

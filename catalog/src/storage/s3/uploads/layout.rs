@@ -1,0 +1,108 @@
+//! What an upload consists of in a bucket: which parts are an object together, and the documents beside them.
+//!
+//! Invariant: how an upload is laid out follows from how it is cut, so everybody finds the same.
+
+use std::iter;
+use std::ops::Range;
+
+use object_store::path::Path;
+use serde::{Deserialize, Serialize};
+use types::ContributionId;
+
+/// Where uploads are.
+const UPLOADS: &str = "_uploads";
+/// The least that a part has that others follow in its object (*Amazon S3 multipart upload limits*).
+const LEAST: u64 = 5 << 20;
+
+/// An upload and how it is cut into parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its id.
+    pub upload: ContributionId,
+    /// How many bytes all parts have together.
+    pub bytes: u64,
+    /// How many parts there are, 10,000 at most.
+    pub parts: u16,
+    /// The size of every part but the last.
+    pub part_size: u64,
+}
+
+impl Cut {
+    /// The parts of each object, numbered from 1.
+    pub(super) fn objects(&self) -> Vec<Range<u16>> {
+        let end = self.parts.saturating_add(1);
+        if self.parts == 1 || self.part_size >= LEAST {
+            iter::once(1..end).collect()
+        } else {
+            (1..end).map(|n| n..n + 1).collect()
+        }
+    }
+
+    /// How many bytes come before a part.
+    pub(super) fn before(&self, n: u16) -> u64 {
+        self.part_size
+            .saturating_mul(u64::from(n.saturating_sub(1)))
+            .min(self.bytes)
+    }
+
+    /// How many bytes these parts have.
+    pub(super) fn bytes_of(&self, parts: &Range<u16>) -> u64 {
+        self.before(parts.end) - self.before(parts.start)
+    }
+}
+
+/// What an upload consists of.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Begun {
+    /// The first part of each object, and the id of its upload at the store.
+    pub(super) objects: Vec<(u16, String)>,
+}
+
+/// An upload that does not change any more.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Sealed {
+    /// The tags of the parts, in order.
+    pub(super) tags: Vec<String>,
+    /// The first part of each object, and the object's entity tag.
+    pub(super) objects: Vec<(u16, String)>,
+}
+
+pub(super) fn object(upload: ContributionId, first: u16) -> Path {
+    Path::from(format!("{UPLOADS}/{upload}/parts-{first}"))
+}
+
+pub(super) fn begun_path(upload: ContributionId) -> Path {
+    Path::from(format!("{UPLOADS}/{upload}/begun"))
+}
+
+pub(super) fn sealed_path(upload: ContributionId) -> Path {
+    Path::from(format!("{UPLOADS}/{upload}/sealed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(bytes: u64, parts: u16, part_size: u64) -> Cut {
+        Cut {
+            upload: ContributionId::from_bytes([1; 16]),
+            bytes,
+            parts,
+            part_size,
+        }
+    }
+
+    #[test]
+    fn parts_that_a_store_does_not_join_are_an_object_each() {
+        let small = cut(10, 3, 4);
+        assert_eq!(small.objects(), [1..2, 2..3, 3..4]);
+        let sizes: Vec<_> = small.objects().iter().map(|parts| small.bytes_of(parts)).collect();
+        assert_eq!(sizes, [4, 4, 2]);
+        let one = cut(3, 1, 4);
+        assert_eq!((one.objects().len(), one.bytes_of(&one.objects()[0])), (1, 3));
+        let large = cut(2 * LEAST + 1, 3, LEAST);
+        assert_eq!((large.objects().len(), &large.objects()[0]), (1, &(1..4)));
+        assert_eq!((large.bytes_of(&(1..4)), large.bytes_of(&(3..4))), (2 * LEAST + 1, 1));
+        assert_eq!(cut(2 * LEAST, 3, LEAST - 1).objects().len(), 3);
+    }
+}
