@@ -1,5 +1,7 @@
 //! What a crash test asks of this process, by the environment: test builds only.
 
+use std::path::PathBuf;
+
 use types::fault::{self, Plant};
 
 use super::Error;
@@ -13,7 +15,8 @@ pub struct Faults {
 
 impl Faults {
     /// Reads the environment and arms the process: `SLUICE_FAULT_POINT` names where it kills itself,
-    /// `SLUICE_FAULT_NTH` at which passage from 1, `SLUICE_FAULT_PLANT` the bug it has.
+    /// `SLUICE_FAULT_NTH` at which passage from 1, `SLUICE_FAULT_AFTER` a file before which none counts,
+    /// `SLUICE_FAULT_PLANT` the bug it has.
     pub(super) fn read() -> Result<Self, Error> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");
@@ -31,8 +34,9 @@ impl Faults {
         if planted.is_none() && !plant.is_empty() {
             return Err(Error::Fault(format!("`{plant}` is not a bug to plant")));
         }
+        let after = Some(variable("SLUICE_FAULT_AFTER")).filter(|after| !after.is_empty());
         if !point.is_empty() || planted.is_some() {
-            fault::arm(point, nth, planted);
+            fault::arm(point, nth, after.map(PathBuf::from), planted);
         }
         Ok(Self {
             rival: variable("SLUICE_FAULT_RIVAL") == "1",
