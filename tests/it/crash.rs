@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use tests::checker::Violation;
 use tests::crash::{Counters, Fault, Site};
 use tests::history::Event;
 use tests::random::Random;
@@ -15,9 +16,9 @@ use types::fault::{POINTS, Plant};
 use crate::{binary, configured};
 
 /// Kills in a usual run; `SLUICE_TEST_KILLS` asks for more.
-const KILLS: u64 = 200;
+const KILLS: u64 = 900;
 /// Kills within which every planted bug must be seen.
-const KILLS_PER_PLANT: usize = 60;
+const KILLS_PER_PLANT: usize = 120;
 /// Kills after which a folder is left for a new one, so that judging stays quick.
 const LIVES: usize = 12;
 /// How long a recovery may take.
@@ -25,18 +26,26 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a recovery may take where a planted bug may keep it from ever ending.
 const PLANTED_PATIENCE: Duration = Duration::from_secs(10);
 /// Passages at which a point is armed, in the order of the rounds.
-const PASSAGES: [u64; 8] = [3, 1, 8, 2, 14, 5, 20, 11];
+const PASSAGES: [u64; 8] = [3, 1, 8, 2, 12, 5, 16, 10];
+/// How often a life passes the points that begin so, roughly; the others are passed by every batch, or nearly.
+const SELDOM: [(&str, u64); 4] = [("upload.freed", 2), ("upload.", 5), ("stage.", 4), ("compact.", 6)];
 /// Every other way to run: a second worker that believes the tables to be its own.
 const RIVAL: (&str, &str) = ("SLUICE_FAULT_RIVAL", "1");
 /// Parts are compacted as often as they can be.
 const COMPACTING: (&str, &str) = ("SLUICE__COMPACTION__FAN_IN", "2");
 /// Threads that kill at the same time.
 const THREADS: usize = 2;
+/// Kills while an upload was sent, or was acknowledged and not decided.
+const DURING_UPLOADS: &str = "kills during uploads";
+/// One of how many kills is one of those, at least.
+const UPLOADS: u64 = 4;
 /// What must have happened at least once in a run.
-const REQUIRED: [&str; 8] = [
+const REQUIRED: [&str; 10] = [
     "kills at work",
     "kills in recovery",
+    DURING_UPLOADS,
     "kills with a rival",
+    "kills with a rival during uploads",
     "unanswered requests repeated",
     "requests without an answer",
     "replayed answers",
@@ -61,6 +70,8 @@ fn jobs(rounds: usize, random: &mut Random) -> VecDeque<Job> {
     for round in 0..rounds {
         for (index, point) in POINTS.into_iter().enumerate() {
             let nth = PASSAGES[round % PASSAGES.len()] + (round / PASSAGES.len()) as u64;
+            let seldom = SELDOM.iter().find(|(prefix, _)| point.starts_with(prefix));
+            let nth = seldom.map_or(nth, |(_, most)| 1 + nth % most);
             let nested = ((index + round) % 2 == 0).then(|| Fault {
                 point: recovery[random.below(recovery.len())],
                 nth: 1 + random.bits() % 2,
@@ -82,6 +93,7 @@ fn is_passed_in_recovery(point: &str) -> bool {
         .any(|prefix| point.starts_with(prefix))
 }
 
+/// Kills with work in flight.
 fn kills_in(counters: &Counters) -> u64 {
     counters.get("kills at work") + counters.get("kills in recovery")
 }
@@ -97,32 +109,44 @@ impl Shift {
     async fn work(&mut self, job: Job) {
         let slot = usize::from(job.rival);
         if self.sites[slot].as_ref().is_none_or(|site| site.lives() >= LIVES) {
-            self.leave(slot);
+            self.leave(slot).await;
             let environment: &[_] = if job.rival { &[COMPACTING, RIVAL] } else { &[COMPACTING] };
             self.sites[slot] = Some(Site::build(binary(), self.random.bits(), environment, PATIENCE).await);
         }
         let site = self.sites[slot].as_mut().unwrap();
+        let before = [kills_in(&site.counters), site.counters.get(DURING_UPLOADS)];
         let verdict = site.kill_at(job.fault, job.nested).await;
-        if !verdict.violations.is_empty() {
-            let shown: Vec<_> = verdict.violations.iter().take(5).map(ToString::to_string).collect();
-            let (count, log) = (verdict.violations.len(), site.log());
-            let place = self.sites[slot].take().unwrap().keep();
-            panic!(
-                "{job:?}: {count} violations\n{}\n{log}\nkept in {}",
-                shown.join("\n"),
-                place.display()
-            );
+        if job.rival {
+            let after = [kills_in(&site.counters), site.counters.get(DURING_UPLOADS)];
+            self.counters.add("kills with a rival", after[0] - before[0]);
+            self.counters
+                .add("kills with a rival during uploads", after[1] - before[1]);
         }
-        let kills = u64::from(verdict.fired) + u64::from(verdict.nested);
-        self.counters
-            .add("kills with a rival", if job.rival { kills } else { 0 });
+        self.refuse(slot, &format!("before {job:?}"), &verdict.violations);
         self.counters
             .add("lives that were not ended", u64::from(!verdict.fired));
     }
 
-    /// Takes the counters of a folder and lets it go.
-    fn leave(&mut self, slot: usize) {
-        let Some(site) = self.sites[slot].take() else { return };
+    /// Fails where anything is wrong, and keeps the folder for a look.
+    fn refuse(&mut self, slot: usize, when: &str, violations: &[Violation]) {
+        if violations.is_empty() {
+            return;
+        }
+        let site = self.sites[slot].take().unwrap();
+        let shown: Vec<_> = violations.iter().take(5).map(ToString::to_string).collect();
+        let (count, shown, log) = (violations.len(), shown.join("\n"), site.log());
+        panic!(
+            "{when}: {count} violations\n{shown}\n{log}\nkept in {}",
+            site.keep().display()
+        );
+    }
+
+    /// Judges a folder for the last time, takes its counters and lets it go.
+    async fn leave(&mut self, slot: usize) {
+        let Some(site) = &mut self.sites[slot] else { return };
+        let violations = site.finish().await;
+        self.refuse(slot, "at the end", &violations);
+        let site = self.sites[slot].take().unwrap();
         self.counters.absorb(&site.counters);
         self.counters.add("folders", 1);
         for event in site.events() {
@@ -199,8 +223,8 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
                     *killed.lock().unwrap() += shift.kills() - before;
                     before = shift.kills();
                 }
-                shift.leave(0);
-                shift.leave(1);
+                shift.leave(0).await;
+                shift.leave(1).await;
             });
             shift.counters
         },
@@ -217,6 +241,11 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
         counters.lines()
     );
     assert!(kills >= wanted, "{kills} kills");
+    let during_uploads = counters.get(DURING_UPLOADS);
+    assert!(
+        during_uploads * UPLOADS >= kills,
+        "{during_uploads} kills during uploads"
+    );
     for name in POINTS.iter().chain(&REQUIRED) {
         assert!(counters.get(name) > 0, "`{name}` never happened");
     }
@@ -255,20 +284,30 @@ fn every_planted_bug_is_seen() {
 async fn hunt(name: &str, plant: Plant, seed: u64) -> Option<(usize, String)> {
     let mut random = Random::new(seed);
     let mut environment = vec![("SLUICE_FAULT_PLANT", name), COMPACTING];
-    if matches!(plant, Plant::LibraryRebase | Plant::CompactionBlind) {
+    if matches!(
+        plant,
+        Plant::LibraryRebase | Plant::CompactionBlind | Plant::UploadBlind
+    ) {
         environment.push(RIVAL);
     }
-    let mut jobs = jobs(PASSAGES.len(), &mut random);
+    let mut jobs = jobs(2 * PASSAGES.len(), &mut random);
     let mut site = Site::build(binary(), random.bits(), &environment, PLANTED_PATIENCE).await;
     let mut kills = 0;
     while kills < KILLS_PER_PLANT {
         let job = jobs.pop_front()?;
         let verdict = site.kill_at(job.fault, None).await;
-        kills += usize::from(verdict.fired);
-        if let Some(violation) = verdict.violations.first() {
+        let mut violations = verdict.violations;
+        let is_full = site.lives() >= LIVES;
+        if violations.is_empty() {
+            kills += usize::from(verdict.fired);
+            if is_full {
+                violations = site.finish().await;
+            }
+        }
+        if let Some(violation) = violations.first() {
             return Some((kills, violation.to_string()));
         }
-        if site.lives() >= LIVES {
+        if is_full {
             site = Site::build(binary(), random.bits(), &environment, PLANTED_PATIENCE).await;
         }
     }

@@ -4,9 +4,11 @@
 //! up by a later one; what stays from one kill stays in the way of the next.
 
 mod load;
+mod made;
 mod site;
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 pub use site::{Fault, Site, Verdict};
 
@@ -18,6 +20,12 @@ impl Counters {
     /// Adds `count` to `name`.
     pub fn add(&mut self, name: &str, count: u64) {
         *self.0.entry(name.to_owned()).or_default() += count;
+    }
+
+    /// Adds the milliseconds since `begun` to what was spent on `what`.
+    pub fn spend(&mut self, what: &str, begun: Instant) {
+        let spent = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.add(&format!("milliseconds {what}"), spent);
     }
 
     /// How often `name` happened.
@@ -37,7 +45,7 @@ impl Counters {
         let lines: Vec<_> = self
             .0
             .iter()
-            .map(|(name, count)| format!("  {name:<28} {count}"))
+            .map(|(name, count)| format!("  {name:<36} {count}"))
             .collect();
         lines.join("\n")
     }

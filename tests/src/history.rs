@@ -3,8 +3,8 @@
 //! Invariant: a request is in the file before it is sent and its answer after it came, so a request without an answer
 //! is one whose effect is unknown, never one that is forgotten.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -136,15 +136,29 @@ impl History {
     pub fn path(&self) -> &Path {
         &self.path
     }
-
-    /// Everything written so far, read from the file.
-    pub fn events(&self) -> Vec<Event> {
-        read(&self.path)
-    }
 }
 
-/// Reads a file of events.
-pub fn read(path: &Path) -> Vec<Event> {
-    let text = fs::read_to_string(path).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+/// Reads a file of events that grows.
+#[derive(Debug, Default)]
+pub struct Reader {
+    offset: u64,
+    events: Vec<Event>,
+}
+
+impl Reader {
+    /// Everything written so far: what came since the last call is read from the file.
+    pub fn read_on(&mut self, path: &Path) -> &[Event] {
+        let mut file = File::open(path).unwrap();
+        file.seek(SeekFrom::Start(self.offset)).unwrap();
+        let mut text = String::new();
+        self.offset += file.read_to_string(&mut text).unwrap() as u64;
+        self.events
+            .extend(text.lines().map(|line| serde_json::from_str::<Event>(line).unwrap()));
+        &self.events
+    }
+
+    /// What was read so far.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
 }

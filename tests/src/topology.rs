@@ -3,6 +3,7 @@
 //!
 //! Invariant: everything that is started here is a real server on loopback, and is ended here.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use api::limit::testing::RedisServer;
@@ -26,6 +27,7 @@ pub struct Parts {
     pub cache: RedisServer,
     database: String,
     binary: PathBuf,
+    environment: Vec<(String, String)>,
     folder: TempDir,
 }
 
@@ -43,13 +45,21 @@ impl Parts {
             objects: s3_server::Server::start(&folder.path().join("objects")).unwrap(),
             cache,
             binary: binary.to_owned(),
+            environment: Vec::new(),
             folder,
         })
     }
 
+    /// The same, for processes that all have this in their environment.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Display) -> Self {
+        self.environment.push((name.to_owned(), value.to_string()));
+        self
+    }
+
     /// How a process of this name is started on them.
     pub fn options(&self, name: &str) -> Options {
-        Options::new(&self.binary, self.folder.path().join(name))
+        let options = Options::new(&self.binary, self.folder.path().join(name))
             .with("SLUICE__DATABASE__URL", &self.database)
             .with("SLUICE__DATABASE__TIMEOUT", "3s")
             .with("SLUICE__LOG__BACKEND", "kafka")
@@ -68,7 +78,9 @@ impl Parts {
             .with("SLUICE__OBJECTS__ATTEMPT", "2s")
             .with("SLUICE__CACHE__URL", self.cache.url())
             .with("SLUICE__SWEEPER__FIRST", "3s")
-            .with("SLUICE__WORKER__RETRY_MOST", "2s")
+            .with("SLUICE__WORKER__RETRY_MOST", "2s");
+        let environment = self.environment.iter();
+        environment.fold(options, |options, (name, value)| options.with(name, value))
     }
 
     /// Starts a replica of the interface.

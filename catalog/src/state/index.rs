@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use types::fault::{self, Plant};
 use types::key::Known;
 use types::{RecordKey, Version};
 
@@ -190,22 +191,35 @@ pub(crate) struct Witness {
     _state: Arc<State>,
     index: Arc<KeyIndex>,
     pub(crate) since: Version,
+    /// The version whose keys every answer must have.
+    least: Version,
     failed: Mutex<Option<Error>>,
 }
 
 impl Witness {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
+        if fault::planted(Plant::UploadBlind)
+            && let Some(index) = state.index.get()
+        {
+            return Ok(Self::of(state, Arc::clone(index), state.head(), Version::EMPTY));
+        }
         let index = state.index().await?;
         if index.unreadable.load(Ordering::Relaxed) {
             state.rebuild(&index).await?;
         }
-        Ok(Self {
-            // Why not the head: commits that were found rather than put are in the timeline before their keys are here.
-            since: index.reflects(),
-            index,
+        // Why not the head: commits that were found rather than put are in the timeline before their keys are here.
+        let since = index.reflects();
+        Ok(Self::of(state, index, since, since))
+    }
+
+    fn of(state: &Arc<State>, index: Arc<KeyIndex>, since: Version, least: Version) -> Self {
+        Self {
             _state: Arc::clone(state),
+            index,
+            since,
+            least,
             failed: Mutex::default(),
-        })
+        }
     }
 
     /// Whether every answer counts.
@@ -218,7 +232,7 @@ impl Witness {
 /// Looks at the disk where it is asked, so it blocks.
 impl Known for Witness {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        self.index.contains_since(self.since, keys).unwrap_or_else(|error| {
+        self.index.contains_since(self.least, keys).unwrap_or_else(|error| {
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             vec![false; keys.len()]
         })

@@ -59,11 +59,13 @@ pub enum Plant {
     CompactionLosesRow,
     /// A compaction that lost a race for a commit is put under the next number without a look at what it replaces.
     CompactionBlind,
+    /// An upload is held against the keys as they are, though its commit takes those of every known version for granted.
+    UploadBlind,
 }
 
 impl Plant {
     /// Every plant with its name on the command line of the crash tests.
-    pub const ALL: [(&'static str, Self); 7] = [
+    pub const ALL: [(&'static str, Self); 8] = [
         ("ack-before-row", Self::AckBeforeRow),
         ("no-guard", Self::NoGuard),
         ("dedup-once", Self::DedupOnce),
@@ -71,11 +73,13 @@ impl Plant {
         ("library-rebase", Self::LibraryRebase),
         ("compaction-loses-row", Self::CompactionLosesRow),
         ("compaction-blind", Self::CompactionBlind),
+        ("upload-blind", Self::UploadBlind),
     ];
 }
 
 #[cfg(feature = "faults")]
 mod armed {
+    use std::path::PathBuf;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -85,18 +89,20 @@ mod armed {
     struct Armed {
         point: String,
         countdown: AtomicU64,
+        after: Option<PathBuf>,
         plant: Option<Plant>,
         lethal: String,
     }
 
     static ARMED: OnceLock<Armed> = OnceLock::new();
 
-    /// Arms the process once: it kills itself at the `nth` passage (from 1) of `point`, has `plant`, and cannot bear
-    /// `lethal`, if that is not empty.
-    pub fn arm(point: String, nth: u64, plant: Option<Plant>, lethal: String) {
+    /// Arms the process once: it kills itself at the `nth` passage (from 1) of `point`, of those `after` the file is
+    /// there where one is named, has `plant`, and cannot bear `lethal`, if that is not empty.
+    pub fn arm(point: String, nth: u64, after: Option<PathBuf>, plant: Option<Plant>, lethal: String) {
         ARMED.get_or_init(|| Armed {
             point,
             countdown: AtomicU64::new(nth),
+            after,
             plant,
             lethal,
         });
@@ -118,6 +124,9 @@ mod armed {
         let Some(armed) = ARMED.get().filter(|armed| armed.point == name) else {
             return;
         };
+        if armed.after.as_ref().is_some_and(|after| !after.exists()) {
+            return;
+        }
         if armed.countdown.fetch_sub(1, Ordering::SeqCst) == 1 {
             kill_this_process();
         }

@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use super::Violation;
 use super::delta::{Commit, Table};
-use super::record::{normal, text_of};
 use crate::history::{Event, Nature};
 
-type Tables = BTreeMap<String, (Table, BTreeMap<String, String>)>;
+type Tables<'a> = BTreeMap<&'a str, Table>;
 
 #[derive(Debug)]
 struct Intent<'a> {
     slug: &'a str,
     agent: &'a str,
     nature: Nature,
-    records: &'a [Value],
+    /// The canonical texts of the records.
+    records: &'a [String],
     contributions: BTreeSet<&'a str>,
     /// Whether a request of it was sent whose answer never came.
     unknown: bool,
@@ -34,7 +34,11 @@ pub(super) struct Intents<'a> {
 
 impl<'a> Intents<'a> {
     /// Reads the history; reports outcomes that changed and keys with two contributions.
-    pub(super) fn gather(events: &'a [Event], violations: &mut Vec<Violation>) -> Self {
+    pub(super) fn gather(
+        events: &'a [Event],
+        texts: &'a BTreeMap<u64, Vec<String>>,
+        violations: &mut Vec<Violation>,
+    ) -> Self {
         let mut intents: Vec<Intent<'a>> = Vec::new();
         let mut of_request = HashMap::new();
         let mut of_key = HashMap::new();
@@ -47,7 +51,7 @@ impl<'a> Intents<'a> {
                     agent,
                     key,
                     nature,
-                    records,
+                    ..
                 } => {
                     let next = intents.len();
                     let index = match key {
@@ -59,7 +63,7 @@ impl<'a> Intents<'a> {
                             slug,
                             agent,
                             nature: *nature,
-                            records,
+                            records: &texts[request],
                             contributions: BTreeSet::new(),
                             unknown: false,
                         });
@@ -105,32 +109,21 @@ impl<'a> Intents<'a> {
     }
 
     /// Judges every intent against the tables.
-    pub(super) fn check(&self, tables: &Tables, violations: &mut Vec<Violation>) {
-        let none = (Table::default(), BTreeMap::new());
+    pub(super) fn check(&self, tables: &Tables<'_>, violations: &mut Vec<Violation>) {
         let mut report = |rule, detail| violations.push(Violation::new(rule, detail));
-        let mut births: HashMap<&str, HashMap<String, u64>> = HashMap::new();
-        for (slug, (table, _)) in tables {
-            let rows = table.commits.iter().flat_map(|commit| &commit.rows);
-            births.insert(slug, rows.map(|row| (text_of(&row.record), row.version)).collect());
-        }
-        let nothing = HashMap::new();
+        let known: BTreeMap<_, _> = tables.iter().map(|(slug, table)| (*slug, Known::of(table))).collect();
+        let nothing = Known::default();
         for intent in &self.intents {
-            let (table, types) = tables.get(intent.slug).unwrap_or(&none);
-            let births = births.get(intent.slug).unwrap_or(&nothing);
-            let records: Vec<_> = intent.records.iter().map(|record| text(types, record)).collect();
+            let known = known.get(intent.slug).unwrap_or(&nothing);
             for contribution in &intent.contributions {
-                let mut commits = table
-                    .commits
-                    .iter()
-                    .filter(|commit| commit.contribution == *contribution);
-                let problem = self.judge(intent, contribution, commits.next(), &records, births);
-                if let Err((rule, detail)) = problem {
+                let commit = known.commits.get(contribution).copied();
+                if let Err((rule, detail)) = self.judge(intent, contribution, commit, &known.births) {
                     report(rule, format!("{} {contribution}: {detail}", intent.slug));
                 }
             }
         }
-        for (slug, (table, types)) in tables {
-            self.attribute(slug, table, types, &mut report);
+        for (slug, table) in tables {
+            self.attribute(slug, table, &mut report);
         }
     }
 
@@ -139,8 +132,7 @@ impl<'a> Intents<'a> {
         intent: &Intent<'_>,
         contribution: &str,
         commit: Option<&Commit>,
-        records: &[String],
-        births: &HashMap<String, u64>,
+        births: &HashMap<&str, u64>,
     ) -> Result<(), (&'static str, String)> {
         let Some((status, body)) = self.outcomes.get(contribution) else {
             return Err(("unread", "its outcome was never read".to_owned()));
@@ -156,22 +148,23 @@ impl<'a> Intents<'a> {
                     return Err(("wrong-verdict", format!("{:?} was merged", intent.nature)));
                 }
                 let told = ["mergedVersion", "acceptedCount", "recordCount", "root"].map(|name| body[name].clone());
-                let (accepted, count) = (commit.rows.len() as u64, commit.record_count);
+                let (accepted, count) = (commit.row_count(), commit.record_count);
                 let stored = [json!(commit.version), json!(accepted), json!(count), json!(commit.root)];
                 if told != stored {
                     return Err(("outcome-differs", format!("told {told:?}, stored {stored:?}")));
                 }
-                all_of(commit, intent, records)?;
-                let lost = records
+                all_of(commit, intent)?;
+                let lost = intent
+                    .records
                     .iter()
-                    .find(|record| births.get(*record).is_none_or(|born| *born > commit.version));
+                    .find(|record| births.get(record.as_str()).is_none_or(|born| *born > commit.version));
                 lost.map_or(Ok(()), |record| {
                     Err(("record-lost", format!("merged without {record}")))
                 })
             }
             ("rejected", Some(commit)) => Err(("rejected-with-commit", format!("version {}: {body}", commit.version))),
             ("rejected", None) => {
-                let held = records.iter().all(|record| births.contains_key(record));
+                let held = intent.records.iter().all(|record| births.contains_key(record.as_str()));
                 match (intent.nature, held) {
                     (Nature::Bad, _) | (Nature::Duplicates | Nature::Fresh, true) => Ok(()),
                     _ => Err(("wrong-verdict", format!("{:?} with new records: {body}", intent.nature))),
@@ -182,23 +175,12 @@ impl<'a> Intents<'a> {
     }
 
     /// Every commit belongs to one intent: by the contribution's id, or to one whose answer never came.
-    fn attribute(
-        &self,
-        slug: &str,
-        table: &Table,
-        types: &BTreeMap<String, String>,
-        report: &mut impl FnMut(&'static str, String),
-    ) {
+    fn attribute(&self, slug: &str, table: &Table, report: &mut impl FnMut(&'static str, String)) {
         let here = || self.intents.iter().filter(|intent| intent.slug == slug);
         let known: HashSet<_> = here().flat_map(|intent| intent.contributions.iter().copied()).collect();
-        let unknown: Vec<(&Intent<'_>, HashSet<String>)> = here()
+        let unknown: Vec<(&Intent<'_>, HashSet<&str>)> = here()
             .filter(|intent| intent.unknown && intent.contributions.is_empty())
-            .map(|intent| {
-                (
-                    intent,
-                    intent.records.iter().map(|record| text(types, record)).collect(),
-                )
-            })
+            .map(|intent| (intent, intent.records.iter().map(String::as_str).collect()))
             .collect();
         let mut taken = HashSet::new();
         for commit in table
@@ -206,8 +188,7 @@ impl<'a> Intents<'a> {
             .iter()
             .filter(|commit| !known.contains(&*commit.contribution))
         {
-            let fits =
-                |records: &HashSet<String>| commit.rows.iter().all(|row| records.contains(&text_of(&row.record)));
+            let fits = |records: &HashSet<&str>| commit.rows().all(|row| records.contains(row.text.as_str()));
             let found = unknown
                 .iter()
                 .position(|(intent, records)| intent.agent == commit.agent && fits(records));
@@ -225,26 +206,38 @@ impl<'a> Intents<'a> {
     }
 }
 
-fn all_of(commit: &Commit, intent: &Intent<'_>, records: &[String]) -> Result<(), (&'static str, String)> {
+/// What intents are looked up in.
+#[derive(Default)]
+struct Known<'a> {
+    /// The first commit of each contribution.
+    commits: HashMap<&'a str, &'a Commit>,
+    /// The version that each record came with last.
+    births: HashMap<&'a str, u64>,
+}
+
+impl<'a> Known<'a> {
+    fn of(table: &'a Table) -> Self {
+        let mut known = Self::default();
+        for commit in &table.commits {
+            known.commits.entry(&commit.contribution).or_insert(commit);
+            known
+                .births
+                .extend(commit.rows().map(|row| (row.text.as_str(), row.version)));
+        }
+        known
+    }
+}
+
+fn all_of(commit: &Commit, intent: &Intent<'_>) -> Result<(), (&'static str, String)> {
     if commit.agent != intent.agent {
         return Err((
             "wrong-agent",
             format!("{} contributed it, {} is stored", intent.agent, commit.agent),
         ));
     }
-    let sent: HashSet<_> = records.iter().collect();
-    let foreign = commit
-        .rows
-        .iter()
-        .map(|row| text_of(&row.record))
-        .find(|row| !sent.contains(row));
-    foreign.map_or(Ok(()), |row| Err(("foreign-row", row)))
-}
-
-fn text(types: &BTreeMap<String, String>, record: &Value) -> String {
-    record
-        .as_object()
-        .map_or_else(String::new, |members| text_of(&normal(types, members)))
+    let sent: HashSet<_> = intent.records.iter().map(String::as_str).collect();
+    let foreign = commit.rows().find(|row| !sent.contains(row.text.as_str()));
+    foreign.map_or(Ok(()), |row| Err(("foreign-row", row.text.clone())))
 }
 
 fn is_terminal(body: &Value) -> bool {

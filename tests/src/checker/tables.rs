@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Violation;
 use super::delta::Table;
-use super::record::{Fingerprint, text_of};
+use super::record::Fingerprint;
 use crate::history::Event;
 
 /// Domain separation of content roots, as the README documents it.
@@ -13,7 +13,7 @@ const ROOT: &str = "sluice 2026-11 content root v1";
 /// Versions gapless from 1, counts and content roots as stated, records distinct, hidden columns true.
 pub(super) fn check_itself(slug: &str, table: &Table, violations: &mut Vec<Violation>) {
     let mut report = |rule, detail: String| violations.push(Violation::new(rule, format!("{slug}: {detail}")));
-    let mut seen: HashMap<String, u64> = HashMap::new();
+    let mut seen: HashMap<&str, u64> = HashMap::new();
     let mut keys: HashMap<&[u8], u64> = HashMap::new();
     let mut merged: HashMap<&str, u64> = HashMap::new();
     let mut count = 0;
@@ -30,21 +30,19 @@ pub(super) fn check_itself(slug: &str, table: &Table, violations: &mut Vec<Viola
                 format!("{} is in versions {first} and {version}", commit.contribution),
             );
         }
-        count += commit.rows.len() as u64;
-        if commit.accepted != commit.rows.len() as u64 || commit.record_count != count {
+        let rows = commit.row_count();
+        count += rows;
+        if commit.accepted != rows || commit.record_count != count {
             let stated = (commit.accepted, commit.record_count);
             report(
                 "counts",
-                format!(
-                    "version {version} states {stated:?}, has {:?}",
-                    (commit.rows.len(), count)
-                ),
+                format!("version {version} states {stated:?}, has {:?}", (rows, count)),
             );
         }
         let mut hasher = blake3::Hasher::new_derive_key(ROOT);
         hasher.update(&root);
-        for (ordinal, row) in commit.rows.iter().enumerate() {
-            let text = text_of(&row.record);
+        for (ordinal, row) in commit.rows().enumerate() {
+            let text = row.text.as_str();
             hasher.update(&u32::try_from(text.len()).unwrap().to_le_bytes());
             hasher.update(text.as_bytes());
             let hidden = (row.contribution.as_str(), row.agent.as_str(), row.version, row.ordinal);
@@ -63,7 +61,7 @@ pub(super) fn check_itself(slug: &str, table: &Table, violations: &mut Vec<Viola
             if let Some(first) = seen.insert(text, version) {
                 report(
                     "record-twice",
-                    format!("one record in versions {first} and {version}: {:?}", row.record),
+                    format!("one record in versions {first} and {version}: {text}"),
                 );
             }
         }
@@ -84,10 +82,10 @@ pub(super) fn check_reads(slug: &str, table: &Table, events: &[Event], violation
     let mut count = 0;
     now.insert(0, (0, fingerprint.hex()));
     for commit in &table.commits {
-        for row in &commit.rows {
-            fingerprint.push(&row.record);
+        for row in commit.rows() {
+            fingerprint.push_text(&row.text);
         }
-        count += commit.rows.len() as u64;
+        count += commit.row_count();
         now.insert(commit.version, (count, fingerprint.hex()));
     }
     for event in events {
@@ -143,7 +141,7 @@ pub(super) fn check_listed(slug: &str, table: &Table, events: &[Event], violatio
             expected = version.checked_sub(1);
             let commit = table.commits.iter().find(|commit| commit.version == version);
             let agrees = commit.is_some_and(|commit| {
-                let stored = (commit.rows.len() as u64, commit.record_count);
+                let stored = (commit.row_count(), commit.record_count);
                 stored == (number("acceptedCount"), number("recordCount"))
                     && listed["contributionId"] == *commit.contribution
                     && listed["root"] == *commit.root

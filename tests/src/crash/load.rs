@@ -10,10 +10,11 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use super::made::{Dataset, record, upload};
 use crate::checker::record::{Fingerprint, normal, types_of};
 use crate::history::{Event, History, Nature};
 use crate::random::Random;
-use crate::world::{Agent, contract, merged, project_body};
+use crate::world::Agent;
 use crate::{Answer, Http};
 
 /// Percentage of batches that share records with other batches, some of them in flight.
@@ -25,55 +26,17 @@ const BAD: u64 = 8;
 /// Percentage of requests under an idempotency key.
 const KEYED: u64 = 60;
 /// Percentage of the other requests that are uploads in two parts.
-const UPLOADED: u64 = 40;
+const UPLOADED: u64 = 75;
 /// Percentage of requests that wait for their outcome.
 const WAITING: u64 = 25;
 /// Percentage of fresh batches that others repeat at the same moment, each with one record of its own besides.
 const ECHOED: u64 = 25;
 /// How many others.
 const ECHOES: usize = 3;
+/// Percentage of uploads whose records come in a batch just before: it is decided when the upload begins.
+const LED: u64 = 80;
 /// The most recent records of a dataset from which batches take what they share.
 const RECENT: usize = 60;
-
-/// A project that batches go to.
-#[derive(Clone, Debug)]
-pub(super) struct Dataset {
-    pub(super) slug: String,
-    pub(super) contract: Value,
-    /// Whether only the first operator's agents see it.
-    pub(super) private: bool,
-}
-
-impl Dataset {
-    pub(super) fn new(slug: &str, private: bool, allow_extra: bool) -> Self {
-        let contract = merged(contract(), json!({"allowExtra": allow_extra}));
-        Self {
-            slug: slug.to_owned(),
-            contract,
-            private,
-        }
-    }
-
-    /// Creates the project; whether an answer came.
-    pub(super) async fn create(&self, history: &History, owner: &Http) -> bool {
-        let visibility = if self.private { "private" } else { "public" };
-        let changes = json!({"schemaDef": self.contract, "visibility": visibility});
-        let body = merged(project_body(&self.slug), changes).to_string();
-        let slug = self.slug.clone();
-        history.write(&Event::Create {
-            slug: slug.clone(),
-            contract: self.contract.clone(),
-        });
-        match owner.send(Method::POST, "/projects", &[], Some(body.into())).await {
-            Ok(answer) => {
-                let status = answer.code();
-                history.write(&Event::Created { slug, status });
-                true
-            }
-            Err(_) => false,
-        }
-    }
-}
 
 /// A request that may be sent again under its key.
 #[derive(Clone, Debug)]
@@ -102,6 +65,23 @@ pub(super) struct Load {
     pub(super) open: Mutex<BTreeMap<String, Request>>,
     /// Contributions with a known outcome.
     pub(super) closed: Mutex<Vec<(String, Request)>>,
+    /// Requests of this life of the process that were cut off.
+    cut_off: Mutex<InFlight>,
+}
+
+/// What is under way: asked for or acknowledged, and its outcome not known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InFlight {
+    pub(super) requests: u64,
+    /// How many of them are uploads.
+    pub(super) uploads: u64,
+}
+
+impl InFlight {
+    fn add(&mut self, request: &Request) {
+        self.requests += 1;
+        self.uploads += u64::from(request.upload);
+    }
 }
 
 impl Request {
@@ -111,6 +91,15 @@ impl Request {
 
     pub(super) fn caller(&self, http: &Http) -> Http {
         http.with(&self.agent.key)
+    }
+
+    /// A batch of the same records but the first.
+    fn echo(&self, first: Value, number: u64) -> Self {
+        let mut echo = self.clone();
+        echo.records[0] = first;
+        echo.key = Some(format!("request-{number}"));
+        echo.upload = false;
+        echo
     }
 }
 
@@ -124,7 +113,24 @@ impl Load {
             unanswered: Mutex::default(),
             open: Mutex::default(),
             closed: Mutex::default(),
+            cut_off: Mutex::default(),
         }
+    }
+
+    /// A life of the process begins.
+    pub(super) fn begin(&self) {
+        *self.cut_off.lock().unwrap() = InFlight::default();
+    }
+
+    /// What was under way when the process died.
+    pub(super) fn in_flight(&self) -> InFlight {
+        let mut in_flight = *self.cut_off.lock().unwrap();
+        self.open
+            .lock()
+            .unwrap()
+            .values()
+            .for_each(|request| in_flight.add(request));
+        in_flight
     }
 
     /// How many requests were written down.
@@ -144,15 +150,20 @@ impl Load {
         for _ in 0..count {
             let number = self.number();
             let request = self.request(number, agent, dataset, &mut random);
+            let echoes = match request.nature {
+                Nature::Fresh if request.upload => 1,
+                Nature::Fresh if random.chance(ECHOED) => ECHOES,
+                _ => 0,
+            };
+            let is_led = request.upload && random.chance(LED);
             let mut requests = vec![(number, request)];
-            if requests[0].1.nature == Nature::Fresh && random.chance(ECHOED) {
-                for _ in 0..ECHOES {
-                    let number = self.number();
-                    let mut echo = requests[0].1.clone();
-                    echo.records[0] = record(number, 0, dataset, &mut random);
-                    echo.key = Some(format!("request-{number}"));
-                    echo.upload = false;
+            for _ in 0..echoes {
+                let number = self.number();
+                let echo = requests[0].1.echo(record(number, 0, dataset, &mut random), number);
+                if !is_led {
                     requests.push((number, echo));
+                } else if !self.send(http, number, echo, true).await {
+                    return false;
                 }
             }
             let wait = random.chance(WAITING);
@@ -180,13 +191,13 @@ impl Load {
         let known = self.merged.lock().unwrap().get(&slug).cloned().unwrap_or_default();
         let rolled = random.bits() % 100;
         let (nature, records) = if rolled < DUPLICATES && !known.is_empty() {
-            let count = 1 + random.below(8);
+            let count = 1 + random.below(4);
             (
                 Nature::Duplicates,
                 (0..count).map(|_| random.pick(&known).clone()).collect(),
             )
         } else {
-            let count = 6 + random.below(10);
+            let count = 4 + random.below(6);
             let mut records: Vec<Value> = (0..count).map(|row| record(number, row, dataset, random)).collect();
             if rolled >= 100 - BAD {
                 let row = random.below(count);
@@ -256,7 +267,7 @@ impl Load {
             self.answered(number, request, &answer);
             true
         } else {
-            self.history.write(&Event::Unknown { request: number });
+            self.unknown(number, &request);
             if request.key.is_some() {
                 self.unanswered.lock().unwrap().push(request);
             }
@@ -270,9 +281,15 @@ impl Load {
             self.answered(number, request, &answer);
             true
         } else {
-            self.history.write(&Event::Unknown { request: number });
+            self.unknown(number, &request);
             false
         }
+    }
+
+    /// Writes down that no answer came.
+    fn unknown(&self, number: u64, request: &Request) {
+        self.history.write(&Event::Unknown { request: number });
+        self.cut_off.lock().unwrap().add(request);
     }
 
     fn answered(&self, number: u64, request: Request, answer: &Answer) {
@@ -353,63 +370,4 @@ impl Load {
         });
         Some(version)
     }
-}
-
-/// Uploads records in two parts and completes the upload: the last answer, or none where the connection broke.
-async fn upload(caller: &Http, slug: &str, records: &[Value]) -> Option<Answer> {
-    let lines: Vec<_> = records.iter().map(|record| format!("{record}\n")).collect();
-    let bytes = lines.concat().into_bytes();
-    let part = bytes.len().div_ceil(2);
-    let body = json!({"bytes": bytes.len(), "parts": bytes.len().div_ceil(part), "partSize": part});
-    let path = format!("/projects/{slug}/uploads");
-    let begun = caller
-        .send(Method::POST, &path, &[], Some(body.to_string().into()))
-        .await
-        .ok()?;
-    if begun.code() != 201 {
-        return Some(begun);
-    }
-    let mut tags = Vec::new();
-    for (piece, place) in bytes
-        .chunks(part)
-        .zip(begun.body["partUrls"].as_array().expect("parts"))
-    {
-        let url = place["url"].as_str().expect("a URL");
-        let path = &url[url.find("/uploads/").expect("a path")..];
-        let put = caller
-            .anonymous()
-            .send(Method::PUT, path, &[], Some(piece.to_vec()))
-            .await
-            .ok()?;
-        if put.code() != 200 {
-            return Some(put);
-        }
-        tags.push(json!({"n": place["n"], "etag": put.header("etag")}));
-    }
-    let path = format!("{path}/{}/complete", begun.text("/id"));
-    let body = json!({ "etags": tags }).to_string();
-    caller.send(Method::POST, &path, &[], Some(body.into())).await.ok()
-}
-
-/// A record that no other request has.
-fn record(number: u64, row: usize, dataset: &Dataset, random: &mut Random) -> Value {
-    const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta \"quoted\""];
-    let quarters = i32::try_from(random.below(400)).unwrap_or(0);
-    let mut record = json!({"station": format!("station {number}"), "sample": row});
-    if random.chance(80) {
-        record["value"] = json!(f64::from(quarters) / 4.0);
-    }
-    if random.chance(50) {
-        record["at"] = json!(format!("2026-01-02T03:04:{:02}Z", random.below(60)));
-    }
-    if random.chance(50) {
-        record["good"] = json!(random.chance(50));
-    }
-    if random.chance(30) {
-        record["more"] = json!({"word": random.pick(&WORDS), "list": [1, 2.5, null]});
-    }
-    if dataset.contract["allowExtra"] == true && random.chance(50) {
-        record["remark"] = json!(random.pick(&WORDS));
-    }
-    record
 }

@@ -2,7 +2,10 @@
 //!
 //! Invariant: agents, projects and history last as long as the folder; the process does not.
 
+mod judging;
+
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -10,28 +13,32 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
 use reqwest::Method;
-use serde_json::json;
 use tempfile::TempDir;
 
 use super::Counters;
-use super::load::{Dataset, Load};
+use super::load::Load;
+use super::made::Dataset;
 use crate::Http;
-use crate::checker::{self, Violation};
-use crate::history::{Event, History};
+use crate::checker::{Judge, Violation};
+use crate::history::{Event, History, Reader};
 use crate::random::Random;
 use crate::server::{Options, POLL, Server, tail_of};
 use crate::world::{Agent, Operator};
 
 /// Batches that one client sends in one life of the process.
-const BATCHES: usize = 4;
+const BATCHES: usize = 2;
 /// Reads of the latest version in one life.
-const READS: usize = 6;
+const READS: usize = 2;
 /// Projects that a life with a crash point in their creation makes.
 const PROJECTS: usize = 6;
-/// How long a life whose work is done may take to pass the point that was armed.
-const LINGER: Duration = Duration::from_millis(500);
+/// How long a life whose work is done may take to pass the point that was armed: one on the way to an outcome, which is
+/// behind it; one of what is done beside that, after a while.
+const LINGER: Duration = Duration::from_millis(30);
+const LINGER_BESIDE: Duration = Duration::from_millis(700);
+/// What the points begin with that are passed beside the way to an outcome.
+const BESIDE: [&str; 3] = ["position.", "compact.", "upload.freed"];
 /// How many decided contributions are read again after a recovery.
-const READ_AGAIN: usize = 12;
+const READ_AGAIN: usize = 8;
 
 /// Where and when a process dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +49,14 @@ pub struct Fault {
     pub nth: u64,
 }
 
-/// What a kill and the recovery after it came to.
+/// What a kill, and the recovery before it, came to.
 #[derive(Debug)]
 pub struct Verdict {
     /// Whether the process died where it was armed to.
     pub fired: bool,
     /// Whether a recovery died where it was armed to.
     pub nested: bool,
-    /// What is wrong afterwards.
+    /// What was wrong before it, after the kills that went before; then there was none.
     pub violations: Vec<Violation>,
 }
 
@@ -67,6 +74,8 @@ pub struct Site {
     random: Random,
     patience: Duration,
     lives: usize,
+    seen: Reader,
+    judge: Judge,
     /// What happened here.
     pub counters: Counters,
     folder: TempDir,
@@ -76,7 +85,8 @@ impl Site {
     /// Builds one with the program `binary`; `environment` is in every life of the process.
     pub async fn build(binary: &Path, seed: u64, environment: &[(&str, &str)], patience: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut options = Options::new(binary, folder.path().join("data"));
+        // Nobody asks for a query here, so no process is kept ready for one.
+        let mut options = Options::new(binary, folder.path().join("data")).with("SLUICE__SQL__STANDBY", 0);
         for (name, value) in environment {
             options = options.with(name, value);
         }
@@ -102,6 +112,8 @@ impl Site {
             random: Random::new(seed),
             patience,
             lives: 0,
+            seen: Reader::default(),
+            judge: Judge::default(),
             counters: Counters::default(),
             folder,
             options,
@@ -124,9 +136,9 @@ impl Site {
         self.options.data().to_owned()
     }
 
-    /// Everything the clients saw.
-    pub fn events(&self) -> Vec<Event> {
-        self.load.history.events()
+    /// Everything the clients saw up to the last judgement.
+    pub fn events(&self) -> &[Event] {
+        self.seen.events()
     }
 
     /// The dataset of each table folder.
@@ -149,15 +161,22 @@ impl Site {
         self.folder.keep()
     }
 
-    /// One life that ends at `fault`, where given one that ends at `nested` while it recovers, then one that recovers
-    /// undisturbed; and the judgement.
+    /// One life that recovers and is judged before it is given work, and ends at `fault`; where given, one that ends at
+    /// `nested` while it recovers. What is wrong after the kills before.
     pub async fn kill_at(&mut self, fault: Fault, nested: Option<Fault>) -> Verdict {
-        let fired = self.armed_life(fault, true).await;
+        let (server, violations) = self.recover_and_judge(Some(fault)).await;
+        if !violations.is_empty() {
+            return Verdict {
+                fired: false,
+                nested: false,
+                violations,
+            };
+        }
+        let fired = self.work_until(server, fault).await;
         let nested = match nested {
-            Some(fault) if fired => self.armed_life(fault, false).await,
+            Some(fault) if fired => self.recover_until(fault).await,
             _ => false,
         };
-        let violations = self.recover_and_judge().await;
         self.lives += 1;
         Verdict {
             fired,
@@ -166,44 +185,74 @@ impl Site {
         }
     }
 
-    /// Whether the process died at the point.
-    async fn armed_life(&mut self, fault: Fault, with_work: bool) -> bool {
-        let armed = self
-            .options
-            .clone()
-            .with("SLUICE_FAULT_POINT", fault.point)
-            .with("SLUICE_FAULT_NTH", fault.nth);
-        let status = match Server::try_start(&armed).await {
+    /// What is wrong after the last kill.
+    pub async fn finish(&mut self) -> Vec<Violation> {
+        let (server, violations) = self.recover_and_judge(None).await;
+        server.kill();
+        violations
+    }
+
+    /// Gives a process work that is to die of it; whether it did.
+    async fn work_until(&mut self, mut server: Server, fault: Fault) -> bool {
+        self.load.begin();
+        File::create(self.starting_signal()).unwrap();
+        let http = server.http();
+        let begun = Instant::now();
+        self.work(&http, fault.point.starts_with("project.")).await;
+        self.settle(&http, Instant::now() + self.patience).await;
+        self.counters.spend("at work", begun);
+        let begun = Instant::now();
+        let status = server.exits_by(begun + linger(fault.point)).await;
+        self.counters.spend("lingering", begun);
+        status.is_some_and(|status| self.died(fault, status, "kills at work"))
+    }
+
+    /// Starts a process that is to die while it recovers; whether it did.
+    async fn recover_until(&mut self, fault: Fault) -> bool {
+        self.load.begin();
+        let armed = self.armed(fault);
+        let begun = Instant::now();
+        let started = Server::try_start(&armed).await;
+        self.counters.spend("starting", begun);
+        let status = match started {
             Err(status) => Some(status),
             Ok(mut server) => {
-                let http = server.http();
-                if with_work {
-                    self.work(&http, fault.point.starts_with("project.")).await;
-                }
-                self.settle(&http, Instant::now() + self.patience).await;
-                server.exits_by(Instant::now() + LINGER).await
+                let begun = Instant::now();
+                self.settle(&server.http(), begun + self.patience).await;
+                let status = server.exits_by(Instant::now() + linger(fault.point)).await;
+                self.counters.spend("dying again", begun);
+                status
             }
         };
-        match status {
-            None => false,
-            Some(status) => {
-                assert!(was_killed(status), "the service ended with {status}:\n{}", self.log());
-                self.load.history.write(&Event::Kill {
-                    point: fault.point.to_owned(),
-                    nth: fault.nth,
-                });
-                self.counters.add(
-                    if with_work {
-                        "kills at work"
-                    } else {
-                        "kills in recovery"
-                    },
-                    1,
-                );
-                self.counters.add(fault.point, 1);
-                true
-            }
-        }
+        status.is_some_and(|status| self.died(fault, status, "kills in recovery"))
+    }
+
+    fn armed(&self, fault: Fault) -> Options {
+        let options = self.options.clone();
+        options
+            .with("SLUICE_FAULT_POINT", fault.point)
+            .with("SLUICE_FAULT_NTH", fault.nth)
+    }
+
+    /// The file that is there once a process that recovered is given work.
+    fn starting_signal(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// Counts a kill.
+    fn died(&mut self, fault: Fault, status: ExitStatus, kind: &str) -> bool {
+        assert!(was_killed(status), "the service ended with {status}:\n{}", self.log());
+        self.load.history.write(&Event::Kill {
+            point: fault.point.to_owned(),
+            nth: fault.nth,
+        });
+        let in_flight = self.load.in_flight();
+        let is_at_rest = in_flight.requests == 0;
+        self.counters.add(if is_at_rest { "kills at rest" } else { kind }, 1);
+        self.counters
+            .add("kills during uploads", u64::from(in_flight.uploads > 0));
+        self.counters.add(fault.point, 1);
+        true
     }
 
     /// Several clients at once, until their work is done or the process is gone.
@@ -276,83 +325,11 @@ impl Site {
         }))
         .await;
     }
-
-    async fn recover_and_judge(&mut self) -> Vec<Violation> {
-        let server = Server::start(&self.options).await;
-        let http = server.http();
-        let begun = Instant::now();
-        self.settle(&http, begun + self.patience).await;
-        self.counters.add(
-            "recovery milliseconds",
-            u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        );
-        self.look_at_projects(&http).await;
-        self.datasets.retain(|dataset| !dataset.slug.starts_with("made-"));
-        let unread = self.read_again(&http).await;
-        server.kill();
-        let events = self.load.history.events();
-        let mut violations = checker::check(&events, self.options.data(), &self.ids);
-        violations.extend(unread);
-        violations
-    }
-
-    /// Reads what the clients have seen again; what cannot be read.
-    async fn read_again(&mut self, http: &Http) -> Vec<Violation> {
-        let mut unread = Vec::new();
-        let caller = http.with(&self.agents[0].key);
-        for dataset in &self.datasets {
-            let Some(latest) = self.load.read(&caller, dataset, None).await else {
-                unread.push(Violation::new(
-                    "unreadable",
-                    format!("{}: after a recovery", dataset.slug),
-                ));
-                continue;
-            };
-            if let Some(older) = usize::try_from(latest).ok().filter(|latest| *latest > 0) {
-                let version = self.random.below(older) as u64;
-                self.load.read(&caller, dataset, Some(version.max(1))).await;
-            }
-        }
-        let closed = self.load.closed.lock().unwrap().clone();
-        for _ in 0..READ_AGAIN.min(closed.len()) {
-            let (contribution, request) = self.random.pick(&closed);
-            let answer = request.caller(http).get(&request.path_of(contribution)).await;
-            self.load.observe(contribution, answer.code(), &answer.body);
-        }
-        unread
-    }
-
-    /// Writes down what every project reads as.
-    async fn look_at_projects(&mut self, http: &Http) {
-        for dataset in &self.datasets {
-            let answer = http.with(&self.owner).get(&format!("/projects/{}", dataset.slug)).await;
-            let found = answer.code() == 200;
-            if found {
-                self.ids.insert(answer.text("/id").to_owned(), dataset.slug.clone());
-            }
-            self.load.history.write(&Event::Found {
-                slug: dataset.slug.clone(),
-                status: answer.code(),
-                contract: if found {
-                    plain(&answer.body["schemaDef"])
-                } else {
-                    json!(null)
-                },
-                versions: answer.body["versions"].clone(),
-            });
-        }
-    }
 }
 
-/// A `schemaDef` as [`crate::world::contract`] writes it: `required` only where it is true.
-fn plain(contract: &serde_json::Value) -> serde_json::Value {
-    let mut contract = contract.clone();
-    for field in contract["fields"].as_array_mut().into_iter().flatten() {
-        if field["required"] == false {
-            field.as_object_mut().expect("a field").remove("required");
-        }
-    }
-    contract
+fn linger(point: &str) -> Duration {
+    let beside = BESIDE.iter().any(|prefix| point.starts_with(prefix));
+    if beside { LINGER_BESIDE } else { LINGER }
 }
 
 fn was_killed(status: ExitStatus) -> bool {

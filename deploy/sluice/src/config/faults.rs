@@ -1,5 +1,7 @@
 //! What a crash test asks of this process, by the environment: test builds only.
 
+use std::path::PathBuf;
+
 use types::fault::{self, Plant};
 
 use super::Error;
@@ -13,8 +15,8 @@ pub struct Faults {
 
 impl Faults {
     /// Reads the environment and arms the process: `SLUICE_FAULT_POINT` names where it kills itself,
-    /// `SLUICE_FAULT_NTH` at which passage from 1, `SLUICE_FAULT_PLANT` the bug it has, `SLUICE_FAULT_LETHAL` a text
-    /// that ends it when it is judged.
+    /// `SLUICE_FAULT_NTH` at which passage from 1, `SLUICE_FAULT_AFTER` a file before which none counts,
+    /// `SLUICE_FAULT_PLANT` the bug it has, `SLUICE_FAULT_LETHAL` a text that ends it when it is judged.
     pub(super) fn read() -> Result<Self, Error> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");
@@ -32,9 +34,10 @@ impl Faults {
         if planted.is_none() && !plant.is_empty() {
             return Err(Error::Fault(format!("`{plant}` is not a bug to plant")));
         }
+        let after = Some(variable("SLUICE_FAULT_AFTER")).filter(|after| !after.is_empty());
         let lethal = variable("SLUICE_FAULT_LETHAL");
         if !point.is_empty() || planted.is_some() || !lethal.is_empty() {
-            fault::arm(point, nth, planted, lethal);
+            fault::arm(point, nth, after.map(PathBuf::from), planted, lethal);
         }
         Ok(Self {
             rival: variable("SLUICE_FAULT_RIVAL") == "1",
