@@ -100,18 +100,18 @@ impl Lanes {
 
     /// Hands a message to the lane of its dataset.
     pub(crate) fn dispatch(&mut self, work: Work) {
-        let Err((dataset, work)) = self.hand(work) else {
+        let Some((dataset, work)) = self.hand(work) else {
             return;
         };
         tracing::error!(%dataset, "the lane died; a new one takes over");
         // Why only once: where that dies at once, the runtime ends, and with it this worker.
-        if self.hand(work).is_err() {
+        if self.hand(work).is_some() {
             tracing::error!(%dataset, "there are no lanes any more; the message will come again");
         }
     }
 
     /// Hands a message to the lane of its dataset; gives it back where that died.
-    fn hand(&mut self, work: Work) -> Result<(), (DatasetId, Work)> {
+    fn hand(&mut self, work: Work) -> Option<(DatasetId, Work)> {
         // Why: what has another key is of no dataset, and poison; the lane of a dataset that cannot be finds that out.
         let dataset = <[u8; 16]>::try_from(&work.record.key[..]).map_or(NO_DATASET, DatasetId::from_bytes);
         let now = self.context.clock.now();
@@ -143,7 +143,7 @@ impl Lanes {
             self.left_out += 1;
             tracing::warn!(%dataset, left_out = self.left_out, "no room in the queue; the message will come again");
             work.ticket.finish();
-            return Ok(());
+            return None;
         }
         lane.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -156,9 +156,9 @@ impl Lanes {
         if let Err(SendError(Queued { work, weight })) = lane.queue.send(Queued { work, weight }) {
             drop(weight);
             self.by_dataset.remove(&dataset);
-            return Err((dataset, work));
+            return Some((dataset, work));
         }
-        Ok(())
+        None
     }
 
     /// Ends the lanes that had nothing to do for a while, which closes their tables.
