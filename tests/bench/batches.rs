@@ -86,8 +86,7 @@ async fn all(lines: &Arc<Vec<Line>>, bodies: Vec<Vec<Vec<u8>>>) -> Vec<f64> {
     sorted(join_all(tasks).await.into_iter().flat_map(Result::unwrap).collect())
 }
 
-pub(crate) async fn run(report: &mut Report) {
-    let syncs = Folder::of_this_program();
+pub(crate) async fn run(report: &mut Report, syncs: &Folder) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(crate::server(), folder.path().join("data"));
     let server = Server::start(&options).await;

@@ -132,8 +132,7 @@ fn sizes(data: &Path, submission: usize, outcome: &Value) -> Sizes {
     }
 }
 
-pub(crate) async fn run(report: &mut Report, delay: Duration) {
-    let syncs = Folder::of_this_program();
+pub(crate) async fn run(report: &mut Report, syncs: &Folder, delay: Duration) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options::new(crate::server(), folder.path().join("data"));
     let server = Server::start(&options).await;

@@ -44,6 +44,7 @@ use clap::Parser as _;
 use serde_json::{Value, json};
 
 use self::report::Report;
+use self::syncs::Folder;
 
 /// Records of a batch.
 const RECORDS: usize = 500;
@@ -61,11 +62,13 @@ fn main() -> ExitCode {
         "http" => {
             let delay = syncs::delay();
             syncs::preloaded(delay);
-            runtime().block_on(http::run(&mut report, delay));
+            let syncs = Folder::of_this_program();
+            runtime().block_on(http::run(&mut report, &syncs, delay));
         }
         "batches" => {
             syncs::preloaded(Duration::ZERO);
-            runtime().block_on(batches::run(&mut report));
+            let syncs = Folder::of_this_program();
+            runtime().block_on(batches::run(&mut report, &syncs));
         }
         "merge" => merge::run(&mut report),
         "idle" => runtime().block_on(idle::run(&mut report)),
@@ -77,13 +80,13 @@ fn main() -> ExitCode {
         sql::child::ARGUMENT => return sql::child::run(),
         "all" => {
             syncs::preloaded(Duration::ZERO);
-            let folder = folder(2);
+            let (folder, syncs) = (folder(2), Folder::of_this_program());
             runtime().block_on(async {
                 bulk::run(&mut report, &folder).await;
                 let (file, reads) = (folder.join("upload.ndjson"), folder.join("reads"));
                 reads::run(&mut report, &file, &reads, &[]).await;
-                http::run(&mut report, Duration::ZERO).await;
-                batches::run(&mut report).await;
+                http::run(&mut report, &syncs, Duration::ZERO).await;
+                batches::run(&mut report, &syncs).await;
                 idle::run(&mut report).await;
             });
             merge::run(&mut report);
