@@ -42,16 +42,16 @@ use crate::judge::Work;
 use crate::lanes::Lanes;
 use crate::message::{Address, Step};
 
-/// How many processes may end with a submission alone in work before it is condemned.
-const CHARGES: usize = 2;
 /// What is said of one that was condemned.
-const REASON: &str = "its worker's process ended twice while nothing but this was in work";
+const REASON: &str = "its worker's process ended again and again while nothing but this was in work";
 /// How long what comes after the other suspects waits for more of these.
 const LULL: Duration = Duration::from_secs(2);
 
-/// How long things wait.
+/// How long things wait, and how often.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
+    /// How many processes may end with a submission alone in work before it is condemned; 0 for any number.
+    pub(crate) ends: usize,
     /// How long everything else waits for a suspect.
     pub(crate) bound: Duration,
     /// How many bytes may be held meanwhile.
@@ -255,7 +255,7 @@ impl Quarantine {
         let charges = self.ledger.charges(&held.subject);
         let can_be_alone = !self.crowded || self.in_work.is_empty();
         let is_suspect = held.is_suspect() && can_be_alone;
-        if charges >= CHARGES {
+        if (1..=charges).contains(&self.patience.ends) {
             held.work.condemned = Some(REASON);
         } else if (is_suspect || charges > 0) && held.standing != Standing::Given {
             self.hush(true);

@@ -54,6 +54,8 @@ pub struct Config {
     pub grace_seconds: u64,
     /// How many milliseconds everything else waits for a submission that may have ended a process before.
     pub alone_ms: u64,
+    /// How many processes may end with a submission alone in work before it is a dead letter; 0 for any number.
+    pub ends: usize,
 }
 
 /// Why a worker stopped by itself.
@@ -219,6 +221,7 @@ impl Worker {
     fn quarantine(&self, context: &Context) -> Quarantine {
         let patience = Patience {
             bound: Duration::from_millis(self.config.alone_ms),
+            ends: self.config.ends,
             room: self.config.queue_bytes / 4,
         };
         let (emitter, in_work) = (context.emitter.clone(), context.in_work.clone());

@@ -310,6 +310,8 @@ pub struct Worker {
     pub grace: Span,
     /// How long everything else waits for what may have ended the process before.
     pub alone: Span,
+    /// How many processes may end with a submission alone in work before it becomes a dead letter; 0 for any number.
+    pub ends: usize,
 }
 
 /// The cache that replicas share.

@@ -90,7 +90,11 @@ async fn what_ends_its_process_every_time_is_buried_and_nothing_else_is() {
     assert_eq!((world.latest(mine).await.1, world.latest(other).await.1), (2, 1));
     let letter = world.letters(1).await.remove(0);
     assert_eq!(letter.contribution, Some(lethal.contribution));
-    assert!(letter.reason.contains("process ended twice"), "{}", letter.reason);
+    assert!(
+        letter.reason.contains("process ended again and again"),
+        "{}",
+        letter.reason
+    );
     // It is over: nobody is buried, or judged, again.
     let calls = *world.screener.calls.lock().unwrap();
     world.append(lethal.record().unwrap()).await;
@@ -271,6 +275,17 @@ async fn what_is_charged_is_alone_or_buried_wherever_it_comes_from() {
         .filter(|note| **note == (once.contribution, Step::Begun))
         .count();
     assert_eq!(begun, 2, "by whom it was charged, and now");
+}
+
+#[tokio::test]
+async fn where_nothing_is_to_be_quarantined_nothing_is() {
+    let config = Config { ends: 0, ..patient() };
+    let mut world = World::asleep(config).await;
+    let submission = world.submission(world.dataset(), texts(["often"]));
+    charge(&world, &submission, "workers", 9).await;
+    world.begin().await;
+    world.append(submission.record().unwrap()).await;
+    assert_eq!(world.merged(submission.contribution).await, (1, 1));
 }
 
 #[tokio::test]

@@ -154,6 +154,7 @@ fn narrow() -> Config {
         retry_most_ms: 10,
         grace_seconds: 10,
         alone_ms: 200,
+        ends: 2,
     }
 }
 

@@ -136,6 +136,7 @@ pub(crate) fn config() -> Config {
         retry_most_ms: 10,
         grace_seconds: 10,
         alone_ms: 200,
+        ends: 2,
     }
 }
 

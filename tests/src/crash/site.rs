@@ -86,7 +86,10 @@ impl Site {
     pub async fn build(binary: &Path, seed: u64, environment: &[(&str, &str)], patience: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         // Nobody asks for a query here, so no process is kept ready for one.
-        let mut options = Options::new(binary, folder.path().join("data")).with("SLUICE__SQL__STANDBY", 0);
+        let mut options = Options::new(binary, folder.path().join("data"))
+            .with("SLUICE__SQL__STANDBY", 0)
+            // A process ends at the same batch again here, which is not to blame.
+            .with("SLUICE__WORKER__ENDS", 0);
         for (name, value) in environment {
             options = options.with(name, value);
         }

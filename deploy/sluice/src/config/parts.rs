@@ -115,6 +115,7 @@ impl Worker {
             retry_most_ms: millis(self.retry_most),
             grace_seconds: self.grace.0.as_secs(),
             alone_ms: millis(self.alone),
+            ends: self.ends,
         }
     }
 }
