@@ -25,10 +25,12 @@ use crate::{binary, configured};
 const KILLS: u64 = 100;
 /// Kills after which everything is judged, and new datasets are begun.
 const ROUND: usize = 36;
-/// What the points begin with that only uploads pass, which a service with its tables in a bucket does not take.
-const OF_UPLOADS: [&str; 2] = ["upload.", "stage."];
+/// The points of a service that keeps the parts of uploads in a folder: here the store takes them.
+const OF_FOLDERS: [&str; 2] = ["upload.part", "upload.named"];
 /// What the points begin with that a replica of the interface passes; a worker passes the others.
-const OF_INTERFACE: [&str; 3] = ["ack.", "relay.", "project."];
+const OF_INTERFACE: [&str; 4] = ["ack.", "relay.", "project.", "upload."];
+/// Every which batch is an upload.
+const UPLOADS: usize = 3;
 /// Passages at which a point is armed, in the order of the rounds.
 const PASSAGES: [u64; 5] = [2, 1, 4, 3, 6];
 /// How long a process may live until it passes its point.
@@ -46,7 +48,12 @@ const CLIENTS: usize = 6;
 /// Seconds that a client waits for an outcome: so the load is what the topology can do.
 const WAIT: u32 = 1;
 /// What must have happened at least once in a run.
-const REQUIRED: [&str; 3] = ["deaths that others took over", "broken connections", "replayed answers"];
+const REQUIRED: [&str; 4] = [
+    "deaths that others took over",
+    "broken connections",
+    "replayed answers",
+    "uploads",
+];
 
 /// A process that dies and is started again under its name.
 struct Post {
@@ -92,8 +99,7 @@ fn is_of_interface(point: &str) -> bool {
 
 /// The crash points that exist here.
 fn points() -> impl Iterator<Item = &'static str> {
-    let of_uploads = |point: &str| OF_UPLOADS.iter().any(|prefix| point.starts_with(prefix));
-    POINTS.into_iter().filter(move |point| !of_uploads(point))
+    POINTS.into_iter().filter(|point| !OF_FOLDERS.contains(point))
 }
 
 /// Every point at one passage after the other, at least `kills` in all.
@@ -225,7 +231,11 @@ impl Fleet {
     /// Sends one batch after the other until `over`, each until it is acknowledged.
     async fn client(&self, number: usize, ledger: &Ledger, over: &AtomicBool) {
         let mut turn = number;
-        while !over.load(Ordering::Relaxed) {
+        for sent in number.. {
+            if over.load(Ordering::Relaxed) {
+                return;
+            }
+            let is_upload = sent % UPLOADS == 0;
             let batch = ledger.batch();
             self.sending.fetch_add(1, Ordering::Relaxed);
             loop {
@@ -235,10 +245,16 @@ impl Fleet {
                     tokio::time::sleep(POLL).await;
                     continue;
                 };
-                match ledger.send(http, &batch, WAIT).await {
+                let sent = if is_upload {
+                    ledger.upload(http, &batch).await
+                } else {
+                    ledger.send(http, &batch, WAIT).await
+                };
+                match sent {
                     Ok(answer) if matches!(answer.code(), 200 | 201) => {
                         self.count("acknowledged", 1);
                         self.count("replayed answers", u64::from(answer.code() == 200));
+                        self.count("uploads", u64::from(is_upload));
                         break;
                     }
                     Ok(answer) => {
@@ -280,6 +296,8 @@ async fn nothing_acknowledged_is_lost_or_doubled_whichever_process_dies() {
     let parts = parts
         .with("SLUICE__COMPACTION__FAN_IN", 2)
         .with("SLUICE__SQL__STANDBY", 0)
+        // One process after the other ends at the same batch here, which is not to blame.
+        .with("SLUICE__WORKER__ENDS", 0)
         .with("SLUICE__LOG__SESSION", format!("{}s", SESSION.as_secs()));
     let (fleet, server) = Fleet::on(parts).await;
     let begun = Instant::now();

@@ -18,11 +18,15 @@ const OWN: usize = 5;
 /// Contributions whose outcomes are asked for at once.
 const AT_ONCE: usize = 8;
 
-/// A batch of records under a key.
+/// A batch of records under a key, or the records of an upload.
 pub(super) struct Batch {
     pub(super) dataset: usize,
     key: String,
     records: Vec<Value>,
+    /// Of an upload that was begun: its id and where its one part goes.
+    begun: Mutex<Option<(String, String)>>,
+    /// What its part is known by.
+    tag: Mutex<Option<String>>,
 }
 
 /// A batch that was acknowledged.
@@ -87,6 +91,8 @@ impl Ledger {
             dataset,
             key: format!("batch-{number}"),
             records,
+            begun: Mutex::default(),
+            tag: Mutex::default(),
         }
     }
 
@@ -97,13 +103,58 @@ impl Ledger {
         let headers = [("idempotency-key", batch.key.as_str())];
         let answer = http.send(Method::POST, &path, &headers, Some(body.into())).await?;
         if matches!(answer.code(), 200 | 201) {
-            let entry = Entry {
-                id: answer.text("/id").to_owned(),
-                records: batch.records.iter().map(name_of).collect(),
-            };
-            self.acknowledged.lock().unwrap()[batch.dataset].push(entry);
+            self.acknowledged(batch, answer.text("/id"));
         }
         Ok(answer)
+    }
+
+    /// Sends a batch as an upload of one part; to be called again with it until it is acknowledged.
+    pub(super) async fn upload(&self, http: &Http, batch: &Batch) -> Result<Answer, reqwest::Error> {
+        let lines: Vec<_> = batch.records.iter().map(|record| format!("{record}\n")).collect();
+        let lines = lines.concat();
+        let path = format!("/projects/{}/uploads", self.slugs[batch.dataset]);
+        let begun = batch.begun.lock().unwrap().clone();
+        let (id, url) = if let Some(begun) = begun {
+            begun
+        } else {
+            let body = json!({
+                "bytes": lines.len(),
+                "parts": 1,
+                "partSize": lines.len(),
+                "sourceDeclaration": "a batch of a test",
+            });
+            let answer = http
+                .send(Method::POST, &path, &[], Some(body.to_string().into()))
+                .await?;
+            if answer.code() != 201 {
+                return Ok(answer);
+            }
+            let begun = (answer.text("/id").to_owned(), answer.text("/partUrls/0/url").to_owned());
+            *batch.begun.lock().unwrap() = Some(begun.clone());
+            begun
+        };
+        let sent = reqwest::Client::new().put(url).body(lines).send().await?;
+        // Nothing takes a part any more where the upload was completed and the answer lost: its tag stays what it was.
+        let tag = sent.headers().get("etag").and_then(|tag| tag.to_str().ok());
+        if let Some(tag) = tag {
+            batch.tag.lock().unwrap().get_or_insert_with(|| tag.to_owned());
+        }
+        let tag = batch.tag.lock().unwrap().clone();
+        let body = json!({"etags": [{"n": 1, "etag": tag}]}).to_string();
+        let path = format!("{path}/{id}/complete");
+        let answer = http.send(Method::POST, &path, &[], Some(body.into())).await?;
+        if matches!(answer.code(), 200 | 201) {
+            self.acknowledged(batch, &id);
+        }
+        Ok(answer)
+    }
+
+    fn acknowledged(&self, batch: &Batch, id: &str) {
+        let entry = Entry {
+            id: id.to_owned(),
+            records: batch.records.iter().map(name_of).collect(),
+        };
+        self.acknowledged.lock().unwrap()[batch.dataset].push(entry);
     }
 
     /// How many batches were acknowledged.
