@@ -35,6 +35,8 @@ const UPLOADS: usize = 3;
 const PASSAGES: [u64; 5] = [2, 1, 4, 3, 6];
 /// How long a process may live until it passes its point.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a batch may be sent again and again; both replicas may be away for a while, one life after the other.
+const REFUSED: Duration = Duration::from_mins(3);
 /// After how long without a sign of life a process loses its partitions.
 const SESSION: Duration = Duration::from_secs(3);
 /// Every how many deaths of a worker others must take over; otherwise it is back under its name before they notice.
@@ -238,7 +240,9 @@ impl Fleet {
             let is_upload = sent % UPLOADS == 0;
             let batch = ledger.batch();
             self.sending.fetch_add(1, Ordering::Relaxed);
+            let (begun, mut told) = (Instant::now(), String::new());
             loop {
+                assert!(begun.elapsed() < REFUSED, "a batch is refused for {REFUSED:?}: {told}");
                 turn += 1;
                 let replicas = self.replicas();
                 let Some(http) = replicas.get(turn % replicas.len().max(1)) else {
@@ -260,8 +264,12 @@ impl Fleet {
                     Ok(answer) => {
                         assert_eq!(answer.code(), 503, "{}", answer.body);
                         self.count("refused requests", 1);
+                        told = answer.body.to_string();
                     }
-                    Err(_) => self.count("broken connections", 1),
+                    Err(error) => {
+                        self.count("broken connections", 1);
+                        told = error.to_string();
+                    }
                 }
                 // A replica that is not there yet refuses at once.
                 tokio::time::sleep(4 * POLL).await;

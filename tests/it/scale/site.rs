@@ -3,9 +3,9 @@
 //! Invariant: a batch is sent under one key until it is acknowledged; a replica always answers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tests::server::POLL;
+use tests::server::{DEADLINE, POLL};
 use tests::topology::Parts;
 use tests::world::{Agent, Operator};
 use tests::{Http, Server};
@@ -71,6 +71,7 @@ impl Site {
     async fn send(&self, gone: &AtomicBool) {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         let batch = self.ledger.batch();
+        let deadline = Instant::now() + 2 * DEADLINE;
         for attempt in 0.. {
             let answer = self.ledger.send(self.http(number + attempt), &batch, 0).await;
             let answer = answer.unwrap_or_else(|error| panic!("a replica did not answer: {error:?}"));
@@ -79,6 +80,7 @@ impl Site {
             }
             assert_eq!(answer.code(), 503, "{}", answer.body);
             assert!(!answer.header("retry-after").is_empty(), "a 503 says when to try again");
+            assert!(Instant::now() < deadline, "still refused: {}", answer.body);
             self.refused.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(POLL * if gone.load(Ordering::Relaxed) { 20 } else { 4 }).await;
         }

@@ -61,7 +61,11 @@ async fn answer(service: &S3Service, faults: &Faults, request: Request<Incoming>
         drop(request.into_body().collect().await);
         return Ok(problem(status, code));
     }
-    let answered = service.call(request.map(s3s::Body::from)).await;
+    // Why on its own: S3 makes an object of parts though nobody waits for it any more, and `s3s-fs`, dropped half way,
+    // would have neither the object nor the parts.
+    let service = service.clone();
+    let executed = tokio::spawn(async move { service.call(request.map(s3s::Body::from)).await });
+    let answered = executed.await?;
     let answered = answered.map_err(|error| Problem::from(format!("{error:?}")))?;
     let Some(fault) = fault else {
         return Ok(answered.map(|body| body.map_err(Problem::from).boxed_unsync()));

@@ -156,6 +156,25 @@ async fn an_address_is_no_good_once_the_upload_is_sealed_or_deleted() {
     assert!(matches!(closed, Err(Error::Closed)), "{closed:?}");
 }
 
+/// As the caller of a replica that dies.
+#[tokio::test]
+async fn a_completion_that_nobody_waits_for_any_more_can_be_asked_for_again() {
+    let place = Place::new();
+    let objects = place.objects();
+    for turn in 0..40 {
+        let cut = Cut {
+            upload: ContributionId::from_bytes([turn; 16]),
+            ..cut(7, 2, 4)
+        };
+        let urls = begin(&objects, &cut).await;
+        let tags = fill(&urls, &["abcd", "efg"]).await;
+        let patience = Duration::from_micros(250) * u32::from(turn);
+        drop(tokio::time::timeout(patience, objects.complete(&cut, &tags)).await);
+        objects.complete(&cut, &tags).await.unwrap();
+        assert_eq!(objects.read(&cut, 2, 0..3).await.unwrap(), "efg");
+    }
+}
+
 /// Who has the credential may do what no address allows.
 #[tokio::test]
 async fn an_object_that_was_exchanged_or_taken_away_is_never_read_as_what_was_sealed() {
