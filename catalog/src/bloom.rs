@@ -91,13 +91,14 @@ impl Generation {
         probes(bits).all(|bit| block[bit >> 6] & (1 << (bit & 63)) != 0)
     }
 
-    /// The block of a key and the bits that choose within it. A key is a hash already: its halves are independent.
+    /// The block of a key and the bits that choose within it. A key is a hash already: its halves are independent. Blocks
+    /// are in the order of keys, so that many keys in order touch one after the other.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the high half of a product with the length is below it"
     )]
     fn place(&self, key: &RecordKey) -> (usize, u64) {
-        let bytes = u128::from_le_bytes(*key.as_bytes());
+        let bytes = u128::from_be_bytes(*key.as_bytes());
         let (high, low) = ((bytes >> 64) as u64, bytes as u64);
         (((u128::from(high) * self.blocks.len() as u128) >> 64) as usize, low)
     }

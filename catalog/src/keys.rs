@@ -7,16 +7,13 @@
 //! New keys are held in memory and go to the store many at a time, so a merge writes nothing here; in front of the
 //! stored keys stands a filter, so a key that is new costs no look at the disk.
 
-mod hash;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use types::key::Known;
+use types::key::{KeySet, Known};
 use types::{DatasetId, RecordKey, Version};
 
-pub(crate) use self::hash::{KeySet, Places};
 use crate::bloom::Filter;
 use crate::key_store::{KeyStore, Stored};
 use crate::{Error, Root};

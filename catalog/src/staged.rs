@@ -20,12 +20,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use proof::Suffix;
 use serde_json::Value;
-use types::key::Known;
+use types::key::{KeySet, Known};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
 use self::file::{Writer, Written};
 use self::runs::Runs;
-use crate::keys::{KeySet, Places};
 use crate::part::{self, PartInfo};
 use crate::state::Witness;
 use crate::{Error, Root};
@@ -133,7 +132,7 @@ impl Stager {
         Ok(Staged {
             rows,
             keys: self.keys,
-            left_out: KeySet::with_hasher(Places::default()),
+            left_out: KeySet::default(),
             checked: self.known.since,
         })
     }

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use types::fault::{self, Plant};
+use types::key::{KeySet, Places};
 use types::{AgentId, Batch, ContributionId};
 
 use crate::blocking::blocking;
-use crate::keys::{KeyIndex, KeySet, Places};
+use crate::keys::KeyIndex;
 use crate::part::{self, Encoded, PartInfo};
 use crate::state::{Base, State};
 use crate::{Error, Root};
@@ -114,7 +115,7 @@ fn new_rows(index: &KeyIndex, batch: &Arc<Batch>) -> Result<(Arc<Batch>, Vec<u32
         .keys()
         .iter()
         .zip(known)
-        .map(|(key, known)| !known && seen.insert(key))
+        .map(|(key, known)| !known && seen.insert(*key))
         .collect();
     let dropped = batch
         .positions()

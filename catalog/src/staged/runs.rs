@@ -11,9 +11,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use types::RecordKey;
+use types::key::KeySet;
 
 use crate::bloom::Filter;
-use crate::keys::{KeySet, Places};
 
 /// How many keys are in memory at most: what a hash set of 2^22 places holds before it grows.
 const ROOM: usize = (1 << 22) / 8 * 7;
@@ -50,7 +50,7 @@ impl Runs {
         Self {
             directory: directory.to_owned(),
             room,
-            recent: KeySet::with_hasher(Places::default()),
+            recent: KeySet::default(),
             filter: Filter::default(),
             spilled: Vec::new(),
         }

@@ -3,12 +3,11 @@
 //! Invariant: among the rows that pass, keys are distinct, and the dataset had none of them when it was asked. The
 //! merge asks once more in its critical section, since another batch may have merged in between.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use types::Batch;
-use types::key::Known;
+use types::key::{KeyMap, Known, Places};
 
 use crate::{Gate, Reason, Verdict, Verdicts};
 
@@ -36,7 +35,7 @@ impl Gate for Dedup {
     fn judge(&mut self, rows: &Batch) -> Verdicts {
         let keys = rows.keys();
         let known = self.known.known(keys);
-        let mut first = HashMap::with_capacity(keys.len());
+        let mut first = KeyMap::with_capacity_and_hasher(keys.len(), Places::default());
         let mut exceptions = Vec::new();
         for (row, key) in keys.iter().enumerate() {
             // Why: without an answer a row passes; the merge asks again before it commits.
@@ -49,7 +48,7 @@ impl Gate for Dedup {
                 exceptions.push((row, Verdict::Drop { reason }));
                 continue;
             }
-            match first.entry(key) {
+            match first.entry(*key) {
                 Entry::Vacant(entry) => {
                     entry.insert(row);
                 }

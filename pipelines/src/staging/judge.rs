@@ -44,7 +44,8 @@ pub(super) struct JudgedUnit {
 
 /// Judges a unit.
 pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
-    let mut records = Lines::new(&bench.contract);
+    let first = memchr::memchr(b'\n', &unit.text).unwrap_or(unit.text.len());
+    let mut records = Lines::new(&bench.contract, unit.text.len() / (first + 1) + 1);
     let mut lines = Vec::new();
     let mut verdicts = Vec::new();
     let mut line = u32::try_from(unit.first).unwrap_or(u32::MAX);
@@ -68,8 +69,7 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
         line = line.saturating_add(1);
     }
     let mut tallies = vec![decoded(records.len(), verdicts.len())];
-    let batch = records.decode();
-    drop(records);
+    let batch = records.finish();
     let keys = batch.keys().to_vec();
     let judged = standard_chain(Arc::clone(&bench.known), bench.screener.clone())
         .run(batch)

@@ -14,22 +14,26 @@ use crate::{FieldType, Timestamp, canonical};
 /// The largest integer below which every integer is an IEEE double.
 const EXACT_DOUBLE: u64 = 1 << 53;
 
+/// Where in its line a value is spelled, without quotes.
+pub(super) type Span = (usize, usize);
+
 /// A value that needs no closer look.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Plain<'a> {
+pub(super) enum Plain {
     Null,
-    Text(&'a str),
-    Integer(i64),
-    Number(f64),
+    /// Without anything that the canonical form escapes.
+    Text(Span),
+    /// Spelled as its canonical form is.
+    Integer(i64, Span),
+    /// With where it is spelled as its canonical form is, if it is.
+    Number(f64, Option<Span>),
     Boolean(bool),
     /// With its text, which is its canonical form.
-    Instant {
-        micros: i64,
-        text: &'a str,
-    },
+    Instant(i64, Span),
 }
 
 /// The builder of one column.
+#[derive(Debug)]
 pub(super) enum Column {
     Text(StringBuilder),
     Json(StringBuilder),
@@ -119,28 +123,37 @@ impl Column {
         Err(rule)
     }
 
-    /// Appends a plain value that is not null and of the column's type, and its canonical form to `out`.
-    pub(super) fn append_plain(&mut self, value: Plain<'_>, out: &mut Vec<u8>) {
+    /// Appends a plain value of `line` that is not null and of the column's type, and its canonical form to `out`.
+    pub(super) fn append_plain(&mut self, value: Plain, line: &str, out: &mut Vec<u8>) {
+        let spelled = |(start, end): Span| line.get(start..end).unwrap_or_default();
         match (&mut *self, value) {
-            (Self::Text(builder), Plain::Text(text)) => {
+            (Self::Text(builder), Plain::Text(span)) => {
+                let text = spelled(span);
                 builder.append_value(text);
-                canonical::write_string(out, text);
+                out.push(b'"');
+                out.extend_from_slice(text.as_bytes());
+                out.push(b'"');
             }
-            (Self::Integer(builder), Plain::Integer(integer)) => {
+            (Self::Integer(builder), Plain::Integer(integer, span)) => {
                 builder.append_value(integer);
-                canonical::write_integer(out, integer);
+                out.extend_from_slice(spelled(span).as_bytes());
             }
-            (Self::Number(builder), Plain::Number(double)) => {
+            (Self::Number(builder), Plain::Number(double, span)) => {
                 builder.append_value(double);
-                canonical::write_double(out, double);
+                match span {
+                    Some(span) => out.extend_from_slice(spelled(span).as_bytes()),
+                    None => canonical::write_double(out, double),
+                }
             }
             (Self::Boolean(builder), Plain::Boolean(flag)) => {
                 builder.append_value(flag);
                 out.extend_from_slice(if flag { b"true" } else { b"false" });
             }
-            (Self::Timestamp(builder), Plain::Instant { micros, text }) => {
+            (Self::Timestamp(builder), Plain::Instant(micros, span)) => {
                 builder.append_value(micros);
-                canonical::write_string(out, text);
+                out.push(b'"');
+                out.extend_from_slice(spelled(span).as_bytes());
+                out.push(b'"');
             }
             // Why it cannot be: the values were made for the types of the columns.
             _ => {

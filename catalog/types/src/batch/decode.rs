@@ -12,22 +12,22 @@ use serde_json::{Map, Value};
 use super::column::{Column, Plain};
 use super::{Batch, Canonical, Defect, MAX_DEFECTS};
 use crate::key::KeyHasher;
-use crate::{Contract, FieldType, RecordKey, canonical, json};
+use crate::{Contract, FieldType, canonical, json};
 
 /// How many characters of a refused scalar a defect shows.
 const SHOWN: usize = 40;
 
+/// The values of a record's fields, and its other members.
+type Taken<'r> = (Vec<Option<&'r Value>>, Vec<(&'r str, &'r Value)>);
+
+#[derive(Debug)]
 pub(super) struct Decoder<'a> {
     contract: &'a Arc<Contract>,
     columns: Vec<Column>,
     /// The beginning of each field's member, `"name":`, in the order of the canonical form.
     members: Vec<Vec<u8>>,
-    /// The values of the fields in the record that is decoded, in the same order.
-    values: Vec<Option<&'a Value>>,
     extra: StringBuilder,
     canonical: Canonical,
-    hasher: KeyHasher,
-    keys: Vec<RecordKey>,
     defects: Defects,
 }
 
@@ -44,31 +44,31 @@ impl<'a> Decoder<'a> {
             contract,
             columns: contract.fields().iter().map(column).collect(),
             members: contract.canonical_fields().map(member).collect(),
-            values: Vec::with_capacity(contract.fields().len()),
             extra: StringBuilder::new(),
             canonical: Canonical {
                 bytes: Vec::with_capacity(rows * 128),
                 ends: Vec::with_capacity(rows),
             },
-            hasher: KeyHasher::new(),
-            keys: Vec::with_capacity(rows),
             defects: Defects::default(),
         }
     }
 
-    pub(super) fn push(&mut self, record: &'a Value) {
-        let row = self.keys.len();
+    /// How many records were decoded.
+    pub(super) fn len(&self) -> usize {
+        self.canonical.ends.len()
+    }
+
+    pub(super) fn push(&mut self, record: &Value) {
+        let row = self.len();
         self.defects.begin(row);
         let start = self.canonical.bytes.len();
         self.canonical.bytes.push(b'{');
-        let extras = match record {
+        let (values, extras) = match record {
             Value::Object(members) => self.take(members),
             record => {
                 self.defects
                     .add("not_object", || (String::new(), "an object", describe(record)));
-                self.values.clear();
-                self.values.resize(self.members.len(), None);
-                Vec::new()
+                (vec![None; self.members.len()], Vec::new())
             }
         };
         let mut pending = extras.iter().peekable();
@@ -79,7 +79,7 @@ impl<'a> Decoder<'a> {
             {
                 self.extra_member(start, name, value);
             }
-            match self.values[place] {
+            match values[place] {
                 Some(value) if !value.is_null() => self.member(start, place, index, value),
                 absent => {
                     self.columns[index].append_null();
@@ -98,7 +98,6 @@ impl<'a> Decoder<'a> {
         let out = &mut self.canonical.bytes;
         out.push(b'}');
         self.canonical.ends.push(out.len());
-        self.keys.push(self.hasher.key(&out[start..]));
         if contract.allow_extra() {
             self.extra
                 .append_option((!extras.is_empty()).then(|| extra_text(&extras)));
@@ -106,39 +105,39 @@ impl<'a> Decoder<'a> {
         self.defects.end();
     }
 
-    /// Decodes a record that has these values, one for each field in the order of the canonical form, and no defect.
-    pub(super) fn push_plain(&mut self, values: &[Option<Plain<'_>>]) {
-        let start = self.canonical.bytes.len();
-        self.canonical.bytes.push(b'{');
+    /// Decodes a record that has these values, one for each field in the order of the canonical form, and no defect;
+    /// what they are spelled as is in `line`.
+    pub(super) fn push_plain(&mut self, line: &str, values: &[Option<Plain>]) {
+        let out = &mut self.canonical.bytes;
+        let mut mark = b'{';
         let contract = self.contract;
         for ((place, (index, _)), value) in contract.canonical_fields().enumerate().zip(values) {
             match value {
                 None | Some(Plain::Null) => self.columns[index].append_null(),
                 Some(value) => {
-                    let out = &mut self.canonical.bytes;
-                    if out.len() > start + 1 {
-                        out.push(b',');
-                    }
+                    out.push(mark);
+                    mark = b',';
                     out.extend_from_slice(&self.members[place]);
-                    self.columns[index].append_plain(*value, out);
+                    self.columns[index].append_plain(*value, line, out);
                 }
             }
         }
-        let out = &mut self.canonical.bytes;
+        if mark == b'{' {
+            out.push(mark);
+        }
         out.push(b'}');
         self.canonical.ends.push(out.len());
-        self.keys.push(self.hasher.key(&out[start..]));
         if contract.allow_extra() {
             self.extra.append_null();
         }
     }
 
-    /// Finds the values of the fields, and the members that no field names: without nulls and in canonical order;
-    /// defects where extras are not allowed.
-    fn take(&mut self, members: &'a Map<String, Value>) -> Vec<(&'a str, &'a Value)> {
+    /// The values of the fields, in the order of the canonical form, and the members that no field names: without nulls
+    /// and in canonical order; defects where extras are not allowed.
+    fn take<'r>(&mut self, members: &'r Map<String, Value>) -> Taken<'r> {
         let contract = self.contract;
         let mut found = 0;
-        self.values.clear();
+        let mut values = Vec::with_capacity(self.members.len());
         // Why: members come in the order of the fields where a record has just these; then no name is looked up.
         let mut next = members.iter();
         let mut expected = next.next();
@@ -151,10 +150,10 @@ impl<'a> Decoder<'a> {
                 _ => members.get(&field.name),
             };
             found += usize::from(value.is_some());
-            self.values.push(value);
+            values.push(value);
         }
         if found == members.len() {
-            return Vec::new();
+            return (values, Vec::new());
         }
         let is_field = |name: &str| contract.fields().iter().any(|field| field.name == name);
         let mut extras: Vec<_> = members
@@ -170,7 +169,7 @@ impl<'a> Decoder<'a> {
         }
         extras.retain(|(_, value)| !value.is_null());
         extras.sort_unstable_by(|(left, _), (right, _)| canonical::compare_names(left, right));
-        extras
+        (values, extras)
     }
 
     /// Appends the value of a field, not null, to its column and to the canonical form; or a null and a defect.
@@ -206,7 +205,8 @@ impl<'a> Decoder<'a> {
     }
 
     pub(super) fn finish(mut self) -> Batch {
-        let rows = self.keys.len();
+        let rows = self.len();
+        let keys = KeyHasher::new().keys(&self.canonical.each().collect::<Vec<_>>());
         let mut arrays: Vec<ArrayRef> = self.columns.into_iter().map(Column::finish).collect();
         if self.contract.allow_extra() {
             arrays.push(Arc::new(self.extra.finish()));
@@ -220,7 +220,7 @@ impl<'a> Decoder<'a> {
             contract: Arc::clone(self.contract),
             rows: columns,
             canonical: self.canonical,
-            keys: self.keys,
+            keys,
             positions: (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect(),
             defects: self.defects.named,
         }
@@ -228,7 +228,7 @@ impl<'a> Decoder<'a> {
 }
 
 /// The defects of all rows so far; of one row at most [`MAX_DEFECTS`], and the text of no other is made.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Defects {
     named: Vec<Defect>,
     row: usize,

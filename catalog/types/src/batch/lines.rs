@@ -4,276 +4,188 @@
 //! has only fields of the contract, each once, with a value of its type that is spelled without an escape, and lacks no
 //! required one; whatever is not plain goes the other way, also where only the spelling is unusual.
 
+mod scan;
+
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use self::scan::Scan;
 use super::Batch;
-use super::column::{Plain, plain_instant};
+use super::column::{Plain, Span, plain_instant};
 use super::decode::Decoder;
 use crate::json::{self, JsonError};
 use crate::{Contract, FieldType};
 
 /// The largest integer below which every integer is an IEEE double.
 const EXACT_DOUBLE: u64 = 1 << 53;
-/// How many digits an integer has at most that surely fits 64 bits.
-const SURE_DIGITS: usize = 18;
 
 /// Records read from lines.
 #[derive(Debug)]
 pub struct Lines<'a> {
-    contract: &'a Arc<Contract>,
-    /// Name, type and whether it is required of each field, in the order of the canonical form.
-    fields: Vec<(&'a [u8], FieldType, bool)>,
-    records: Vec<Record>,
-    /// The values of plain records, one for each field, in the same order.
-    values: Vec<Option<Plain<'a>>>,
-    /// The place of the field that came after each field in the record before, and of the first one.
-    next: Vec<usize>,
+    decoder: Decoder<'a>,
+    /// The fields in the order of the canonical form.
+    fields: Vec<Field<'a>>,
+    required: usize,
+    /// What came between two values of the records before, by the place of the field before; last, what came before the
+    /// first value.
+    between: Vec<Between>,
+    /// The values of the record that is read, one for each field.
+    values: Vec<Option<Plain>>,
+    #[cfg(test)]
+    plain: usize,
 }
 
 #[derive(Debug)]
-enum Record {
-    Plain,
-    Other(Value),
+struct Field<'a> {
+    name: &'a [u8],
+    kind: FieldType,
+    required: bool,
+}
+
+/// What came from the end of one value to the beginning of the next, and the place of the field that it names.
+#[derive(Clone, Debug, Default)]
+struct Between {
+    text: Vec<u8>,
+    place: usize,
+}
+
+/// What a record has next.
+enum Next {
+    /// A value of the field at this place.
+    Value(usize),
+    /// Its end.
+    End,
 }
 
 impl<'a> Lines<'a> {
-    /// No lines, of records of this contract.
-    pub fn new(contract: &'a Arc<Contract>) -> Self {
+    /// No lines, of records of this contract; about so many will come.
+    pub fn new(contract: &'a Arc<Contract>, rows: usize) -> Self {
         let fields: Vec<_> = contract
             .canonical_fields()
-            .map(|(_, field)| (field.name.as_bytes(), field.kind, field.required))
+            .map(|(_, field)| Field {
+                name: field.name.as_bytes(),
+                kind: field.kind,
+                required: field.required,
+            })
             .collect();
         Self {
-            contract,
-            next: (1..=fields.len()).chain([0]).collect(),
+            decoder: Decoder::new(contract, rows),
+            required: fields.iter().filter(|field| field.required).count(),
+            between: vec![Between::default(); fields.len() + 1],
+            values: vec![None; fields.len()],
             fields,
-            records: Vec::new(),
-            values: Vec::new(),
+            #[cfg(test)]
+            plain: 0,
         }
     }
 
     /// Reads the record on a line. A line that is not one strict JSON value is left out and its error returned.
-    pub fn push(&mut self, line: &'a [u8]) -> Result<(), JsonError> {
-        let before = self.values.len();
-        let plain = std::str::from_utf8(line).is_ok_and(|text| self.plain(text).is_some());
-        self.records.push(if plain {
-            Record::Plain
+    pub fn push(&mut self, line: &[u8]) -> Result<(), JsonError> {
+        if let Ok(text) = std::str::from_utf8(line)
+            && self.read(text).is_some()
+        {
+            self.decoder.push_plain(text, &self.values);
+            #[cfg(test)]
+            {
+                self.plain += 1;
+            }
         } else {
-            self.values.truncate(before);
-            Record::Other(json::parse(line)?)
-        });
+            self.decoder.push(&json::parse(line)?);
+        }
         Ok(())
     }
 
     /// How many records there are.
     pub fn len(&self) -> usize {
-        self.records.len()
+        self.decoder.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.len() == 0
     }
 
     /// The batch of the records, in their order.
-    pub fn decode(&self) -> Batch {
-        let mut decoder = Decoder::new(self.contract, self.records.len());
-        let mut plain = self.values.chunks(self.fields.len());
-        for record in &self.records {
-            match record {
-                Record::Plain => decoder.push_plain(plain.next().unwrap_or_default()),
-                Record::Other(record) => decoder.push(record),
-            }
-        }
-        decoder.finish()
+    pub fn finish(self) -> Batch {
+        self.decoder.finish()
     }
 
-    /// Reads a plain record; `None` where it is not plain, with anything in `values`.
-    fn plain(&mut self, text: &'a str) -> Option<()> {
-        let first = self.values.len();
-        self.values.resize(first + self.fields.len(), None);
-        let mut seen = 0_usize;
+    /// Reads the values of a plain record; `None` where it is not plain, with anything in `values`.
+    fn read(&mut self, text: &str) -> Option<()> {
+        self.values.fill(None);
+        let mut required = 0;
+        let mut scan = Scan::new(text);
         let mut last = self.fields.len();
-        let mut scan = Scan { text, at: 0 };
-        scan.expect(b'{')?;
-        if scan.peek()? == b'}' {
-            scan.at += 1;
-        } else {
-            loop {
-                scan.expect(b'"')?;
-                let name = scan.text()?.as_bytes();
-                scan.expect(b':')?;
-                let place = self.place(last, name)?;
-                let value = scan.value()?;
-                let (_, kind, required) = self.fields[place];
-                let slot = &mut self.values[first + place];
-                if slot.is_some() {
-                    return None;
-                }
-                seen += usize::from(required && !matches!(value, Plain::Null));
-                *slot = Some(fitting(value, kind)?);
-                self.next[last] = place;
-                last = place;
-                match scan.next()? {
-                    b',' => {}
-                    b'}' => break,
-                    _ => return None,
-                }
+        while let Next::Value(place) = self.next(&mut scan, last)? {
+            let value = scan.value()?;
+            let Field {
+                kind,
+                required: is_required,
+                ..
+            } = self.fields[place];
+            let slot = &mut self.values[place];
+            if slot.is_some() {
+                return None;
             }
+            required += usize::from(is_required && !matches!(value, Plain::Null));
+            *slot = Some(fitting(text, value, kind)?);
+            last = place;
         }
         scan.end()?;
-        let required = self.fields.iter().filter(|(_, _, required)| *required).count();
-        (seen == required).then_some(())
+        (required == self.required).then_some(())
     }
 
-    /// The place of the field with this name, looked for first where it was in the record before.
-    fn place(&self, last: usize, name: &[u8]) -> Option<usize> {
-        let guess = self.next[last];
-        if self.fields.get(guess).is_some_and(|(field, ..)| *field == name) {
-            return Some(guess);
+    /// Reads on to the next value, after one of the field at `last`.
+    fn next(&mut self, scan: &mut Scan<'_>, last: usize) -> Option<Next> {
+        let before = &self.between[last];
+        // Why: most records of a file are spelled alike, and what is the same text between two values is the same JSON.
+        if !before.text.is_empty() && scan.skip(&before.text) {
+            return Some(Next::Value(before.place));
         }
-        self.fields.iter().position(|(field, ..)| *field == name)
+        let start = scan.at();
+        let is_first = last == self.fields.len();
+        match (is_first, scan.next()?) {
+            (true, b'{') if scan.peek()? == b'}' => {
+                scan.next()?;
+                return Some(Next::End);
+            }
+            (true, b'{') | (false, b',') => {}
+            (false, b'}') => return Some(Next::End),
+            _ => return None,
+        }
+        scan.expect(b'"')?;
+        let (from, to) = scan.text()?;
+        scan.expect(b':')?;
+        scan.peek()?;
+        let name = scan.bytes(from, to);
+        let place = self.fields.iter().position(|field| field.name == name)?;
+        let between = &mut self.between[last];
+        between.text.clear();
+        between.text.extend_from_slice(scan.bytes(start, scan.at()));
+        between.place = place;
+        Some(Next::Value(place))
     }
 }
 
 /// A value as its field's type takes it; `None` where that needs a closer look.
-fn fitting(value: Plain<'_>, kind: FieldType) -> Option<Plain<'_>> {
+fn fitting(text: &str, value: Plain, kind: FieldType) -> Option<Plain> {
     match (kind, value) {
         (_, Plain::Null)
         | (FieldType::String, Plain::Text(_))
-        | (FieldType::Integer, Plain::Integer(_))
-        | (FieldType::Number, Plain::Number(_))
+        | (FieldType::Integer, Plain::Integer(..))
+        | (FieldType::Number, Plain::Number(..))
         | (FieldType::Boolean, Plain::Boolean(_)) => Some(value),
         #[expect(clippy::cast_precision_loss, reason = "2^53 and below are exact")]
-        (FieldType::Number, Plain::Integer(integer)) if integer.unsigned_abs() <= EXACT_DOUBLE => {
-            Some(Plain::Number(integer as f64))
+        (FieldType::Number, Plain::Integer(integer, span)) if integer.unsigned_abs() <= EXACT_DOUBLE => {
+            Some(Plain::Number(integer as f64, Some(span)))
         }
-        (FieldType::Timestamp, Plain::Text(text)) => {
-            plain_instant(text.as_bytes()).map(|micros| Plain::Instant { micros, text })
-        }
+        (FieldType::Timestamp, Plain::Text(span)) => instant(text, span),
         _ => None,
     }
 }
 
-/// Reads plain JSON; `None` is anything else.
-struct Scan<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Scan<'a> {
-    fn byte(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    /// The next byte that is not a space.
-    fn peek(&mut self) -> Option<u8> {
-        loop {
-            match self.byte()? {
-                b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                other => return Some(other),
-            }
-        }
-    }
-
-    fn next(&mut self) -> Option<u8> {
-        let byte = self.peek()?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    fn expect(&mut self, byte: u8) -> Option<()> {
-        (self.next()? == byte).then_some(())
-    }
-
-    /// Nothing but spaces to the end.
-    fn end(&mut self) -> Option<()> {
-        self.peek().is_none().then_some(())
-    }
-
-    /// A string without escapes, after its first quote.
-    fn text(&mut self) -> Option<&'a str> {
-        let rest = &self.text.as_bytes()[self.at..];
-        let length = rest
-            .iter()
-            .position(|byte| *byte == b'"' || *byte == b'\\' || *byte < 0x20)?;
-        if rest[length] != b'"' {
-            return None;
-        }
-        let text = self.text.get(self.at..self.at + length)?;
-        self.at += length + 1;
-        Some(text)
-    }
-
-    fn value(&mut self) -> Option<Plain<'a>> {
-        match self.peek()? {
-            b'"' => {
-                self.at += 1;
-                self.text().map(Plain::Text)
-            }
-            b't' => self.word("true", Plain::Boolean(true)),
-            b'f' => self.word("false", Plain::Boolean(false)),
-            b'n' => self.word("null", Plain::Null),
-            b'-' | b'0'..=b'9' => self.number(),
-            _ => None,
-        }
-    }
-
-    fn word(&mut self, word: &str, value: Plain<'a>) -> Option<Plain<'a>> {
-        let rest = self.text.as_bytes().get(self.at..)?;
-        rest.starts_with(word.as_bytes()).then(|| {
-            self.at += word.len();
-            value
-        })
-    }
-
-    /// A number (RFC 8259 section 6).
-    fn number(&mut self) -> Option<Plain<'a>> {
-        let start = self.at;
-        let negative = self.byte()? == b'-';
-        self.at += usize::from(negative);
-        let zero = self.byte()? == b'0';
-        let mut integer = 0_i64;
-        let digits = self.digits(&mut integer)?;
-        if zero && digits > 1 {
-            return None;
-        }
-        let mut whole = true;
-        if self.byte() == Some(b'.') {
-            self.at += 1;
-            self.digits(&mut 0)?;
-            whole = false;
-        }
-        if matches!(self.byte(), Some(b'e' | b'E')) {
-            self.at += 1;
-            if matches!(self.byte(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
-            self.digits(&mut 0)?;
-            whole = false;
-        }
-        if whole {
-            // Why not: the negative zero is a double.
-            let plain = digits <= SURE_DIGITS && !(negative && integer == 0);
-            return plain.then_some(Plain::Integer(if negative { -integer } else { integer }));
-        }
-        let double = self.text[start..self.at].parse::<f64>().ok()?;
-        double.is_finite().then_some(Plain::Number(double))
-    }
-
-    /// One or more digits: how many. What they stand for is added to `value`, where it surely fits.
-    fn digits(&mut self, value: &mut i64) -> Option<usize> {
-        let start = self.at;
-        while let Some(digit @ b'0'..=b'9') = self.byte() {
-            if self.at - start < SURE_DIGITS {
-                *value = *value * 10 + i64::from(digit - b'0');
-            }
-            self.at += 1;
-        }
-        (self.at > start).then_some(self.at - start)
-    }
+fn instant(text: &str, (start, end): Span) -> Option<Plain> {
+    let micros = plain_instant(text.as_bytes().get(start..end)?)?;
+    Some(Plain::Instant(micros, (start, end)))
 }
 
 #[cfg(test)]

@@ -1,16 +1,18 @@
-//! Sets of record keys.
+//! Sets and maps of record keys.
 //!
 //! Invariant: a key is a hash already, so one multiplication places it; a secret of the process keeps a contributor from
 //! choosing records whose keys share a place.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
 
-use types::RecordKey;
+use super::RecordKey;
 
 /// A set of record keys.
-pub(crate) type KeySet<K = RecordKey> = HashSet<K, Places>;
+pub type KeySet = HashSet<RecordKey, Places>;
+/// What is known of record keys.
+pub type KeyMap<V> = HashMap<RecordKey, V, Places>;
 
 static SECRET: LazyLock<[u64; 2]> = LazyLock::new(|| {
     let random = RandomState::new();
@@ -19,7 +21,7 @@ static SECRET: LazyLock<[u64; 2]> = LazyLock::new(|| {
 
 /// Makes the hashers of a [`KeySet`].
 #[derive(Clone, Debug)]
-pub(crate) struct Places([u64; 2]);
+pub struct Places([u64; 2]);
 
 impl Default for Places {
     fn default() -> Self {
@@ -40,7 +42,7 @@ impl BuildHasher for Places {
 
 /// Hashes one key.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub struct Place {
     secret: [u64; 2],
     place: u64,
 }

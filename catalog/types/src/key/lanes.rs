@@ -1,0 +1,250 @@
+//! BLAKE3 of eight records at once, a record in each lane of AVX2 registers.
+//!
+//! Why: BLAKE3 is fast on long inputs, whose chunks it hashes side by side, and a record is one chunk of a few blocks, each
+//! of which waits for the one before.
+//!
+//! Invariant: every key is the one that [`blake3::Hasher`] gives. What does not fit, records of more than one chunk and
+//! those that do not fill the lanes, is left to it.
+
+use blake3::{BLOCK_LEN, CHUNK_LEN};
+use pulp::bytemuck::cast_ref;
+use pulp::x86::V3;
+use pulp::{NullaryFnOnce, cast, u32x8};
+
+use super::RecordKey;
+
+/// How many records are hashed at once.
+const LANES: usize = 8;
+/// From how many on it costs less than one after the other.
+const WORTH: usize = 4;
+
+/// The length of a whole block.
+const WHOLE: u32 = 64;
+
+// BLAKE3 specification, sections 2.1 to 2.3.
+const IV: [u32; 4] = [0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A];
+const PERMUTATION: [usize; 16] = [2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8];
+const ROUNDS: usize = 7;
+const CHUNK_START: u32 = 1;
+const CHUNK_END: u32 = 1 << 1;
+const ROOT: u32 = 1 << 3;
+const DERIVE_KEY_MATERIAL: u32 = 1 << 6;
+
+/// Which word of the block each step of each round takes.
+const SCHEDULE: [[usize; 16]; ROUNDS] = schedule();
+
+const fn schedule() -> [[usize; 16]; ROUNDS] {
+    let mut words = [[0; 16]; ROUNDS];
+    let mut round = 0;
+    while round < ROUNDS {
+        let mut word = 0;
+        while word < 16 {
+            words[round][word] = if round == 0 {
+                word
+            } else {
+                words[round - 1][PERMUTATION[word]]
+            };
+            word += 1;
+        }
+        round += 1;
+    }
+    words
+}
+
+/// A word of each lane.
+type Words = [u32; LANES];
+
+/// Hashes records on a machine that has AVX2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lanes {
+    simd: V3,
+    key: [u32; 8],
+}
+
+impl Lanes {
+    /// Those of keys derived in this context; `None` where the machine lacks AVX2.
+    pub(super) fn new(context: &[u8; 32]) -> Option<Self> {
+        let (words, _) = context.as_chunks::<4>();
+        let mut key = [0; 8];
+        for (word, bytes) in key.iter_mut().zip(words) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        V3::try_new().map(|simd| Self { simd, key })
+    }
+
+    /// Hashes what fits the lanes; the rows that are left.
+    pub(super) fn hash(self, canonical: &[&[u8]], keys: &mut [RecordKey]) -> Vec<usize> {
+        // Why by the number of blocks: lanes wait for the longest.
+        let mut by_blocks: [Vec<usize>; CHUNK_LEN / BLOCK_LEN + 1] = Default::default();
+        let mut rest = Vec::new();
+        for (row, text) in canonical.iter().enumerate() {
+            match by_blocks.get_mut(blocks_of(text)) {
+                Some(rows) => rows.push(row),
+                None => rest.push(row),
+            }
+        }
+        let rows: Vec<usize> = by_blocks.into_iter().flatten().collect();
+        for rows in rows.chunks(LANES) {
+            if rows.len() < WORTH {
+                rest.extend(rows);
+                continue;
+            }
+            let mut texts = [&[][..]; LANES];
+            for (text, row) in texts.iter_mut().zip(rows) {
+                *text = canonical[*row];
+            }
+            let found = self.simd.vectorize(Group { lanes: self, texts });
+            for (row, key) in rows.iter().zip(found) {
+                keys[*row] = key;
+            }
+        }
+        rest
+    }
+}
+
+/// How many blocks a text is hashed in; none is hashed as one.
+fn blocks_of(text: &[u8]) -> usize {
+    text.len().div_ceil(BLOCK_LEN).max(1)
+}
+
+/// As many texts as there are lanes, none longer than a chunk.
+struct Group<'a> {
+    lanes: Lanes,
+    texts: [&'a [u8]; LANES],
+}
+
+impl NullaryFnOnce for Group<'_> {
+    type Output = [RecordKey; LANES];
+
+    #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+    #[inline(always)]
+    fn call(self) -> [RecordKey; LANES] {
+        let Self { lanes, texts } = self;
+        let blocks = texts.map(blocks_of);
+        let mut chaining: [Words; 8] = lanes.key.map(|word| [word; LANES]);
+        for block in 0..blocks.iter().copied().max().unwrap_or(0) {
+            let mut words = [[0; LANES]; 16];
+            let mut lengths = [0; LANES];
+            let mut flags = [DERIVE_KEY_MATERIAL | if block == 0 { CHUNK_START } else { 0 }; LANES];
+            for lane in 0..LANES {
+                let rest = texts[lane].get(block * BLOCK_LEN..).unwrap_or_default();
+                let mut padded = [0; BLOCK_LEN];
+                let bytes = if let Some(whole) = rest.first_chunk() {
+                    lengths[lane] = WHOLE;
+                    whole
+                } else {
+                    padded[..rest.len()].copy_from_slice(rest);
+                    lengths[lane] = u32::try_from(rest.len()).unwrap_or(WHOLE);
+                    &padded
+                };
+                if block + 1 == blocks[lane] {
+                    flags[lane] |= CHUNK_END | ROOT;
+                }
+                let (bytes, _) = bytes.as_chunks::<4>();
+                for (word, bytes) in words.iter_mut().zip(bytes) {
+                    word[lane] = u32::from_le_bytes(*bytes);
+                }
+            }
+            let next = compress(lanes.simd, &chaining, &words, lengths, flags);
+            for (word, next) in chaining.iter_mut().zip(next) {
+                for lane in 0..LANES {
+                    if block < blocks[lane] {
+                        word[lane] = next[lane];
+                    }
+                }
+            }
+        }
+        let mut keys = [[0; 16]; LANES];
+        for (lane, key) in keys.iter_mut().enumerate() {
+            for (bytes, word) in key.as_chunks_mut::<4>().0.iter_mut().zip(&chaining) {
+                *bytes = word[lane].to_le_bytes();
+            }
+        }
+        keys.map(RecordKey)
+    }
+}
+
+/// The compression function in each lane (BLAKE3 specification, section 2.2), its first half of the output.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+#[inline(always)]
+fn compress(simd: V3, chaining: &[Words; 8], block: &[Words; 16], lengths: Words, flags: Words) -> [Words; 8] {
+    let before = |word: usize| cast::<Words, u32x8>(chaining[word]);
+    let constant = |word: u32| simd.splat_u32x8(word);
+    let mut state = [
+        before(0),
+        before(1),
+        before(2),
+        before(3),
+        before(4),
+        before(5),
+        before(6),
+        before(7),
+        constant(IV[0]),
+        constant(IV[1]),
+        constant(IV[2]),
+        constant(IV[3]),
+        constant(0),
+        constant(0),
+        cast(lengths),
+        cast(flags),
+    ];
+    let block: &[u32x8; 16] = cast_ref(block);
+    round::<0>(simd, &mut state, block);
+    round::<1>(simd, &mut state, block);
+    round::<2>(simd, &mut state, block);
+    round::<3>(simd, &mut state, block);
+    round::<4>(simd, &mut state, block);
+    round::<5>(simd, &mut state, block);
+    round::<6>(simd, &mut state, block);
+    let after = |word: usize| cast::<u32x8, Words>(simd.xor_u32x8(state[word], state[word + 8]));
+    [
+        after(0),
+        after(1),
+        after(2),
+        after(3),
+        after(4),
+        after(5),
+        after(6),
+        after(7),
+    ]
+}
+
+/// One round: the columns of the state, then its diagonals.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+#[inline(always)]
+fn round<const ROUND: usize>(simd: V3, state: &mut [u32x8; 16], block: &[u32x8; 16]) {
+    let word = |word: usize| block[SCHEDULE[ROUND][word]];
+    mix(simd, state, [0, 4, 8, 12], word(0), word(1));
+    mix(simd, state, [1, 5, 9, 13], word(2), word(3));
+    mix(simd, state, [2, 6, 10, 14], word(4), word(5));
+    mix(simd, state, [3, 7, 11, 15], word(6), word(7));
+    mix(simd, state, [0, 5, 10, 15], word(8), word(9));
+    mix(simd, state, [1, 6, 11, 12], word(10), word(11));
+    mix(simd, state, [2, 7, 8, 13], word(12), word(13));
+    mix(simd, state, [3, 4, 9, 14], word(14), word(15));
+}
+
+/// The quarter round G: mixes two words of the block into these of the state.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+#[inline(always)]
+fn mix(simd: V3, state: &mut [u32x8; 16], at: [usize; 4], first: u32x8, second: u32x8) {
+    let [a, b, c, d] = at;
+    state[a] = simd.wrapping_add_u32x8(simd.wrapping_add_u32x8(state[a], state[b]), first);
+    state[d] = rotated::<16, 16>(simd, simd.xor_u32x8(state[d], state[a]));
+    state[c] = simd.wrapping_add_u32x8(state[c], state[d]);
+    state[b] = rotated::<12, 20>(simd, simd.xor_u32x8(state[b], state[c]));
+    state[a] = simd.wrapping_add_u32x8(simd.wrapping_add_u32x8(state[a], state[b]), second);
+    state[d] = rotated::<8, 24>(simd, simd.xor_u32x8(state[d], state[a]));
+    state[c] = simd.wrapping_add_u32x8(state[c], state[d]);
+    state[b] = rotated::<7, 25>(simd, simd.xor_u32x8(state[b], state[c]));
+}
+
+/// Every lane rotated right by `RIGHT` bits; `LEFT` is what is left of 32.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+#[inline(always)]
+fn rotated<const RIGHT: i32, const LEFT: i32>(simd: V3, words: u32x8) -> u32x8 {
+    simd.or_u32x8(
+        simd.shr_const_u32x8::<RIGHT>(words),
+        simd.shl_const_u32x8::<LEFT>(words),
+    )
+}
