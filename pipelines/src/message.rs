@@ -130,6 +130,9 @@ pub enum DecodeError {
     /// Not JSON of the message's shape.
     #[error("the message is malformed")]
     Malformed(#[source] serde_json::Error),
+    /// A record that is not strict JSON.
+    #[error("a record is malformed")]
+    Record(#[source] types::json::JsonError),
     /// Written by a build that this one does not know.
     #[error("the message has format {0}, this build reads {FORMAT}")]
     Format(u32),

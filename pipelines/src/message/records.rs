@@ -8,6 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
+use types::batch::Lines;
 use types::{Batch, Contract};
 
 use super::DecodeError;
@@ -29,6 +31,13 @@ struct Read {
     records: Vec<Value>,
 }
 
+/// As [`Read`], each record as the text that it is.
+#[derive(Deserialize)]
+struct ReadTexts<'a> {
+    #[serde(borrow)]
+    records: Vec<&'a RawValue>,
+}
+
 impl Records {
     /// The records of a body, which must be a JSON object that has them in its member `records`.
     pub const fn of_body(body: Bytes) -> Self {
@@ -48,7 +57,13 @@ impl Records {
 
     /// The records decoded by a contract.
     pub fn decode(&self, contract: &Arc<Contract>) -> Result<Batch, DecodeError> {
-        Ok(Batch::decode(contract, &self.values()?))
+        let read: Result<ReadTexts<'_>, _> = serde_json::from_slice(&self.0);
+        let texts = read.map_err(DecodeError::Malformed)?.records;
+        let mut records = Lines::new(contract, texts.len());
+        for text in texts {
+            records.push(text.get().as_bytes()).map_err(DecodeError::Record)?;
+        }
+        Ok(records.finish())
     }
 
     /// The text.
