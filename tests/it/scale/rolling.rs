@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use tests::Http;
 use tests::server::{DEADLINE, POLL};
 use tests::topology::Parts;
+use tests::{Http, Server};
 
 use super::ledger::{Ledger, assert_sound};
 use super::site::{DATASETS, Site};
@@ -124,6 +124,12 @@ async fn until(what: &str, enough: impl Fn() -> bool) {
     }
 }
 
+/// What a process is called: its folder.
+fn name_of(server: &Server) -> String {
+    let folder = server.options().data().file_name().unwrap();
+    folder.to_str().unwrap().to_owned()
+}
+
 /// Stops every process in turn and starts it again.
 async fn restart_all(site: &mut Site, balancer: &Balancer, ledger: &Ledger) {
     let some_work = async || {
@@ -133,14 +139,7 @@ async fn restart_all(site: &mut Site, balancer: &Balancer, ledger: &Ledger) {
     for index in 0..site.replicas.len() {
         some_work().await;
         let replica = site.replicas.remove(index);
-        let name = replica
-            .options()
-            .data()
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned();
+        let name = name_of(&replica);
         let status = replica.stop().await;
         assert!(status.success(), "{name}: {status}");
         let replica = site.parts.replica(&name).await;
@@ -151,14 +150,7 @@ async fn restart_all(site: &mut Site, balancer: &Balancer, ledger: &Ledger) {
     for index in 0..site.workers.len() {
         some_work().await;
         let worker = site.workers.remove(index);
-        let name = worker
-            .options()
-            .data()
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .to_owned();
+        let name = name_of(&worker);
         let status = worker.stop().await;
         assert!(status.success(), "{name}: {status}");
         site.workers.insert(index, site.parts.worker(&name).await);
