@@ -28,7 +28,7 @@ use tests::{Http, Options, Server};
 
 use crate::reads::scene::contract;
 use crate::report::Report;
-use crate::usage::{cpu_of, forget_peak, peak_mib};
+use crate::usage::{cpu_of, forget_peak};
 
 /// How often everything is measured, ours and theirs in turn.
 const ROUNDS: usize = 3;
@@ -207,7 +207,7 @@ impl Meter {
         Cost {
             wall: self.begun.elapsed().as_secs_f64(),
             cpu: cpu_of(server.pid()).saturating_sub(self.cpu).as_secs_f64(),
-            memory: peak_mib(server.pid()),
+            memory: f64::from(server.peak_mib()),
             accepted,
         }
     }

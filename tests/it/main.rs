@@ -26,6 +26,7 @@ mod tidy;
 mod uploads;
 #[cfg(feature = "s3")]
 mod uploads_bucket;
+mod uploads_large;
 
 use std::path::Path;
 

@@ -17,13 +17,13 @@ use tests::{Answer, Http, World};
 use crate::binary;
 
 /// A bucket, in a folder.
-struct Bucket {
+pub(crate) struct Bucket {
     folder: tempfile::TempDir,
     server: s3_server::Server,
 }
 
 impl Bucket {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let server = s3_server::Server::start(folder.path()).unwrap();
         Self { folder, server }
@@ -39,11 +39,13 @@ impl Bucket {
             .with("SLUICE__OBJECTS__SECRET_KEY", SECRET_KEY)
     }
 
-    async fn world(&self) -> World {
+    /// A service with its tables there.
+    pub(crate) async fn world(&self) -> World {
         World::start_with(binary(), |options| self.configure(options)).await
     }
 
-    fn left(&self) -> Vec<PathBuf> {
+    /// What is there of uploads.
+    pub(crate) fn left(&self) -> Vec<PathBuf> {
         left(self.folder.path())
     }
 
