@@ -330,8 +330,16 @@ fn an_iban_has_its_countrys_length_and_check_digits() {
             "de89370400440532013000",
             "GB29-NWBK-6016-1331-9268-19",
             "(DE89370400440532013000)",
+            "BE68 5390 0754 7034",
+            "FR1420041010050500013M02606",
+            "MT84MALT011000012345MTLCAST001S",
+            "NO93 8601 1117 947",
+            "MU17BOMM0101101030300200000MUR",
         ],
         &[
+            // Check digits and length are right, the form is not.
+            "be50118de91165c6",
+            "ba27bd0a-347a-497b-993f-8381433e947a",
             "DE88370400440532013000",
             "DE8937040044053201300",
             "DE893704004405320130001",
