@@ -314,6 +314,16 @@ fn a_card_in_another_length_or_near_a_thing_needs_the_word() {
         &["card 1024 4824 5915 1022 5521"],
         &["1024 4824 5915 1022 5521", "4824 5915 1022 5521 1024"],
     );
+    // Its letters are no word for a card.
+    rule(
+        "payment_card",
+        &["4621-9865-31098219 cb"],
+        &[
+            "8f5bbe6e-1e2c-4621-9865-31098219cb65",
+            "urn:uuid:8F5BBE6E-1E2C-4621-9865-31098219CB65",
+            "of 8f5bbe6e-1e2c-4621-9865-31098219cb65, and 8f5bbe6e-1e2c-4621-9865-31098219cb65",
+        ],
+    );
     assert_eq!(
         (kinds("id", "4824591510225521"), kinds("id", "4824 5915 1022 5521")),
         (String::new(), "payment_card".to_owned())
