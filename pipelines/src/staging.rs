@@ -9,7 +9,8 @@
 //! Invariants:
 //! - An upload is judged as a batch of its records would be; what differs is that records are named by their lines, and
 //!   that no more than the first of them are named.
-//! - Memory is bounded whatever the size: a few units are in flight, and a unit is a megabyte of lines.
+//! - Memory is bounded whatever the size: a few units are in flight, and a unit is a megabyte of lines, and no more of them
+//!   than a bounded number of values comes of.
 //! - Nothing of an upload is in its table before the one commit, and nothing is left of one that is not merged.
 //! - One upload is staged at a time; the others wait, and so does no lane.
 
@@ -212,7 +213,8 @@ fn run(
     let (judged, to_collect) = sync_channel::<Option<JudgedUnit>>(in_flight);
     let to_judge = Mutex::new(to_judge);
     thread::scope(|scope| {
-        let cutter = scope.spawn(move || cut_into(pieces, cut, &permits, &units));
+        let fields = bench.contract.fields().len();
+        let cutter = scope.spawn(move || cut_into(pieces, cut, fields, &permits, &units));
         let to_judge = &to_judge;
         for _ in 0..judges {
             let judged = judged.clone();
@@ -250,10 +252,11 @@ fn run(
 fn cut_into(
     pieces: Pieces<'_>,
     whole: &Cut,
+    fields: usize,
     permits: &SyncSender<()>,
     units: &SyncSender<Unit>,
 ) -> Result<(), CutError> {
-    cut(pieces, whole.compression, |unit| {
+    cut(pieces, whole.compression, fields, |unit| {
         permits.send(()).is_ok() && units.send(unit).is_ok()
     })
 }

@@ -28,7 +28,7 @@ use tests::{Http, Options, Server};
 
 use crate::reads::scene::contract;
 use crate::report::Report;
-use crate::usage::{cpu_of, forget_peak, peak_mib};
+use crate::usage::{cpu_of, forget_peak};
 
 /// How often everything is measured, ours and theirs in turn.
 const ROUNDS: usize = 3;
@@ -71,26 +71,45 @@ impl Cost {
     }
 }
 
-pub(crate) async fn run(report: &mut Report, folder: &Path) {
-    let python = std::env::var("SLUICE_BENCH_PYTHON")
-        .unwrap_or_else(|_| panic!("SLUICE_BENCH_PYTHON is to name a Python with the peers"));
-    let peers = |arguments: &[&str]| {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("bench/bulk")
-            .join(arguments[0]);
-        let mut command = Command::new(&python);
-        command.arg(script).args(&arguments[1..]).arg(folder);
+/// The Python that has the peers.
+#[derive(Debug)]
+pub(crate) struct Python(String);
+
+impl Python {
+    /// The one that the environment names.
+    pub(crate) fn of_environment() -> Self {
+        let named = std::env::var("SLUICE_BENCH_PYTHON");
+        Self(named.unwrap_or_else(|_| panic!("SLUICE_BENCH_PYTHON is to name a Python with the peers")))
+    }
+
+    /// Runs a script of the benches on a folder; what it printed.
+    pub(crate) fn run(&self, arguments: &[&str], folder: &Path) -> String {
+        let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("bench");
+        let mut command = Command::new(&self.0);
+        command
+            .arg(benches.join(arguments[0]))
+            .args(&arguments[1..])
+            .arg(folder);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {said}");
         String::from_utf8(output.stdout).unwrap()
-    };
+    }
+}
+
+/// What is in the file of records, which is made where it is missing.
+pub(crate) fn truth(python: &Python, folder: &Path) -> Value {
     let truth = folder.join("upload.ndjson.truth.json");
     if !truth.exists() {
         fs::create_dir_all(folder).unwrap();
-        peers(&["data.py", &ROWS.to_string(), &BASE.to_string()]);
+        python.run(&["bulk/data.py", &ROWS.to_string(), &BASE.to_string()], folder);
     }
-    let truth: Value = serde_json::from_slice(&fs::read(truth).unwrap()).unwrap();
+    serde_json::from_slice(&fs::read(truth).unwrap()).unwrap()
+}
+
+pub(crate) async fn run(report: &mut Report, folder: &Path) {
+    let python = Python::of_environment();
+    let truth = truth(&python, folder);
     let accepted = truth["accepted"].as_u64().unwrap();
 
     let mut ours: Option<(Cost, Cost)> = None;
@@ -100,7 +119,7 @@ pub(crate) async fn run(report: &mut Report, folder: &Path) {
         assert_eq!(loaded.accepted, accepted);
         ours = Some(ours.map_or((sent, loaded), |best| (best.0.best(sent), best.1.best(loaded))));
         for (tool, best) in TOOLS.iter().zip(&mut theirs) {
-            let printed = peers(&["peers.py", tool]);
+            let printed = python.run(&["bulk/peers.py", tool], folder);
             let cost: Cost = serde_json::from_str(printed.trim()).unwrap();
             assert_eq!(cost.accepted, accepted, "{tool}");
             *best = Some(best.map_or(cost, |best| best.best(cost)));
@@ -207,7 +226,7 @@ impl Meter {
         Cost {
             wall: self.begun.elapsed().as_secs_f64(),
             cpu: cpu_of(server.pid()).saturating_sub(self.cpu).as_secs_f64(),
-            memory: peak_mib(server.pid()),
+            memory: f64::from(server.peak_mib()),
             accepted,
         }
     }

@@ -9,6 +9,7 @@
 //! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
 //! cargo run --release -p tests --bin bench -- bulk     a file of five million records, and peers
 //! cargo run --release -p tests --bin bench -- reads    pages, export and SQL over millions of records, and peers
+//! cargo run --release -p tests --bin bench -- validate records against a contract, and a peer
 //! cargo run --release -p tests --bin bench -- all FOLDER
 //! ```
 //!
@@ -35,6 +36,7 @@ mod reads;
 mod report;
 mod syncs;
 mod usage;
+mod validate;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
             let (file, chosen) = (folder(2), std::env::args().skip(4).collect::<Vec<_>>());
             runtime().block_on(reads::run(&mut report, &file, &folder(3), &chosen));
         }
+        "validate" => validate::run(&mut report, &folder(2)),
         sql::child::ARGUMENT => return sql::child::run(),
         "all" => {
             syncs::preloaded(Duration::ZERO);
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
                 batches::run(&mut report, &syncs).await;
                 idle::run(&mut report).await;
             });
+            validate::run(&mut report, &folder);
             merge::run(&mut report);
             report.write(&folder);
         }

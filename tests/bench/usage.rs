@@ -60,11 +60,3 @@ pub(crate) fn forget_peak(pid: u32) {
     // proc_pid_clear_refs(5): 5 resets the peak resident set size.
     fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
 }
-
-/// The most memory that a process has held, in MiB.
-pub(crate) fn peak_mib(pid: u32) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let kib: u32 = line.trim().trim_end_matches(" kB").parse().unwrap();
-    f64::from(kib) / 1_024.0
-}

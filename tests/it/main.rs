@@ -26,6 +26,8 @@ mod tidy;
 mod uploads;
 #[cfg(feature = "s3")]
 mod uploads_bucket;
+mod uploads_large;
+mod uploads_refused;
 
 use std::path::Path;
 

@@ -1,14 +1,16 @@
 //! Large files pushed with the program, against a service that serves others meanwhile.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Instant;
 
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
-use tests::World;
 use tests::server::{DEADLINE, POLL};
 use tests::world::{contribute, records};
+use tests::{Answer, Http, World};
 
 use crate::binary;
 
@@ -16,7 +18,7 @@ const ROWS: u64 = 50_000;
 const PARTS: usize = 8;
 
 /// `sluice push` of a file in parts of this size.
-fn push(world: &World, slug: &str, file: &Path, part: u64) -> Command {
+pub(crate) fn push(world: &World, slug: &str, file: &Path, part: u64) -> Command {
     let mut command = Command::new(binary());
     command
         .arg("push")
@@ -32,9 +34,59 @@ fn push(world: &World, slug: &str, file: &Path, part: u64) -> Command {
     command
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);
     format!("{}{stderr}", String::from_utf8_lossy(&output.stdout))
+}
+
+/// Puts bytes to a part's address: the status and the tag.
+pub(crate) async fn put(url: &str, bytes: &[u8]) -> (u16, String) {
+    let sent = reqwest::Client::new()
+        .put(url)
+        .body(bytes.to_vec())
+        .send()
+        .await
+        .unwrap();
+    let tag = sent.headers().get("etag").map(|tag| tag.to_str().unwrap().to_owned());
+    (sent.status().as_u16(), tag.unwrap_or_default())
+}
+
+/// Begins an upload of these bytes in parts of this size.
+pub(crate) async fn begin(http: &Http, slug: &str, bytes: &[u8], part: usize, compression: &str) -> Value {
+    let body = json!({
+        "bytes": bytes.len(), "parts": bytes.len().div_ceil(part), "partSize": part, "compression": compression,
+    });
+    http.post(&format!("/projects/{slug}/uploads"), &body)
+        .await
+        .expect(201)
+        .body
+}
+
+pub(crate) fn url(upload: &Value, part: usize) -> &str {
+    upload["partUrls"][part]["url"].as_str().unwrap()
+}
+
+/// Puts every part; their tags.
+pub(crate) async fn fill(upload: &Value, bytes: &[u8], part: usize) -> Vec<Value> {
+    let mut tags = Vec::new();
+    for (index, bytes) in bytes.chunks(part).enumerate() {
+        let (status, tag) = put(url(upload, index), bytes).await;
+        assert_eq!(status, 200);
+        tags.push(json!({"n": index + 1, "etag": tag}));
+    }
+    tags
+}
+
+pub(crate) async fn complete(http: &Http, slug: &str, upload: &Value, tags: &[Value]) -> Answer {
+    let id = upload["id"].as_str().unwrap();
+    let path = format!("/projects/{slug}/uploads/{id}/complete");
+    http.post(&path, &json!({ "etags": tags })).await
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// How many parts the state file says were sent; none where there is no such file.

@@ -2,28 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-use flate2::write::GzEncoder;
 use s3_server::{ACCESS_KEY, BUCKET, Fault, Rule, SECRET_KEY};
 use serde_json::{Value, json};
 use tests::server::{DEADLINE, Options, POLL};
 use tests::world::decided;
-use tests::{Answer, Http, World};
+use tests::{Answer, World};
 
 use crate::binary;
+use crate::uploads::{begin, complete, fill, gzip, put, said, url};
 
 /// A bucket, in a folder.
-struct Bucket {
+pub(crate) struct Bucket {
     folder: tempfile::TempDir,
     server: s3_server::Server,
 }
 
 impl Bucket {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let server = s3_server::Server::start(folder.path()).unwrap();
         Self { folder, server }
@@ -39,11 +38,13 @@ impl Bucket {
             .with("SLUICE__OBJECTS__SECRET_KEY", SECRET_KEY)
     }
 
-    async fn world(&self) -> World {
+    /// A service with its tables there.
+    pub(crate) async fn world(&self) -> World {
         World::start_with(binary(), |options| self.configure(options)).await
     }
 
-    fn left(&self) -> Vec<PathBuf> {
+    /// What is there of uploads.
+    pub(crate) fn left(&self) -> Vec<PathBuf> {
         left(self.folder.path())
     }
 
@@ -75,50 +76,6 @@ pub(crate) fn left(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Puts bytes to a part's address: the status and the tag.
-pub(crate) async fn put(url: &str, bytes: &[u8]) -> (u16, String) {
-    let sent = reqwest::Client::new()
-        .put(url)
-        .body(bytes.to_vec())
-        .send()
-        .await
-        .unwrap();
-    let tag = sent.headers().get("etag").map(|tag| tag.to_str().unwrap().to_owned());
-    (sent.status().as_u16(), tag.unwrap_or_default())
-}
-
-/// Begins an upload of these bytes in parts of this size.
-pub(crate) async fn begin(http: &Http, slug: &str, bytes: &[u8], part: usize, compression: &str) -> Value {
-    let body = json!({
-        "bytes": bytes.len(), "parts": bytes.len().div_ceil(part), "partSize": part, "compression": compression,
-    });
-    http.post(&format!("/projects/{slug}/uploads"), &body)
-        .await
-        .expect(201)
-        .body
-}
-
-pub(crate) fn url(upload: &Value, part: usize) -> &str {
-    upload["partUrls"][part]["url"].as_str().unwrap()
-}
-
-/// Puts every part; their tags.
-pub(crate) async fn fill(upload: &Value, bytes: &[u8], part: usize) -> Vec<Value> {
-    let mut tags = Vec::new();
-    for (index, bytes) in bytes.chunks(part).enumerate() {
-        let (status, tag) = put(url(upload, index), bytes).await;
-        assert_eq!(status, 200);
-        tags.push(json!({"n": index + 1, "etag": tag}));
-    }
-    tags
-}
-
-pub(crate) async fn complete(http: &Http, slug: &str, upload: &Value, tags: &[Value]) -> Answer {
-    let id = upload["id"].as_str().unwrap();
-    let path = format!("/projects/{slug}/uploads/{id}/complete");
-    http.post(&path, &json!({ "etags": tags })).await
-}
-
 fn lines(rows: std::ops::Range<u64>) -> Vec<u8> {
     let line = |row| {
         format!(
@@ -127,12 +84,6 @@ fn lines(rows: std::ops::Range<u64>) -> Vec<u8> {
         )
     };
     rows.map(line).collect::<String>().into_bytes()
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// `sluice push` of a file.
@@ -147,11 +98,6 @@ pub(crate) fn push(server: &str, key: &str, slug: &str, file: &Path, part: &str)
         .env("SLUICE_KEY", key)
         .stdin(Stdio::null());
     command.output().unwrap()
-}
-
-pub(crate) fn said(output: &Output) -> String {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    format!("{}{stderr}", String::from_utf8_lossy(&output.stdout))
 }
 
 fn is_clean(world: &World) {

@@ -189,6 +189,13 @@ impl Server {
         self.child.id()
     }
 
+    /// The most memory that the process has held (its peak resident set), in MiB.
+    pub fn peak_mib(&self) -> u32 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u32>().unwrap() >> 10
+    }
+
     /// How the service was started.
     pub const fn options(&self) -> &Options {
         &self.options

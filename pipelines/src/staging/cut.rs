@@ -13,6 +13,9 @@ use super::objects::Compression;
 
 /// How many bytes of lines a unit has, roughly.
 const UNIT: usize = 1 << 20;
+/// How many values its lines have at most, in records of as many fields as their contract: what a short line becomes may
+/// be a thousand times its size.
+const UNIT_VALUES: usize = 1 << 16;
 /// The longest line: what a whole batch of records may have.
 pub(super) const LONGEST: usize = 4 << 20;
 /// How many bytes a compressed upload may come to.
@@ -65,10 +68,17 @@ pub(super) struct SourceFailed;
 #[error("it comes to more bytes than it may")]
 struct Bomb;
 
-/// Cuts `input`, whose bytes are compressed so; `emit` is called with each unit and says whether it wants more.
-pub(super) fn cut(input: impl Read, compression: Compression, emit: impl FnMut(Unit) -> bool) -> Result<(), CutError> {
+/// Cuts `input`, whose bytes are compressed so, into units of records of so many fields; `emit` is called with each unit
+/// and says whether it wants more.
+pub(super) fn cut(
+    input: impl Read,
+    compression: Compression,
+    fields: usize,
+    emit: impl FnMut(Unit) -> bool,
+) -> Result<(), CutError> {
+    let most = (UNIT_VALUES / fields.max(1)).max(1);
     match compression {
-        Compression::None => lines(input, emit),
+        Compression::None => lines(input, most, emit),
         Compression::Gzip => {
             let read = Arc::new(AtomicU64::new(0));
             let counted = Counted {
@@ -80,7 +90,7 @@ pub(super) fn cut(input: impl Read, compression: Compression, emit: impl FnMut(U
                 read,
                 written: 0,
             };
-            lines(bounded, emit)
+            lines(bounded, most, emit)
         }
     }
     .map_err(|error| match error {
@@ -113,7 +123,8 @@ impl From<io::Error> for Broken {
     }
 }
 
-fn lines(mut input: impl Read, mut emit: impl FnMut(Unit) -> bool) -> Result<(), Broken> {
+/// Cuts into units of at most `most` lines.
+fn lines(mut input: impl Read, most: usize, mut emit: impl FnMut(Unit) -> bool) -> Result<(), Broken> {
     let mut cutter = Cutter::default();
     let mut held = Vec::with_capacity(UNIT + UNIT / 4);
     loop {
@@ -148,8 +159,7 @@ fn lines(mut input: impl Read, mut emit: impl FnMut(Unit) -> bool) -> Result<(),
             let mut rest = Vec::with_capacity(UNIT + UNIT / 4);
             rest.extend_from_slice(&held[complete..]);
             held.truncate(complete);
-            let unit = cutter.unit(std::mem::replace(&mut held, rest));
-            if !emit(unit) {
+            if !cutter.units(std::mem::replace(&mut held, rest), most, &mut emit) {
                 return Err(Broken::Unwanted);
             }
         } else if held.len() > LONGEST {
@@ -188,17 +198,31 @@ struct Cutter {
 }
 
 impl Cutter {
-    fn unit(&mut self, text: Vec<u8>) -> Unit {
-        let ended = memchr::memchr_iter(b'\n', &text).count() as u64;
-        let open = u64::from(text.last().is_some_and(|last| *last != b'\n'));
-        self.next(text, ended + open, false)
+    /// Hands on whole lines, of which there are some, at most `most` at once; whether more are wanted.
+    fn units(&mut self, text: Vec<u8>, most: usize, mut emit: impl FnMut(Unit) -> bool) -> bool {
+        let ended = memchr::memchr_iter(b'\n', &text).count();
+        let lines = ended + usize::from(text.last().is_some_and(|last| *last != b'\n'));
+        if lines <= most {
+            return emit(self.next(text, lines, false));
+        }
+        let (mut rest, mut left) = (&text[..], lines);
+        while left > 0 {
+            let end = memchr::memchr_iter(b'\n', rest).nth(most - 1);
+            let (unit, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+            if !emit(self.next(unit.to_vec(), left.min(most), false)) {
+                return false;
+            }
+            rest = after;
+            left = left.saturating_sub(most);
+        }
+        true
     }
 
     fn long_line(&mut self) -> Unit {
         self.next(Vec::new(), 1, true)
     }
 
-    fn next(&mut self, text: Vec<u8>, lines: u64, too_long: bool) -> Unit {
+    fn next(&mut self, text: Vec<u8>, lines: usize, too_long: bool) -> Unit {
         let unit = Unit {
             number: self.units,
             first: self.lines,
@@ -206,7 +230,7 @@ impl Cutter {
             too_long,
         };
         self.units += 1;
-        self.lines += lines;
+        self.lines += lines as u64;
         unit
     }
 }

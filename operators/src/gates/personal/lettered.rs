@@ -72,39 +72,66 @@ const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The countries of the IBAN registry (ISO 13616) and the length of their numbers.
-const IBAN_LENGTHS: &str = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24\
-    FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27\
-    MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25\
-    SV28TL23TN24TR26UA29VA22VG24XK20YE30";
+/// The countries of the IBAN registry (ISO 13616) and what their numbers have after the check digits: so many digits (`n`),
+/// letters (`a`) or of both (`c`), in this order.
+const IBAN_FORMS: &str = "AD8n12c AE19n AL8n16c AT16n AZ4a20c BA16n BE12n BG4a6n8c BH4a14c BI23n BR23n1a1c BY4c4n16c CH5n12c \
+    CR18n CY8n16c CZ20n DE18n DJ23n DK14n DO4c20n EE16n EG25n ES20n FI14n FK2a12n FO14n FR10n11c2n GB4a14n GE2a16n GI4a15c \
+    GL14n GR7n16c GT24c HR17n HU24n IE4a14n IL19n IQ4a15n IS22n IT1a10n12c JO4a4n18c KW4a22c KZ3n13c LB4n20c LC4a24c \
+    LI5n12c LT16n LU3n13c LV4a13c LY21n MC10n11c2n MD20c ME18n MK3n10c2n MN16n MR23n MT4a5n18c MU4a19n3a NI4a20n NL4a10n \
+    NO11n OM3n16c PK4a16c PL24n PS4a21c PT21n QA4a21c RO4a16c RS18n RU14n15c SA2n18c SC4a20n3a SD14n SE20n SI15n SK20n \
+    SM1a10n12c SO19n ST21n SV4a20n TL19n TN20n TR6n16c UA6n19c VA18n VG4a16n XK16n YE4a4n18c";
+
+/// The class of each character of a country's IBAN after the country, at the front of the array, and how many there are.
+fn iban_form(country: [u8; 2]) -> Option<([u8; 34], usize)> {
+    let form = IBAN_FORMS
+        .split(' ')
+        .find(|form| form.as_bytes().starts_with(&country))?;
+    let mut classes = [b'n'; 34];
+    let (mut length, mut count) = (2, 0);
+    for byte in form.bytes().skip(2) {
+        if byte.is_ascii_digit() {
+            count = count * 10 + usize::from(byte - b'0');
+        } else {
+            classes.get_mut(length..length + count)?.fill(byte);
+            length += count;
+            count = 0;
+        }
+    }
+    Some((classes, length))
+}
 
 /// Whether `text` begins with an IBAN, in one word or in groups of four.
 fn is_iban(text: &[u8]) -> bool {
-    let country = [text[0].to_ascii_uppercase(), text[1].to_ascii_uppercase()];
-    let Some(length) = IBAN_LENGTHS
-        .as_bytes()
-        .chunks(4)
-        .find(|entry| entry.starts_with(&country))
-        .map(|entry| usize::from(entry[2] - b'0') * 10 + usize::from(entry[3] - b'0'))
-    else {
+    let Some((classes, length)) = iban_form([text[0].to_ascii_uppercase(), text[1].to_ascii_uppercase()]) else {
         return false;
     };
-    let mut characters = [0; 34];
+    let mut characters = [0; 36];
+    characters[..2].copy_from_slice(&text[..2]);
     let mut count = 0;
-    let mut rest = text.iter().copied().enumerate();
+    let mut rest = text.iter().copied().enumerate().skip(2);
     while count < length {
         match rest.next() {
-            Some((_, byte)) if byte.is_ascii_alphanumeric() => {
-                characters[count] = byte;
+            // Why each class: an identifier of letters and digits, such as a UUID, often has the length and the check
+            // digits of a country whose numbers are of digits alone.
+            Some((_, byte)) if is_of(byte, classes[count]) => {
+                characters[2 + count] = byte;
                 count += 1;
             }
-            Some((index, b' ' | b'-' | b'.'))
-                if count > 0 && count % 4 == 0 && text[index - 1].is_ascii_alphanumeric() => {}
+            Some((index, b' ' | b'-' | b'.')) if (count + 2) % 4 == 0 && text[index - 1].is_ascii_alphanumeric() => {}
             _ => return false,
         }
     }
     let ended = rest.next().is_none_or(|(_, byte)| !is_word(byte));
-    ended && checksum::iban(&characters[..length])
+    ended && checksum::iban(&characters[..2 + length])
+}
+
+/// Whether a character is of a class of [`IBAN_FORMS`].
+const fn is_of(byte: u8, class: u8) -> bool {
+    match class {
+        b'n' => byte.is_ascii_digit(),
+        b'a' => byte.is_ascii_alphabetic(),
+        _ => byte.is_ascii_alphanumeric(),
+    }
 }
 
 /// Two letters, six digits, a letter from A to D (HMRC, NIM39110).

@@ -174,6 +174,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
             let members = &groups[first..=first + index];
             if count >= MIN_DIGITS
                 && !(index == 0 && is_within_a_word(text, *group))
+                && !is_within_a_uuid(text, left.start)
                 && let Some(right) = Right::of(text, groups, first + index, left.area, index > 0)
             {
                 judge(&Number {
@@ -203,6 +204,20 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
 fn is_within_a_word(text: &[u8], group: Group) -> bool {
     let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
     letter(text[..group.start].last()) && letter(text.get(group.end))
+}
+
+/// Whether a number begins within a UUID (RFC 9562), whose letters may look like the word for a number.
+fn is_within_a_uuid(text: &[u8], start: usize) -> bool {
+    const LENGTH: usize = 36;
+    let is_of = |byte: &&u8| byte.is_ascii_hexdigit() || **byte == b'-';
+    // Why no further: more than a UUID is none, and a scan is linear.
+    let before = text[..start].iter().rev().take(LENGTH).take_while(is_of).count();
+    let after = text[start..].iter().take(LENGTH + 1).take_while(is_of).count();
+    before + after == LENGTH
+        && text[start - before..start + after]
+            .iter()
+            .enumerate()
+            .all(|(place, byte)| (*byte == b'-') == matches!(place, 8 | 13 | 18 | 23))
 }
 
 /// Whether the groups that may be one number with the first have enough digits for one.

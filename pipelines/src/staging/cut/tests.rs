@@ -8,10 +8,13 @@ use super::*;
 /// The lines with their numbers; a line that is too long is `None`.
 type Lines = Vec<(u64, Option<String>)>;
 
+/// Fields of the records.
+const FIELDS: usize = 4;
+
 fn cut_all(input: &[u8], compression: Compression) -> Result<Lines, CutError> {
     let mut lines = Vec::new();
     let mut units = 0;
-    cut(input, compression, |unit| {
+    cut(input, compression, FIELDS, |unit| {
         assert_eq!(unit.number, units);
         units += 1;
         if unit.too_long {
@@ -77,6 +80,28 @@ fn lines_across_units_keep_their_numbers() {
 }
 
 #[test]
+fn many_short_lines_of_many_fields_are_many_units() {
+    let text = b"{}\n".repeat(100_000);
+    for (fields, most) in [(1, 65_536), (2, 32_768), (256, 256), (100_000, 1)] {
+        let (mut lines, mut units, mut read) = (0, 0, Vec::new());
+        let bytes = &text[..if most == 1 { 30 } else { text.len() - 1 }];
+        cut(bytes, Compression::None, fields, |unit| {
+            assert_eq!((unit.number, unit.first), (units, lines));
+            let count = unit.text.split_inclusive(|byte| *byte == b'\n').count();
+            assert!((1..=most).contains(&count), "{count} lines");
+            units += 1;
+            lines += count as u64;
+            read.extend(unit.text);
+            true
+        })
+        .unwrap();
+        assert_eq!(read, bytes);
+        assert_eq!(lines, bytes.len().div_ceil(3) as u64);
+        assert_eq!(units, lines.div_ceil(most as u64));
+    }
+}
+
+#[test]
 fn a_line_that_is_too_long_is_named_and_passed_over() {
     let mut text = b"a\n".to_vec();
     text.resize(100 << 20, b'x');
@@ -119,7 +144,7 @@ fn a_bomb_is_found_long_before_its_end() {
     let bomb = encoder.finish().unwrap();
     assert!(bomb.len() < 1 << 20);
     let mut read = 0;
-    let ended = cut(&bomb[..], Compression::Gzip, |unit| {
+    let ended = cut(&bomb[..], Compression::Gzip, FIELDS, |unit| {
         read += unit.text.len() as u64;
         true
     });
@@ -139,7 +164,10 @@ fn a_source_that_fails_is_not_the_contributors_fault() {
         }
     }
     for compression in [Compression::None, Compression::Gzip] {
-        assert!(matches!(cut(Fails, compression, |_| true), Err(CutError::Source)));
+        assert!(matches!(
+            cut(Fails, compression, FIELDS, |_| true),
+            Err(CutError::Source)
+        ));
     }
 }
 
@@ -147,7 +175,7 @@ fn a_source_that_fails_is_not_the_contributors_fault() {
 fn cutting_ends_where_nobody_wants_more() {
     let text = b"line\n".repeat(UNIT);
     let mut units = 0;
-    let ended = cut(&text[..], Compression::None, |_| {
+    let ended = cut(&text[..], Compression::None, FIELDS, |_| {
         units += 1;
         units < 2
     });

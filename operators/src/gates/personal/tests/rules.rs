@@ -314,6 +314,16 @@ fn a_card_in_another_length_or_near_a_thing_needs_the_word() {
         &["card 1024 4824 5915 1022 5521"],
         &["1024 4824 5915 1022 5521", "4824 5915 1022 5521 1024"],
     );
+    // Its letters are no word for a card.
+    rule(
+        "payment_card",
+        &["4621-9865-31098219 cb"],
+        &[
+            "8f5bbe6e-1e2c-4621-9865-31098219cb65",
+            "urn:uuid:8F5BBE6E-1E2C-4621-9865-31098219CB65",
+            "of 8f5bbe6e-1e2c-4621-9865-31098219cb65, and 8f5bbe6e-1e2c-4621-9865-31098219cb65",
+        ],
+    );
     assert_eq!(
         (kinds("id", "4824591510225521"), kinds("id", "4824 5915 1022 5521")),
         (String::new(), "payment_card".to_owned())
@@ -330,8 +340,16 @@ fn an_iban_has_its_countrys_length_and_check_digits() {
             "de89370400440532013000",
             "GB29-NWBK-6016-1331-9268-19",
             "(DE89370400440532013000)",
+            "BE68 5390 0754 7034",
+            "FR1420041010050500013M02606",
+            "MT84MALT011000012345MTLCAST001S",
+            "NO93 8601 1117 947",
+            "MU17BOMM0101101030300200000MUR",
         ],
         &[
+            // Check digits and length are right, the form is not.
+            "be50118de91165c6",
+            "ba27bd0a-347a-497b-993f-8381433e947a",
             "DE88370400440532013000",
             "DE8937040044053201300",
             "DE893704004405320130001",
