@@ -163,11 +163,11 @@ fn judge(lines: &[Vec<u8>]) -> Judged {
         };
         let (unit, after) = rest.split_at(rest.iter().position(full).unwrap_or(rest.len()).max(1));
         rest = after;
-        let mut records = Lines::new(&contract);
+        let mut records = Lines::new(&contract, unit.len());
         for line in unit {
             refused += usize::from(records.push(line.trim_ascii()).is_err());
         }
-        let batch = records.decode();
+        let batch = records.finish();
         let said = gate.judge(&batch).exceptions().len();
         refused += said;
         accepted += batch.len() - said;
