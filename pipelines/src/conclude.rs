@@ -17,7 +17,7 @@ use types::{AgentId, Batch, Classify as _, Retry, Version, metric};
 
 use self::notes::Notes;
 use crate::emit::Stopped;
-use crate::judge::{Case, Work, described};
+use crate::judge::{Case, described};
 use crate::lane::Context;
 use crate::message::{Address, FORMAT, Outcome, Resolution};
 
@@ -235,53 +235,4 @@ fn foretell(context: &Context, table: &Table, verdict: &Verdict) -> Outcome {
         root: String::new(),
     };
     outcome(context, verdict.address, resolution, verdict.notes.clone())
-}
-
-/// Ends a message that cannot be processed: with the outcome that its contribution has, should an earlier delivery have
-/// been merged, else among the dead letters.
-pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result<(), Stopped> {
-    let address = Address::read(&work.record.value);
-    let undecided = address.filter(|address| !context.finished.contains(address.contribution, address.generation));
-    if let Some(address) = undecided
-        && let Some(merge) = merged_before(context, address).await?
-    {
-        tracing::warn!(contribution = %address.contribution, poison, "a message of a merged contribution is poison");
-        return context.emitter.outcome(adopted(address, merge)).await;
-    }
-    if work.condemned.is_some() {
-        // Why: another delivery of it was condemned as well, and is there.
-        if address.is_some() && undecided.is_none() {
-            return Ok(());
-        }
-        tracing::error!(contribution = ?address.map(|address| address.contribution),
-            "a submission ended its worker's process again and again; nobody works on it any more");
-        metrics::counter!(metric::QUARANTINED).increment(1);
-    }
-    context.emitter.dead_letter(work, address, poison).await
-}
-
-/// The merge of a contribution, asked of its own table as it is now, whatever lane its message is in.
-async fn merged_before(context: &Context, address: Address) -> Result<Option<Merge>, Stopped> {
-    let mut failures = 0;
-    loop {
-        match guard(context, address).await {
-            Ok(merge) => return Ok(merge),
-            Err(error) => {
-                tracing::error!(dataset = %address.dataset, error = described(&error), "the table cannot be asked");
-                context.backoff.wait(failures, &context.stop).await?;
-                failures += 1;
-            }
-        }
-    }
-}
-
-async fn guard(context: &Context, address: Address) -> Result<Option<Merge>, catalog::Error> {
-    let Some(snapshot) = context.catalog.snapshot(address.dataset, None).await? else {
-        return Ok(None);
-    };
-    let Some(contract) = snapshot.contract() else {
-        return Ok(None);
-    };
-    let table = context.catalog.table(address.dataset, contract).await?;
-    table.find(address.contribution).await
 }

@@ -86,9 +86,7 @@ impl Emitter {
             tracing::error!(contribution = %outcome.contribution, "the log takes nothing of an outcome; it is not told");
         }
         fault::point("outcome.appended");
-        if !matches!(outcome.resolution, Resolution::Waiting { .. }) {
-            self.finished.insert(outcome.contribution, outcome.generation);
-        }
+        self.finished.insert(outcome, self.clock.now());
         Ok(())
     }
 

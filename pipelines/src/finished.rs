@@ -1,15 +1,30 @@
-//! The submissions that already have a terminal outcome.
+//! The submissions that already have a terminal outcome, and the outcomes that no table knows.
 //!
-//! Invariant: within its window, a submission of a generation that was decided is never judged again. The window is
-//! bounded: outside it the table's guard still keeps a merged submission from merging twice.
+//! Invariants:
+//! - Within its window, a submission of a generation that was decided is never judged again. The window is bounded:
+//!   outside it the table's guard still keeps a merged submission from merging twice.
+//! - What was told a moment ago is not told again: copies that waited together with it in the log cost nothing.
+//! - Within the window, what was rejected can be told again with the same code and message; with the same verdicts where they are
+//!   among the latest few. What was merged, its table tells.
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use types::ContributionId;
+use types::{ContributionId, Timestamp};
+
+use crate::message::{Outcome, Resolution};
 
 /// How many decided submissions are remembered.
 const WINDOW: usize = 65_536;
+/// How many bytes of verdicts are remembered, of all together.
+const WORDS: usize = 8 << 20;
+
+/// For how long an outcome is taken to be on its way to the marketplace.
+const ON_ITS_WAY: Duration = Duration::from_secs(10);
+
+/// A generation of a contribution.
+type Decided = (ContributionId, u32);
 
 /// Remembers the latest decided submissions of a worker.
 #[derive(Debug, Default)]
@@ -19,31 +34,188 @@ pub struct Finished {
 
 #[derive(Debug, Default)]
 struct Window {
-    known: HashSet<(ContributionId, u32)>,
-    order: VecDeque<(ContributionId, u32)>,
+    known: HashMap<Decided, Told>,
+    order: VecDeque<Decided>,
+    /// Those with verdicts, the oldest first, and their bytes.
+    wordy: VecDeque<(Decided, usize)>,
+    words: usize,
+}
+
+#[derive(Debug)]
+struct Told {
+    /// When last.
+    at: Timestamp,
+    /// What, where it was rejected.
+    rejection: Option<Box<Outcome>>,
 }
 
 impl Finished {
-    /// Remembers that this generation of the contribution is decided.
-    pub fn insert(&self, contribution: ContributionId, generation: u32) {
-        let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
-        let decided = (contribution, generation);
-        if window.known.insert(decided) {
-            window.order.push_back(decided);
-            if window.order.len() > WINDOW
-                && let Some(oldest) = window.order.pop_front()
-            {
-                window.known.remove(&oldest);
-            }
+    /// Remembers that a submission is decided, and that the log has its outcome `now`. An outcome that is not terminal
+    /// decides nothing.
+    pub fn insert(&self, outcome: Outcome, now: Timestamp) {
+        let decided = (outcome.contribution, outcome.generation);
+        let rejection = match outcome.resolution {
+            Resolution::Waiting { .. } => return,
+            Resolution::Merged { .. } => None,
+            Resolution::Rejected { .. } => Some(Box::new(outcome)),
+        };
+        let mut window = self.locked();
+        if let Some(told) = window.known.get_mut(&decided) {
+            told.at = now;
+            return;
         }
+        let bytes = rejection.as_ref().map_or(0, |outcome| weight(outcome));
+        window.known.insert(decided, Told { at: now, rejection });
+        window.order.push_back(decided);
+        if bytes > 0 {
+            window.wordy.push_back((decided, bytes));
+            window.words += bytes;
+        }
+        window.shrink();
     }
 
     /// Whether this generation of the contribution is known to be decided.
     pub fn contains(&self, contribution: ContributionId, generation: u32) -> bool {
-        self.window
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .known
-            .contains(&(contribution, generation))
+        self.locked().known.contains_key(&(contribution, generation))
+    }
+
+    /// Whether its outcome was told a moment ago.
+    pub fn is_on_its_way(&self, contribution: ContributionId, generation: u32, now: Timestamp) -> bool {
+        let window = self.locked();
+        let told = window.known.get(&(contribution, generation));
+        told.is_some_and(|told| now.since(told.at) < ON_ITS_WAY)
+    }
+
+    /// What was said of it, where it was rejected.
+    pub fn rejection(&self, contribution: ContributionId, generation: u32) -> Option<Outcome> {
+        let window = self.locked();
+        let told = window.known.get(&(contribution, generation))?;
+        told.rejection.as_deref().cloned()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Window {
+    fn shrink(&mut self) {
+        while self.words > WORDS
+            && let Some((wordy, bytes)) = self.wordy.pop_front()
+        {
+            self.words -= bytes;
+            let told = self.known.get_mut(&wordy);
+            if let Some(outcome) = told.and_then(|told| told.rejection.as_mut()) {
+                outcome.verdicts = Vec::new();
+            }
+        }
+        if self.order.len() > WINDOW
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+            // What has verdicts is in the same order.
+            if self.wordy.front().is_some_and(|(wordy, _)| *wordy == oldest)
+                && let Some((_, bytes)) = self.wordy.pop_front()
+            {
+                self.words -= bytes;
+            }
+        }
+    }
+}
+
+/// The bytes of its verdicts, about; 0 where there are none.
+fn weight(outcome: &Outcome) -> usize {
+    if outcome.verdicts.is_empty() {
+        return 0;
+    }
+    // Why so many where they cannot be encoded: then they cannot be told either.
+    serde_json::to_vec(&outcome.verdicts).map_or(WORDS + 1, |json| json.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use operators::{Reason, RowVerdict, Verdict};
+    use types::{DatasetId, Timestamp};
+
+    use super::*;
+    use crate::message::FORMAT;
+
+    fn rejected(words: usize) -> Outcome {
+        let at = Timestamp::from_micros(1);
+        let reason = Reason {
+            gate: "contract".to_owned(),
+            code: "type".to_owned(),
+            path: "/a".to_owned(),
+            expected: "a number".to_owned(),
+            actual: "x".repeat(words),
+        };
+        let verdict = RowVerdict {
+            row: 0,
+            verdict: Verdict::Refuse { reasons: vec![reason] },
+        };
+        Outcome {
+            format: FORMAT,
+            contribution: ContributionId::new(at),
+            generation: 0,
+            dataset: DatasetId::new(at),
+            at,
+            resolution: Resolution::Rejected {
+                code: "refused".to_owned(),
+                message: "one record was refused".to_owned(),
+            },
+            rows: 1,
+            verdicts: vec![verdict],
+            tallies: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_rejection_is_told_again_as_it_was_and_the_oldest_with_fewer_words() {
+        let finished = Finished::default();
+        let outcomes: Vec<_> = (0..3).map(|_| rejected(WORDS / 3)).collect();
+        for outcome in &outcomes {
+            finished.insert(outcome.clone(), outcome.at);
+        }
+        let told = |outcome: &Outcome| finished.rejection(outcome.contribution, 0).unwrap();
+        assert_eq!(told(&outcomes[2]), outcomes[2]);
+        let short = told(&outcomes[0]);
+        assert_eq!(short.resolution, outcomes[0].resolution);
+        assert!(short.verdicts.is_empty());
+        assert!(finished.contains(outcomes[0].contribution, 0));
+        assert!(
+            !finished.contains(outcomes[0].contribution, 1),
+            "a replay is another matter"
+        );
+    }
+
+    #[test]
+    fn an_outcome_is_on_its_way_for_a_while_each_time_it_is_told() {
+        let finished = Finished::default();
+        let outcome = rejected(1);
+        let id = outcome.contribution;
+        let mut now = outcome.at;
+        assert!(!finished.is_on_its_way(id, 0, now));
+        for _ in 0..2 {
+            finished.insert(outcome.clone(), now);
+            now = now.plus(ON_ITS_WAY / 2);
+            assert!(finished.is_on_its_way(id, 0, now));
+            now = now.plus(ON_ITS_WAY / 2);
+            assert!(!finished.is_on_its_way(id, 0, now));
+        }
+    }
+
+    #[test]
+    fn the_window_is_bounded() {
+        let finished = Finished::default();
+        let first = rejected(10);
+        finished.insert(first.clone(), first.at);
+        for _ in 0..WINDOW {
+            finished.insert(rejected(10), first.at);
+        }
+        assert!(!finished.contains(first.contribution, 0));
+        let window = finished.locked();
+        assert_eq!((window.known.len(), window.order.len()), (WINDOW, WINDOW));
+        assert_eq!(window.words, window.wordy.iter().map(|(_, bytes)| bytes).sum::<usize>());
+        assert!(window.words <= WORDS);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) enum Finding {
     /// It is an upload, to be staged.
     Upload(Box<Submission>),
     /// It has a terminal outcome already.
-    Decided,
+    Decided(Address),
     /// It cannot be processed, now or later.
     Poison(String),
 }
@@ -91,7 +91,7 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
     }
     let address = submission.address();
     if bench.finished.contains(address.contribution, address.generation) {
-        return Finding::Decided;
+        return Finding::Decided(address);
     }
     if submission.upload.is_some() {
         return Finding::Upload(Box::new(submission));

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Clock, Version, metric};
 
 use crate::compactor::Compactor;
-use crate::conclude::{bury, conclude, may_pass};
+use crate::conclude::{conclude, may_pass};
 use crate::emit::{Backoff, Emitter, Stopped};
 use crate::finished::Finished;
 use crate::in_work::InWork;
@@ -23,6 +23,7 @@ use crate::judge::{Bench, Finding, Work, decode, described, judge};
 use crate::lanes::Queued;
 use crate::message::Submission;
 use crate::places::Places;
+use crate::settled::{bury, tell_again};
 use crate::staging::Uploads;
 use crate::staging::conclude::{Running, conclude as conclude_upload};
 
@@ -160,7 +161,8 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
 /// Brings a message to its end, whatever it is.
 async fn end(context: &Context, table: &mut Table, work: &Work, finding: Finding) -> Result<(), Stopped> {
     let poison = match finding {
-        Finding::Decided | Finding::Upload(_) => return Ok(()),
+        Finding::Upload(_) => return Ok(()),
+        Finding::Decided(address) => return tell_again(context, table, address).await,
         Finding::Judged(case) => match conclude(context, table, *case).await? {
             Ok(()) => return Ok(()),
             Err(poison) => poison,

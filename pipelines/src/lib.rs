@@ -10,7 +10,7 @@
 //! 4. The outcome is appended after the commit, and the position is marked done after the outcome. A death between
 //!    any two of these steps repeats only steps that find their work done.
 //! 5. What already has a terminal outcome is not judged again ([`finished`]): a model may answer differently the
-//!    second time.
+//!    second time. Its outcome is told again (`settled`): the log may have lost it since.
 //!
 //! # Isolation
 //!
@@ -39,6 +39,7 @@ mod judge;
 mod memory;
 mod places;
 mod quarantine;
+mod settled;
 mod worker;
 
 pub use worker::{Config, Error, Worker};

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use eventlog::{Delivered, EventLog};
 use tokio_util::sync::CancellationToken;
-use types::{Classify as _, LifeId, Retry};
+use types::{Classify as _, Clock, LifeId, Retry};
 
 use crate::emit::{Backoff, Stopped};
 use crate::finished::Finished;
 use crate::judge::described;
-use crate::message::{ATTEMPTS, Attempt, CONTRIBUTIONS, OUTCOMES, Outcome, Resolution};
+use crate::message::{ATTEMPTS, Attempt, CONTRIBUTIONS, OUTCOMES, Outcome};
 use crate::quarantine::Ledger;
 
 /// How many outcomes of a partition are read again.
@@ -28,6 +28,7 @@ const FETCH: usize = 64;
 pub(crate) struct Memory {
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) finished: Arc<Finished>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// The consumer group of the worker.
     pub(crate) group: String,
     pub(crate) backoff: Backoff,
@@ -85,12 +86,11 @@ impl Memory {
             Err(error) => tracing::warn!(error = described(&error), "a note cannot be read"),
         })
         .await?;
+        let now = self.clock.now();
         // Why after the notes: whatever was noted to be over has its outcome by then.
         self.latest(OUTCOMES, REMEMBERED, |value| match Outcome::decode(value) {
-            Ok(outcome) if !matches!(outcome.resolution, Resolution::Waiting { .. }) => {
-                self.finished.insert(outcome.contribution, outcome.generation);
-            }
-            _ => {}
+            Ok(outcome) => self.finished.insert(outcome, now),
+            Err(error) => tracing::warn!(error = described(&error), "an outcome cannot be read"),
         })
         .await?;
         let bounds = self.log.bounds(CONTRIBUTIONS).await?;

@@ -30,7 +30,7 @@ use eventlog::Position;
 use futures_util::future::pending;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
-use types::LifeId;
+use types::{Clock, LifeId};
 
 use self::hands::{Hands, Held, Standing};
 pub(crate) use self::ledger::Ledger;
@@ -63,6 +63,7 @@ pub(crate) struct Quarantine {
     patience: Patience,
     in_work: InWork,
     finished: Arc<Finished>,
+    clock: Arc<dyn Clock>,
     notes: Notes,
     ledger: Ledger,
     hands: Hands,
@@ -103,6 +104,7 @@ impl Quarantine {
             patience,
             in_work,
             finished: Arc::clone(&emitter.finished),
+            clock: Arc::clone(&emitter.clock),
             notes: Notes::new(emitter, group),
             ledger: Ledger::default(),
             hands: Hands::default(),
@@ -157,16 +159,19 @@ impl Quarantine {
             if is_old {
                 self.heard = Instant::now();
             }
-            let nothing_waits = matches!(self.turn, Turn::Free) && self.notes.open().is_none() && self.hands.is_empty();
+            let is_free = matches!(self.turn, Turn::Free) && self.notes.open().is_none();
+            let nothing_waits = is_free && self.hands.is_empty() && !self.hands.has_later();
             if !is_old && nothing_waits && self.ledger.is_clear() {
                 lanes.dispatch(work);
                 continue;
             }
             let held = Held::new(work);
-            if is_old && self.is_decided(held.address.as_ref()) {
+            let is_decided = is_old && self.is_decided(held.address.as_ref());
+            if is_decided && self.is_on_its_way(held.address.as_ref()) {
                 held.work.ticket.finish();
             } else {
-                self.hands.hold(held, is_old);
+                // What is decided is to be told again, and nobody's end.
+                self.hands.hold(held, is_old && !is_decided);
             }
         }
         self.flow(lanes);
@@ -231,6 +236,14 @@ impl Quarantine {
 
     fn is_decided(&self, address: Option<&Address>) -> bool {
         address.is_some_and(|address| self.finished.contains(address.contribution, address.generation))
+    }
+
+    fn is_on_its_way(&self, address: Option<&Address>) -> bool {
+        let now = self.clock.now();
+        address.is_some_and(|address| {
+            self.finished
+                .is_on_its_way(address.contribution, address.generation, now)
+        })
     }
 
     /// Hands on what waits for nothing.

@@ -129,6 +129,7 @@ impl Worker {
             memory: Memory {
                 log: Arc::clone(&self.log),
                 finished: Arc::clone(&context.finished),
+                clock: Arc::clone(&context.clock),
                 group: self.config.group.clone(),
                 backoff: context.backoff,
                 halt: halt.clone(),

@@ -1,9 +1,11 @@
-//! A batch that ends the process whenever it is judged, among batches that do nothing: the process comes back, ends twice
-//! more, and then goes on without it.
+//! A batch, or an upload, that ends the process whenever it is judged, among others that do nothing: the process comes back,
+//! ends twice more, and then goes on without it.
 //!
 //! Invariant: nothing is sent again to make up for what was lost; a request whose answer was lost is repeated under its key.
 
+use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use reqwest::Method;
@@ -28,6 +30,8 @@ const ABORTED: i32 = 6;
 
 struct Sent {
     slug: &'static str,
+    /// Where it is sent to.
+    path: String,
     key: String,
     body: Value,
     /// Once it was acknowledged.
@@ -40,8 +44,32 @@ impl Sent {
     fn new(slug: &'static str, key: String, records: &[Value]) -> Self {
         Self {
             slug,
+            path: format!("/projects/{slug}/contribute"),
             key,
             body: batch(records),
+            id: None,
+            status: None,
+        }
+    }
+
+    /// An upload whose one part was sent: what is left to send is that it is complete.
+    async fn upload(http: &Http, slug: &'static str, records: &[Value]) -> Self {
+        let lines: Vec<_> = records.iter().map(|record| format!("{record}\n")).collect();
+        let lines = lines.concat();
+        let body = json!({"bytes": lines.len(), "parts": 1, "partSize": lines.len(), "sourceDeclaration": "made up"});
+        let path = format!("/projects/{slug}/uploads");
+        let begun = http.post(&path, &body).await.expect(201);
+        let part = reqwest::Client::new().put(begun.text("/partUrls/0/url")).body(lines);
+        let tag = part.send().await.unwrap().headers()["etag"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let id = begun.text("/id");
+        Self {
+            slug,
+            path: format!("{path}/{id}/complete"),
+            key: id.to_owned(),
+            body: json!({"etags": [{"n": 1, "etag": tag}]}),
             id: None,
             status: None,
         }
@@ -50,10 +78,9 @@ impl Sent {
     /// Goes on with it as far as the service answers; `None` where it does not.
     async fn go_on(&mut self, http: &Http) -> Option<()> {
         let Some(id) = &self.id else {
-            let path = format!("/projects/{}/contribute", self.slug);
             let headers = [("idempotency-key", self.key.as_str())];
             let body = self.body.to_string().into();
-            let answer = http.send(Method::POST, &path, &headers, Some(body)).await.ok()?;
+            let answer = http.send(Method::POST, &self.path, &headers, Some(body)).await.ok()?;
             assert!(matches!(answer.code(), 200 | 201), "{}", answer.body);
             self.id = Some(answer.text("/id").to_owned());
             return Some(());
@@ -88,41 +115,12 @@ async fn ends(server: &mut Server, agent: &Agent, sent: &mut [Sent]) -> bool {
     false
 }
 
-fn check(options: &Options) {
-    let checked = options.run(&["check"]);
-    let said = String::from_utf8_lossy(&checked.stdout);
-    assert!(
-        checked.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&checked.stderr)
-    );
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
-    let folder = tempfile::tempdir().unwrap();
-    let options = Options::new(binary(), folder.path().join("data")).with("SLUICE_FAULT_LETHAL", LETHAL);
-    let mut server = Server::start(&options).await;
-    let operator = Operator::create(&options, "first");
-    let agent = Agent::create(&server.http(), &operator, "first.agent").await;
-    for slug in SLUGS {
-        agent.http.post("/projects", &project_body(slug)).await.expect(201);
-    }
-    let innocent = |number: usize| {
-        let slug = SLUGS[number % SLUGS.len()];
-        Sent::new(
-            slug,
-            format!("batch-{number}"),
-            &records(&format!("series {number}"), RECORDS),
-        )
-    };
-    let mut sent: Vec<_> = (0..INNOCENTS * SLUGS.len()).map(innocent).collect();
-    let lethal = sent.len() / 2;
-    let text = json!({"station": format!("{LETHAL}!"), "sample": 1});
-    sent.insert(lethal, Sent::new(SLUGS[0], "lethal".to_owned(), &[text]));
-
+/// Starts the process again whenever it ends, until everything is decided: the lethal one among them is rejected, and nothing
+/// else is.
+async fn survive(mut server: Server, agent: &Agent, sent: &mut [Sent], lethal: usize) -> Server {
+    let options = server.options().clone();
     let mut deaths = 0;
-    while ends(&mut server, &agent, &mut sent).await {
+    while ends(&mut server, agent, sent).await {
         server = loop {
             deaths += 1;
             assert!(deaths <= LIVES, "it ends again and again");
@@ -137,6 +135,63 @@ async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
         let expected = if number == lethal { "rejected" } else { "merged" };
         assert_eq!(sent.status.as_deref(), Some(expected), "{}", sent.key);
     }
+    server
+}
+
+/// A service with the datasets.
+async fn set(options: &Options) -> (Server, Agent) {
+    let server = Server::start(options).await;
+    let operator = Operator::create(options, "first");
+    let agent = Agent::create(&server.http(), &operator, "first.agent").await;
+    for slug in SLUGS {
+        agent.http.post("/projects", &project_body(slug)).await.expect(201);
+    }
+    (server, agent)
+}
+
+/// Batches for every dataset in turn.
+fn innocents() -> impl Iterator<Item = Sent> {
+    (0..INNOCENTS * SLUGS.len()).map(|number| {
+        let records = records(&format!("series {number}"), RECORDS);
+        Sent::new(SLUGS[number % SLUGS.len()], format!("batch-{number}"), &records)
+    })
+}
+
+fn lethal_record() -> Value {
+    json!({"station": format!("{LETHAL}!"), "sample": 1})
+}
+
+/// The one dead letter there is, which is about this contribution and says why.
+fn letter_about(options: &Options, id: &str) -> String {
+    let letters = options.admin(&["dead-letters", "list"]);
+    assert_eq!(letters["total"], 1, "{letters}");
+    let letter = &letters["items"][0];
+    assert_eq!(letter["contributionId"].as_str(), Some(id));
+    let reason = letter["reason"].as_str().unwrap();
+    assert!(reason.contains("process ended"), "{reason}");
+    letter["id"].as_str().unwrap().to_owned()
+}
+
+fn check(options: &Options) {
+    let checked = options.run(&["check"]);
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(
+        checked.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&checked.stderr)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::new(binary(), folder.path().join("data")).with("SLUICE_FAULT_LETHAL", LETHAL);
+    let (server, agent) = set(&options).await;
+    let mut sent: Vec<_> = innocents().collect();
+    let lethal = sent.len() / 2;
+    sent.insert(lethal, Sent::new(SLUGS[0], "lethal".to_owned(), &[lethal_record()]));
+
+    let server = survive(server, &agent, &mut sent, lethal).await;
     let id = sent[lethal].id.clone().unwrap();
     let http = agent.at(&server.http()).http;
     for slug in SLUGS {
@@ -149,23 +204,71 @@ async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
         );
     }
     check(&options);
-    let letters = options.admin(&["dead-letters", "list"]);
-    assert_eq!(
-        (
-            letters["total"].as_u64(),
-            letters["items"][0]["contributionId"].as_str()
-        ),
-        (Some(1), Some(&*id))
-    );
-    let reason = letters["items"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("process ended"), "{reason}");
+    let letter = letter_about(&options, &id);
 
     // Mended, and replayed.
     assert!(server.stop().await.success());
     let server = Server::start(&options.clone().with("SLUICE_FAULT_LETHAL", "")).await;
-    options.admin(&["dead-letters", "replay", letters["items"][0]["id"].as_str().unwrap()]);
+    options.admin(&["dead-letters", "replay", &letter]);
     let outcome = decided(&agent.at(&server.http()).http, SLUGS[0], &id).await;
     assert_eq!(outcome.text("/status"), "merged", "{}", outcome.body);
+    check(&options);
+    assert!(server.stop().await.success());
+}
+
+/// What is in the folder of the service's data, whatever its depth, whose name has this.
+fn named(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_name().to_string_lossy().contains(name) {
+            found.push(path);
+        } else if path.is_dir() {
+            found.extend(named(&path, name));
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_that_ends_its_process_every_time_is_quarantined_and_freed() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::new(binary(), folder.path().join("data")).with("SLUICE_FAULT_LETHAL", LETHAL);
+    let (server, agent) = set(&options).await;
+    let mut sent: Vec<_> = innocents().collect();
+    let lethal = sent.len() / 2;
+    let mut lines = records("before the lethal one", 200);
+    lines.push(lethal_record());
+    lines.extend(records("behind the lethal one", 200));
+    sent.insert(lethal, Sent::upload(&agent.http, SLUGS[0], &lines).await);
+    for (slug, series) in [(SLUGS[0], "an upload"), (SLUGS[1], "another")] {
+        let upload = Sent::upload(&agent.http, slug, &records(series, 50)).await;
+        sent.insert(lethal + 1, upload);
+    }
+    let server = survive(server, &agent, &mut sent, lethal).await;
+    let id = sent[lethal].id.clone().unwrap();
+    let http = agent.at(&server.http()).http;
+    let told = decided(&http, SLUGS[0], &id).await;
+    assert_eq!(told.text("/reason/code"), "unprocessable", "{}", told.body);
+    for (slug, uploaded) in [(SLUGS[0], 50), (SLUGS[1], 50), (SLUGS[2], 0)] {
+        let project = http.get(&format!("/projects/{slug}")).await.expect(200);
+        let records = (INNOCENTS * RECORDS + uploaded) as u64;
+        assert_eq!(project.body["recordCount"], records, "{slug}");
+    }
+    check(&options);
+    letter_about(&options, &id);
+    assert!(server.stop().await.success());
+    // Nothing of what was staged is left; its bytes are kept to be replayed, for a week.
+    for staged in named(options.data(), "staged") {
+        assert_eq!(fs::read_dir(&staged).unwrap().count(), 0, "{}", staged.display());
+    }
+    assert_eq!(named(options.data(), &id), [options.data().join("uploads").join(&id)]);
+    let server = Server::start(&options.clone().with("SLUICE__CLOCK__OFFSET", "8d")).await;
+    let deadline = Instant::now() + DEADLINE;
+    while !named(options.data(), &id).is_empty() {
+        assert!(Instant::now() < deadline, "its bytes are kept for ever");
+        tokio::time::sleep(POLL).await;
+    }
     check(&options);
     assert!(server.stop().await.success());
 }

@@ -7,8 +7,10 @@
 mod broker;
 mod kills;
 mod ledger;
+mod lethal;
 mod rolling;
 mod site;
+mod topics;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -42,7 +44,7 @@ const CACHE_GONE: &str = "the cache gone";
 /// What a worker says that lost its partitions.
 const REVOKED: &str = "revoked topic=\"sluice.contributions\"";
 /// What must have happened at least once in a run.
-const FAULTS: [&str; 13] = [
+const FAULTS: [&str; 18] = [
     WORKER_KILLED,
     WORKER_HUNG,
     BROKER_KILLED,
@@ -56,6 +58,11 @@ const FAULTS: [&str; 13] = [
     STORE_SILENT,
     STORE_409,
     CACHE_GONE,
+    topics::OUT_OF_RANGE,
+    topics::TOLD_AGAIN,
+    topics::POISON,
+    lethal::WORKERS_ENDED,
+    lethal::QUARANTINED,
 ];
 
 /// Waits until `seconds` are over: a fault has to last.
@@ -127,6 +134,7 @@ async fn nothing_is_lost_or_doubled_whatever_part_fails() {
     };
     // Through the proxy, which can lose what the broker answers.
     let brokers = parts.broker.proxied();
+    let parts = parts.with("SLUICE_FAULT_LETHAL", lethal::LETHAL);
     let mut site = Site::on(parts.with("SLUICE__LOG__BROKERS", brokers)).await;
     site.under(async {}).await;
     let mut faults = Counters::default();
@@ -135,6 +143,8 @@ async fn nothing_is_lost_or_doubled_whatever_part_fails() {
     the_database_fails(&site, &mut faults).await;
     the_store_of_the_tables_fails(&site, &mut faults).await;
     the_cache_fails(&mut site, &mut faults).await;
+    topics::fail(&site, &mut faults).await;
+    lethal::comes(&mut site, &mut faults).await;
     site.judge().await;
     eprintln!(
         "{} batches sent, {} answers of 503\n{}",

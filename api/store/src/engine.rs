@@ -101,6 +101,10 @@ impl Engine {
 
     /// Connections for `role`; none is made yet.
     pub(crate) fn connections(self, role: Role, url: &str, options: &Options) -> Result<Connections, Error> {
+        #[cfg(feature = "postgres")]
+        if self == Self::Postgres {
+            crate::tls::check(url)?;
+        }
         sqlx::any::install_default_drivers();
         let connect = AnyConnectOptions::from_str(&self.address(url, role, options))
             .map_err(|error| Error::Url {

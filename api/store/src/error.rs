@@ -4,6 +4,7 @@
 //! worth trying again; everything else is not.
 
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,12 @@ pub enum Error {
     #[error("the database URL is not usable: {reason}")]
     Url {
         /// The rule it breaks.
+        reason: String,
+    },
+    /// The server has no TLS, or shows a certificate that the URL does not trust.
+    #[error("the database server is not trusted as the URL's `sslmode` asks: {reason}")]
+    Untrusted {
+        /// What is wrong with it.
         reason: String,
     },
     /// The database has nothing of this service in it, and was not to be made.
@@ -82,7 +89,11 @@ pub enum Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Scheme { .. } | Self::Url { .. } | Self::Range { .. } | Self::Text { .. } => Kind::Invalid,
+            Self::Scheme { .. }
+            | Self::Url { .. }
+            | Self::Untrusted { .. }
+            | Self::Range { .. }
+            | Self::Text { .. } => Kind::Invalid,
             Self::Unavailable(_) | Self::TimedOut { .. } | Self::Closed => Kind::Unavailable,
             Self::Missing { .. } | Self::Absent => Kind::NotFound,
             Self::Schema(_) | Self::Malformed { .. } | Self::Refused(_) => Kind::Internal,
@@ -137,7 +148,8 @@ impl Error {
     }
 
     /// What an error means while connecting for the first time: that nobody of this name may use a database of that
-    /// name is then about the URL. Later it may pass, as when somebody is changing a password.
+    /// name is then about the URL, and so is whom it trusts. Later it may pass, as when somebody is changing a password or a
+    /// certificate.
     pub(crate) fn of_connecting(self) -> Self {
         match &self {
             Self::Unavailable(error) if code(error).is_some_and(|code| is_about_url(&code)) => Self::Url {
@@ -145,6 +157,16 @@ impl Error {
             },
             Self::Refused(error) if matches!(**error, sqlx::Error::Configuration(_)) => Self::Url {
                 reason: error.to_string(),
+            },
+            Self::Unavailable(error) => match &**error {
+                sqlx::Error::Tls(reason) => Self::Untrusted {
+                    reason: reason.to_string(),
+                },
+                // What rustls finds wrong during the handshake comes as this kind.
+                sqlx::Error::Io(reason) if reason.kind() == ErrorKind::InvalidData => Self::Untrusted {
+                    reason: reason.to_string(),
+                },
+                _ => self,
             },
             _ => self,
         }

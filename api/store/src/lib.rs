@@ -29,6 +29,8 @@ mod service_keys;
 mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(feature = "postgres")]
+mod tls;
 mod uploads;
 mod usage;
 mod words;

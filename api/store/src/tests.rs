@@ -14,6 +14,8 @@ mod faults;
 mod parity;
 #[cfg(feature = "postgres")]
 pub(crate) mod server;
+#[cfg(feature = "postgres")]
+mod tls;
 
 crate::store_suite!(sqlite, || Some(crate::tests::fresh_file()));
 #[cfg(feature = "postgres")]

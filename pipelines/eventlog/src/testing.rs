@@ -5,6 +5,8 @@
 
 #[cfg(feature = "kafka")]
 mod broker;
+#[cfg(feature = "kafka")]
+mod hand;
 mod proxy;
 
 #[cfg(feature = "kafka")]

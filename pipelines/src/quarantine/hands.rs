@@ -2,6 +2,7 @@
 //!
 //! Invariant: messages of a partition are handed on in the order of their delivery, but for uploads and for what took long
 //! before: those come after the suspects, because nothing can be alone beside them.
+//! What comes again of these comes after them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -174,13 +175,19 @@ impl Hands {
                 self.release(ledger);
             }
             let held = self.queue.pop_front()?;
-            if held.waits(ledger) {
+            if held.waits(ledger) || self.is_behind(&held) {
                 self.later.push(held);
             } else {
                 self.bytes -= held.bytes();
                 return Some(held);
             }
         }
+    }
+
+    /// Whether it comes again while what came of it before waits: ahead of that it would be worked on beside others, and an
+    /// end would be nobody's, at every start.
+    fn is_behind(&self, held: &Held) -> bool {
+        self.later.iter().any(|other| other.subject == held.subject)
     }
 
     /// Lets go on what waited for the other suspects.

@@ -19,12 +19,13 @@ use types::{AgentId, ContributionId};
 use super::collect::Collected;
 use super::{Error, Uploads, stage};
 use crate::conclude::notes::Notes;
-use crate::conclude::{adopted, bury, may_pass, not_merged, nothing_new, outcome};
+use crate::conclude::{adopted, may_pass, not_merged, nothing_new, outcome};
 use crate::emit::Stopped;
 use crate::judge::{Work, described};
 use crate::lane::Context;
 use crate::lanes::Weight;
 use crate::message::{Address, Submission};
+use crate::settled::bury;
 
 /// The uploads of a lane that are being staged.
 #[derive(Default)]

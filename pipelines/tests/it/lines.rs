@@ -6,7 +6,7 @@ use pipelines::message::{FORMAT, OUTCOMES, Outcome, Resolution, Submission};
 use serde_json::json;
 use types::{Clock as _, Version};
 
-use crate::world::{World, texts};
+use crate::world::{LATER, World, texts};
 
 #[tokio::test]
 async fn submissions_of_a_dataset_become_versions_in_order() {
@@ -108,19 +108,22 @@ async fn a_restart_decides_nothing_twice() {
     for submission in [&merged, &rejected] {
         world.append(submission.record().unwrap()).await;
     }
-    let first = world.outcome(merged.contribution).await;
-    world.outcome(rejected.contribution).await;
+    let first = [
+        world.outcome(merged.contribution).await,
+        world.outcome(rejected.contribution).await,
+    ];
+    assert!(matches!(first[0].verdicts[0].verdict, Verdict::Drop { .. }));
     world.stop().await;
-    world.start();
-    // Delivered again: the merged one adopts its version or is known to be decided, the rejected one stays decided.
-    for submission in [&merged, &rejected] {
+    world.begin().await;
+    world.clock.advance(LATER);
+    // Appended again: each is known to be decided, and is told as it was.
+    for (submission, first) in [&merged, &rejected].into_iter().zip(&first) {
         world.append(submission.record().unwrap()).await;
+        assert_eq!(world.outcome(submission.contribution).await, *first);
     }
     let fence = world.submit(dataset, texts(["fence"])).await;
     assert_eq!(world.merged(fence).await, (2, 1));
     assert!(world.seen.values().all(Vec::is_empty), "{:?}", world.seen);
-    assert_eq!(first.verdicts.len(), 1);
-    assert!(matches!(first.verdicts[0].verdict, Verdict::Drop { .. }));
 }
 
 #[tokio::test]
@@ -134,6 +137,40 @@ async fn a_merge_whose_outcome_was_lost_gives_the_same_outcome_again() {
     world.append(submission.record().unwrap()).await;
     assert_eq!(world.outcome(submission.contribution).await, first);
     assert_eq!(world.latest(dataset).await, (Version(1), 2));
+}
+
+#[tokio::test]
+async fn what_was_decided_is_told_again_as_it_was_when_it_comes_again() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    let submissions = [
+        world.submission(dataset, texts(["a"])),
+        world.submission(dataset, vec![json!({"text": 1})]),
+        world.submission(dataset, texts(["a"])),
+        world.submission(dataset, texts(["panic"])),
+    ];
+    let mut told = Vec::new();
+    for submission in &submissions {
+        world.append(submission.record().unwrap()).await;
+        told.push(world.outcome(submission.contribution).await);
+    }
+    assert!(!told[1].verdicts.is_empty() && !told[2].verdicts.is_empty());
+    let calls = *world.screener.calls.lock().unwrap();
+    // What was told a moment ago is not told again.
+    for submission in &submissions {
+        world.append(submission.record().unwrap()).await;
+    }
+    let fence = world.submit(dataset, vec![json!({"text": 2})]).await;
+    world.rejected(fence).await;
+    assert!(world.seen.values().all(Vec::is_empty), "{:?}", world.seen);
+    // The log took each outcome and lost it: the marketplace appends what is open there.
+    world.clock.advance(LATER);
+    for (submission, told) in submissions.iter().zip(&told) {
+        world.append(submission.record().unwrap()).await;
+        assert_eq!(world.outcome(submission.contribution).await, *told);
+    }
+    assert_eq!(*world.screener.calls.lock().unwrap(), calls, "nothing is judged again");
+    assert_eq!(world.latest(dataset).await, (Version(1), 1));
 }
 
 #[tokio::test]

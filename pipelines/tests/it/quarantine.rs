@@ -10,7 +10,7 @@ use pipelines::staging::objects::Compression;
 use serde_json::json;
 use types::{Clock as _, ContributionId, LifeId};
 
-use crate::world::{World, config, texts};
+use crate::world::{LATER, World, config, texts};
 
 /// Nothing is let go of before it ends.
 fn patient() -> Config {
@@ -96,8 +96,12 @@ async fn what_ends_its_process_every_time_is_buried_and_nothing_else_is() {
         letter.reason
     );
     // It is over: nobody is buried, or judged, again.
+    let fence = world.submit(mine, texts(["behind the letter"])).await;
+    world.merged(fence).await;
     let calls = *world.screener.calls.lock().unwrap();
+    world.clock.advance(LATER);
     world.append(lethal.record().unwrap()).await;
+    assert_eq!(world.rejected(lethal.contribution).await, "unprocessable", "told again");
     let fence = world.submit(mine, texts(["fence"])).await;
     world.merged(fence).await;
     assert_eq!(*world.screener.calls.lock().unwrap(), calls + 1);
@@ -321,4 +325,22 @@ async fn an_upload_waits_for_the_batches() {
         begun.map(|(id, _)| *id).collect::<Vec<_>>(),
         [batch, upload.contribution]
     );
+}
+
+#[tokio::test]
+async fn an_upload_that_comes_again_does_not_overtake_itself() {
+    let mut world = World::asleep(patient()).await;
+    let upload = world
+        .upload(world.dataset(), b"{\"text\": \"up\"}\n", 1 << 20, Compression::None)
+        .await;
+    world.append(upload.record().unwrap()).await;
+    let slow = world.submit(world.dataset(), texts(["slow"])).await;
+    world.begin().await;
+    // The marketplace appends it again when it starts, and it is no suspect.
+    world.append(upload.record().unwrap()).await;
+    world.screener.slow.add_permits(1);
+    world.merged(slow).await;
+    assert_eq!(world.merged(upload.contribution).await, (1, 1));
+    let begun = [(slow, Step::Begun), (upload.contribution, Step::Begun)];
+    assert_eq!(steps(world.notes(2).await)[..2], begun);
 }

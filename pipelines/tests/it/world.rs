@@ -125,6 +125,9 @@ impl Drop for Process {
     }
 }
 
+/// After so long, an outcome that was told is not on its way any more.
+pub(crate) const LATER: Duration = Duration::from_secs(10);
+
 pub(crate) fn config() -> Config {
     Config {
         group: "workers".to_owned(),

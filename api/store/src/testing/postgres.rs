@@ -1,6 +1,7 @@
 //! A `PostgreSQL` server of one's own.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -62,6 +63,15 @@ impl Postgres {
 
     /// A server for a test that stops it.
     pub fn start() -> Option<Self> {
+        Self::start_with(None)
+    }
+
+    /// A server that talks to nobody without TLS and shows this certificate, whose key this is, both as PEM.
+    pub fn start_with_tls(certificate: &str, key: &str) -> Option<Self> {
+        Self::start_with(Some([certificate, key]))
+    }
+
+    fn start_with(tls: Option<[&str; 2]>) -> Option<Self> {
         let Some(programs) = programs() else {
             let reason = format!("no PostgreSQL server here: run tests/components/postgres.sh or set {PROGRAMS}");
             assert!(std::env::var("CI").as_deref() != Ok("true"), "{reason}");
@@ -89,6 +99,9 @@ impl Postgres {
             watch,
         };
         server.initialise();
+        if let Some([certificate, key]) = tls {
+            server.encrypt(certificate, key);
+        }
         server.run_again();
         Some(server)
     }
@@ -174,6 +187,24 @@ impl Postgres {
         let file = data.join("pg_hba.conf");
         let rules = fs::read_to_string(&file).unwrap();
         fs::write(&file, format!("host all guarded 127.0.0.1/32 scram-sha-256\n{rules}")).unwrap();
+    }
+
+    fn encrypt(&self, certificate: &str, key: &str) {
+        let data = self.folder.join("data");
+        for (name, text) in [("server.crt", certificate), ("server.key", key)] {
+            // It takes a key only of a file that its own user has, and nobody else reads.
+            let mut written = unprivileged("sh");
+            written
+                .args(["-c", "umask 077; cat >\"$1\"", "sh"])
+                .arg(data.join(name));
+            let mut written = written.stdin(Stdio::piped()).spawn().unwrap();
+            written.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+            assert!(written.wait().unwrap().success(), "{name}");
+        }
+        self.append("postgresql.conf", "ssl = on\n");
+        let file = data.join("pg_hba.conf");
+        let rules = fs::read_to_string(&file).unwrap();
+        fs::write(&file, format!("hostnossl all all all reject\n{rules}")).unwrap();
     }
 
     fn append(&self, file: &str, text: &str) {
@@ -263,8 +294,8 @@ fn unprivileged(program: impl AsRef<std::ffi::OsStr>) -> Command {
             command
         }
     };
-    // Not every user may be where the tests are.
-    command.current_dir("/").env_remove("TMPDIR");
+    // Not every user may be where the tests are, or look into the home of who runs them.
+    command.current_dir("/").env_remove("TMPDIR").env_remove("HOME");
     command
 }
 

@@ -23,7 +23,7 @@ use super::client::{Voice, bounds, failure, is_refusal, native};
 use super::lease::Lease;
 use super::state::Shared;
 use super::stats::{Counters, count};
-use crate::{Error, Position};
+use crate::{Bounds, Error, Position};
 
 /// How long one poll waits: how late a closing is noticed.
 const SLICE: Duration = Duration::from_millis(100);
@@ -203,29 +203,16 @@ impl Watch {
             let found = committed.iter().find(|(partition, _)| partition == at);
             next.or_else(|| found.and_then(|(_, committed)| *committed))
         };
-        let mut out = Vec::new();
-        let mut again = Vec::new();
-        for begin in &owned {
-            let at = begin.0;
-            let position = position(begin);
-            let bounds = kept.get(at as usize);
-            let outside = position.is_some_and(|next| bounds.is_none_or(|kept| next < kept.first || next > kept.next));
-            if outside {
-                tracing::error!(
-                    topic = self.name,
-                    partition = at,
-                    ?position,
-                    ?bounds,
-                    "the position is not kept any more; reading goes on at the first record left"
-                );
-                out.push(at);
-                again.push((at, None));
-            } else if begin.1.is_none() {
-                again.push((at, position));
-            }
-        }
-        if again.is_empty() {
-            return Ok(());
+        let known: Vec<Begin> = owned.iter().map(|begin| (begin.0, position(begin))).collect();
+        let Again { out, begins } = again(&known, &kept);
+        for (at, position) in known.iter().filter(|(at, _)| out.contains(at)) {
+            tracing::error!(
+                topic = self.name,
+                partition = at,
+                ?position,
+                bounds = ?kept.get(*at as usize),
+                "the position is not kept any more; reading goes on at the first record left"
+            );
         }
         count(&self.counters.out_of_range, out.len());
         {
@@ -233,18 +220,13 @@ impl Watch {
             state.revoke(&out);
             state.assign(out.iter().map(|at| (*at, None)));
         }
-        let begins = list(&self.name, &again)?;
+        let begins = list(&self.name, &begins)?;
         if self.group.is_some() && matches!(consumer.rebalance_protocol(), RebalanceProtocol::Cooperative) {
             // Why not a seek: a partition that has no position cannot be moved, only given anew.
             consumer.incremental_unassign(&begins)?;
             return consumer.incremental_assign(&begins);
         }
-        let moved = |at: u32| again.iter().find(|(partition, _)| *partition == at);
-        let all: Vec<Begin> = owned
-            .into_iter()
-            .map(|(at, next)| moved(at).copied().unwrap_or((at, next)))
-            .collect();
-        consumer.assign(&list(&self.name, &all)?)
+        consumer.assign(&begins)
     }
 
     /// What an error of the consumer means for the subscription; whether positions are to be set right.
@@ -308,6 +290,29 @@ impl Watch {
     }
 }
 
+/// How partitions are given anew to a consumer that has lost its way in some of them.
+struct Again {
+    /// Those whose position is not kept.
+    out: Vec<u32>,
+    /// Where every one of them begins.
+    begins: Vec<Begin>,
+}
+
+/// Which positions are kept. Every partition begins again, those too whose position is kept by now: librdkafka does not say
+/// which one it stopped reading, and a topic that was made anew may have grown past the position since.
+fn again(known: &[Begin], kept: &[Bounds]) -> Again {
+    let is_out = |(at, position): &Begin| {
+        let bounds = kept.get(*at as usize);
+        position.is_some_and(|next| bounds.is_none_or(|kept| next < kept.first || next > kept.next))
+    };
+    let out: Vec<u32> = known.iter().filter(|begin| is_out(begin)).map(|(at, _)| *at).collect();
+    let begin = |(at, position): &Begin| (*at, position.filter(|_| !out.contains(at)));
+    Again {
+        begins: known.iter().map(begin).collect(),
+        out,
+    }
+}
+
 /// Starts the thread of a subscription. It ends, and with it the lease, after the consumer has left its group.
 pub(super) fn spawn(consumer: Arc<BaseConsumer<Watch>>, lease: Option<Arc<Lease>>) -> io::Result<()> {
     let watch = Arc::clone(consumer.context());
@@ -319,4 +324,19 @@ pub(super) fn spawn(consumer: Arc<BaseConsumer<Watch>>, lease: Option<Arc<Lease>
         drop(lease);
     };
     thread.spawn(running).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_partition_begins_again_and_what_is_not_kept_at_its_first_record() {
+        let kept = [(0, 10), (5, 10), (0, 10), (0, 60), (0, 10)].map(|(first, next)| Bounds { first, next });
+        // The fourth was past the end when librdkafka stopped reading it.
+        let known = [(0, Some(66)), (1, Some(4)), (2, Some(10)), (3, Some(44)), (4, None)];
+        let Again { out, begins } = again(&known, &kept);
+        assert_eq!(out, [0, 1]);
+        assert_eq!(begins, [(0, None), (1, None), (2, Some(10)), (3, Some(44)), (4, None)]);
+    }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use eventlog::conformance::{after, record, take, within};
 use eventlog::kafka::Options;
 use eventlog::{Delivered, Error, Event, EventLog, Position, Record};
+use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
-use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use types::{Classify, Retry};
 
 use super::{Outcome, broker, fresh, open};
@@ -41,14 +41,8 @@ async fn a_position_that_is_not_kept_goes_on_at_the_first_record_left() -> Outco
     reader.commit(&after(&done)).await?;
     drop(reader);
 
-    let mut before = TopicPartitionList::new();
     let name = format!("{}{TOPIC}", options.prefix);
-    before
-        .add_partition_offset(&name, partition.cast_signed(), Offset::Offset(12))
-        .expect("an offset");
-    let deleted = admin(&broker.address())
-        .delete_records(&before, &AdminOptions::new())
-        .await;
+    let deleted = broker.delete_records_before(&name, Some(12)).await;
     deleted.expect("records are deleted");
 
     let mut reader = log.subscribe(TOPIC, GROUP).await?;
@@ -83,10 +77,7 @@ async fn a_topic_that_is_recreated_is_read_from_its_first_record() -> Outcome {
     let done = take(&mut *reader, 20, 20).await?;
     reader.commit(&after(&done)).await?;
     let name = format!("{}{TOPIC}", options.prefix);
-    let deleted = admin(&broker.address())
-        .delete_topics(&[&name], &AdminOptions::new())
-        .await;
-    deleted.expect("the topic is deleted");
+    broker.delete_topic(&name).await.expect("the topic is deleted");
 
     // What takes the place of the row that is appended until it has an outcome.
     let appended = within(async {

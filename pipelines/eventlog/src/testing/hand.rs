@@ -1,0 +1,107 @@
+//! What operators, retention and strangers do to the topics of a broker.
+//!
+//! Invariant: topics are named as the cluster names them, and nothing of the log's own code is asked.
+
+use std::time::{Duration, Instant};
+
+use rdkafka::admin::{AdminClient, AdminOptions};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+
+use super::Broker;
+
+/// How long the broker may take.
+const LIMIT: Duration = Duration::from_secs(30);
+/// How long until it is asked again.
+const AGAIN: Duration = Duration::from_millis(100);
+
+impl Broker {
+    /// Deletes all records that a topic has now, as retention does with old ones; positions go on.
+    ///
+    /// # Errors
+    /// The broker's.
+    pub async fn delete_records(&self, topic: &str) -> Result<(), KafkaError> {
+        self.delete_records_before(topic, None).await
+    }
+
+    /// Deletes the records of each partition before this offset; all of them where there is none.
+    ///
+    /// # Errors
+    /// The broker's.
+    pub async fn delete_records_before(&self, topic: &str, offset: Option<i64>) -> Result<(), KafkaError> {
+        let ends = tokio::task::block_in_place(|| self.ends(topic))?;
+        let mut before = TopicPartitionList::new();
+        for (partition, end) in (0..).zip(ends) {
+            let offset = offset.map_or(end, |offset| offset.min(end));
+            before.add_partition_offset(topic, partition, Offset::Offset(offset))?;
+        }
+        let admin: AdminClient<DefaultClientContext> = self.client().create()?;
+        let deleted = admin.delete_records(&before, &AdminOptions::new()).await?;
+        deleted
+            .elements()
+            .iter()
+            .try_for_each(rdkafka::topic_partition_list::TopicPartitionListElem::error)
+    }
+
+    /// Deletes a topic.
+    ///
+    /// # Errors
+    /// The broker's.
+    pub async fn delete_topic(&self, topic: &str) -> Result<(), KafkaError> {
+        let admin: AdminClient<DefaultClientContext> = self.client().create()?;
+        let deleted = admin.delete_topics(&[topic], &AdminOptions::new()).await?;
+        deleted
+            .into_iter()
+            .try_for_each(|topic| topic.map(drop).map_err(|(_, code)| KafkaError::AdminOp(code)))
+    }
+
+    /// Puts a record into a partition, whatever it is.
+    ///
+    /// # Errors
+    /// The broker's.
+    pub async fn put(&self, topic: &str, partition: i32, key: &[u8], value: &[u8]) -> Result<(), KafkaError> {
+        let producer: FutureProducer = self.client().create()?;
+        let record = FutureRecord::to(topic).partition(partition).key(key).payload(value);
+        producer.send(record, LIMIT).await.map(drop).map_err(|(error, _)| error)
+    }
+
+    /// How many records were ever put into a topic, as it is now.
+    ///
+    /// # Errors
+    /// The broker's.
+    pub fn count(&self, topic: &str) -> Result<i64, KafkaError> {
+        tokio::task::block_in_place(|| Ok(self.ends(topic)?.iter().sum()))
+    }
+
+    /// The next offset of each partition. A topic that was just made has a leader a little later.
+    fn ends(&self, topic: &str) -> Result<Vec<i64>, KafkaError> {
+        let client: BaseConsumer = self.client().create()?;
+        let begun = Instant::now();
+        let ends = || {
+            let metadata = client.fetch_metadata(Some(topic), LIMIT)?;
+            let partitions = metadata
+                .topics()
+                .iter()
+                .flat_map(rdkafka::metadata::MetadataTopic::partitions);
+            partitions
+                .map(|partition| Ok(client.fetch_watermarks(topic, partition.id(), LIMIT)?.1))
+                .collect()
+        };
+        loop {
+            match ends() {
+                // A consumer of nothing has nothing to poll for, and waits.
+                Err(_leaderless) if begun.elapsed() < LIMIT => drop(client.poll(AGAIN)),
+                told => return told,
+            }
+        }
+    }
+
+    fn client(&self) -> ClientConfig {
+        let mut config = ClientConfig::new();
+        config.set("bootstrap.servers", self.address());
+        config
+    }
+}
