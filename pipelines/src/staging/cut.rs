@@ -35,6 +35,8 @@ pub(super) struct Unit {
     pub(super) number: u64,
     /// Index of the first line in the file, from 0.
     pub(super) first: u64,
+    /// How many lines it has.
+    pub(super) lines: usize,
     /// The lines with their ends.
     pub(super) text: Vec<u8>,
     /// Whether, instead of lines, it stands for one that is too long.
@@ -226,6 +228,7 @@ impl Cutter {
         let unit = Unit {
             number: self.units,
             first: self.lines,
+            lines,
             text,
             too_long,
         };

@@ -44,8 +44,7 @@ pub(super) struct JudgedUnit {
 
 /// Judges a unit.
 pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
-    let first = memchr::memchr(b'\n', &unit.text).unwrap_or(unit.text.len());
-    let mut records = Lines::new(&bench.contract, unit.text.len() / (first + 1) + 1);
+    let mut records = Lines::new(&bench.contract, unit.lines);
     let mut lines = Vec::new();
     let mut verdicts = Vec::new();
     let mut line = u32::try_from(unit.first).unwrap_or(u32::MAX);
