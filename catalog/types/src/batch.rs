@@ -139,13 +139,6 @@ struct Canonical {
 }
 
 impl Canonical {
-    fn each(&self) -> impl Iterator<Item = &[u8]> {
-        let mut start = 0;
-        self.ends
-            .iter()
-            .map(move |end| &self.bytes[std::mem::replace(&mut start, *end)..*end])
-    }
-
     fn get(&self, row: usize) -> &[u8] {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         &self.bytes[start..self.ends[row]]

@@ -3,11 +3,13 @@
 //! Invariant: two records have equal keys exactly when their canonical forms are equal. BLAKE3 truncated to 128 bits
 //! leaves a second preimage at 2^128 work, so nobody can make another's record look like a duplicate.
 
+#[cfg(target_arch = "x86_64")]
 mod lanes;
 mod places;
 
 use std::fmt;
 
+#[cfg(target_arch = "x86_64")]
 use self::lanes::Lanes;
 pub use self::places::{KeyMap, KeySet, Places};
 
@@ -48,6 +50,7 @@ impl fmt::Debug for RecordKey {
 pub struct KeyHasher {
     one: blake3::Hasher,
     /// Where the machine can hash several at once.
+    #[cfg(target_arch = "x86_64")]
     many: Option<Lanes>,
 }
 
@@ -56,6 +59,7 @@ impl KeyHasher {
     pub fn new() -> Self {
         Self {
             one: blake3::Hasher::new_derive_key(CONTEXT),
+            #[cfg(target_arch = "x86_64")]
             many: Lanes::new(&blake3::hazmat::hash_derive_key_context(CONTEXT)),
         }
     }
@@ -70,17 +74,29 @@ impl KeyHasher {
         RecordKey(bytes)
     }
 
-    /// The keys of the records with these canonical forms, in their order; for many, a third of the time.
+    /// The keys of the records with these canonical forms, in their order; for many, a third of the time where the machine
+    /// has AVX2.
     pub fn keys(&mut self, canonical: &[&[u8]]) -> Vec<RecordKey> {
         let mut keys = vec![RecordKey([0; 16]); canonical.len()];
-        let rest = match self.many {
-            Some(lanes) => lanes.hash(canonical, &mut keys),
-            None => (0..canonical.len()).collect(),
-        };
-        for row in rest {
+        for row in self.hash_many(canonical, &mut keys) {
             keys[row] = self.key(canonical[row]);
         }
         keys
+    }
+
+    /// Hashes several at once where that can be; the rows that are left.
+    #[cfg(target_arch = "x86_64")]
+    fn hash_many(&self, canonical: &[&[u8]], keys: &mut [RecordKey]) -> Vec<usize> {
+        match self.many {
+            Some(lanes) => lanes.hash(canonical, keys),
+            None => (0..canonical.len()).collect(),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    #[expect(clippy::unused_self, reason = "it hashes one at a time here")]
+    fn hash_many(&self, canonical: &[&[u8]], _: &mut [RecordKey]) -> Vec<usize> {
+        (0..canonical.len()).collect()
     }
 }
 

@@ -206,7 +206,8 @@ impl<'a> Decoder<'a> {
 
     pub(super) fn finish(mut self) -> Batch {
         let rows = self.len();
-        let keys = KeyHasher::new().keys(&self.canonical.each().collect::<Vec<_>>());
+        let canonical: Vec<_> = (0..rows).map(|row| self.canonical.get(row)).collect();
+        let keys = KeyHasher::new().keys(&canonical);
         let mut arrays: Vec<ArrayRef> = self.columns.into_iter().map(Column::finish).collect();
         if self.contract.allow_extra() {
             arrays.push(Arc::new(self.extra.finish()));
