@@ -24,6 +24,9 @@ use crate::connections::Connections;
 #[cfg(test)]
 mod tests;
 
+/// How long a change that lost a race stands back before it is made again, times how often it has lost.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// What a change did to its transaction.
 #[derive(Debug)]
 pub(crate) enum Change<T> {
@@ -234,7 +237,12 @@ impl WriterTask {
                 Err(error) => return Ok(connection.end(Err(error))?),
             };
             match ran {
-                Ran::Again => tracing::debug!(attempt, "a change lost a race and is made again"),
+                Ran::Again => {
+                    tracing::debug!(attempt, "a change lost a race and is made again");
+                    // Why: a row's lock is not queued for, so at once it would overtake the change it lost to, and the
+                    // two would wait for each other again.
+                    tokio::time::sleep(PAUSE * attempt).await;
+                }
                 Ran::Keep | Ran::Undo => {
                     connection.done();
                     return Ok(matches!(ran, Ran::Keep));

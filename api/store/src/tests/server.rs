@@ -219,11 +219,9 @@ async fn changes_that_wait_for_each_other_are_both_made() {
     let (one, other) = tokio::join!(crossing("a", "b"), crossing("b", "a"));
     one.unwrap();
     other.unwrap();
-    assert_eq!(
-        runs.load(Ordering::Relaxed),
-        3,
-        "the one that the server ended ran again"
-    );
+    // How often they meet is the scheduler's: the one that the server ended may be back before the other goes on.
+    let runs = runs.load(Ordering::Relaxed);
+    assert!(runs >= 3, "the one that the server ended ran again: {runs} runs");
     let counts = [("a".to_owned(), 3), ("b".to_owned(), 3)];
     assert_eq!(store.usage(1).await.unwrap(), counts);
 }
