@@ -11,6 +11,7 @@
 #[path = "it/fixture.rs"]
 mod fixture;
 
+use std::cell::RefCell;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -90,20 +91,34 @@ async fn a_process_is_fenced_in_before_it_sees_a_query() {
     let fixture = Fixture::new().await;
     let sandbox = fixture.sandbox();
     sandbox.query(&fixture.records, "SELECT 1", 10).await.unwrap();
-    until(|| children().len() == 1).await;
-    let process = children()[0];
-    let status = format!("/proc/{process}/status");
-    // Mode 2 is a filter (proc(5)); the fence is the last thing a process does before it waits for a query.
-    until(|| line(&status, "Seccomp:").as_deref() == Some("2")).await;
-    assert_eq!(line(&status, "NoNewPrivs:").as_deref(), Some("1"));
-    let limits = format!("/proc/{process}/limits");
-    assert_eq!(
-        line(&limits, "Max address space").as_deref(),
-        Some("2147483648 2147483648 bytes")
-    );
-    assert_eq!(line(&limits, "Max cpu time").as_deref(), Some("42 42 seconds"));
-    assert_eq!(line(&limits, "Max file size").as_deref(), Some("0 0 bytes"));
-    assert_eq!(line(&limits, "Max core file size").as_deref(), Some("0 0 bytes"));
+    let told = |process: &u32| {
+        let [status, limits] = ["status", "limits"].map(|file| format!("/proc/{process}/{file}"));
+        // Mode 2 is a filter (proc(5)); the fence is the last thing a process does before it waits for a query.
+        line(&status, "Seccomp:").filter(|mode| mode == "2")?;
+        let told = [
+            line(&status, "NoNewPrivs:")?,
+            line(&limits, "Max address space")?,
+            line(&limits, "Max cpu time")?,
+            line(&limits, "Max file size")?,
+            line(&limits, "Max core file size")?,
+        ];
+        Some(told)
+    };
+    // Which of them there are changes: one ends with its query, another takes its place.
+    let fenced = RefCell::new(None);
+    until(|| {
+        *fenced.borrow_mut() = children().iter().find_map(told);
+        fenced.borrow().is_some()
+    })
+    .await;
+    let expected = [
+        "1",
+        "2147483648 2147483648 bytes",
+        "42 42 seconds",
+        "0 0 bytes",
+        "0 0 bytes",
+    ];
+    assert_eq!(fenced.into_inner().unwrap(), expected);
 }
 
 #[tokio::test]
