@@ -7,12 +7,16 @@
 //! New keys are held in memory and go to the store many at a time, so a merge writes nothing here; in front of the
 //! stored keys stands a filter, so a key that is new costs no look at the disk.
 
+mod ordered;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use types::key::{KeySet, Known};
 use types::{DatasetId, RecordKey, Version};
+
+pub(crate) use self::ordered::Ordered;
 
 use crate::bloom::Filter;
 use crate::key_store::{KeyStore, Stored};
@@ -98,17 +102,31 @@ impl KeyIndex {
 
     /// For each key, whether the table has it. May look at the disk, mostly for keys that it has: blocks.
     pub(crate) fn contains(&self, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
-        self.contains_since(Version::EMPTY, keys)
+        let (mut known, unsure) = self.read().sift(keys);
+        self.look_up(keys, &unsure, &mut known)?;
+        Ok(known)
     }
 
-    /// The same, where it has the keys of the versions up to `version`; an error where it gave them up meanwhile.
-    pub(crate) fn contains_since(&self, version: Version, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
+    /// The same of many, whose look-ups `often` counts, where it has the keys of the versions up to `version`; an error
+    /// where it gave them up meanwhile.
+    pub(crate) fn contains_since(
+        &self,
+        version: Version,
+        keys: &[RecordKey],
+        often: &Ordered,
+    ) -> Result<Vec<bool>, Error> {
         let held = self.read();
         if held.reflects < version {
             return Err(Error::KeysGivenUp { dataset: self.dataset });
         }
-        let (mut known, unsure) = held.sift(keys);
+        let ((mut known, mut unsure), count) = (held.sift(keys), held.count);
         drop(held);
+        if let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store) {
+            unsure.retain(|row| {
+                known[*row] = ordered::has(ordered, &keys[*row]);
+                !known[*row]
+            });
+        }
         self.look_up(keys, &unsure, &mut known)?;
         Ok(known)
     }

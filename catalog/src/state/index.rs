@@ -13,7 +13,7 @@ use types::{RecordKey, Version};
 use super::runs::FAR;
 use super::{Base, PARTS_AT_ONCE, State, When};
 use crate::key_store::Stored;
-use crate::keys::{KeyIndex, Leaving};
+use crate::keys::{KeyIndex, Leaving, Ordered};
 use crate::part;
 use crate::{Error, Root};
 
@@ -193,6 +193,7 @@ pub(crate) struct Witness {
     pub(crate) since: Version,
     /// The version whose keys every answer must have.
     least: Version,
+    often: Ordered,
     failed: Mutex<Option<Error>>,
 }
 
@@ -218,6 +219,7 @@ impl Witness {
             index,
             since,
             least,
+            often: Ordered::default(),
             failed: Mutex::default(),
         }
     }
@@ -232,7 +234,8 @@ impl Witness {
 /// Looks at the disk where it is asked, so it blocks.
 impl Known for Witness {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        self.index.contains_since(self.least, keys).unwrap_or_else(|error| {
+        let known = self.index.contains_since(self.least, keys, &self.often);
+        known.unwrap_or_else(|error| {
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             vec![false; keys.len()]
         })

@@ -1,0 +1,82 @@
+//! The stored keys of a table in memory, for one who looks up so many that reading all of them once is cheaper.
+//!
+//! Invariant: only what was stored is here. What is not may have been stored since, so the store is asked.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use types::{DatasetId, RecordKey};
+
+use crate::key_store::KeyStore;
+
+/// How many keys are read at most: 64 MiB.
+const ROOM: u64 = 4 << 20;
+/// What a look-up at the store costs, in keys that are read in order.
+const LOOK_UP: u64 = 32;
+
+/// Keys, once they are worth it.
+#[derive(Debug, Default)]
+pub(crate) struct Ordered {
+    asked: AtomicU64,
+    keys: OnceLock<Vec<RecordKey>>,
+}
+
+impl Ordered {
+    /// The keys of the `count` that `store` has of a table, where with `more` look-ups it was asked often enough. Blocks.
+    pub(super) fn after(&self, more: usize, count: u64, dataset: DatasetId, store: &KeyStore) -> Option<&[RecordKey]> {
+        let asked = more as u64 + self.asked.fetch_add(more as u64, Ordering::Relaxed);
+        if count > ROOM || asked < count / LOOK_UP {
+            return None;
+        }
+        let keys = self.keys.get_or_init(|| {
+            let mut keys = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
+            if let Err(error) = store.scan(dataset, |key| keys.push(key)) {
+                tracing::warn!(%dataset, %error, "stored keys could not be read at once; each is looked up");
+            }
+            keys
+        });
+        Some(keys)
+    }
+}
+
+/// Whether a key is among some that are ascending and, being hashes, spread evenly: the search begins where it should be.
+pub(super) fn has(keys: &[RecordKey], key: &RecordKey) -> bool {
+    let high = u128::from_be_bytes(*key.as_bytes()) >> 64;
+    let guess = usize::try_from((high * keys.len() as u128) >> 64).unwrap_or(0);
+    let (mut low, mut high, mut step) = (guess, guess, 16);
+    while low > 0 && keys[low] > *key {
+        low = low.saturating_sub(step);
+        step *= 2;
+    }
+    step = 16;
+    while high < keys.len() && keys[high] < *key {
+        high = keys.len().min(high + step);
+        step *= 2;
+    }
+    keys[low..keys.len().min(high + 1)].binary_search(key).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: u64) -> RecordKey {
+        let hash = blake3::hash(&number.to_le_bytes());
+        RecordKey::from_bytes(*hash.as_bytes().first_chunk().unwrap())
+    }
+
+    #[test]
+    fn a_key_is_found_wherever_it_is() {
+        for count in [0, 1, 2, 17, 1_000, 50_000] {
+            let mut keys: Vec<RecordKey> = (0..count).map(key).collect();
+            // However unevenly they are spread.
+            let ends = [[0; 16], [255; 16], [1; 16]].map(RecordKey::from_bytes);
+            keys.extend((count > 2).then_some(ends).into_iter().flatten());
+            keys.extend((0..count / 4).map(|near| RecordKey::from_bytes((u128::from(near) + 7).to_be_bytes())));
+            keys.sort_unstable();
+            assert!(keys.iter().all(|key| has(&keys, key)), "{count}");
+            assert!((count..2 * count + 9).all(|other| !has(&keys, &key(other))), "{count}");
+            assert!(!has(&keys, &RecordKey::from_bytes([254; 16])));
+        }
+    }
+}
