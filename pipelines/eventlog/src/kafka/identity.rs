@@ -1,9 +1,9 @@
 //! Whether a name still stands for the topic that it stood for, as librdkafka learns of it.
 //!
 //! A topic that is deleted and made anew has another id (KIP-516). librdkafka 2.12 takes the new id and goes on at the
-//! positions of the old topic, which skips what is before them ("FIXME: an offset reset must be triggered" in its
-//! `rdkafka_topic.c`), and keeps the old leader epochs, which may stop it for good. It tells nobody of it but its debug
-//! log, so this is where it is heard. A test fails where a later version says it otherwise.
+//! positions of the old topic, which skips what is before them (its `rd_kafka_topic_metadata_update` notes that an offset
+//! reset is missing there), and keeps the old leader epochs, which may stop it for good. It tells nobody of it but its
+//! debug log, so this is where it is heard. Tests fail where a later version says it otherwise.
 //!
 //! Invariant: an id is news once, so that brokers that learn of a new topic one after another are not heard as many.
 
