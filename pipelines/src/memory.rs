@@ -1,12 +1,16 @@
 //! What a worker reads before it works on partitions that it was given: what was decided, what was alone in work, and
 //! where the partitions end.
 //!
-//! Invariant: what had an outcome when the partitions were given is known to be decided, within the latest outcomes.
+//! Invariants:
+//! - What had an outcome when the partitions were given is known to be decided, within the latest outcomes.
+//! - What was there then and is not any more is not waited for.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use eventlog::{Delivered, EventLog};
+use eventlog::{Bounds, Delivered, EventLog};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use types::{Classify as _, Clock, LifeId, Retry};
 
@@ -22,6 +26,8 @@ const REMEMBERED: u64 = 1_024;
 const NOTES: u64 = 1_024;
 /// How many messages are taken from the log at once.
 const FETCH: usize = 64;
+/// How long nothing may come before it is asked what there still is.
+const LULL: Duration = Duration::from_secs(5);
 
 /// Reads what came before.
 #[derive(Debug)]
@@ -110,7 +116,12 @@ impl Memory {
             .map(|(at, bounds)| (at, bounds.next))
             .collect();
         while !unread.is_empty() {
-            for Delivered { position, record } in latest.next(FETCH).await? {
+            let Ok(read) = timeout(LULL, latest.next(FETCH)).await else {
+                let kept = self.log.bounds(topic).await?;
+                unread.retain(|at, next| kept.get(*at as usize).is_some_and(|kept| is_there(*next, kept)));
+                continue;
+            };
+            for Delivered { position, record } in read? {
                 if unread
                     .get(&position.partition)
                     .is_some_and(|next| position.offset + 1 >= *next)
@@ -122,4 +133,10 @@ impl Memory {
         }
         Ok(())
     }
+}
+
+/// Whether a partition that ended at `next` still has a record of then. One that ends before was made anew, and all of it
+/// came since; of one that begins after, nothing of then is left.
+const fn is_there(next: u64, kept: &Bounds) -> bool {
+    kept.first < next && next <= kept.next
 }

@@ -44,7 +44,7 @@ const CACHE_GONE: &str = "the cache gone";
 /// What a worker says that lost its partitions.
 const REVOKED: &str = "revoked topic=\"sluice.contributions\"";
 /// What must have happened at least once in a run.
-const FAULTS: [&str; 18] = [
+const FAULTS: [&str; 19] = [
     WORKER_KILLED,
     WORKER_HUNG,
     BROKER_KILLED,
@@ -59,6 +59,7 @@ const FAULTS: [&str; 18] = [
     STORE_409,
     CACHE_GONE,
     topics::OUT_OF_RANGE,
+    topics::MADE_ANEW,
     topics::TOLD_AGAIN,
     topics::POISON,
     lethal::WORKERS_ENDED,

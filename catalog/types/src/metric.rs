@@ -89,6 +89,9 @@ metrics! {
     LOG_APPEND_SECONDS = "sluice_log_append_seconds", Histogram ("topic");
     /// Calls of the log that failed, by what was asked of it.
     LOG_FAILURES = "sluice_log_failures_total", Counter ("call" in ["append", "read", "commit"]);
+    /// Times that a reader lost its place in the log, by how: its position was not kept any more, or its consumer was
+    /// replaced because the topic was made anew or gave nothing.
+    LOG_LOST = "sluice_log_lost_total", Counter ("how" in ["out_of_range", "renewed"]);
     /// Records of a topic that a group of this process has not done, by topic and group.
     LOG_LAG = "sluice_log_lag", Gauge ("topic", "group");
 

@@ -47,8 +47,8 @@ use crate::signals::Signals;
 const WORKERS: &str = "workers";
 /// How long stopping tasks may take beyond the worker's grace.
 const MARGIN: Duration = Duration::from_secs(5);
-/// How often the database's transactions are counted.
-const COMMITS: Duration = Duration::from_secs(5);
+/// How often it is counted what is counted elsewhere.
+const COUNTED: Duration = Duration::from_secs(5);
 
 /// Where the parts of a data directory are.
 #[derive(Clone, Debug)]
@@ -182,7 +182,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     };
 
     let clock = clock(config);
-    let log = metered::Log::new(open_log(config, &layout).await?);
+    let log = metered::Log::new(open_log(config, &layout, &mut tasks).await?);
     tasks.spawn("lags", |stop| log.clone().watch(stop).map(anyhow::Ok));
     let log: Arc<dyn EventLog> = Arc::new(log);
     let objects = objects::open(config, &layout).await?;
@@ -321,31 +321,45 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
 
 /// Measures the database's transactions until `stop`.
 async fn count_commits(store: Store, stop: CancellationToken) {
-    let mut tick = tokio::time::interval(COMMITS);
+    let mut tick = tokio::time::interval(COUNTED);
     while stop.run_until_cancelled(tick.tick()).await.is_some() {
         metrics::counter!(metric::DATABASE_COMMITS).absolute(store.commits());
     }
 }
 
-async fn open_log(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
+async fn open_log(config: &Config, layout: &Layout, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
     match config.log.backend {
         LogBackend::Embedded => open_embedded(config, layout).await,
-        LogBackend::Kafka => open_kafka(config).await,
+        LogBackend::Kafka => open_kafka(config, tasks).await,
     }
 }
 
 #[cfg(feature = "kafka")]
-async fn open_kafka(config: &Config) -> anyhow::Result<Arc<dyn EventLog>> {
+async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
     use pipelines::message::{ATTEMPTS, CONTRIBUTIONS, DEAD_LETTERS, OUTCOMES};
 
     let options = config.log.kafka().map_err(|rule| anyhow!(rule))?;
     let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, OUTCOMES, DEAD_LETTERS, ATTEMPTS]).await;
-    Ok(opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?)
+    let log = opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?;
+    let counted = Arc::clone(&log);
+    tasks.spawn("places", |stop| count_lost(counted, stop).map(anyhow::Ok));
+    Ok(log)
+}
+
+/// Measures how often readers lost their places in the log until `stop`.
+#[cfg(feature = "kafka")]
+async fn count_lost(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
+    let mut tick = tokio::time::interval(COUNTED);
+    while stop.run_until_cancelled(tick.tick()).await.is_some() {
+        let stats = log.stats();
+        metrics::counter!(metric::LOG_LOST, "how" => "out_of_range").absolute(stats.out_of_range);
+        metrics::counter!(metric::LOG_LOST, "how" => "renewed").absolute(stats.consumers_renewed);
+    }
 }
 
 #[cfg(not(feature = "kafka"))]
 #[expect(clippy::unused_async, reason = "the builds with Kafka wait for it")]
-async fn open_kafka(_config: &Config) -> anyhow::Result<Arc<dyn EventLog>> {
+async fn open_kafka(_config: &Config, _tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
     bail!("`log.backend` is \"kafka\", which this build does not have; build it with the feature `kafka`")
 }
 

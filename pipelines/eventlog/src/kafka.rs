@@ -12,21 +12,27 @@
 //!   group gave up cannot commit: the brokers refuse its generation.
 //! - A position that is not kept any more is never skipped silently: reading goes on at the first record left, says so
 //!   as an error and counts it ([`Stats::out_of_range`]).
+//! - A topic that is deleted and made anew is read from its first record, also while it is being read; that is said and
+//!   counted as well ([`Stats::consumers_renewed`]).
 //! - Nothing waits for ever: every call of the brokers has a limit of time, and what is queued has one of bytes.
 //!
 //! Records of up to [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES) go through Kafka whole (`max.message.bytes` of our
 //! topics), not by reference to an object store: the largest message is a contribution of 4 MiB, uploads travel by
 //! reference anyway, and a claim check would be a second thing that can be lost.
 
+mod begin;
 mod client;
+mod identity;
 mod lease;
 mod options;
 mod poller;
 mod producer;
 mod reader;
+mod renewal;
 mod state;
 mod stats;
 mod topics;
+mod watchdog;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -104,7 +110,7 @@ impl Kafka {
     }
 
     fn read(&self, start: Start) -> Result<Box<dyn Subscription>, Error> {
-        let reader = Reader::start(&self.options, &self.counters, start)?;
+        let reader = Reader::start(&self.options, &self.client, &self.counters, start)?;
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.retain(|reader| reader.strong_count() > 0);
         readers.push(Arc::downgrade(reader.shared()));
@@ -120,6 +126,10 @@ impl EventLog for Kafka {
         if records.is_empty() {
             return Ok(Vec::new());
         }
+        if self.appender.settle(&self.options.topic(topic)) {
+            // Whoever made it may have given it another shape.
+            self.topics.forget(topic).await;
+        }
         let name = self.topics.ensure(topic).await?;
         let appended = self.appender.append(&name, records).await;
         if appended.is_err() {
@@ -132,19 +142,18 @@ impl EventLog for Kafka {
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
         check_name("topic", topic)?;
         check_name("group", group)?;
-        let name = self.topics.ensure(topic).await?;
+        self.topics.ensure(topic).await?;
         let lease = Leases::take(&self.leases, topic, group, self.options.delivery).await?;
-        self.read(Start::Group { name, lease })
+        self.read(Start::Group { lease })
     }
 
     async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
         check_name("topic", topic)?;
         let name = self.topics.ensure(topic).await?;
-        let bounds = self.client.bounds(&name, self.options.partitions).await?;
+        let bounds = self.client.bounds(&name).await?;
         let first = |bounds: &Bounds| bounds.next.saturating_sub(count).max(bounds.first);
         self.read(Start::Recent {
             topic: topic.to_owned(),
-            name,
             positions: bounds.iter().map(first).collect(),
         })
     }
@@ -157,7 +166,7 @@ impl EventLog for Kafka {
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
         check_name("topic", topic)?;
         let name = self.options.topic(topic);
-        self.client.bounds(&name, self.options.partitions).await
+        self.client.bounds(&name).await
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Faulty {
     refusing: Notify,
     closed: AtomicBool,
     panics: Mutex<Option<DatasetId>>,
+    /// The topic that has ended further on until it is asked where it ends.
+    longer: Mutex<Option<&'static str>>,
     /// How many reads of submissions were dropped before they ended.
     pub(crate) dropped: Arc<AtomicUsize>,
     /// Whether the next look at the clock panics.
@@ -48,6 +50,7 @@ impl Faulty {
             refusing: Notify::new(),
             closed: AtomicBool::new(false),
             panics: Mutex::default(),
+            longer: Mutex::default(),
             dropped: Arc::default(),
             fuse: AtomicBool::new(false),
             committed: Arc::default(),
@@ -106,6 +109,16 @@ impl Faulty {
         );
     }
 
+    /// Says once that a topic ends further on than it does, as does one that is deleted and made anew right after.
+    pub(crate) fn longer(&self, topic: &'static str) {
+        *self.longer.lock().unwrap() = Some(topic);
+    }
+
+    /// Whether that was said.
+    pub(crate) fn was_longer(&self) -> bool {
+        self.longer.lock().unwrap().is_none()
+    }
+
     /// Panics at outcomes of this dataset.
     pub(crate) fn panic_at(&self, dataset: Option<DatasetId>) {
         *self.panics.lock().unwrap() = dataset;
@@ -159,7 +172,13 @@ impl EventLog for Faulty {
     }
 
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
-        let bounds = self.log.bounds(topic).await;
+        let mut bounds = self.log.bounds(topic).await;
+        let longer = self.longer.lock().unwrap().take_if(|longer| *longer == topic);
+        if let (Some(_), Ok(bounds)) = (longer, &mut bounds) {
+            for bounds in bounds {
+                bounds.next += 100;
+            }
+        }
         if topic == CONTRIBUTIONS {
             self.begun.send_modify(|begun| *begun += 1);
         }

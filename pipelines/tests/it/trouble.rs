@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use catalog::{MergeOutcome, Proposal};
 use eventlog::EventLog as _;
-use pipelines::message::{CONTRIBUTIONS, Submission};
+use pipelines::message::{CONTRIBUTIONS, OUTCOMES, Submission};
 use pipelines::{Config, Error};
 use serde_json::json;
 use types::{AgentId, Batch, Clock as _, Contract, ContributionId, DatasetId};
 
-use crate::world::{World, texts};
+use crate::world::{LATER, World, config, texts};
 
 #[tokio::test]
 async fn a_judge_that_keeps_its_thread_delays_nobody_else() {
@@ -218,4 +218,16 @@ async fn reads_are_not_thrown_away_whenever_something_is_done() {
         "{dropped} of {MERGES} reads in {:?}",
         begun.elapsed()
     );
+}
+
+#[tokio::test]
+async fn a_worker_does_not_wait_for_outcomes_that_are_gone() {
+    let mut world = World::asleep(config()).await;
+    world.log.longer(OUTCOMES);
+    let begun = tokio::time::timeout(LATER, world.begin()).await;
+    assert!(begun.is_ok(), "it waits for them");
+    assert!(world.log.was_longer());
+    let dataset = world.dataset();
+    let next = world.submit(dataset, texts(["next"])).await;
+    assert_eq!(world.merged(next).await, (1, 1));
 }

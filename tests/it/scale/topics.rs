@@ -1,5 +1,5 @@
-//! What happens to topics under the running topology: records go that nobody has read, and records come that nobody can
-//! read.
+//! What happens to topics under the running topology: records go that nobody has read, or the whole topic, and records come
+//! that nobody can read.
 //!
 //! Invariant: what goes is acknowledged and in no table, or its outcome in no database. Nobody sends it again but the
 //! service.
@@ -16,6 +16,7 @@ use super::site::Site;
 use super::{lasting, lines_with};
 
 pub(super) const OUT_OF_RANGE: &str = "positions that were not kept";
+pub(super) const MADE_ANEW: &str = "consumers of a topic that was made anew";
 pub(super) const TOLD_AGAIN: &str = "outcomes that were lost, told again";
 pub(super) const POISON: &str = "poison messages, kept";
 
@@ -28,6 +29,7 @@ const UNREAD: usize = 8;
 pub(super) async fn fail(site: &Site, faults: &mut Counters) {
     submissions_are_deleted(site, faults).await;
     outcomes_are_deleted(site, faults).await;
+    submissions_are_made_anew(site, faults).await;
     poison_comes(site, faults).await;
 }
 
@@ -61,6 +63,21 @@ async fn outcomes_are_deleted(site: &Site, faults: &mut Counters) {
     site.replicas.iter().for_each(Server::go_on);
     site.under(told.again(1)).await;
     faults.add(TOLD_AGAIN, told.since());
+}
+
+/// Somebody deletes the topic under the load, and nobody but the service makes it anew.
+async fn submissions_are_made_anew(site: &Site, faults: &mut Counters) {
+    let said = Said::by(
+        &site.workers,
+        &format!("the topic was made anew; it is read from its first record topic=\"{SUBMISSIONS}\""),
+    );
+    site.under(async {
+        site.parts.broker.delete_topic(SUBMISSIONS).await.unwrap();
+        said.again(1).await;
+    })
+    .await;
+    assert!(site.parts.broker.count(SUBMISSIONS).unwrap() > 0, "it is there again");
+    faults.add(MADE_ANEW, said.since());
 }
 
 /// Somebody puts records into the topics that are nothing.

@@ -98,6 +98,7 @@ impl Log {
             patience: self.patience.0,
             delivery: self.delivery.0,
             properties: properties.collect::<Result<_, String>>()?,
+            ..eventlog::kafka::Options::new(&self.brokers)
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Questions to the brokers: metadata, bounds; and what librdkafka says by itself.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rdkafka::client::ClientContext;
@@ -10,6 +10,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{Offset, TopicPartitionList};
 
+use super::identity::Identities;
 use super::options::Options;
 use crate::{Bounds, Error};
 
@@ -21,10 +22,11 @@ pub(super) fn native(partition: u32) -> i32 {
     i32::try_from(partition).unwrap_or(i32::MAX)
 }
 
-/// Passes on what librdkafka logs, and remembers what went wrong last.
+/// Passes on what librdkafka logs, remembers what went wrong last, and which topics were made anew.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Voice {
     last: Arc<Mutex<Option<String>>>,
+    identities: Arc<Mutex<Identities>>,
 }
 
 impl Voice {
@@ -36,10 +38,27 @@ impl Voice {
             None => error.to_string(),
         }
     }
+
+    fn identities(&self) -> MutexGuard<'_, Identities> {
+        self.identities.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the topic was made anew, and nothing was done about it yet. Of clients whose debug log is heard.
+    pub(super) fn is_anew(&self, topic: &str) -> bool {
+        self.identities().is_anew(topic)
+    }
+
+    /// Says that what follows from it was done; whether there was something to do.
+    pub(super) fn settle(&self, topic: &str) -> bool {
+        self.identities().settle(topic)
+    }
 }
 
 impl ClientContext for Voice {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        if matches!(level, RDKafkaLogLevel::Debug) {
+            self.identities().hear(message);
+        }
         match level {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
                 tracing::error!(facility, "kafka: {message}");
@@ -111,6 +130,7 @@ pub(super) struct Client {
     consumer: Arc<BaseConsumer<Voice>>,
     voice: Voice,
     limit: Duration,
+    partitions: u32,
 }
 
 impl fmt::Debug for Client {
@@ -130,6 +150,7 @@ impl Client {
             consumer: Arc::new(consumer),
             voice,
             limit: options.delivery,
+            partitions: options.partitions,
         })
     }
 
@@ -178,7 +199,8 @@ impl Client {
     }
 
     /// The readable range of each partition; all zero where the topic does not exist.
-    pub(super) async fn bounds(&self, name: &str, partitions: u32) -> Result<Vec<Bounds>, Error> {
+    pub(super) async fn bounds(&self, name: &str) -> Result<Vec<Bounds>, Error> {
+        let partitions = self.partitions;
         if self.partitions(name).await?.is_none() {
             return Ok(vec![Bounds { first: 0, next: 0 }; partitions as usize]);
         }
@@ -186,6 +208,18 @@ impl Client {
         let question = move |consumer: &BaseConsumer<Voice>, limit| bounds(consumer, &topic, partitions, limit);
         self.ask(&format!("asking for the bounds of topic `{name}`"), question)
             .await
+    }
+
+    /// The readable range of each partition, if it can be had now. Blocks.
+    pub(super) fn look(&self, name: &str) -> Option<Vec<Bounds>> {
+        // Why the metadata first: the bounds would be asked for where the partitions were led last.
+        let looked = self
+            .consumer
+            .fetch_metadata(Some(name), self.limit)
+            .and_then(|_metadata| bounds(&self.consumer, name, self.partitions, self.limit));
+        looked
+            .inspect_err(|error| tracing::debug!(topic = name, %error, "the end of the log is not known now"))
+            .ok()
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
+use rdkafka::config::RDKafkaLogLevel;
 
 use crate::{Error, MAX_NAME_BYTES, MAX_RECORD_BYTES};
 
@@ -84,6 +85,9 @@ pub struct Options {
     /// How long an append is tried, and how long the brokers may take to answer anything else; at least one second. An
     /// append that fails answers within twice this.
     pub delivery: Duration,
+    /// How often a reader that waits is looked after: whether its positions are in the log, and what the log has comes.
+    /// At least a tenth of a second.
+    pub watch: Duration,
     /// Properties of librdkafka, such as TLS and SASL settings.
     /// <https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md>
     pub properties: BTreeMap<String, String>,
@@ -103,6 +107,7 @@ impl fmt::Debug for Options {
             .field("session", &self.session)
             .field("patience", &self.patience)
             .field("delivery", &self.delivery)
+            .field("watch", &self.watch)
             .field("properties", &self.properties.keys())
             .finish()
     }
@@ -122,6 +127,7 @@ impl Options {
             session: Duration::from_secs(30),
             patience: Duration::from_mins(5),
             delivery: Duration::from_secs(10),
+            watch: Duration::from_secs(10),
             properties: BTreeMap::new(),
         }
     }
@@ -184,6 +190,11 @@ impl Options {
                 (second..=most).contains(&self.delivery),
                 "must be from 1s to 24h".to_owned(),
             ),
+            (
+                "watch",
+                (second / 10..=most).contains(&self.watch),
+                "must be from 100ms to 24h".to_owned(),
+            ),
         ];
         if let Some((field, _, rule)) = rules.into_iter().find(|(_, kept, _)| !kept) {
             return Err(Error::Invalid { field, rule });
@@ -229,13 +240,24 @@ impl Options {
         config
     }
 
+    /// Of a client whose debug log is heard: only there librdkafka says that a topic was made anew.
+    fn heard(&self) -> ClientConfig {
+        let mut config = self.common();
+        let debug = match self.properties.get("debug") {
+            Some(debug) => format!("{debug},metadata"),
+            None => "metadata".to_owned(),
+        };
+        config.set("debug", debug).set_log_level(RDKafkaLogLevel::Debug);
+        config
+    }
+
     /// Of a client that only asks.
     pub(super) fn client(&self) -> ClientConfig {
         self.common()
     }
 
     pub(super) fn producer(&self) -> ClientConfig {
-        let mut config = self.common();
+        let mut config = self.heard();
         let request = (self.delivery / 2).max(Duration::from_secs(1));
         let defaults = [("linger.ms", "1"), ("compression.type", "lz4")];
         for (name, value) in defaults {
@@ -255,7 +277,7 @@ impl Options {
 
     /// Of the consumer of a group, or of nobody.
     pub(super) fn consumer(&self, group: Option<&str>) -> ClientConfig {
-        let mut config = self.common();
+        let mut config = self.heard();
         let heartbeat = (self.session / 6).min(Duration::from_secs(3));
         config
             .set("enable.auto.commit", "false")
@@ -310,6 +332,7 @@ mod tests {
         assert!(refused(|options| options.instance = Some(String::new())).contains("`instance`"));
         assert!(refused(|options| options.patience = Duration::from_secs(29)).contains("`patience`"));
         assert!(refused(|options| options.delivery = Duration::ZERO).contains("`delivery`"));
+        assert!(refused(|options| options.watch = Duration::ZERO).contains("`watch`"));
     }
 
     #[test]

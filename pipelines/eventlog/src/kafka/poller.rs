@@ -1,35 +1,33 @@
-//! The thread of a subscription: polls the consumer while the reader waits, follows the group's rebalances.
+//! A consumer's side of a subscription: polls while the reader waits, follows the group's rebalances.
 //!
 //! Invariants:
-//! - A partition begins at the committed position or, where the group has none, explicitly at the first record;
-//!   librdkafka never chooses (`auto.offset.reset=error`).
+//! - A partition begins at the committed position or, where the group has none, explicitly at the first record. Of a topic
+//!   that was made anew it begins at the first record whatever was committed, because that may be of the one before.
 //! - A position out of range is said as an error and counted, the reader is told that it lost the partition and has it
 //!   again, and reading goes on at the first record left. What was lost is open in the marketplace, which appends it
 //!   again.
 
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, RebalanceProtocol};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::Message;
 use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{Offset, TopicPartitionList};
 
+use super::begin::{Again, Begin, First, again, list, numbers};
 use super::client::{Voice, bounds, failure, is_refusal, native};
-use super::lease::Lease;
 use super::state::Shared;
 use super::stats::{Counters, count};
-use crate::{Bounds, Error, Position};
+use super::watchdog::{Lost, Watchdog};
+use crate::{Error, Position};
 
 /// How long one poll waits: how late a closing is noticed.
-const SLICE: Duration = Duration::from_millis(100);
-
-/// A partition and the offset at which it begins; `None` for the first record.
-type Begin = (u32, Option<u64>);
+pub(super) const SLICE: Duration = Duration::from_millis(100);
 
 /// What the consumer tells of its group.
 pub(super) struct Watch {
@@ -43,27 +41,9 @@ pub(super) struct Watch {
     pub(super) instance: String,
     pub(super) partitions: u32,
     pub(super) limit: Duration,
-}
-
-/// Partitions with the offsets at which they begin.
-pub(super) fn list(name: &str, begins: &[Begin]) -> KafkaResult<TopicPartitionList> {
-    let mut list = TopicPartitionList::with_capacity(begins.len());
-    for (partition, begin) in begins {
-        let offset = match begin {
-            Some(offset) => Offset::Offset(i64::try_from(*offset).unwrap_or(i64::MAX)),
-            None => Offset::Beginning,
-        };
-        list.add_partition_offset(name, native(*partition), offset)?;
-    }
-    Ok(list)
-}
-
-fn numbers(list: &TopicPartitionList) -> Vec<u32> {
-    let partitions = list.elements();
-    partitions
-        .iter()
-        .filter_map(|at| u32::try_from(at.partition()).ok())
-        .collect()
+    pub(super) first: Mutex<First>,
+    /// The reader is done with this consumer.
+    pub(super) retired: AtomicBool,
 }
 
 /// Takes what the group gives.
@@ -87,7 +67,7 @@ impl ClientContext for Watch {
 impl ConsumerContext for Watch {
     fn rebalance(&self, consumer: &BaseConsumer<Self>, change: RDKafkaRespErr, list: &mut TopicPartitionList) {
         let followed = if change == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
-            if self.shared.is_closed() {
+            if self.shared.is_closed() || self.retired.load(Ordering::Relaxed) {
                 // Nobody reads any more; what it is given is taken back next. Asking for positions would only wait.
                 follow(consumer, list)
             } else {
@@ -117,30 +97,45 @@ impl Watch {
 
     fn assigned(&self, consumer: &BaseConsumer<Self>, given: &TopicPartitionList) -> KafkaResult<()> {
         let partitions = numbers(given);
-        let begins = self.begins(consumer, &partitions);
-        let assignment = match &begins {
-            Ok(begins) => list(&self.name, begins)?,
+        let (first, others) = {
+            let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+            first.split(&partitions, Instant::now())
+        };
+        let mut begins: Vec<Begin> = first.iter().map(|at| (*at, None)).collect();
+        let mut assignment = list(&self.name, &begins)?;
+        match self.begins(consumer, &others) {
+            Ok(known) => {
+                begins.extend(known);
+                assignment = list(&self.name, &begins)?;
+            }
             Err(error) => {
                 // Why not fail: librdkafka asks again for as long as it takes. Where it then finds none committed, it
                 // says that like a position out of range, and `resume` sets it right.
                 tracing::warn!(topic = self.name, %error, "the committed positions are not known yet");
-                let mut assignment = TopicPartitionList::new();
-                for partition in &partitions {
+                for partition in &others {
                     assignment.add_partition_offset(&self.name, native(*partition), Offset::Stored)?;
                 }
-                assignment
-            }
-        };
-        {
-            let mut state = self.shared.lock();
-            match begins {
-                Ok(begins) => state.assign(begins),
-                Err(_) => state.assign(partitions.iter().map(|partition| (*partition, None))),
+                begins.extend(others.iter().map(|at| (*at, None)));
             }
         }
+        self.shared.lock().assign(begins);
         count(&self.counters.assigned, partitions.len());
         tracing::info!(topic = self.name, ?partitions, "assigned");
-        follow(consumer, &assignment)
+        follow(consumer, &assignment)?;
+        self.commit_first(consumer, &first)
+    }
+
+    /// Overwrites what may be committed of the topic of that name before: who is next would skip what is before it.
+    fn commit_first(&self, consumer: &BaseConsumer<Self>, first: &[u32]) -> KafkaResult<()> {
+        if first.is_empty() {
+            return Ok(());
+        }
+        let zero: Vec<Begin> = first.iter().map(|at| (*at, Some(0))).collect();
+        if let Err(error) = consumer.commit(&list(&self.name, &zero)?, CommitMode::Async) {
+            count(&self.counters.failed_commits, first.len());
+            tracing::warn!(topic = self.name, %error, "positions of the topic before may still be committed");
+        }
+        Ok(())
     }
 
     fn revoked(&self, consumer: &BaseConsumer<Self>, taken: &TopicPartitionList) -> KafkaResult<()> {
@@ -231,6 +226,8 @@ impl Watch {
 
     /// What an error of the consumer means for the subscription; whether positions are to be set right.
     fn heard(&self, error: &KafkaError) -> bool {
+        use RDKafkaErrorCode::{UnknownTopic, UnknownTopicOrPartition};
+
         match error {
             KafkaError::MessageConsumption(RDKafkaErrorCode::AutoOffsetReset) => return true,
             KafkaError::MessageConsumptionFatal(RDKafkaErrorCode::FencedInstanceId) => {
@@ -245,8 +242,13 @@ impl Watch {
                 cause: self.voice.told(error),
             }),
             error if error.rdkafka_error_code().is_some_and(is_refusal) => self.shared.fail(self.failure(error)),
-            // A broker that is away, a topic that is gone for now, a reader that was too slow: librdkafka goes on by
-            // itself.
+            error if matches!(error.rdkafka_error_code(), Some(UnknownTopicOrPartition | UnknownTopic)) => {
+                tracing::error!(
+                    topic = self.name,
+                    "the topic does not exist any more; reading waits for it, and the next append makes it anew"
+                );
+            }
+            // A broker that is away, a reader that was too slow: librdkafka goes on by itself.
             error => tracing::warn!(topic = self.name, %error, "reading goes on"),
         }
         false
@@ -267,9 +269,11 @@ impl Watch {
         }
     }
 
-    fn run(&self, consumer: &BaseConsumer<Self>) {
+    /// Polls until the reader is gone, or the consumer is to be given up.
+    pub(super) fn run(&self, consumer: &BaseConsumer<Self>, watchdog: &mut Watchdog) -> Option<Lost> {
         let mut astray = false;
         while self.shared.is_asked() {
+            let begun = Instant::now();
             let mut polled = self.poll(consumer, SLICE);
             while let Some(lost) = polled {
                 astray |= lost;
@@ -279,6 +283,13 @@ impl Watch {
                     None
                 };
             }
+            if self.voice.is_anew(&self.name) {
+                tracing::error!(
+                    topic = self.name,
+                    "the topic was made anew; it is read from its first record"
+                );
+                return Some(Lost::Anew);
+            }
             if astray {
                 match self.resume(consumer) {
                     Ok(()) => astray = false,
@@ -286,57 +297,10 @@ impl Watch {
                 }
             }
             self.shared.tell();
+            if let Some(lost) = watchdog.turn(begun.elapsed(), || self.shared.lock().positions()) {
+                return Some(lost);
+            }
         }
-    }
-}
-
-/// How partitions are given anew to a consumer that has lost its way in some of them.
-struct Again {
-    /// Those whose position is not kept.
-    out: Vec<u32>,
-    /// Where every one of them begins.
-    begins: Vec<Begin>,
-}
-
-/// Which positions are kept. Every partition begins again, those too whose position is kept by now: librdkafka does not say
-/// which one it stopped reading, and a topic that was made anew may have grown past the position since.
-fn again(known: &[Begin], kept: &[Bounds]) -> Again {
-    let is_out = |(at, position): &Begin| {
-        let bounds = kept.get(*at as usize);
-        position.is_some_and(|next| bounds.is_none_or(|kept| next < kept.first || next > kept.next))
-    };
-    let out: Vec<u32> = known.iter().filter(|begin| is_out(begin)).map(|(at, _)| *at).collect();
-    let begin = |(at, position): &Begin| (*at, position.filter(|_| !out.contains(at)));
-    Again {
-        begins: known.iter().map(begin).collect(),
-        out,
-    }
-}
-
-/// Starts the thread of a subscription. It ends, and with it the lease, after the consumer has left its group.
-pub(super) fn spawn(consumer: Arc<BaseConsumer<Watch>>, lease: Option<Arc<Lease>>) -> io::Result<()> {
-    let watch = Arc::clone(consumer.context());
-    let thread = std::thread::Builder::new().name("eventlog-kafka".to_owned());
-    let running = move || {
-        watch.run(&consumer);
-        drop(consumer);
-        drop(watch);
-        drop(lease);
-    };
-    thread.spawn(running).map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_partition_begins_again_and_what_is_not_kept_at_its_first_record() {
-        let kept = [(0, 10), (5, 10), (0, 10), (0, 60), (0, 10)].map(|(first, next)| Bounds { first, next });
-        // The fourth was past the end when librdkafka stopped reading it.
-        let known = [(0, Some(66)), (1, Some(4)), (2, Some(10)), (3, Some(44)), (4, None)];
-        let Again { out, begins } = again(&known, &kept);
-        assert_eq!(out, [0, 1]);
-        assert_eq!(begins, [(0, None), (1, None), (2, Some(10)), (3, Some(44)), (4, None)]);
+        None
     }
 }

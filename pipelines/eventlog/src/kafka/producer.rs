@@ -57,6 +57,17 @@ impl Appender {
         })
     }
 
+    /// Sees to it that a topic that was made anew gets a producer that knows nothing of the one before: it may be led by
+    /// another broker, which an older epoch keeps from being seen. Whether it was made anew.
+    pub(super) fn settle(&self, name: &str) -> bool {
+        let generation = self.current().0;
+        let anew = self.voice.settle(name);
+        if anew {
+            self.renew(generation, &format!("topic `{name}` was made anew"));
+        }
+        anew
+    }
+
     /// Appends records to the topic that the cluster calls `name`.
     pub(super) async fn append(&self, name: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         let mut positions = Vec::with_capacity(records.len());
@@ -140,7 +151,7 @@ impl Appender {
                 limit: MAX_RECORD_BYTES,
             },
             Some(RDKafkaErrorCode::Fatal) => {
-                self.renew(generation, error);
+                self.renew(generation, &error.to_string());
                 Error::Unavailable {
                     what: what(),
                     cause: self.voice.told(error),
@@ -150,12 +161,12 @@ impl Appender {
         }
     }
 
-    fn renew(&self, generation: u64, error: &KafkaError) {
+    fn renew(&self, generation: u64, reason: &str) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.0 != generation {
             return;
         }
-        tracing::error!(%error, "the producer cannot go on; a new one takes over");
+        tracing::error!(reason, "the producer cannot go on; a new one takes over");
         match create(&self.options, &self.voice) {
             Ok(producer) => {
                 *current = (generation + 1, producer);

@@ -1,4 +1,4 @@
-//! A subscription: the side that is asked. The other is its thread (`poller`).
+//! A subscription: the side that is asked. The other is its thread (`renewal`).
 //!
 //! Invariant: a position is sent to the brokers only while the reader has its partition; the lock that says so is held
 //! while it is handed over.
@@ -6,45 +6,32 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use rdkafka::consumer::{CommitMode, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::client::{Voice, bounds, failure, native};
+use super::client::{Client, failure, native};
 use super::lease::Lease;
 use super::options::Options;
-use super::poller::{self, Watch};
+use super::renewal::{Consumers, From};
 use super::state::Shared;
 use super::stats::{Counters, count};
-use crate::{Bounds, Delivered, Error, Event, Position, Subscription};
+use crate::{Delivered, Error, Event, Position, Subscription};
 
 /// Where a subscription begins.
 pub(super) enum Start {
-    /// Where the group is in the topic that the cluster calls `name`.
-    Group { name: String, lease: Lease },
-    /// At these positions of every partition, for nobody.
-    Recent {
-        topic: String,
-        name: String,
-        positions: Vec<u64>,
-    },
+    /// Where the group is.
+    Group { lease: Lease },
+    /// At these positions of every partition of the topic, for nobody.
+    Recent { topic: String, positions: Vec<u64> },
 }
 
 /// A subscription, or a tail.
 pub(super) struct Reader {
-    shared: Arc<Shared>,
-    /// The thread's: letting go of it means leaving the group, which takes its time.
-    consumer: Weak<BaseConsumer<Watch>>,
+    consumers: Arc<Consumers>,
     /// `None` for a tail; ends with the thread.
     lease: Option<Weak<Lease>>,
-    topic: String,
-    name: String,
-    partitions: u32,
-    limit: Duration,
-    voice: Voice,
-    counters: Arc<Counters>,
     /// Of each partition, the offset after the last record that was ever delivered, also before it was lost.
     delivered: BTreeMap<u32, u64>,
 }
@@ -52,67 +39,43 @@ pub(super) struct Reader {
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader")
-            .field("topic", &self.name)
+            .field("topic", &self.consumers.name)
             .field("grouped", &self.lease.is_some())
             .finish_non_exhaustive()
     }
 }
 
 impl Reader {
-    pub(super) fn start(options: &Arc<Options>, counters: &Arc<Counters>, start: Start) -> Result<Self, Error> {
-        let shared = Arc::new(Shared::default());
-        let voice = Voice::default();
-        let (topic, name, lease, positions) = match start {
-            Start::Group { name, lease } => (lease.topic().to_owned(), name, Some(Arc::new(lease)), None),
-            Start::Recent { topic, name, positions } => (topic, name, None, Some(positions)),
-        };
-        let group = lease.as_ref().map(|lease| Options::group(&name, lease.group()));
-        let what = || format!("reading topic `{topic}`");
-        let watch = Watch {
-            shared: Arc::clone(&shared),
-            counters: Arc::clone(counters),
-            voice: voice.clone(),
-            name: name.clone(),
-            group: lease.as_ref().map(|lease| lease.group().to_owned()),
-            instance: options.instance.clone().unwrap_or_default(),
-            partitions: options.partitions,
-            limit: options.delivery,
-        };
-        let consumer: BaseConsumer<Watch> = options
-            .consumer(group.as_deref())
-            .create_with_context(watch)
-            .map_err(|error| failure(what(), &voice, &error))?;
-        let begun = match positions {
-            None => consumer.subscribe(&[&name]),
-            Some(positions) => {
-                let positions: Vec<(u32, Option<u64>)> = (0..).zip(positions.into_iter().map(Some)).collect();
-                shared.lock().assign(positions.iter().copied());
-                poller::list(&name, &positions).and_then(|list| consumer.assign(&list))
+    pub(super) fn start(
+        options: &Arc<Options>,
+        client: &Arc<Client>,
+        counters: &Arc<Counters>,
+        start: Start,
+    ) -> Result<Self, Error> {
+        let (topic, lease, from) = match start {
+            Start::Group { lease } => (lease.topic().to_owned(), Some(Arc::new(lease)), From::Group),
+            Start::Recent { topic, positions } => {
+                let begins = (0..).zip(positions.into_iter().map(Some)).collect();
+                (topic, None, From::At(begins))
             }
         };
-        begun.map_err(|error| failure(what(), &voice, &error))?;
-        let consumer = Arc::new(consumer);
-        let (weak, held) = (Arc::downgrade(&consumer), lease.as_ref().map(Arc::downgrade));
-        poller::spawn(consumer, lease).map_err(|error| Error::Unavailable {
-            what: what(),
+        let group = lease.as_ref().map(|lease| lease.group().to_owned());
+        let consumers = Arc::new(Consumers::new(options, client, counters, &topic, group));
+        let consumer = consumers.make(from)?;
+        let held = lease.as_ref().map(Arc::downgrade);
+        consumers.spawn(consumer, lease).map_err(|error| Error::Unavailable {
+            what: format!("reading topic `{topic}`"),
             cause: error.to_string(),
         })?;
         Ok(Self {
-            shared,
-            consumer: weak,
+            consumers,
             lease: held,
-            topic,
-            name,
-            partitions: options.partitions,
-            limit: options.delivery,
-            voice,
-            counters: Arc::clone(counters),
             delivered: BTreeMap::new(),
         })
     }
 
-    pub(super) const fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.consumers.shared
     }
 
     fn was_delivered(&self, position: &Position) -> bool {
@@ -125,14 +88,7 @@ impl Reader {
         if positions.iter().all(|position| self.was_delivered(position)) {
             return Ok(());
         }
-        let consumer = self.consumer.upgrade().ok_or(Error::Closed)?;
-        let (name, partitions, limit) = (self.name.clone(), self.partitions, self.limit);
-        let asked = tokio::task::spawn_blocking(move || bounds(&consumer, &name, partitions, limit));
-        let bounds: Vec<Bounds> = match asked.await {
-            Ok(bounds) => bounds
-                .map_err(|error| failure(format!("asking for the bounds of `{}`", self.name), &self.voice, &error))?,
-            Err(_end) => return Err(Error::Closed),
-        };
+        let bounds = self.consumers.client.bounds(&self.consumers.name).await?;
         for position in positions {
             let bounds = bounds.get(position.partition as usize);
             if bounds.is_none_or(|bounds| position.offset > bounds.next) {
@@ -140,7 +96,7 @@ impl Reader {
                     field: "positions",
                     rule: format!(
                         "must be within topic `{}`; partition {} offset {} is not",
-                        self.topic, position.partition, position.offset
+                        self.consumers.topic, position.partition, position.offset
                     ),
                 });
             }
@@ -158,7 +114,7 @@ impl Subscription for Reader {
                 rule: "must be at least 1".to_owned(),
             });
         }
-        let event = self.shared.event(max).await?;
+        let event = self.consumers.shared.event(max).await?;
         if let Event::Records(records) = &event {
             for Delivered { position, .. } in records {
                 let delivered = self.delivered.entry(position.partition).or_default();
@@ -169,16 +125,27 @@ impl Subscription for Reader {
     }
 
     async fn commit(&mut self, positions: &[Position]) -> Result<(), Error> {
+        let consumers = &*self.consumers;
         if self.lease.is_none() {
             return Err(Error::Ungrouped {
-                topic: self.topic.clone(),
+                topic: consumers.topic.clone(),
             });
         }
+        if consumers.shared.is_closed() {
+            return Err(Error::Closed);
+        }
         self.check(positions).await?;
-        let consumer = self.consumer.upgrade().ok_or(Error::Closed)?;
         let mut list = TopicPartitionList::new();
-        let mut state = self.shared.lock();
+        let mut state = consumers.shared.lock();
+        // Why: they are of the topic before, and would be taken for positions of the one that has its name now.
+        if consumers.voice.is_anew(&consumers.name) {
+            return Ok(());
+        }
         for position in positions {
+            // Why: of a partition that was lost meanwhile, or was lost and came back, it says nothing.
+            if !state.is_told(position.partition) {
+                continue;
+            }
             let Some(owned) = state.owned.get_mut(&position.partition) else {
                 continue;
             };
@@ -195,15 +162,17 @@ impl Subscription for Reader {
             let committed = state.owned.get(&position.partition).and_then(|owned| owned.committed);
             if committed == Some(position.offset) {
                 let offset = i64::try_from(position.offset).unwrap_or(i64::MAX);
-                let added = list.add_partition_offset(&self.name, native(position.partition), Offset::Offset(offset));
-                added.map_err(|error| failure("committing a position", &self.voice, &error))?;
+                let added =
+                    list.add_partition_offset(&consumers.name, native(position.partition), Offset::Offset(offset));
+                added.map_err(|error| failure("committing a position", &consumers.voice, &error))?;
             }
         }
         if list.count() > 0 {
             // Why under the lock: the partition cannot be lost between the look and the hand-over. It only queues.
+            let consumer = consumers.current().ok_or(Error::Closed)?;
             if let Err(error) = consumer.commit(&list, CommitMode::Async) {
-                count(&self.counters.failed_commits, list.count());
-                tracing::warn!(topic = self.name, %error, "positions were not committed; they come again");
+                count(&consumers.counters.failed_commits, list.count());
+                tracing::warn!(topic = consumers.name, %error, "positions were not committed; they come again");
             }
         }
         drop(state);
@@ -216,6 +185,6 @@ impl Drop for Reader {
         if let Some(lease) = self.lease.as_ref().and_then(Weak::upgrade) {
             lease.leave();
         }
-        self.shared.close();
+        self.consumers.shared.close();
     }
 }

@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use super::watchdog::Positions;
 use crate::{Delivered, Error, Event, Position, Record};
 
 /// A buffer is full with the record that brings it to this many bytes, or to this many records.
@@ -78,6 +79,28 @@ impl State {
             self.changes.push_back(Event::Revoked(revoked));
         }
         count
+    }
+
+    /// The partitions that the reader has, with the next offset to come of each.
+    pub(super) fn positions(&self) -> Positions {
+        self.owned.iter().map(|(at, owned)| (*at, owned.next)).collect()
+    }
+
+    /// Takes all partitions from the reader; where it was in them.
+    pub(super) fn revoke_all(&mut self) -> Positions {
+        let had = self.positions();
+        let partitions: Vec<u32> = had.keys().copied().collect();
+        self.revoke(&partitions);
+        had
+    }
+
+    /// Whether the reader knows by now that it has the partition: it was told of all that happened to it.
+    pub(super) fn is_told(&self, partition: u32) -> bool {
+        let concerns = |change: &Event| match change {
+            Event::Assigned(partitions) | Event::Revoked(partitions) => partitions.contains(&partition),
+            Event::Records(_) => false,
+        };
+        self.owned.contains_key(&partition) && !self.changes.iter().any(concerns)
     }
 
     fn lose(&mut self, partition: u32) -> bool {

@@ -13,6 +13,8 @@ pub struct Stats {
     pub failed_appends: u64,
     /// Producers that were replaced after a failure that ends them.
     pub producers_renewed: u64,
+    /// Consumers that were replaced after they lost track of their topic, as when it was deleted and made anew.
+    pub consumers_renewed: u64,
     /// Partitions that readers were given.
     pub assigned: u64,
     /// Partitions that readers lost.
@@ -30,6 +32,7 @@ pub(super) struct Counters {
     pub(super) records: AtomicU64,
     pub(super) failed_appends: AtomicU64,
     pub(super) producers_renewed: AtomicU64,
+    pub(super) consumers_renewed: AtomicU64,
     pub(super) assigned: AtomicU64,
     pub(super) revoked: AtomicU64,
     pub(super) out_of_range: AtomicU64,
@@ -44,6 +47,7 @@ impl Counters {
             records: read(&self.records),
             failed_appends: read(&self.failed_appends),
             producers_renewed: read(&self.producers_renewed),
+            consumers_renewed: read(&self.consumers_renewed),
             assigned: read(&self.assigned),
             revoked: read(&self.revoked),
             out_of_range: read(&self.out_of_range),

@@ -46,7 +46,7 @@ impl Broker {
             .try_for_each(rdkafka::topic_partition_list::TopicPartitionListElem::error)
     }
 
-    /// Deletes a topic.
+    /// Deletes a topic; returns when the broker does not know it any more.
     ///
     /// # Errors
     /// The broker's.
@@ -55,7 +55,19 @@ impl Broker {
         let deleted = admin.delete_topics(&[topic], &AdminOptions::new()).await?;
         deleted
             .into_iter()
-            .try_for_each(|topic| topic.map(drop).map_err(|(_, code)| KafkaError::AdminOp(code)))
+            .try_for_each(|topic| topic.map(drop).map_err(|(_, code)| KafkaError::AdminOp(code)))?;
+        tokio::task::block_in_place(|| {
+            let client: BaseConsumer = self.client().create()?;
+            let is_known = || {
+                let metadata = client.fetch_metadata(None, LIMIT)?;
+                Ok::<_, KafkaError>(metadata.topics().iter().any(|known| known.name() == topic))
+            };
+            while is_known()? {
+                // A consumer of nothing has nothing to poll for, and waits.
+                drop(client.poll(AGAIN));
+            }
+            Ok(())
+        })
     }
 
     /// Puts a record into a partition, whatever it is.
