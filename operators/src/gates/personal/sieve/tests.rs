@@ -114,7 +114,7 @@ fn text(dice: &mut Dice) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..dice.throw(3) {
         let at = dice.throw(characters.len() + 1);
-        let new = dice.characters("019aAXZ _-./", 1).chars().next();
+        let new = dice.characters("019aAXZ _-./\u{200b}\u{a0}—", 1).chars().next();
         match (new, dice.throw(3)) {
             (Some(new), 0) => characters.insert(at, new),
             (Some(new), 1) if at < characters.len() => characters[at] = new,
@@ -131,7 +131,7 @@ fn nothing_is_found_in_what_is_left_out() {
     let mut dice = Dice(7);
     let texts: Vec<_> = (0..TEXTS).map(|_| text(&mut dice)).collect();
     let named = suspects(&column(&texts));
-    let fields = ["text", "phone", "nino dni", "ssn", "id"].map(Hints::of_field);
+    let fields = ["text", "phone", "nino", "dni", "ssn", "id"].map(Hints::of_field);
     let mut scanner = Scanner::default();
     let (mut left_out, mut personal) = (0, 0);
     for (row, text) in texts.iter().enumerate() {
