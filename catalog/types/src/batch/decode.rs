@@ -107,7 +107,7 @@ impl<'a> Decoder<'a> {
 
     /// Decodes a record that has these values, one for each field in the order of the canonical form, and no defect;
     /// what they are spelled as is in `line`.
-    pub(super) fn push_plain(&mut self, line: &str, values: &[Option<Plain>]) {
+    pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<Plain>]) {
         let out = &mut self.canonical.bytes;
         let mut mark = b'{';
         let contract = self.contract;
