@@ -200,27 +200,68 @@ fn is_shortest(before: usize, after: &[u8]) -> bool {
     before + after.len() - zeros <= SHORTEST_DIGITS && zeros <= ZEROS && after.last() != Some(&b'0')
 }
 
-/// How many bytes come before the first quote, backslash or control character, and whether one of them, or of the seven
+/// How many bytes are looked at at once.
+const BLOCK: usize = 16;
+
+/// How many bytes come before the first quote, backslash or control character, and whether one of them, or of the few
 /// behind them, is beyond ASCII.
 fn plain_length(bytes: &[u8]) -> (usize, bool) {
+    let mut beyond_ascii = false;
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    for (index, block) in blocks.iter().enumerate() {
+        let (before, beyond) = look(*block);
+        beyond_ascii |= beyond;
+        if before < BLOCK {
+            return (index * BLOCK + before, beyond_ascii);
+        }
+    }
+    let mut block = [b'"'; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    let (before, beyond) = look(block);
+    (blocks.len() * BLOCK + before, beyond_ascii | beyond)
+}
+
+/// How many bytes of a block come before the first that ends plain text, and whether any of the block is beyond ASCII.
+#[cfg(target_arch = "x86_64")]
+fn look(block: [u8; BLOCK]) -> (usize, bool) {
+    use pulp::core_arch::x86::Sse2;
+    // Why this costs nothing: every processor of this architecture has SSE2, and the compiler knows.
+    let Some(sse2) = Sse2::try_new() else {
+        return look_portably(block);
+    };
+    let bytes = pulp::cast(block);
+    let all = |byte: u8| sse2._mm_set1_epi8(byte.cast_signed());
+    let quotes = sse2._mm_cmpeq_epi8(bytes, all(b'"'));
+    let escapes = sse2._mm_cmpeq_epi8(bytes, all(b'\\'));
+    let controls = sse2._mm_cmpeq_epi8(sse2._mm_min_epu8(bytes, all(0x1F)), bytes);
+    let ends = sse2._mm_movemask_epi8(sse2._mm_or_si128(sse2._mm_or_si128(quotes, escapes), controls));
+    let before = ends.trailing_zeros() as usize;
+    (before.min(BLOCK), sse2._mm_movemask_epi8(bytes) != 0)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use look_portably as look;
+
+/// The same with the registers that every processor has.
+fn look_portably(block: [u8; BLOCK]) -> (usize, bool) {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     // The high bit of each byte that is zero, the lowest of them for certain.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    let mut seen = 0;
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
+    let word = |half: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&block[half * 8..][..8]);
+        u64::from_le_bytes(word)
+    };
+    // How many bytes of a half come before the first that ends plain text.
+    let before = |word: u64| {
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
         let found = control | zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
-        seen |= word;
-        if found != 0 {
-            return (index * 8 + found.trailing_zeros() as usize / 8, seen & HIGH != 0);
-        }
-    }
-    let is_end = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    let length = rest.iter().position(is_end).unwrap_or(rest.len());
-    (words.len() * 8 + length, seen & HIGH != 0 || !rest.is_ascii())
+        found.trailing_zeros() as usize / 8
+    };
+    let first = before(word(0));
+    let length = if first < 8 { first } else { 8 + before(word(1)) };
+    (length, (word(0) | word(1)) & HIGH != 0)
 }
 
 #[cfg(test)]
@@ -240,6 +281,15 @@ mod tests {
                 canonical::write_double(&mut canonical, double);
                 prop_assert_eq!(canonical, text.as_bytes()[start..end].to_vec());
             }
+        }
+
+        #[test]
+        fn a_block_is_seen_alike_by_every_processor(bytes in prop::array::uniform16(any::<u8>()), plain in 0..17_usize) {
+            let mut block = bytes;
+            block[..plain].fill(b'a');
+            prop_assert_eq!(look(block), look_portably(block));
+            let is_end = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+            prop_assert_eq!(look(block).0, block.iter().position(is_end).unwrap_or(BLOCK));
         }
 
         #[test]
