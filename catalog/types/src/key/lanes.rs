@@ -173,25 +173,33 @@ impl NullaryFnOnce for Group<'_> {
 #[inline(always)]
 fn transposed(simd: V3, rows: [u32x8; LANES]) -> [u32x8; LANES] {
     let V3 { avx2, .. } = simd;
-    let [a, b, c, d, e, f, g, h]: [__m256i; LANES] = cast(rows);
+    let rows: [__m256i; LANES] = cast(rows);
     // Pairs of words, then pairs of pairs, of four rows; then the halves of the registers.
-    let (ab, cd) = (avx2._mm256_unpacklo_epi32(a, b), avx2._mm256_unpacklo_epi32(c, d));
-    let (ab_high, cd_high) = (avx2._mm256_unpackhi_epi32(a, b), avx2._mm256_unpackhi_epi32(c, d));
-    let (ef, gh) = (avx2._mm256_unpacklo_epi32(e, f), avx2._mm256_unpacklo_epi32(g, h));
-    let (ef_high, gh_high) = (avx2._mm256_unpackhi_epi32(e, f), avx2._mm256_unpackhi_epi32(g, h));
-    let upper = [
-        avx2._mm256_unpacklo_epi64(ab, cd),
-        avx2._mm256_unpackhi_epi64(ab, cd),
-        avx2._mm256_unpacklo_epi64(ab_high, cd_high),
-        avx2._mm256_unpackhi_epi64(ab_high, cd_high),
-    ];
-    let lower = [
-        avx2._mm256_unpacklo_epi64(ef, gh),
-        avx2._mm256_unpackhi_epi64(ef, gh),
-        avx2._mm256_unpacklo_epi64(ef_high, gh_high),
-        avx2._mm256_unpackhi_epi64(ef_high, gh_high),
-    ];
-    let mut columns = [a; LANES];
+    let mut fours = [[rows[0]; 4]; 2];
+    for four in 0..2 {
+        let [first, second, third, fourth] = [
+            rows[four * 4],
+            rows[four * 4 + 1],
+            rows[four * 4 + 2],
+            rows[four * 4 + 3],
+        ];
+        let low = [
+            avx2._mm256_unpacklo_epi32(first, second),
+            avx2._mm256_unpacklo_epi32(third, fourth),
+        ];
+        let high = [
+            avx2._mm256_unpackhi_epi32(first, second),
+            avx2._mm256_unpackhi_epi32(third, fourth),
+        ];
+        fours[four] = [
+            avx2._mm256_unpacklo_epi64(low[0], low[1]),
+            avx2._mm256_unpackhi_epi64(low[0], low[1]),
+            avx2._mm256_unpacklo_epi64(high[0], high[1]),
+            avx2._mm256_unpackhi_epi64(high[0], high[1]),
+        ];
+    }
+    let [upper, lower] = fours;
+    let mut columns = rows;
     for column in 0..4 {
         columns[column] = avx2._mm256_permute2x128_si256::<0x20>(upper[column], lower[column]);
         columns[column + 4] = avx2._mm256_permute2x128_si256::<0x31>(upper[column], lower[column]);
