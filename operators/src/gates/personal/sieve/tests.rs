@@ -10,7 +10,7 @@ fn is_named(text: &str) -> bool {
     !suspects(&column(&[text.to_owned()])).is_empty()
 }
 
-/// A generator of numbers that is the same on every run (SplitMix64).
+/// A generator of numbers that is the same on every run (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {
