@@ -10,7 +10,7 @@
 //! ways. Whoever accepts or refuses another number of them fails. The Python has `msgspec` besides what that file wants.
 //!
 //! What the peer does not do and ours does: say of a refused record all that is wrong with it, and make of the others
-//! typed columns, canonical forms and keys, which nothing after it makes again.
+//! typed columns and canonical forms, which nothing after it makes again. Keys are not made: nobody asks for one here.
 //!
 //! Invariant: ours and theirs in turn; of each the best of all rounds counts.
 

@@ -1,13 +1,13 @@
 //! A batch of records: typed columns, with the canonical form and the key of every row.
 //!
-//! Invariants: columns, canonical forms, keys and positions have one entry per row; a row without a defect satisfies
-//! the contract. Decoding is total: what does not fit is a [`Defect`], never an error and never a lost row.
+//! Invariants: columns, canonical forms, keys and positions have one entry per row, keys once somebody asks for one; a row
+//! without a defect satisfies the contract. Decoding is total: what does not fit is a [`Defect`], never an error and never a lost row.
 
 mod column;
 mod decode;
 mod lines;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use self::decode::Decoder;
 pub use self::lines::Lines;
+use crate::key::KeyHasher;
 use crate::{Contract, RecordKey};
 
 /// The most defects of a row that are named; where a row has more, the last says how many.
@@ -44,7 +45,7 @@ pub struct Batch {
     contract: Arc<Contract>,
     rows: RecordBatch,
     canonical: Canonical,
-    keys: Vec<RecordKey>,
+    keys: OnceLock<Vec<RecordKey>>,
     positions: Vec<u32>,
     defects: Vec<Defect>,
 }
@@ -79,9 +80,13 @@ impl Batch {
         &self.rows
     }
 
-    /// The key of each row.
+    /// The key of each row. They are made when they are asked for the first time: a record that is only judged by its
+    /// contract needs none.
     pub fn keys(&self) -> &[RecordKey] {
-        &self.keys
+        self.keys.get_or_init(|| {
+            let canonical: Vec<_> = (0..self.len()).map(|row| self.canonical(row)).collect();
+            KeyHasher::new().keys(&canonical)
+        })
     }
 
     /// The canonical form of a row: an RFC 8785 object of its members that are not null.
@@ -124,7 +129,9 @@ impl Batch {
             contract: Arc::clone(&self.contract),
             rows: filter_record_batch(&self.rows, &BooleanArray::from(keep.to_vec()))?,
             canonical,
-            keys: kept().map(|row| self.keys[row]).collect(),
+            keys: self.keys.get().map_or_else(OnceLock::new, |keys| {
+                kept().map(|row| keys[row]).collect::<Vec<_>>().into()
+            }),
             positions: kept().map(|row| self.positions[row]).collect(),
             defects: defects.collect(),
         })

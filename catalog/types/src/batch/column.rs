@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
+    Array as _, ArrayRef, BinaryBuilder, BooleanBuilder, Float64Builder, Int64Builder, StringArray, StringBuilder,
+    TimestampMicrosecondBuilder,
 };
 use serde_json::{Number, Value};
 
@@ -35,7 +36,8 @@ pub(super) enum Plain {
 /// The builder of one column.
 #[derive(Debug)]
 pub(super) enum Column {
-    Text(StringBuilder),
+    /// Of bytes that are text.
+    Text(BinaryBuilder),
     Json(StringBuilder),
     Integer(Int64Builder),
     Number(Float64Builder),
@@ -45,10 +47,9 @@ pub(super) enum Column {
 
 impl Column {
     pub(super) fn new(kind: FieldType, rows: usize) -> Self {
-        let text = || StringBuilder::with_capacity(rows, rows * 16);
         match kind {
-            FieldType::String => Self::Text(text()),
-            FieldType::Json => Self::Json(text()),
+            FieldType::String => Self::Text(BinaryBuilder::with_capacity(rows, rows * 16)),
+            FieldType::Json => Self::Json(StringBuilder::with_capacity(rows, rows * 16)),
             FieldType::Integer => Self::Integer(Int64Builder::with_capacity(rows)),
             FieldType::Number => Self::Number(Float64Builder::with_capacity(rows)),
             FieldType::Boolean => Self::Boolean(BooleanBuilder::with_capacity(rows)),
@@ -60,7 +61,8 @@ impl Column {
 
     pub(super) fn append_null(&mut self) {
         match self {
-            Self::Text(builder) | Self::Json(builder) => builder.append_null(),
+            Self::Text(builder) => builder.append_null(),
+            Self::Json(builder) => builder.append_null(),
             Self::Integer(builder) => builder.append_null(),
             Self::Number(builder) => builder.append_null(),
             Self::Boolean(builder) => builder.append_null(),
@@ -124,24 +126,24 @@ impl Column {
     }
 
     /// Appends a plain value of `line` that is not null and of the column's type, and its canonical form to `out`.
-    pub(super) fn append_plain(&mut self, value: Plain, line: &str, out: &mut Vec<u8>) {
+    pub(super) fn append_plain(&mut self, value: Plain, line: &[u8], out: &mut Vec<u8>) {
         let spelled = |(start, end): Span| line.get(start..end).unwrap_or_default();
         match (&mut *self, value) {
             (Self::Text(builder), Plain::Text(span)) => {
                 let text = spelled(span);
                 builder.append_value(text);
                 out.push(b'"');
-                out.extend_from_slice(text.as_bytes());
+                out.extend_from_slice(text);
                 out.push(b'"');
             }
             (Self::Integer(builder), Plain::Integer(integer, span)) => {
                 builder.append_value(integer);
-                out.extend_from_slice(spelled(span).as_bytes());
+                out.extend_from_slice(spelled(span));
             }
             (Self::Number(builder), Plain::Number(double, span)) => {
                 builder.append_value(double);
                 match span {
-                    Some(span) => out.extend_from_slice(spelled(span).as_bytes()),
+                    Some(span) => out.extend_from_slice(spelled(span)),
                     None => canonical::write_double(out, double),
                 }
             }
@@ -152,7 +154,7 @@ impl Column {
             (Self::Timestamp(builder), Plain::Instant(micros, span)) => {
                 builder.append_value(micros);
                 out.push(b'"');
-                out.extend_from_slice(spelled(span).as_bytes());
+                out.extend_from_slice(spelled(span));
                 out.push(b'"');
             }
             // Why it cannot be: the values were made for the types of the columns.
@@ -165,7 +167,13 @@ impl Column {
 
     pub(super) fn finish(mut self) -> ArrayRef {
         match &mut self {
-            Self::Text(builder) | Self::Json(builder) => Arc::new(builder.finish()),
+            Self::Text(builder) => {
+                let bytes = builder.finish();
+                let rows = bytes.len();
+                // Why: whatever is appended is text, so this cannot fail.
+                Arc::new(StringArray::try_from_binary(bytes).unwrap_or_else(|_| StringArray::new_null(rows)))
+            }
+            Self::Json(builder) => Arc::new(builder.finish()),
             Self::Integer(builder) => Arc::new(builder.finish()),
             Self::Number(builder) => Arc::new(builder.finish()),
             Self::Boolean(builder) => Arc::new(builder.finish()),

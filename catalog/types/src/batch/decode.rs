@@ -1,9 +1,9 @@
-//! Records to columns, canonical forms and keys, in one pass over each record.
+//! Records to columns and canonical forms, in one pass over each record.
 //!
 //! Invariant: every record adds one row to everything a batch has.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{ArrayRef, StringBuilder};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 
 use super::column::{Column, Plain};
 use super::{Batch, Canonical, Defect, MAX_DEFECTS};
-use crate::key::KeyHasher;
 use crate::{Contract, FieldType, canonical, json};
 
 /// How many characters of a refused scalar a defect shows.
@@ -107,7 +106,7 @@ impl<'a> Decoder<'a> {
 
     /// Decodes a record that has these values, one for each field in the order of the canonical form, and no defect;
     /// what they are spelled as is in `line`.
-    pub(super) fn push_plain(&mut self, line: &str, values: &[Option<Plain>]) {
+    pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<Plain>]) {
         let out = &mut self.canonical.bytes;
         let mut mark = b'{';
         let contract = self.contract;
@@ -206,8 +205,6 @@ impl<'a> Decoder<'a> {
 
     pub(super) fn finish(mut self) -> Batch {
         let rows = self.len();
-        let canonical: Vec<_> = (0..rows).map(|row| self.canonical.get(row)).collect();
-        let keys = KeyHasher::new().keys(&canonical);
         let mut arrays: Vec<ArrayRef> = self.columns.into_iter().map(Column::finish).collect();
         if self.contract.allow_extra() {
             arrays.push(Arc::new(self.extra.finish()));
@@ -221,7 +218,7 @@ impl<'a> Decoder<'a> {
             contract: Arc::clone(self.contract),
             rows: columns,
             canonical: self.canonical,
-            keys,
+            keys: OnceLock::new(),
             positions: (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect(),
             defects: self.defects.named,
         }

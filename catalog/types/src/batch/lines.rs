@@ -46,6 +46,39 @@ struct Field<'a> {
 struct Between {
     text: Vec<u8>,
     place: usize,
+    /// The first bytes of the text as a number, and those bits of it that are of the text.
+    head: u128,
+    mask: u128,
+}
+
+impl Between {
+    /// How many bytes are compared at once.
+    const HEAD: usize = 16;
+
+    fn new(text: &[u8], place: usize) -> Self {
+        let length = text.len().min(Self::HEAD);
+        let mut head = [0; Self::HEAD];
+        head[..length].copy_from_slice(&text[..length]);
+        let mut mask = [0; Self::HEAD];
+        mask[..length].fill(u8::MAX);
+        Self {
+            text: text.to_vec(),
+            place,
+            head: u128::from_le_bytes(head),
+            mask: u128::from_le_bytes(mask),
+        }
+    }
+
+    /// Whether a text begins with this one, which is known.
+    fn is_next(&self, text: &[u8]) -> bool {
+        match text.first_chunk() {
+            Some(head) if !self.text.is_empty() => {
+                (u128::from_le_bytes(*head) ^ self.head) & self.mask == 0
+                    && (self.text.len() <= Self::HEAD || text[Self::HEAD..].starts_with(&self.text[Self::HEAD..]))
+            }
+            _ => !self.text.is_empty() && text.starts_with(&self.text),
+        }
+    }
 }
 
 /// What a record has next.
@@ -80,10 +113,8 @@ impl<'a> Lines<'a> {
 
     /// Reads the record on a line. A line that is not one strict JSON value is left out and its error returned.
     pub fn push(&mut self, line: &[u8]) -> Result<(), JsonError> {
-        if let Ok(text) = std::str::from_utf8(line)
-            && self.read(text).is_some()
-        {
-            self.decoder.push_plain(text, &self.values);
+        if self.read(line).is_some() {
+            self.decoder.push_plain(line, &self.values);
             #[cfg(test)]
             {
                 self.plain += 1;
@@ -110,10 +141,10 @@ impl<'a> Lines<'a> {
     }
 
     /// Reads the values of a plain record; `None` where it is not plain, with anything in `values`.
-    fn read(&mut self, text: &str) -> Option<()> {
+    fn read(&mut self, line: &[u8]) -> Option<()> {
         self.values.fill(None);
         let mut required = 0;
-        let mut scan = Scan::new(text);
+        let mut scan = Scan::new(line);
         let mut last = self.fields.len();
         while let Next::Value(place) = self.next(&mut scan, last)? {
             let value = scan.value()?;
@@ -127,18 +158,19 @@ impl<'a> Lines<'a> {
                 return None;
             }
             required += usize::from(is_required && !matches!(value, Plain::Null));
-            *slot = Some(fitting(text, value, kind)?);
+            *slot = Some(fitting(line, value, kind)?);
             last = place;
         }
         scan.end()?;
-        (required == self.required).then_some(())
+        (required == self.required && scan.is_text()).then_some(())
     }
 
     /// Reads on to the next value, after one of the field at `last`.
     fn next(&mut self, scan: &mut Scan<'_>, last: usize) -> Option<Next> {
         let before = &self.between[last];
         // Why: most records of a file are spelled alike, and what is the same text between two values is the same JSON.
-        if !before.text.is_empty() && scan.skip(&before.text) {
+        if before.is_next(scan.rest()) {
+            scan.skip(before.text.len());
             return Some(Next::Value(before.place));
         }
         let start = scan.at();
@@ -159,15 +191,13 @@ impl<'a> Lines<'a> {
         let name = scan.bytes(from, to);
         let place = self.fields.iter().position(|field| field.name == name)?;
         let between = &mut self.between[last];
-        between.text.clear();
-        between.text.extend_from_slice(scan.bytes(start, scan.at()));
-        between.place = place;
+        *between = Between::new(scan.bytes(start, scan.at()), place);
         Some(Next::Value(place))
     }
 }
 
 /// A value as its field's type takes it; `None` where that needs a closer look.
-fn fitting(text: &str, value: Plain, kind: FieldType) -> Option<Plain> {
+fn fitting(line: &[u8], value: Plain, kind: FieldType) -> Option<Plain> {
     match (kind, value) {
         (_, Plain::Null)
         | (FieldType::String, Plain::Text(_))
@@ -178,13 +208,13 @@ fn fitting(text: &str, value: Plain, kind: FieldType) -> Option<Plain> {
         (FieldType::Number, Plain::Integer(integer, span)) if integer.unsigned_abs() <= EXACT_DOUBLE => {
             Some(Plain::Number(integer as f64, Some(span)))
         }
-        (FieldType::Timestamp, Plain::Text(span)) => instant(text, span),
+        (FieldType::Timestamp, Plain::Text(span)) => instant(line, span),
         _ => None,
     }
 }
 
-fn instant(text: &str, (start, end): Span) -> Option<Plain> {
-    let micros = plain_instant(text.as_bytes().get(start..end)?)?;
+fn instant(line: &[u8], (start, end): Span) -> Option<Plain> {
+    let micros = plain_instant(line.get(start..end)?)?;
     Some(Plain::Instant(micros, (start, end)))
 }
 

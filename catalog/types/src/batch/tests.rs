@@ -177,3 +177,15 @@ fn filtering_keeps_rows_keys_and_positions_together() {
     );
     assert!(batch.filter(&[true]).is_err());
 }
+
+#[test]
+fn keys_are_the_same_whenever_they_are_asked_for() {
+    let records: Vec<_> = (0..6).map(|i| json!({"name": format!("n{i}")})).collect();
+    let keep = [false, true, true, false, false, true];
+    let (asked, unasked) = (decode(true, &records), decode(true, &records));
+    let keys = asked.keys().to_vec();
+    let expected = [keys[1], keys[2], keys[5]];
+    assert_eq!(asked.filter(&keep).unwrap().keys(), expected);
+    assert_eq!(unasked.filter(&keep).unwrap().keys(), expected);
+    assert_eq!(unasked.keys(), keys);
+}

@@ -6,6 +6,8 @@
 //! Invariant: every key is the one that [`blake3::Hasher`] gives. What does not fit, records of more than one chunk and
 //! those that do not fill the lanes, is left to it.
 
+use std::arch::x86_64::__m256i;
+
 use blake3::{BLOCK_LEN, CHUNK_LEN};
 use pulp::bytemuck::cast_ref;
 use pulp::x86::V3;
@@ -121,9 +123,12 @@ impl NullaryFnOnce for Group<'_> {
     fn call(self) -> [RecordKey; LANES] {
         let Self { lanes, texts } = self;
         let blocks = texts.map(blocks_of);
-        let mut chaining: [Words; 8] = lanes.key.map(|word| [word; LANES]);
+        let mut chaining = [lanes.simd.splat_u32x8(0); 8];
+        for (word, key) in chaining.iter_mut().zip(lanes.key) {
+            *word = lanes.simd.splat_u32x8(key);
+        }
         for block in 0..blocks.iter().copied().max().unwrap_or(0) {
-            let mut words = [[0; LANES]; 16];
+            let mut halves = [[lanes.simd.splat_u32x8(0); LANES]; 2];
             let mut lengths = [0; LANES];
             let mut flags = [DERIVE_KEY_MATERIAL | if block == 0 { CHUNK_START } else { 0 }; LANES];
             for lane in 0..LANES {
@@ -140,45 +145,82 @@ impl NullaryFnOnce for Group<'_> {
                 if block + 1 == blocks[lane] {
                     flags[lane] |= CHUNK_END | ROOT;
                 }
-                let (bytes, _) = bytes.as_chunks::<4>();
-                for (word, bytes) in words.iter_mut().zip(bytes) {
-                    word[lane] = u32::from_le_bytes(*bytes);
-                }
+                let [first, second] = cast::<[u8; BLOCK_LEN], [u32x8; 2]>(*bytes);
+                halves[0][lane] = first;
+                halves[1][lane] = second;
             }
+            let words = [transposed(lanes.simd, halves[0]), transposed(lanes.simd, halves[1])];
             let next = compress(lanes.simd, &chaining, &words, lengths, flags);
-            for (word, next) in chaining.iter_mut().zip(next) {
-                for lane in 0..LANES {
-                    if block < blocks[lane] {
-                        word[lane] = next[lane];
-                    }
-                }
+            let mut done: Words = [0; LANES];
+            for lane in 0..LANES {
+                done[lane] = if block < blocks[lane] { 0 } else { u32::MAX };
+            }
+            let done = cast(done);
+            for word in 0..8 {
+                chaining[word] = lanes.simd.select_u32x8(done, chaining[word], next[word]);
             }
         }
-        let mut keys = [[0; 16]; LANES];
-        for (lane, key) in keys.iter_mut().enumerate() {
-            for (bytes, word) in key.as_chunks_mut::<4>().0.iter_mut().zip(&chaining) {
-                *bytes = word[lane].to_le_bytes();
-            }
+        let mut keys = [RecordKey([0; 16]); LANES];
+        for (key, bytes) in keys.iter_mut().zip(transposed(lanes.simd, chaining)) {
+            [key.0, _] = cast::<u32x8, [[u8; 16]; 2]>(bytes);
         }
-        keys.map(RecordKey)
+        keys
     }
+}
+
+/// The columns of a square of words; the first word of each row is the first column.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+#[inline(always)]
+fn transposed(simd: V3, rows: [u32x8; LANES]) -> [u32x8; LANES] {
+    let V3 { avx2, .. } = simd;
+    let rows: [__m256i; LANES] = cast(rows);
+    // Pairs of words, then pairs of pairs, of four rows; then the halves of the registers.
+    let mut fours = [[rows[0]; 4]; 2];
+    for four in 0..2 {
+        let [first, second, third, fourth] = [
+            rows[four * 4],
+            rows[four * 4 + 1],
+            rows[four * 4 + 2],
+            rows[four * 4 + 3],
+        ];
+        let low = [
+            avx2._mm256_unpacklo_epi32(first, second),
+            avx2._mm256_unpacklo_epi32(third, fourth),
+        ];
+        let high = [
+            avx2._mm256_unpackhi_epi32(first, second),
+            avx2._mm256_unpackhi_epi32(third, fourth),
+        ];
+        fours[four] = [
+            avx2._mm256_unpacklo_epi64(low[0], low[1]),
+            avx2._mm256_unpackhi_epi64(low[0], low[1]),
+            avx2._mm256_unpacklo_epi64(high[0], high[1]),
+            avx2._mm256_unpackhi_epi64(high[0], high[1]),
+        ];
+    }
+    let [upper, lower] = fours;
+    let mut columns = rows;
+    for column in 0..4 {
+        columns[column] = avx2._mm256_permute2x128_si256::<0x20>(upper[column], lower[column]);
+        columns[column + 4] = avx2._mm256_permute2x128_si256::<0x31>(upper[column], lower[column]);
+    }
+    cast(columns)
 }
 
 /// The compression function in each lane (BLAKE3 specification, section 2.2), its first half of the output.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
-fn compress(simd: V3, chaining: &[Words; 8], block: &[Words; 16], lengths: Words, flags: Words) -> [Words; 8] {
-    let before = |word: usize| cast::<Words, u32x8>(chaining[word]);
+fn compress(simd: V3, before: &[u32x8; 8], block: &[[u32x8; LANES]; 2], lengths: Words, flags: Words) -> [u32x8; 8] {
     let constant = |word: u32| simd.splat_u32x8(word);
     let mut state = [
-        before(0),
-        before(1),
-        before(2),
-        before(3),
-        before(4),
-        before(5),
-        before(6),
-        before(7),
+        before[0],
+        before[1],
+        before[2],
+        before[3],
+        before[4],
+        before[5],
+        before[6],
+        before[7],
         constant(IV[0]),
         constant(IV[1]),
         constant(IV[2]),
@@ -196,17 +238,11 @@ fn compress(simd: V3, chaining: &[Words; 8], block: &[Words; 16], lengths: Words
     round::<4>(simd, &mut state, block);
     round::<5>(simd, &mut state, block);
     round::<6>(simd, &mut state, block);
-    let after = |word: usize| cast::<u32x8, Words>(simd.xor_u32x8(state[word], state[word + 8]));
-    [
-        after(0),
-        after(1),
-        after(2),
-        after(3),
-        after(4),
-        after(5),
-        after(6),
-        after(7),
-    ]
+    let mut after = *before;
+    for word in 0..8 {
+        after[word] = simd.xor_u32x8(state[word], state[word + 8]);
+    }
+    after
 }
 
 /// One round: the columns of the state, then its diagonals.

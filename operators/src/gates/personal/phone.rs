@@ -9,14 +9,15 @@ use super::number::{Gap, Number};
 
 /// Whether the number is a phone's.
 pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
-    let called = candidate.called(Hints::PHONE);
+    // Why not at once: to look for words costs more than all that is asked before.
+    let called = || candidate.called(Hints::PHONE);
     if candidate.plus {
         return is_international(candidate.digits())
             && !is_decimal(candidate)
             && !candidate.gaps().any(|gap| gap == Gap::Slash)
-            && (called || !(candidate.tight || candidate.of_thing()));
+            && (called() || !(candidate.tight || candidate.of_thing()));
     }
-    if called && is_plausible(candidate) {
+    if is_plausible(candidate) && called() {
         return true;
     }
     if candidate.tight || candidate.of_thing() || is_dotted_quad(candidate) {

@@ -9,7 +9,7 @@ use super::{card, email, identity, lettered, phone, travel};
 use crate::text::{Glance, fold, glance, may_fold};
 
 /// The fewest digits any kind of number has: those of a UK national insurance number.
-const FEWEST_DIGITS: usize = 6;
+pub(super) const FEWEST_DIGITS: usize = 6;
 
 /// Scans texts; keeps its buffers from one to the next.
 #[derive(Clone, Debug, Default)]

@@ -3,9 +3,14 @@
 //! Invariant: what is read is JSON (RFC 8259), and a number is the one that [`serde_json`] makes of its text.
 
 use super::super::column::{Plain, Span};
+use super::EXACT_DOUBLE;
 
 /// How many digits an integer has at most that surely fits 64 bits.
 const SURE_DIGITS: usize = 18;
+/// The powers of ten by which a decimal of so many digits is divided; each is a double.
+const TENS: [f64; SURE_DIGITS + 1] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+];
 /// Up to how many digits that matter a decimal is the shortest one of its double.
 const SHORTEST_DIGITS: usize = 15;
 /// With how many zeros after its point a number below 1 is still spelled without an exponent (ECMAScript).
@@ -13,13 +18,24 @@ const ZEROS: usize = 5;
 
 /// A place in a text.
 pub(super) struct Scan<'a> {
-    text: &'a str,
+    text: &'a [u8],
     at: usize,
+    /// Whether a string that was read has a byte beyond ASCII.
+    beyond_ascii: bool,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) const fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+    pub(super) const fn new(text: &'a [u8]) -> Self {
+        Self {
+            text,
+            at: 0,
+            beyond_ascii: false,
+        }
+    }
+
+    /// Whether the strings that were read are text.
+    pub(super) fn is_text(&self) -> bool {
+        !self.beyond_ascii || std::str::from_utf8(self.text).is_ok()
     }
 
     /// Where it is.
@@ -28,22 +44,20 @@ impl<'a> Scan<'a> {
     }
 
     pub(super) fn bytes(&self, start: usize, end: usize) -> &'a [u8] {
-        &self.text.as_bytes()[start..end]
+        &self.text[start..end]
     }
 
-    fn rest(&self) -> &'a [u8] {
-        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
     }
 
     fn byte(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.text.get(self.at).copied()
     }
 
-    /// Goes beyond these bytes, where they are next.
-    pub(super) fn skip(&mut self, bytes: &[u8]) -> bool {
-        let is_next = self.rest().starts_with(bytes);
-        self.at += if is_next { bytes.len() } else { 0 };
-        is_next
+    /// Goes beyond so many bytes, of those that are left.
+    pub(super) const fn skip(&mut self, count: usize) {
+        self.at += count;
     }
 
     /// The next byte that is not a space.
@@ -74,10 +88,11 @@ impl<'a> Scan<'a> {
     /// A string without escapes, after its first quote.
     pub(super) fn text(&mut self) -> Option<Span> {
         let rest = self.rest();
-        let length = plain_length(rest);
+        let (length, beyond_ascii) = plain_length(rest);
         if *rest.get(length)? != b'"' {
             return None;
         }
+        self.beyond_ascii |= beyond_ascii;
         let start = self.at;
         self.at += length + 1;
         Some((start, start + length))
@@ -98,7 +113,11 @@ impl<'a> Scan<'a> {
     }
 
     fn word(&mut self, word: &str, value: Plain) -> Option<Plain> {
-        self.skip(word.as_bytes()).then_some(value)
+        if !self.rest().starts_with(word.as_bytes()) {
+            return None;
+        }
+        self.at += word.len();
+        Some(value)
     }
 
     /// A number (RFC 8259 section 6).
@@ -107,47 +126,62 @@ impl<'a> Scan<'a> {
         let negative = self.byte()? == b'-';
         self.at += usize::from(negative);
         let zero = self.byte()? == b'0';
-        let mut integer = 0_i64;
-        let digits = self.digits(&mut integer)?;
-        if zero && digits > 1 {
+        let mut digits = 0_u64;
+        let before = self.digits(&mut digits)?;
+        if zero && before > 1 {
             return None;
         }
         let mut whole = true;
         let mut is_canonical = false;
+        let mut after = 0;
         if self.byte() == Some(b'.') {
             self.at += 1;
             let point = self.at;
-            self.digits(&mut 0)?;
-            is_canonical = is_shortest(if zero { 0 } else { digits }, self.bytes(point, self.at));
+            after = self.digits(&mut digits)?;
+            is_canonical = is_shortest(if zero { 0 } else { before }, self.bytes(point, self.at));
             whole = false;
         }
+        let mut decimal = !whole;
         if matches!(self.byte(), Some(b'e' | b'E')) {
             self.at += 1;
             if matches!(self.byte(), Some(b'+' | b'-')) {
                 self.at += 1;
             }
             self.digits(&mut 0)?;
-            (whole, is_canonical) = (false, false);
+            (whole, decimal, is_canonical) = (false, false, false);
         }
         let span = (start, self.at);
+        let sure = before + after <= SURE_DIGITS;
         if whole {
             // Why not: the negative zero is a double.
-            let plain = digits <= SURE_DIGITS && !(negative && integer == 0);
-            return plain.then_some(Plain::Integer(if negative { -integer } else { integer }, span));
+            let integer = i64::try_from(digits)
+                .ok()
+                .filter(|_| sure && !(negative && digits == 0))?;
+            return Some(Plain::Integer(if negative { -integer } else { integer }, span));
         }
-        let double = self.text[start..self.at].parse::<f64>().ok()?;
+        let double = if decimal && sure && digits <= EXACT_DOUBLE {
+            // Why this is the nearest: both are doubles, and their quotient is rounded once.
+            #[expect(clippy::cast_precision_loss, reason = "2^53 and below are exact")]
+            let double = digits as f64 / TENS[after];
+            if negative { -double } else { double }
+        } else {
+            std::str::from_utf8(self.bytes(start, self.at)).ok()?.parse().ok()?
+        };
         double
             .is_finite()
             .then_some(Plain::Number(double, is_canonical.then_some(span)))
     }
 
-    /// One or more digits: how many. What they stand for is added to `value`, where it surely fits.
-    fn digits(&mut self, value: &mut i64) -> Option<usize> {
+    /// One or more digits: how many. They are appended to those of `value`, of which no more than [`SURE_DIGITS`] surely
+    /// fit.
+    fn digits(&mut self, value: &mut u64) -> Option<usize> {
         let start = self.at;
-        while let Some(digit @ b'0'..=b'9') = self.byte() {
-            if self.at - start < SURE_DIGITS {
-                *value = *value * 10 + i64::from(digit - b'0');
+        for &byte in self.rest() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
             }
+            *value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
             self.at += 1;
         }
         (self.at > start).then_some(self.at - start)
@@ -166,23 +200,68 @@ fn is_shortest(before: usize, after: &[u8]) -> bool {
     before + after.len() - zeros <= SHORTEST_DIGITS && zeros <= ZEROS && after.last() != Some(&b'0')
 }
 
-/// How many bytes come before the first quote, backslash or control character.
-fn plain_length(bytes: &[u8]) -> usize {
+/// How many bytes are looked at at once.
+const BLOCK: usize = 16;
+
+/// How many bytes come before the first quote, backslash or control character, and whether one of them, or of the few
+/// behind them, is beyond ASCII.
+fn plain_length(bytes: &[u8]) -> (usize, bool) {
+    let mut beyond_ascii = false;
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    for (index, block) in blocks.iter().enumerate() {
+        let (before, beyond) = look(*block);
+        beyond_ascii |= beyond;
+        if before < BLOCK {
+            return (index * BLOCK + before, beyond_ascii);
+        }
+    }
+    let mut block = [b'"'; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    let (before, beyond) = look(block);
+    (blocks.len() * BLOCK + before, beyond_ascii | beyond)
+}
+
+/// How many bytes of a block come before the first that ends plain text, and whether any of the block is beyond ASCII.
+#[cfg(target_arch = "x86_64")]
+fn look(block: [u8; BLOCK]) -> (usize, bool) {
+    use pulp::core_arch::x86::Sse2;
+    // Why this costs nothing: every processor of this architecture has SSE2, and the compiler knows.
+    let Some(sse2) = Sse2::try_new() else {
+        return look_portably(block);
+    };
+    let bytes = pulp::cast(block);
+    let all = |byte: u8| sse2._mm_set1_epi8(byte.cast_signed());
+    let quotes = sse2._mm_cmpeq_epi8(bytes, all(b'"'));
+    let escapes = sse2._mm_cmpeq_epi8(bytes, all(b'\\'));
+    let controls = sse2._mm_cmpeq_epi8(sse2._mm_min_epu8(bytes, all(0x1F)), bytes);
+    let ends = sse2._mm_movemask_epi8(sse2._mm_or_si128(sse2._mm_or_si128(quotes, escapes), controls));
+    let before = ends.trailing_zeros() as usize;
+    (before.min(BLOCK), sse2._mm_movemask_epi8(bytes) != 0)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+use look_portably as look;
+
+/// The same with the registers that every processor has.
+fn look_portably(block: [u8; BLOCK]) -> (usize, bool) {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     // The high bit of each byte that is zero, the lowest of them for certain.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
+    let word = |half: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&block[half * 8..][..8]);
+        u64::from_le_bytes(word)
+    };
+    // How many bytes of a half come before the first that ends plain text.
+    let before = |word: u64| {
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
         let found = control | zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
-        if found != 0 {
-            return index * 8 + found.trailing_zeros() as usize / 8;
-        }
-    }
-    let is_end = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    words.len() * 8 + rest.iter().position(is_end).unwrap_or(rest.len())
+        found.trailing_zeros() as usize / 8
+    };
+    let first = before(word(0));
+    let length = if first < 8 { first } else { 8 + before(word(1)) };
+    (length, (word(0) | word(1)) & HIGH != 0)
 }
 
 #[cfg(test)]
@@ -197,7 +276,7 @@ mod tests {
 
         #[test]
         fn a_decimal_that_is_said_to_be_canonical_is(text in "-?(0|[1-9][0-9]{0,15})\\.[0-9]{1,17}") {
-            if let Some(Plain::Number(double, Some((start, end)))) = Scan::new(&text).value() {
+            if let Some(Plain::Number(double, Some((start, end)))) = Scan::new(text.as_bytes()).value() {
                 let mut canonical = Vec::new();
                 canonical::write_double(&mut canonical, double);
                 prop_assert_eq!(canonical, text.as_bytes()[start..end].to_vec());
@@ -205,15 +284,33 @@ mod tests {
         }
 
         #[test]
+        fn a_block_is_seen_alike_by_every_processor(bytes in prop::array::uniform16(any::<u8>()), plain in 0..17_usize) {
+            let mut block = bytes;
+            block[..plain].fill(b'a');
+            prop_assert_eq!(look(block), look_portably(block));
+            let is_end = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+            prop_assert_eq!(look(block).0, block.iter().position(is_end).unwrap_or(BLOCK));
+        }
+
+        #[test]
+        fn a_decimal_is_the_nearest_double(text in "-?(0|[1-9][0-9]{0,17})\\.[0-9]{1,19}([eE]-?[0-9]{1,2})?") {
+            let Some(Plain::Number(double, _)) = Scan::new(text.as_bytes()).value() else { panic!("{text}") };
+            prop_assert_eq!(double.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{}", text);
+        }
+
+        #[test]
         fn short_decimals_are_canonical(double in -1e6_f64..1e6) {
             let text = format!("{}.5", (double * 1e3).trunc());
-            prop_assert!(matches!(Scan::new(&text).value(), Some(Plain::Number(_, Some(_)))), "{}", text);
+            prop_assert!(matches!(Scan::new(text.as_bytes()).value(), Some(Plain::Number(_, Some(_)))), "{}", text);
         }
 
         #[test]
         fn plain_text_ends_where_the_first_escape_or_quote_is(text in "[a-z\u{e9}\u{1f600}\u{1}\"\\\\ ]{0,40}") {
             let expected = text.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\');
-            prop_assert_eq!(plain_length(text.as_bytes()), expected.unwrap_or(text.len()));
+            let (length, beyond_ascii) = plain_length(text.as_bytes());
+            prop_assert_eq!(length, expected.unwrap_or(text.len()));
+            prop_assert!(beyond_ascii || text.as_bytes()[..length].is_ascii());
+            prop_assert!(!(beyond_ascii && text.is_ascii()));
         }
     }
 }

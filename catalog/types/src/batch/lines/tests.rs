@@ -128,6 +128,20 @@ fn records_of_changing_order_and_with_others_between_keep_their_values() {
     assert_eq!(agree(&lines, true), 4);
 }
 
+#[test]
+fn a_line_that_differs_in_any_byte_from_the_one_before_is_read_as_if_alone() {
+    let line = "{ \"name\" : \"é 😀 and more than that\" ,                  \"count\"    : 12,\"Ünï\":\"x\",\"ratio\":-0.125 }";
+    assert!(plain(line));
+    for at in 0..line.len() {
+        for byte in *b" \"\\x0.,}\x1f\x80\xc3\xff" {
+            let mut other = line.as_bytes().to_vec();
+            other[at] = byte;
+            agree(&[line.as_bytes(), &other, line.as_bytes()], true);
+        }
+        agree(&[line.as_bytes(), &line.as_bytes()[..at], line.as_bytes()], true);
+    }
+}
+
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z\"{}:, é]{0,6}".prop_map(|text| Value::from(text).to_string()),

@@ -1,0 +1,169 @@
+//! Which rows of a column of text a rule may find something in: a look at every byte of it, 32 at a time.
+//!
+//! Why: ids are full of digits, so that most rows of most columns of ids would meet every rule for numbers.
+//!
+//! Invariant: the scan of a row that is left out finds nothing, whatever its field is called. Where the machine lacks AVX2,
+//! none is left out.
+
+use arrow::array::{Array as _, StringArray};
+
+#[cfg(target_arch = "x86_64")]
+mod eyes;
+
+use super::scan::FEWEST_DIGITS;
+
+/// How many bytes are looked at at once.
+const CHUNK: usize = 32;
+/// Of no longer text the digits are judged where they stand, and not only counted.
+const WORD: usize = u64::BITS as usize;
+
+/// The rows whose text is worth a scan, in their order.
+pub(super) fn suspects(column: &StringArray) -> Vec<usize> {
+    let mut rows = candidates(column);
+    rows.retain(|row| column.is_valid(*row));
+    rows
+}
+
+#[cfg(target_arch = "x86_64")]
+fn candidates(column: &StringArray) -> Vec<usize> {
+    eyes::candidates(column).unwrap_or_else(|| (0..column.len()).collect())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn candidates(column: &StringArray) -> Vec<usize> {
+    (0..column.len()).collect()
+}
+
+/// What bytes are: a bit for each, the lowest that of the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Seen<Bits> {
+    /// ASCII digits.
+    digits: Bits,
+    /// Digits, and all that may stand between two groups of one number: from the space to the slash.
+    joints: Bits,
+    /// Whatever is worth a scan by itself: it may be an `@`, encode or mask one, begin a zone of a passport or fold to
+    /// ASCII.
+    marks: Bits,
+    /// Bytes beyond ASCII.
+    beyond: Bits,
+}
+
+/// The words of a text: a bit for each byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Words<Bits> {
+    /// ASCII letters.
+    letters: Bits,
+    /// Underscores.
+    lines: Bits,
+}
+
+/// Tells what bytes are.
+trait Eyes: Copy {
+    fn look(self, bytes: &[u8; CHUNK]) -> Seen<u32>;
+
+    fn words(self, bytes: &[u8; CHUNK]) -> Words<u32>;
+}
+
+/// The bytes from `at`, with zeros where the buffer ends.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+#[inline(always)]
+fn chunk(buffer: &[u8], at: usize) -> [u8; CHUNK] {
+    let rest = buffer.get(at..).unwrap_or_default();
+    if let Some(whole) = rest.first_chunk() {
+        return *whole;
+    }
+    let mut padded = [0; CHUNK];
+    padded[..rest.len()].copy_from_slice(rest);
+    padded
+}
+
+/// Whether the text from `start` to `end` of a buffer is worth a scan.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+#[inline(always)]
+fn is_suspect(eyes: impl Eyes, buffer: &[u8], start: usize, end: usize) -> bool {
+    let mut digits = 0;
+    let mut at = start;
+    while at < end {
+        // The bits of the next 64 bytes that are of this text.
+        let mine = u64::MAX >> (WORD - (end - at).min(WORD));
+        let low = eyes.look(&chunk(buffer, at));
+        let high = if end - at > CHUNK {
+            eyes.look(&chunk(buffer, at + CHUNK))
+        } else {
+            Seen::default()
+        };
+        if both(low.marks, high.marks) & mine != 0 {
+            return true;
+        }
+        let seen = both(low.digits, high.digits) & mine;
+        digits += seen.count_ones() as usize;
+        if digits >= FEWEST_DIGITS {
+            if end - start > WORD || both(low.beyond, high.beyond) & mine != 0 {
+                return true;
+            }
+            let joints = both(low.joints, high.joints) & mine;
+            return may_be_number(eyes, &buffer[start..end], seen, joints);
+        }
+        at += WORD;
+    }
+    false
+}
+
+/// Whether ASCII text of at most 64 bytes without marks may hold a number that is somebody's.
+#[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
+#[inline(always)]
+fn may_be_number(eyes: impl Eyes, text: &[u8], digits: u64, joints: u64) -> bool {
+    let gaps = joints & !digits;
+    // The carry of each gap after a digit comes out behind the gap. From here on every group of digits is a number by
+    // itself, and there are none to close up.
+    if gaps.wrapping_add(gaps & (digits << 1)) & digits != 0 {
+        return true;
+    }
+    let (low, high) = (eyes.words(&chunk(text, 0)), eyes.words(&chunk(text, CHUNK)));
+    let letters = both(low.letters, high.letters);
+    let words = letters | digits | both(low.lines, high.lines);
+    let starts = digits & !(digits << 1);
+    // Two digits after the two letters that a word begins with may be an IBAN's, after six an Italian tax code's.
+    let two = letters << 1 & letters << 2;
+    let six = two & two << 2 & two << 4;
+    let lettered = (two & !(words << 3)) | (six & !(words << 7));
+    if starts & digits >> 1 & lettered != 0 {
+        return true;
+    }
+    let four = digits & digits >> 1 & digits >> 2 & digits >> 3;
+    let mut long = starts & four & four >> 2;
+    while long != 0 {
+        let start = long.trailing_zeros();
+        let end = start + (!(digits >> start)).trailing_zeros();
+        if may_stand_alone(text, start as usize, end as usize) {
+            return true;
+        }
+        long &= long - 1;
+    }
+    false
+}
+
+/// Whether a group of six digits or more, alone between `start` and `end`, may be somebody's number.
+fn may_stand_alone(text: &[u8], start: usize, end: usize) -> bool {
+    let (before, after) = (text[..start].last(), text.get(end));
+    let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
+    let within_a_word = is_letter(before) && is_letter(after);
+    match end - start {
+        // A UK national insurance number: letters before, one from A to D after.
+        6 => {
+            before.is_some_and(|byte| byte.is_ascii_uppercase() || matches!(byte, b' ' | b'-'))
+                && after.is_some_and(|byte| matches!(byte, b'A'..=b'D' | b' ' | b'-'))
+        }
+        // A Spanish NIE begins with one of three letters.
+        7 => !within_a_word || before.is_some_and(|byte| matches!(byte, b'X'..=b'Z' | b'x'..=b'z')),
+        _ => !within_a_word,
+    }
+}
+
+/// The bits of two chunks, one after the other.
+const fn both(low: u32, high: u32) -> u64 {
+    (high as u64) << u32::BITS | low as u64
+}
+
+#[cfg(test)]
+mod tests;
