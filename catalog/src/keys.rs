@@ -401,4 +401,4 @@ impl Known for KeyIndex {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -229,7 +229,12 @@ pub async fn contribute(http: &Http, slug: &str, records: &[Value]) -> Answer {
 
 /// Waits until a contribution is merged or rejected.
 pub async fn decided(http: &Http, slug: &str, id: &str) -> Answer {
-    let deadline = Instant::now() + DEADLINE;
+    decided_within(DEADLINE, http, slug, id).await
+}
+
+/// The same for so long.
+pub async fn decided_within(patience: Duration, http: &Http, slug: &str, id: &str) -> Answer {
+    let deadline = Instant::now() + patience;
     loop {
         let answer = http
             .get(&format!("/projects/{slug}/contributions/{id}?wait=20"))

@@ -59,11 +59,7 @@ pub(super) fn has(keys: &[RecordKey], key: &RecordKey) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn key(number: u64) -> RecordKey {
-        let hash = blake3::hash(&number.to_le_bytes());
-        RecordKey::from_bytes(*hash.as_bytes().first_chunk().unwrap())
-    }
+    use crate::keys::tests::key;
 
     #[test]
     fn a_key_is_found_wherever_it_is() {

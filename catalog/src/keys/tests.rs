@@ -3,9 +3,13 @@ use types::key::KeyHasher;
 
 use super::*;
 
+/// The key of something that a number names.
+pub(crate) fn key(number: u32) -> RecordKey {
+    KeyHasher::new().key(&number.to_le_bytes())
+}
+
 fn keys(range: std::ops::Range<u32>) -> Vec<RecordKey> {
-    let mut hasher = KeyHasher::new();
-    range.map(|number| hasher.key(&number.to_le_bytes())).collect()
+    range.map(key).collect()
 }
 
 fn root(number: u8) -> Root {

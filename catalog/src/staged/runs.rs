@@ -194,11 +194,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-
-    fn key(number: u64) -> RecordKey {
-        let hash = blake3::hash(&number.to_le_bytes());
-        RecordKey::from_bytes(*hash.as_bytes().first_chunk().unwrap())
-    }
+    use crate::keys::tests::key;
 
     #[test]
     fn keys_are_found_wherever_they_are() {

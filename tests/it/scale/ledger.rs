@@ -6,17 +6,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::server::Options;
-use tests::world::{self, decided, project_body, records};
+use tests::world::{self, decided_within, project_body, records};
 use tests::{Answer, Http};
 
 /// Records of a batch that no other has.
 const OWN: usize = 5;
 /// Contributions whose outcomes are asked for at once.
 const AT_ONCE: usize = 8;
+/// How long one may be open when all faults are over: what faults lost again and again is appended again after up to 192 s,
+/// 64 times the sweeper's first wait.
+const SETTLED: Duration = Duration::from_mins(5);
 
 /// A batch of records under a key, or the records of an upload.
 pub(super) struct Batch {
@@ -231,7 +235,7 @@ pub(super) fn assert_sound(options: &Options) {
 async fn outcome(replicas: &[Http], slug: &str, id: &str) -> (u64, u64) {
     let mut told = Vec::new();
     for http in replicas {
-        let outcome = decided(http, slug, id).await;
+        let outcome = decided_within(SETTLED, http, slug, id).await;
         assert_eq!(outcome.text("/status"), "merged", "{}", outcome.body);
         told.push(["mergedVersion", "acceptedCount", "recordCount", "root"].map(|name| outcome.body[name].clone()));
     }
