@@ -55,6 +55,9 @@ use topics::Topics;
 /// How long closing waits for its subscriptions to leave their groups.
 const LEAVING: Duration = Duration::from_secs(10);
 
+/// How many questions the brokers are asked at most for one call, each of which may take [`Options::delivery`].
+const QUESTIONS: u32 = 10;
+
 /// The log on a Kafka cluster. Dropping it closes it: positions that were committed are sent, and subscriptions that
 /// are still alive answer [`Error::Closed`].
 pub struct Kafka {
@@ -109,6 +112,25 @@ impl Kafka {
         self.counters.stats()
     }
 
+    /// Waits for what the brokers are asked, each question of which has a limit of its own, and no longer: should one of
+    /// them never end, whoever waits can ask again.
+    async fn within<T>(
+        &self,
+        what: &str,
+        topic: &str,
+        asked: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let limit = QUESTIONS * self.options.delivery;
+        let answered = tokio::time::timeout(limit, asked).await;
+        answered.unwrap_or_else(|_elapsed| {
+            tracing::error!(topic, ?limit, "{what} a topic has not ended");
+            Err(Error::Unavailable {
+                what: format!("{what} topic `{topic}`"),
+                cause: format!("no answer within {limit:?}"),
+            })
+        })
+    }
+
     fn read(&self, start: Start) -> Result<Box<dyn Subscription>, Error> {
         let reader = Reader::start(&self.options, &self.client, &self.counters, start)?;
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,31 +148,37 @@ impl EventLog for Kafka {
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        if self.appender.settle(&self.options.topic(topic)) {
-            // Whoever made it may have given it another shape.
-            self.topics.forget(topic).await;
-        }
-        let name = self.topics.ensure(topic).await?;
-        let appended = self.appender.append(&name, records).await;
-        if appended.is_err() {
-            // It may be gone: looking again costs little beside a failure.
-            self.topics.forget(topic).await;
-        }
-        appended
+        let appending = async {
+            if self.appender.settle(&self.options.topic(topic)) {
+                // Whoever made it may have given it another shape.
+                self.topics.forget(topic).await;
+            }
+            let name = self.topics.ensure(topic).await?;
+            let appended = self.appender.append(&name, records).await;
+            if appended.is_err() {
+                // It may be gone: looking again costs little beside a failure.
+                self.topics.forget(topic).await;
+            }
+            appended
+        };
+        self.within("appending to", topic, appending).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
         check_name("topic", topic)?;
         check_name("group", group)?;
-        self.topics.ensure(topic).await?;
+        self.within("looking at", topic, self.topics.ensure(topic)).await?;
         let lease = Leases::take(&self.leases, topic, group, self.options.delivery).await?;
         self.read(Start::Group { lease })
     }
 
     async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
         check_name("topic", topic)?;
-        let name = self.topics.ensure(topic).await?;
-        let bounds = self.client.bounds(&name).await?;
+        let looking = async {
+            let name = self.topics.ensure(topic).await?;
+            self.client.bounds(&name).await
+        };
+        let bounds = self.within("looking at", topic, looking).await?;
         let first = |bounds: &Bounds| bounds.next.saturating_sub(count).max(bounds.first);
         self.read(Start::Recent {
             topic: topic.to_owned(),
@@ -166,7 +194,8 @@ impl EventLog for Kafka {
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
         check_name("topic", topic)?;
         let name = self.options.topic(topic);
-        self.client.bounds(&name).await
+        self.within("asking for the bounds of", topic, self.client.bounds(&name))
+            .await
     }
 }
 
