@@ -1,7 +1,8 @@
 //! A batch of records: typed columns, with the canonical form and the key of every row.
 //!
 //! Invariants: columns, canonical forms, keys and positions have one entry per row, keys once somebody asks for one; a row
-//! without a defect satisfies the contract. Decoding is total: what does not fit is a [`Defect`], never an error and never a lost row.
+//! without a defect satisfies the contract. Decoding is total: what does not fit is a [`Defect`], never an error and never
+//! a lost row.
 
 mod column;
 mod decode;
