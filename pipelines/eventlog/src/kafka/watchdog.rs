@@ -87,23 +87,15 @@ impl Watchdog {
             self.judge.behind.clear();
             return None;
         };
-        match self.judge.look(at, &positions, &now(), &kept) {
+        let (partitions, what) = match self.judge.look(at, &positions, &now(), &kept) {
             Found::Well => return None,
-            Found::Beyond(partitions) => tracing::error!(
-                topic = self.name,
-                ?partitions,
-                ?positions,
-                ?kept,
-                "positions are beyond the end of the log, which was truncated or made anew"
+            Found::Beyond(partitions) => (
+                partitions,
+                "positions are beyond the end of the log, which was truncated or made anew",
             ),
-            Found::Still(partitions) => tracing::error!(
-                topic = self.name,
-                ?partitions,
-                ?positions,
-                ?kept,
-                "there are records which do not come"
-            ),
-        }
+            Found::Still(partitions) => (partitions, "there are records which do not come"),
+        };
+        tracing::error!(topic = self.name, ?partitions, ?positions, ?kept, "{what}");
         Some(Lost::Track { kept })
     }
 
