@@ -186,3 +186,24 @@ fn a_store_that_fails_is_tried_again_only_when_the_keys_have_doubled() {
             .all(|known| known)
     );
 }
+
+#[test]
+fn keys_that_are_read_at_once_are_known_as_those_that_are_looked_up() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    index.insert(Version(1), &keys(0..2_000));
+    index.flush(Version(1), root(1)).unwrap();
+    let often = Ordered::default();
+    let all = keys(0..4_000);
+    let known = |often: &Ordered| index.contains_since(Version(1), &all, often).unwrap();
+    let expected: Vec<bool> = (0..4_000).map(|number| number < 2_000).collect();
+    assert_eq!(known(&often), expected, "it has been asked often enough");
+    // What is stored since is in the store only.
+    index.insert(Version(2), &keys(3_000..3_500));
+    index.flush(Version(2), root(2)).unwrap();
+    let expected: Vec<bool> = (0..4_000)
+        .map(|number| number < 2_000 || (3_000..3_500).contains(&number))
+        .collect();
+    assert_eq!(known(&often), expected);
+    assert_eq!(known(&Ordered::default()), expected);
+}
