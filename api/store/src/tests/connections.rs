@@ -12,13 +12,16 @@ use crate::{Options, Store};
 async fn one_place() -> (Connections, tempfile::TempDir) {
     let (url, folder) = fresh_file();
     Store::connect(&url, Options::default()).await.unwrap().close().await;
+    (one_place_at(&url, Role::Reader), folder)
+}
+
+fn one_place_at(url: &str, role: Role) -> Connections {
     let options = Options {
         readers: 1,
-        timeout: Duration::from_millis(300),
+        timeout: Duration::from_secs(2),
         ..Options::default()
     };
-    let connections = Engine::Sqlite.connections(Role::Reader, &url, &options).unwrap();
-    (connections, folder)
+    Engine::Sqlite.connections(role, url, &options).unwrap()
 }
 
 /// Marks the connection, so that it is known again.
@@ -57,13 +60,20 @@ async fn a_conversation_without_an_end_ends_the_connection_and_frees_its_place()
 
 #[tokio::test]
 async fn a_statement_that_is_given_up_settles_and_its_connection_is_used_again() {
-    let (connections, _folder) = one_place().await;
+    let (url, _folder) = fresh_file();
+    Store::connect(&url, Options::default()).await.unwrap().close().await;
+    let (connections, others) = (one_place_at(&url, Role::Writer), one_place_at(&url, Role::Writer));
     mark(&connections).await;
+    let mut writing = others.borrow().await.unwrap();
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut *writing).await.unwrap();
     {
-        let mut given_up = pin!(sqlx::query("SELECT 1").fetch_optional(&connections));
+        let waits_for_the_writer = sqlx::query("UPDATE usage_counts SET used = 0 RETURNING used");
+        let mut given_up = pin!(waits_for_the_writer.fetch_optional(&connections));
         let polled = given_up.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
     }
+    sqlx::query("ROLLBACK").execute(&mut *writing).await.unwrap();
+    writing.done();
     assert!(is_marked(&connections).await);
 }
 
