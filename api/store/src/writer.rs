@@ -25,7 +25,7 @@ use crate::connections::Connections;
 mod tests;
 
 /// How long a change that lost a race stands back before it is made again, times how often it has lost.
-const PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// What a change did to its transaction.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! What is particular to `PostgreSQL`: starting together, who may connect, and what waits for what.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use sqlx::any::AnyConnectOptions;
 use sqlx::{AnyConnection, ConnectOptions, Connection};
@@ -11,7 +11,7 @@ use types::{Classify, Kind, Retry};
 
 use crate::conformance::fixture::{World, at, outcome, rejected};
 use crate::testing::Postgres;
-use crate::writer::Change;
+use crate::writer::{Change, PAUSE};
 use crate::{
     DeadLetter, DeadLetterAdded, Error, Idempotency, KeyAdded, KeyRevoked, NewContribution, NewServiceKey, Options,
     Replay, Store, SubmitOutcome,
@@ -201,17 +201,25 @@ async fn changes_that_wait_for_each_other_are_both_made() {
         store.usage_count(1, kind, 1).await.unwrap();
     }
     let (meeting, runs) = (Arc::new(Barrier::new(2)), Arc::new(AtomicU32::new(0)));
+    let ended: Arc<Mutex<Option<Instant>>> = Arc::default();
     let crossing = |first: &'static str, second: &'static str| {
-        let (meeting, runs) = (Arc::clone(&meeting), Arc::clone(&runs));
+        let (meeting, runs, ended) = (Arc::clone(&meeting), Arc::clone(&runs), Arc::clone(&ended));
         store.write(move |cx| {
             Box::pin(async move {
                 let run = runs.fetch_add(1, Ordering::Relaxed);
+                if let Some(ended) = *ended.lock().unwrap() {
+                    assert!(ended.elapsed() >= PAUSE, "it stands back for the one it lost to");
+                }
                 let add = "UPDATE usage_counts SET used = used + 1 WHERE kind = $1";
                 sqlx::query(add).bind(first).execute(&mut *cx).await?;
                 if run < 2 {
                     meeting.wait().await;
                 }
-                sqlx::query(add).bind(second).execute(&mut *cx).await?;
+                let added = sqlx::query(add).bind(second).execute(&mut *cx).await;
+                if added.is_err() {
+                    *ended.lock().unwrap() = Some(Instant::now());
+                }
+                added?;
                 Ok(Change::Keep(()))
             })
         })
