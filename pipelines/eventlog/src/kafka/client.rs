@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
@@ -205,7 +205,9 @@ impl Client {
             return Ok(vec![Bounds { first: 0, next: 0 }; partitions as usize]);
         }
         let topic = name.to_owned();
-        let question = move |consumer: &BaseConsumer<Voice>, limit| bounds(consumer, &topic, partitions, limit);
+        let question = move |consumer: &BaseConsumer<Voice>, limit| {
+            agreed(consumer, &topic, limit, || bounds(consumer, &topic, partitions, limit))
+        };
         self.ask(&format!("asking for the bounds of topic `{name}`"), question)
             .await
     }
@@ -220,6 +222,31 @@ impl Client {
         looked
             .inspect_err(|error| tracing::debug!(topic = name, %error, "the end of the log is not known now"))
             .ok()
+    }
+}
+
+/// Asks leaders of partitions, again and for as long as `limit` while the brokers do not agree on who they are, as when a
+/// topic was just made.
+fn agreed<C: ConsumerContext, T>(
+    consumer: &BaseConsumer<C>,
+    topic: &str,
+    limit: Duration,
+    ask: impl Fn() -> Result<T, KafkaError>,
+) -> Result<T, KafkaError> {
+    use RDKafkaErrorCode::{LeaderNotAvailable, NotLeaderForPartition};
+
+    let begun = Instant::now();
+    let mut wait = Duration::from_millis(10);
+    loop {
+        let answer = ask();
+        let code = answer.as_ref().err().and_then(KafkaError::rdkafka_error_code);
+        let is_moving = matches!(code, Some(NotLeaderForPartition | LeaderNotAvailable));
+        if !is_moving || begun.elapsed() + wait > limit {
+            return answer;
+        }
+        std::thread::sleep(wait);
+        wait = (2 * wait).min(Duration::from_secs(1));
+        consumer.fetch_metadata(Some(topic), limit)?;
     }
 }
 
