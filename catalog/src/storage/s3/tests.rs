@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-/// How to reach the bucket of a server, with little patience.
+/// How to reach the bucket of a server. An attempt takes long enough that a busy machine does not end it.
 fn config(server: &Server) -> S3Config {
     S3Config {
         endpoint: server.endpoint(),
@@ -47,8 +47,8 @@ fn config(server: &Server) -> S3Config {
         access_key: ACCESS_KEY.to_owned(),
         secret_key: Secret::new(SECRET_KEY.to_owned()),
         path_style: true,
-        attempt: Duration::from_millis(700),
-        patience: Duration::from_secs(4),
+        attempt: Duration::from_secs(5),
+        patience: Duration::from_mins(1),
     }
 }
 
