@@ -25,6 +25,7 @@ mod client;
 mod identity;
 mod lease;
 mod options;
+mod parting;
 mod poller;
 mod producer;
 mod reader;
@@ -151,13 +152,13 @@ impl EventLog for Kafka {
         let appending = async {
             if self.appender.settle(&self.options.topic(topic)) {
                 // Whoever made it may have given it another shape.
-                self.topics.forget(topic).await;
+                self.topics.forget(topic);
             }
             let name = self.topics.ensure(topic).await?;
             let appended = self.appender.append(&name, records).await;
             if appended.is_err() {
                 // It may be gone: looking again costs little beside a failure.
-                self.topics.forget(topic).await;
+                self.topics.forget(topic);
             }
             appended
         };

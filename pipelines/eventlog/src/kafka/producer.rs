@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::client::{Voice, failure, native};
 use super::options::{BATCH_BYTES, Options, ROOM};
+use super::parting::Apart;
 use super::stats::{Counters, count};
 use crate::{Error, MAX_RECORD_BYTES, Position, Record, partition_of};
 
@@ -22,13 +23,15 @@ const UNIT: usize = 1024;
 /// How much of an append is sent at once; the rest follows when that is acknowledged.
 const PIECE: usize = ROOM / 2;
 
+type Producer = FutureProducer<Voice>;
+
 /// Appends records.
 pub(super) struct Appender {
     options: Arc<Options>,
     counters: Arc<Counters>,
     voice: Voice,
     room: Semaphore,
-    current: Mutex<(u64, FutureProducer<Voice>)>,
+    current: Mutex<(u64, Arc<Apart<Producer>>)>,
 }
 
 impl fmt::Debug for Appender {
@@ -138,7 +141,7 @@ impl Appender {
         Ok(positions)
     }
 
-    fn current(&self) -> (u64, FutureProducer<Voice>) {
+    fn current(&self) -> (u64, Arc<Apart<Producer>>) {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -177,9 +180,10 @@ impl Appender {
     }
 }
 
-fn create(options: &Options, voice: &Voice) -> Result<FutureProducer<Voice>, Error> {
+fn create(options: &Options, voice: &Voice) -> Result<Arc<Apart<Producer>>, Error> {
     let created = options.producer().create_with_context(voice.clone());
-    created.map_err(|error| failure("connecting", voice, &error))
+    let producer = created.map_err(|error| failure("connecting", voice, &error))?;
+    Ok(Arc::new(Apart::new(producer)))
 }
 
 /// The offset at which a record was acknowledged.

@@ -10,6 +10,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
@@ -17,6 +18,7 @@ use super::begin::{Begin, First, again, list};
 use super::client::{Client, Voice, failure};
 use super::lease::Lease;
 use super::options::Options;
+use super::parting::part_within;
 use super::poller::{SLICE, Watch};
 use super::state::Shared;
 use super::stats::{Counters, count};
@@ -25,6 +27,8 @@ use crate::Error;
 
 /// For how many polls a consumer is waited for that leaves its group.
 const LEAVING: u32 = 50;
+/// How long a consumer that left may take to end.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// The consumers of a subscription.
 pub(super) struct Consumers {
@@ -141,10 +145,11 @@ impl Consumers {
         let mut watchdog = Watchdog::new(Arc::clone(&self.client), self.name.clone(), self.options.watch);
         loop {
             let watch = Arc::clone(consumer.context());
-            let Some(lost) = watch.run(&consumer, &mut watchdog) else {
-                return;
-            };
+            let lost = watch.run(&consumer, &mut watchdog);
             drop(watch);
+            let Some(lost) = lost else {
+                return self.end(consumer);
+            };
             watchdog.reset();
             count(&self.counters.consumers_renewed, 1);
             let from = self.give_up(consumer, &lost);
@@ -158,6 +163,13 @@ impl Consumers {
                     return self.shared.fail(error);
                 }
             }
+        }
+    }
+
+    /// Lets go of a consumer and waits for its end, unless it does not come: then the group notices by itself.
+    fn end(&self, consumer: Arc<BaseConsumer<Watch>>) {
+        if !part_within(consumer, ENDING) {
+            tracing::error!(topic = self.name, limit = ?ENDING, "a consumer that was let go of has not ended");
         }
     }
 
@@ -183,7 +195,7 @@ impl Consumers {
                 }
             }
         }
-        drop(consumer);
+        self.end(consumer);
         match (lost, self.group.is_some()) {
             (Lost::Track { .. }, true) if !anew => From::Group,
             (Lost::Track { kept }, false) if !anew => {

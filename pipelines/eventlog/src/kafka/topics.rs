@@ -4,16 +4,17 @@
 //! process for the life of the topic.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::error::RDKafkaErrorCode;
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as Turn;
 use tokio::time::{sleep, timeout};
 
 use super::client::{Client, Voice, failure};
 use super::options::{BATCH_BYTES, Options};
+use super::parting::Apart;
 use crate::Error;
 
 /// The topics that this process has looked at.
@@ -21,7 +22,16 @@ use crate::Error;
 pub(super) struct Topics {
     options: Arc<Options>,
     client: Arc<Client>,
-    known: Mutex<HashSet<String>>,
+    known: Mutex<Known>,
+    /// Held by who looks at a topic, so that one that does not exist is created once.
+    looking: Turn<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    topics: HashSet<String>,
+    /// How often one was to be looked at again.
+    forgotten: u64,
 }
 
 impl Topics {
@@ -30,43 +40,61 @@ impl Topics {
             options,
             client,
             known: Mutex::default(),
+            looking: Turn::default(),
         }
     }
 
-    /// Makes sure that a topic exists and is as it must be; its name in the cluster.
+    /// Makes sure that a topic exists and is as it must be; its name in the cluster. Waits for nothing where that is known.
     pub(super) async fn ensure(&self, topic: &str) -> Result<String, Error> {
         let name = self.options.topic(topic);
-        let mut known = self.known.lock().await;
-        if !known.contains(topic) {
-            let found = match self.client.partitions(&name).await? {
-                None => {
-                    self.create(&name).await?;
-                    self.appear(&name).await?
-                }
-                found => found,
-            };
-            match found {
-                Some(found) if found == self.options.partitions => {}
-                Some(found) => {
-                    return Err(Error::Topic {
-                        topic: name,
-                        setting: "partitions",
-                        found: found.to_string(),
-                        needed: self.options.partitions.to_string(),
-                        act: "set `log.partitions` to what it has: with another number keys would change their partition",
-                    });
-                }
-                None => {
-                    return Err(Error::Unavailable {
-                        what: format!("creating topic `{name}`"),
-                        cause: "it is not known to the brokers yet".to_owned(),
-                    });
-                }
-            }
-            self.compare(&name).await?;
-            known.insert(topic.to_owned());
+        if self.known().topics.contains(topic) {
+            return Ok(name);
         }
+        let _turn = self.looking.lock().await;
+        let forgotten = {
+            let known = self.known();
+            if known.topics.contains(topic) {
+                return Ok(name);
+            }
+            known.forgotten
+        };
+        self.look(&name).await?;
+        let mut known = self.known();
+        // What was seen may be of before.
+        if known.forgotten == forgotten {
+            known.topics.insert(topic.to_owned());
+        }
+        drop(known);
         Ok(name)
+    }
+
+    /// Creates the topic where it does not exist, and compares it with what is needed.
+    async fn look(&self, name: &str) -> Result<(), Error> {
+        let found = match self.client.partitions(name).await? {
+            None => {
+                self.create(name).await?;
+                self.appear(name).await?
+            }
+            found => found,
+        };
+        match found {
+            Some(found) if found == self.options.partitions => self.compare(name).await,
+            Some(found) => Err(Error::Topic {
+                topic: name.to_owned(),
+                setting: "partitions",
+                found: found.to_string(),
+                needed: self.options.partitions.to_string(),
+                act: "set `log.partitions` to what it has: with another number keys would change their partition",
+            }),
+            None => Err(Error::Unavailable {
+                what: format!("creating topic `{name}`"),
+                cause: "it is not known to the brokers yet".to_owned(),
+            }),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many partitions a topic has that was just created: the brokers learn of it one after another.
@@ -86,13 +114,17 @@ impl Topics {
     }
 
     /// Looks at the topic again before it is used next.
-    pub(super) async fn forget(&self, topic: &str) {
-        self.known.lock().await.remove(topic);
+    pub(super) fn forget(&self, topic: &str) {
+        let mut known = self.known();
+        known.topics.remove(topic);
+        known.forgotten += 1;
     }
 
-    fn admin(&self, voice: &Voice) -> Result<AdminClient<Voice>, Error> {
+    fn admin(&self, voice: &Voice) -> Result<Apart<AdminClient<Voice>>, Error> {
         let created = self.options.client().create_with_context(voice.clone());
-        created.map_err(|error| failure("connecting", voice, &error))
+        created
+            .map(Apart::new)
+            .map_err(|error| failure("connecting", voice, &error))
     }
 
     fn limits(&self) -> AdminOptions {

@@ -212,6 +212,29 @@ async fn answers_that_are_lost_lose_no_record_and_double_only_what_was_not_ackno
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_topic_that_is_looked_at_keeps_nobody_from_one_that_is_known() -> Outcome {
+    let broker = broker!();
+    let _mine = PROXY.lock().await;
+    let options = Options {
+        brokers: broker.proxied(),
+        ..quick(broker)
+    };
+    let log = open(&options).await?;
+    log.append(TOPIC, vec![record("key", "before")]).await?;
+    broker.proxy().set(Fault::Stall);
+    let mut looking = std::pin::pin!(log.subscribe("another", GROUP));
+    tokio::select! {
+        biased;
+        _ = &mut looking => panic!("no broker answers"),
+        known = log.subscribe(TOPIC, GROUP) => drop(known?),
+    }
+    broker.proxy().set(Fault::None);
+    // It may have given up meanwhile.
+    drop(looking.await);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn appends_to_a_broker_that_is_away_take_bounded_memory_and_time() -> Outcome {
     const MIB: usize = 1 << 20;
     let broker = broker!();
