@@ -9,7 +9,7 @@ mod index;
 mod runs;
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use object_store::ObjectStore;
@@ -54,6 +54,8 @@ pub(crate) struct State {
     index: OnceCell<Arc<KeyIndex>>,
     /// How many commits the derived file has.
     derived: AtomicU64,
+    /// How many commits were found in the log since the table was read first, rather than put here.
+    found: AtomicU64,
 }
 
 /// Where the next commit starts from.
@@ -86,6 +88,7 @@ impl State {
             footers,
             store,
             derived: AtomicU64::new(next),
+            found: AtomicU64::new(0),
             timeline: RwLock::new(timeline),
             refreshing: tokio::sync::Mutex::default(),
             index: OnceCell::new(),
@@ -110,11 +113,17 @@ impl State {
         if !found.is_empty() {
             // Why: whoever put them may have died, or had an error, before they were durable.
             self.settle(&log::directory(self.dataset)).await?;
-            found
-                .into_iter()
-                .try_for_each(|(number, commit)| self.apply(number, commit))?;
+            for (number, commit) in found {
+                self.apply(number, commit)?;
+                self.found.fetch_add(1, Ordering::Relaxed);
+            }
         }
         read
+    }
+
+    /// How many commits were found in the log since the table was read first, rather than put here.
+    pub(crate) fn found(&self) -> u64 {
+        self.found.load(Ordering::Relaxed)
     }
 
     /// Whether the store blocks the threads that use it.

@@ -4,16 +4,17 @@
 //! - Within its window, a submission of a generation that was decided is never judged again. The window is bounded:
 //!   outside it the table's guard still keeps a merged submission from merging twice.
 //! - What was told a moment ago is not told again: copies that waited together with it in the log cost nothing.
+//! - Within the window, the rejections of a dataset are known by it, for a table that has one of them all the same.
 //! - Within the window, what was rejected can be told again with the same code and message; with the same verdicts where they are
 //!   among the latest few. What was merged, its table tells.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use types::{ContributionId, Timestamp};
+use types::{ContributionId, DatasetId, Timestamp};
 
-use crate::message::{Outcome, Resolution};
+use crate::message::{Address, Outcome, Resolution};
 
 /// How many decided submissions are remembered.
 const WINDOW: usize = 65_536;
@@ -35,6 +36,7 @@ pub struct Finished {
 #[derive(Debug, Default)]
 struct Window {
     known: HashMap<Decided, Told>,
+    rejected: HashMap<DatasetId, HashSet<Decided>>,
     order: VecDeque<Decided>,
     /// Those with verdicts, the oldest first, and their bytes.
     wordy: VecDeque<(Decided, usize)>,
@@ -53,7 +55,7 @@ impl Finished {
     /// Remembers that a submission is decided, and that the log has its outcome `now`. An outcome that is not terminal
     /// decides nothing.
     pub fn insert(&self, outcome: Outcome, now: Timestamp) {
-        let decided = (outcome.contribution, outcome.generation);
+        let (dataset, decided) = (outcome.dataset, (outcome.contribution, outcome.generation));
         let rejection = match outcome.resolution {
             Resolution::Waiting { .. } => return,
             Resolution::Merged { .. } => None,
@@ -62,7 +64,13 @@ impl Finished {
         let mut window = self.locked();
         if let Some(told) = window.known.get_mut(&decided) {
             told.at = now;
+            if rejection.is_none() && told.rejection.take().is_some() {
+                window.pardon(dataset, decided);
+            }
             return;
+        }
+        if rejection.is_some() {
+            window.rejected.entry(dataset).or_default().insert(decided);
         }
         let bytes = rejection.as_ref().map_or(0, |outcome| weight(outcome));
         window.known.insert(decided, Told { at: now, rejection });
@@ -93,12 +101,35 @@ impl Finished {
         told.rejection.as_deref().cloned()
     }
 
+    /// What was rejected of a dataset.
+    pub(crate) fn rejected(&self, dataset: DatasetId) -> Vec<Address> {
+        let window = self.locked();
+        let rejected = window.rejected.get(&dataset).into_iter().flatten();
+        rejected
+            .map(|(contribution, generation)| Address {
+                contribution: *contribution,
+                generation: *generation,
+                dataset,
+            })
+            .collect()
+    }
+
     fn locked(&self) -> MutexGuard<'_, Window> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Window {
+    /// Forgets that it was rejected.
+    fn pardon(&mut self, dataset: DatasetId, decided: Decided) {
+        if let Some(rejected) = self.rejected.get_mut(&dataset) {
+            rejected.remove(&decided);
+            if rejected.is_empty() {
+                self.rejected.remove(&dataset);
+            }
+        }
+    }
+
     fn shrink(&mut self) {
         while self.words > WORDS
             && let Some((wordy, bytes)) = self.wordy.pop_front()
@@ -112,7 +143,10 @@ impl Window {
         if self.order.len() > WINDOW
             && let Some(oldest) = self.order.pop_front()
         {
-            self.known.remove(&oldest);
+            let told = self.known.remove(&oldest);
+            if let Some(outcome) = told.and_then(|told| told.rejection) {
+                self.pardon(outcome.dataset, oldest);
+            }
             // What has verdicts is in the same order.
             if self.wordy.front().is_some_and(|(wordy, _)| *wordy == oldest)
                 && let Some((_, bytes)) = self.wordy.pop_front()

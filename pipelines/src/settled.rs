@@ -19,14 +19,35 @@ pub(crate) async fn tell_again(context: &Context, table: &Table, address: Addres
     if is_on_its_way(context, address) {
         return Ok(());
     }
+    let merge = found(context, table, address).await?;
+    repeat(context, address, merge).await
+}
+
+/// Tells the merge of what was told to be rejected, where others put commits meanwhile: a worker that stood still may have
+/// put its own after it was given up and another one decided otherwise, and what a table has is merged.
+pub(crate) async fn amend(context: &Context, table: &mut Table) -> Result<(), Stopped> {
+    if !table.has_news() {
+        return Ok(());
+    }
+    for address in context.finished.rejected(table.dataset()) {
+        if let Some(merge) = found(context, table, address).await? {
+            tracing::error!(contribution = %address.contribution, version = %merge.version,
+                "the table has what was rejected; it is merged");
+            context.emitter.outcome(adopted(address, merge)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks the table for a contribution, for as long as it takes.
+async fn found(context: &Context, table: &Table, address: Address) -> Result<Option<Merge>, Stopped> {
     let mut failures = 0;
-    let merge = loop {
+    loop {
         match table.find(address.contribution).await {
-            Ok(merge) => break merge,
+            Ok(merge) => return Ok(merge),
             Err(error) => unasked(context, address, &error, &mut failures).await?,
         }
-    };
-    repeat(context, address, merge).await
+    }
 }
 
 /// Whether its outcome was told a moment ago: then what comes again was appended before the marketplace could know.

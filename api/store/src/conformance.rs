@@ -41,7 +41,8 @@ macro_rules! store_suite {
                 a_refused_contribution_leaves_nothing, an_allowance_is_per_operator_and_day,
                 old_keys_are_pruned, the_outbox_gives_what_is_due;
             outcomes: a_merge_closes_and_makes_a_version, a_rejection_closes_and_says_why,
-                the_first_terminal_outcome_wins, an_outcome_of_another_generation_is_ignored,
+                the_first_terminal_outcome_wins, what_a_table_has_is_merged_whatever_was_said_before,
+                an_outcome_of_another_generation_is_ignored,
                 waiting_keeps_the_row_open_and_says_when,
                 an_unapplicable_outcome_does_not_stop_the_others, an_outcome_is_kept_whatever_its_texts, versions_and_contributors_add_up;
             dead_letters: a_dead_letter_is_kept_once, a_replay_reopens_what_was_unprocessable,

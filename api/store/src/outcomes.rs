@@ -1,8 +1,11 @@
 //! Applying outcomes: how the marketplace learns what became of contributions.
 //!
-//! Invariant: the first terminal outcome of a contribution's current generation closes it and later ones change
-//! nothing, so outcomes may come twice, in any order and from several projectors at once. A merged outcome and its
-//! version row are one transaction.
+//! Invariants:
+//! - The first terminal outcome of a contribution's current generation closes it and later ones change nothing, so outcomes
+//!   may come twice, in any order and from several projectors at once. A merged outcome and its version row are one
+//!   transaction.
+//! - What is in a table is merged, whatever was said before and of which generation: a worker that stood still may have put
+//!   its commit after another one rejected the same contribution.
 
 use std::time::Duration;
 
@@ -67,7 +70,7 @@ pub enum Resolution {
 pub struct Applied {
     /// The contribution.
     pub id: ContributionId,
-    /// `false` when it was closed before, is of another generation, or is not known here.
+    /// `false` when it was closed before, is no merge and of another generation, or is not known here.
     pub applied: bool,
 }
 
@@ -114,13 +117,13 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             };
             let closed = sqlx::query(
                 "UPDATE contributions
-                 SET status = 'merged', decided_at = $3, tallies = $4, verdicts = $5, version = $6, accepted = $7,
-                     record_count = $8, root = $9, waiting_reason = NULL, resumes_after = NULL
-                 WHERE id = $1 AND generation = $2 AND status IN ('submitted', 'waiting')
+                 SET status = 'merged', decided_at = $2, tallies = $3, verdicts = $4, version = $5, accepted = $6,
+                     record_count = $7, root = $8, waiting_reason = NULL, resumes_after = NULL, reject_code = NULL,
+                     reject_message = NULL
+                 WHERE id = $1 AND status <> 'merged'
                  RETURNING project_id, agent_id",
             )
             .bind(outcome.id.to_string())
-            .bind(i64::from(outcome.generation))
             .bind(outcome.at.micros())
             .bind(outcome.tallies.as_str())
             .bind(outcome.verdicts.as_str())

@@ -8,10 +8,10 @@ use catalog::{MergeOutcome, Proposal};
 use eventlog::EventLog as _;
 use pipelines::message::{CONTRIBUTIONS, OUTCOMES, Submission};
 use pipelines::{Config, Error};
-use serde_json::json;
+use serde_json::{Value, json};
 use types::{AgentId, Batch, Clock as _, Contract, ContributionId, DatasetId};
 
-use crate::world::{LATER, World, config, texts};
+use crate::world::{LATER, World, config, contract, texts};
 
 #[tokio::test]
 async fn a_judge_that_keeps_its_thread_delays_nobody_else() {
@@ -32,14 +32,20 @@ async fn a_judge_that_keeps_its_thread_delays_nobody_else() {
     }
 }
 
-/// Makes the table of a dataset with a contract of its own, as another worker may at any time.
-async fn create_elsewhere(world: &World, dataset: DatasetId, contract: Contract) {
+/// Merges a record as a contribution, making the table with this contract, as another worker may at any time.
+async fn merge_elsewhere(
+    world: &World,
+    dataset: DatasetId,
+    contract: Contract,
+    contribution: ContributionId,
+    record: Value,
+) {
     let contract = Arc::new(contract);
     let mut table = world.catalog("elsewhere").table(dataset, &contract).await.unwrap();
     let proposal = Proposal {
-        contribution: ContributionId::new(world.clock.now()),
+        contribution,
         agent: AgentId::new(world.clock.now()),
-        batch: Arc::new(Batch::decode(&contract, &[json!({"n": 1})])),
+        batch: Arc::new(Batch::decode(&contract, &[record])),
         at: world.clock.now(),
         notes: json!(null),
     };
@@ -56,13 +62,47 @@ async fn a_merge_that_can_never_pass_is_not_tried_again() {
         tokio::task::yield_now().await;
     }
     let contract = serde_json::from_value(json!({"fields": [{"name": "n", "type": "integer"}]})).unwrap();
-    create_elsewhere(&world, dataset, contract).await;
+    let another = ContributionId::new(world.clock.now());
+    merge_elsewhere(&world, dataset, contract, another, json!({"n": 1})).await;
     world.screener.slow.add_permits(1);
     assert_eq!(world.rejected(slow).await, "unprocessable");
     let id = world.submit(other, texts(["other"])).await;
     assert_eq!(world.merged(id).await, (1, 1));
     let letter = world.letters(1).await.remove(0);
     assert!(letter.reason.contains("another contract"), "{}", letter.reason);
+}
+
+/// A worker that stood still may put its commit after it was given up and another one decided otherwise.
+#[tokio::test]
+async fn what_was_rejected_and_merged_all_the_same_is_told_to_be_merged() {
+    let mut world = World::new().await;
+    let (open, idle) = (world.dataset(), world.dataset());
+    let first = world.submit(open, texts(["first"])).await;
+    assert_eq!(world.merged(first).await, (1, 1));
+    let late = [
+        world.submit(open, vec![json!({"text": 1})]).await,
+        world.submit(idle, vec![json!({"text": 1})]).await,
+    ];
+    for id in late {
+        world.rejected(id).await;
+    }
+    merge_elsewhere(&world, open, contract(), late[0], json!({"text": "late"})).await;
+    let next = world.submit(open, texts(["next"])).await;
+    assert_eq!(world.merged(late[0]).await, (2, 1));
+    assert_eq!(world.merged(next).await, (3, 1));
+    // Nobody has this table open when it happens.
+    world.stop().await;
+    merge_elsewhere(&world, idle, contract(), late[1], json!({"text": "late"})).await;
+    world.begin().await;
+    let next = world.submit(idle, texts(["next"])).await;
+    assert_eq!(world.merged(late[1]).await, (1, 1));
+    assert_eq!(world.merged(next).await, (2, 1));
+    // Once each.
+    let after = world.submit(open, texts(["after"])).await;
+    assert_eq!(world.merged(after).await, (4, 1));
+    for id in late {
+        assert!(world.seen.get(&id).is_none_or(Vec::is_empty), "{id}");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use types::ContributionId;
 
-use super::fixture::{World, at, merged, open, outcome, rejected};
+use super::fixture::{World, at, merged, open, outcome, rejected, waiting};
 use crate::{ContributionStatus, DeadLetter, DeadLetterAdded, OutcomeRow, Replay, Store};
 
 /// The same message is kept once; another message at the same place of a topic that started again is kept too.
@@ -79,7 +79,11 @@ pub async fn a_late_outcome_of_the_old_generation_does_not_close_a_replay(url: &
         generation: 1,
         ..outcome(id, merged(1))
     };
-    let outcomes = vec![outcome(id, rejected("unprocessable")), outcome(id, merged(1)), renewed];
+    let outcomes = vec![
+        outcome(id, rejected("unprocessable")),
+        outcome(id, waiting(None)),
+        renewed,
+    ];
     let applied = store.outcomes_apply(outcomes).await.unwrap();
     let applied: Vec<_> = applied.into_iter().map(|applied| applied.applied).collect();
     assert_eq!(applied, [false, false, true]);

@@ -166,6 +166,13 @@ pub(crate) fn rejected(code: &str) -> Resolution {
     }
 }
 
+pub(crate) fn waiting(resumes_after: Option<i64>) -> Resolution {
+    Resolution::Waiting {
+        reason: "budget".to_owned(),
+        resumes_after: resumes_after.map(at),
+    }
+}
+
 /// Runs `racers` at the same instant, every other one on a handle of its own, and returns what each got.
 pub(crate) async fn race<T, Racer, Run>(stores: [Store; 2], racers: usize, run: Run) -> Vec<T>
 where

@@ -2,7 +2,7 @@
 
 use types::{ContributionId, Version};
 
-use super::fixture::{World, agent, at, merged, open, outcome, rejected};
+use super::fixture::{World, agent, at, merged, open, outcome, rejected, waiting};
 use crate::{ContributionStatus, Outbox, OutcomeRow, Resolution, Store};
 
 /// A merge closes the row, empties the outbox and makes the version, all at once.
@@ -61,7 +61,7 @@ pub async fn the_first_terminal_outcome_wins(url: &str) {
         outcome(ids[0], merged(1)),
         outcome(ids[0], merged(1)),
         outcome(ids[1], rejected("refused")),
-        outcome(ids[1], merged(2)),
+        outcome(ids[1], rejected("duplicates")),
     ];
     assert_eq!(apply(&store, first).await, [true, false, true, false]);
     let before = store.contribution(ids[0]).await.unwrap();
@@ -78,12 +78,41 @@ pub async fn the_first_terminal_outcome_wins(url: &str) {
     assert_eq!(store.project_version_count(world.project).await.unwrap(), 1);
 }
 
+/// A merge counts after a rejection and of any generation, once, and nothing counts after it.
+pub async fn what_a_table_has_is_merged_whatever_was_said_before(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let ids = world.submitted(&store, 2).await;
+    assert_eq!(apply(&store, vec![outcome(ids[0], rejected("refused"))]).await, [true]);
+    let of_another_generation = OutcomeRow {
+        generation: 3,
+        ..outcome(ids[1], merged(2))
+    };
+    let late = vec![
+        outcome(ids[0], merged(1)),
+        outcome(ids[0], rejected("refused")),
+        outcome(ids[0], merged(1)),
+        of_another_generation,
+    ];
+    assert_eq!(apply(&store, late).await, [true, false, false, true]);
+    for (id, version) in [(ids[0], 1), (ids[1], 2)] {
+        let row = store.contribution(id).await.unwrap().unwrap();
+        assert_eq!(
+            (row.status, row.version),
+            (ContributionStatus::Merged, Some(Version(version)))
+        );
+        assert_eq!(row.reject_code, None);
+    }
+    assert_eq!(store.project_version_count(world.project).await.unwrap(), 2);
+    assert_eq!(store.open_count_and_bytes().await.unwrap().open, 0);
+}
+
 /// Only the current generation counts.
 pub async fn an_outcome_of_another_generation_is_ignored(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
     let id = world.submitted(&store, 1).await[0];
-    for resolution in [merged(1), rejected("refused"), waiting(None)] {
+    for resolution in [rejected("refused"), waiting(None)] {
         let other = OutcomeRow {
             generation: 1,
             ..outcome(id, resolution)
@@ -182,13 +211,6 @@ pub async fn versions_and_contributors_add_up(url: &str) {
         })
         .collect();
     assert_eq!(shares, [("second", 3, 6), ("collector", 1, 2)]);
-}
-
-fn waiting(resumes_after: Option<i64>) -> Resolution {
-    Resolution::Waiting {
-        reason: "budget".to_owned(),
-        resumes_after: resumes_after.map(at),
-    }
 }
 
 async fn apply(store: &Store, outcomes: Vec<OutcomeRow>) -> Vec<bool> {

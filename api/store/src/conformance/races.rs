@@ -204,24 +204,36 @@ pub async fn two_projectors_apply_each_outcome_once(url: &str) {
     assert_eq!(stores[0].open_count_and_bytes().await.unwrap().open, 0);
 }
 
-/// Of two outcomes of one contribution that are applied at once, the first stays, and what it did with it.
+/// Of two rejections of one contribution that are applied at once the first stays; of a merge and a rejection, the merge.
 pub async fn the_first_of_two_outcomes_wins(url: &str) {
     let stores = two(url).await;
     let world = World::new(&stores[0]).await;
-    for id in world.submitted(&stores[0], 10).await {
-        let applied = race(stores.clone(), 2, |store, number| async move {
-            let resolution = if number == 0 { merged(1) } else { rejected("refused") };
-            (
-                number,
-                store.outcomes_apply(vec![outcome(id, resolution)]).await.unwrap(),
-            )
+    let codes = ["refused", "duplicates"];
+    for (number, id) in world.submitted(&stores[0], 20).await.into_iter().enumerate() {
+        let is_merged = number % 2 == 0;
+        let applied = race(stores.clone(), 2, |store, racer| async move {
+            let resolution = if is_merged && racer == 0 {
+                merged(1)
+            } else {
+                rejected(codes[racer])
+            };
+            let applied = store.outcomes_apply(vec![outcome(id, resolution)]).await.unwrap();
+            (racer, applied[0].applied)
         })
         .await;
-        let first: Vec<_> = applied.iter().filter(|(_, applied)| applied[0].applied).collect();
-        assert_eq!(first.len(), 1);
-        let status = stores[1].contribution(id).await.unwrap().unwrap().status;
-        let expected = [ContributionStatus::Merged, ContributionStatus::Rejected][first[0].0];
-        assert_eq!(status, expected);
+        let winners: Vec<usize> = applied
+            .into_iter()
+            .filter(|(_, won)| *won)
+            .map(|(racer, _)| racer)
+            .collect();
+        let row = stores[1].contribution(id).await.unwrap().unwrap();
+        if is_merged {
+            assert!(winners.contains(&0), "a merge is never too late");
+            assert_eq!(row.status, ContributionStatus::Merged);
+        } else {
+            assert_eq!(winners.len(), 1);
+            assert_eq!(row.reject_code.as_deref(), Some(codes[winners[0]]));
+        }
     }
     assert_eq!(stores[0].open_count_and_bytes().await.unwrap().open, 0);
 }
