@@ -244,7 +244,8 @@ fn agreed<C: ConsumerContext, T>(
         if !is_moving || begun.elapsed() + wait > limit {
             return answer;
         }
-        std::thread::sleep(wait);
+        // A consumer of nothing has nothing to poll for, and waits.
+        drop(consumer.poll(wait));
         wait = (2 * wait).min(Duration::from_secs(1));
         consumer.fetch_metadata(Some(topic), limit)?;
     }
