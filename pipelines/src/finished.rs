@@ -8,7 +8,7 @@
 //! - Within the window, what was rejected can be told again with the same code and message; with the same verdicts where they are
 //!   among the latest few. What was merged, its table tells.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -36,7 +36,8 @@ pub struct Finished {
 #[derive(Debug, Default)]
 struct Window {
     known: HashMap<Decided, Told>,
-    rejected: HashMap<DatasetId, HashSet<Decided>>,
+    /// The latest generation of each contribution that was rejected.
+    rejected: HashMap<DatasetId, HashMap<ContributionId, u32>>,
     order: VecDeque<Decided>,
     /// Those with verdicts, the oldest first, and their bytes.
     wordy: VecDeque<(Decided, usize)>,
@@ -65,12 +66,13 @@ impl Finished {
         if let Some(told) = window.known.get_mut(&decided) {
             told.at = now;
             if rejection.is_none() && told.rejection.take().is_some() {
-                window.pardon(dataset, decided);
+                window.pardon(dataset, decided.0);
             }
             return;
         }
-        if rejection.is_some() {
-            window.rejected.entry(dataset).or_default().insert(decided);
+        match rejection {
+            Some(_) => drop(window.rejected.entry(dataset).or_default().insert(decided.0, decided.1)),
+            None => window.pardon(dataset, decided.0),
         }
         let bytes = rejection.as_ref().map_or(0, |outcome| weight(outcome));
         window.known.insert(decided, Told { at: now, rejection });
@@ -101,7 +103,7 @@ impl Finished {
         told.rejection.as_deref().cloned()
     }
 
-    /// What was rejected of a dataset.
+    /// What was rejected of a dataset and is not known to be merged.
     pub(crate) fn rejected(&self, dataset: DatasetId) -> Vec<Address> {
         let window = self.locked();
         let rejected = window.rejected.get(&dataset).into_iter().flatten();
@@ -120,14 +122,18 @@ impl Finished {
 }
 
 impl Window {
-    /// Forgets that it was rejected.
-    fn pardon(&mut self, dataset: DatasetId, decided: Decided) {
+    /// Forgets that a contribution was rejected, of whatever generation.
+    fn pardon(&mut self, dataset: DatasetId, contribution: ContributionId) {
         if let Some(rejected) = self.rejected.get_mut(&dataset) {
-            rejected.remove(&decided);
+            rejected.remove(&contribution);
             if rejected.is_empty() {
                 self.rejected.remove(&dataset);
             }
         }
+    }
+
+    fn latest_rejected(&self, outcome: &Outcome) -> Option<u32> {
+        self.rejected.get(&outcome.dataset)?.get(&outcome.contribution).copied()
     }
 
     fn shrink(&mut self) {
@@ -144,8 +150,10 @@ impl Window {
             && let Some(oldest) = self.order.pop_front()
         {
             let told = self.known.remove(&oldest);
-            if let Some(outcome) = told.and_then(|told| told.rejection) {
-                self.pardon(outcome.dataset, oldest);
+            if let Some(outcome) = told.and_then(|told| told.rejection)
+                && self.latest_rejected(&outcome) == Some(oldest.1)
+            {
+                self.pardon(outcome.dataset, oldest.0);
             }
             // What has verdicts is in the same order.
             if self.wordy.front().is_some_and(|(wordy, _)| *wordy == oldest)
@@ -169,7 +177,7 @@ fn weight(outcome: &Outcome) -> usize {
 #[cfg(test)]
 mod tests {
     use operators::{Reason, RowVerdict, Verdict};
-    use types::{DatasetId, Timestamp};
+    use types::{DatasetId, Timestamp, Version};
 
     use super::*;
     use crate::message::FORMAT;
@@ -239,6 +247,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_merged_after_all_or_once_more_is_not_rejected_any_more() {
+        let finished = Finished::default();
+        let merged = |of: &Outcome, generation| Outcome {
+            generation,
+            resolution: Resolution::Merged {
+                version: Version(1),
+                accepted: 1,
+                record_count: 1,
+                root: String::new(),
+            },
+            ..of.clone()
+        };
+        for generation in [0, 1] {
+            let outcome = rejected(1);
+            finished.insert(outcome.clone(), outcome.at);
+            let address = Address {
+                contribution: outcome.contribution,
+                generation: 0,
+                dataset: outcome.dataset,
+            };
+            assert_eq!(finished.rejected(outcome.dataset), [address]);
+            finished.insert(merged(&outcome, generation), outcome.at);
+            assert_eq!(finished.rejected(outcome.dataset), []);
+        }
+    }
+
+    #[test]
     fn the_window_is_bounded() {
         let finished = Finished::default();
         let first = rejected(10);
@@ -249,6 +284,7 @@ mod tests {
         assert!(!finished.contains(first.contribution, 0));
         let window = finished.locked();
         assert_eq!((window.known.len(), window.order.len()), (WINDOW, WINDOW));
+        assert_eq!(window.rejected.values().map(HashMap::len).sum::<usize>(), WINDOW);
         assert_eq!(window.words, window.wordy.iter().map(|(_, bytes)| bytes).sum::<usize>());
         assert!(window.words <= WORDS);
     }
