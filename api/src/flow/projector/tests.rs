@@ -121,8 +121,8 @@ async fn an_outcome_reaches_the_row_and_whoever_waits() {
 async fn the_first_terminal_outcome_counts() {
     let world = world().await;
     let (first, fence) = (world.contribute().await, world.contribute().await);
-    let rejected = Resolution::Rejected {
-        code: "refused".to_owned(),
+    let rejected = |code: &str| Resolution::Rejected {
+        code: code.to_owned(),
         message: "no".to_owned(),
     };
     world
@@ -134,11 +134,13 @@ async fn the_first_terminal_outcome_counts() {
             },
         )
         .await;
-    world.tell(first, rejected).await;
-    world.tell(first, merged(1)).await;
+    world.tell(first, rejected("refused")).await;
+    world.tell(first, rejected("duplicates")).await;
     world.tell(fence, merged(1)).await;
     assert_eq!(world.decided(fence).await.status, ContributionStatus::Merged);
-    assert_eq!(world.decided(first).await.status, ContributionStatus::Rejected);
+    let decided = world.decided(first).await;
+    assert_eq!(decided.status, ContributionStatus::Rejected);
+    assert_eq!(decided.reject_code.as_deref(), Some("refused"));
 }
 
 #[tokio::test]
