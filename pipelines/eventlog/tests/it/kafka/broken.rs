@@ -9,7 +9,7 @@ use eventlog::conformance::{record, take, within};
 use eventlog::kafka::Options;
 use eventlog::testing::{Broker, Fault};
 use eventlog::{Delivered, Error, Event, EventLog, Kafka, Record};
-use tokio::sync::watch;
+use tokio::sync::{MutexGuard, watch};
 use tokio::task::JoinHandle;
 use types::{Classify, Retry};
 
@@ -27,6 +27,16 @@ fn quick(broker: &Broker) -> Options {
         delivery: DELIVERY,
         ..broker.options(&fresh())
     }
+}
+
+/// A log that goes through the proxy of the shared broker, for whoever has that.
+async fn proxied(broker: &Broker) -> Result<(MutexGuard<'static, ()>, Arc<Kafka>), Error> {
+    let mine = PROXY.lock().await;
+    let options = Options {
+        brokers: broker.proxied(),
+        ..quick(broker)
+    };
+    Ok((mine, open(&options).await?))
 }
 
 /// How many appends were acknowledged, and how many failed.
@@ -168,12 +178,7 @@ async fn a_broker_that_stands_still_fails_appends_in_time_and_is_used_again() ->
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_are_lost_lose_no_record_and_double_only_what_was_not_acknowledged() -> Outcome {
     let broker = broker!();
-    let _mine = PROXY.lock().await;
-    let options = Options {
-        brokers: broker.proxied(),
-        ..quick(broker)
-    };
-    let log = open(&options).await?;
+    let (_mine, log) = proxied(broker).await?;
     let before = broker.proxy().counts();
     let (keys, count) = (3, 60);
     let load = Load::default();
@@ -214,12 +219,7 @@ async fn answers_that_are_lost_lose_no_record_and_double_only_what_was_not_ackno
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_topic_that_is_looked_at_keeps_nobody_from_one_that_is_known() -> Outcome {
     let broker = broker!();
-    let _mine = PROXY.lock().await;
-    let options = Options {
-        brokers: broker.proxied(),
-        ..quick(broker)
-    };
-    let log = open(&options).await?;
+    let (_mine, log) = proxied(broker).await?;
     log.append(TOPIC, vec![record("key", "before")]).await?;
     broker.proxy().set(Fault::Stall);
     let mut looking = std::pin::pin!(log.subscribe("another", GROUP));
@@ -238,12 +238,7 @@ async fn a_topic_that_is_looked_at_keeps_nobody_from_one_that_is_known() -> Outc
 async fn appends_to_a_broker_that_is_away_take_bounded_memory_and_time() -> Outcome {
     const MIB: usize = 1 << 20;
     let broker = broker!();
-    let _mine = PROXY.lock().await;
-    let options = Options {
-        brokers: broker.proxied(),
-        ..quick(broker)
-    };
-    let log = open(&options).await?;
+    let (_mine, log) = proxied(broker).await?;
     log.append(TOPIC, vec![record("key", "before")]).await?;
     broker.proxy().set(Fault::Stall);
     let value = Bytes::from(vec![7; MIB]);
