@@ -12,6 +12,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::identity::Identities;
 use super::options::Options;
+use super::parting::Apart;
 use crate::{Bounds, Error};
 
 /// How many things of librdkafka's are heard after a question.
@@ -127,7 +128,7 @@ pub(super) fn failure(what: impl Into<String>, voice: &Voice, error: &KafkaError
 
 /// A client that only asks.
 pub(super) struct Client {
-    consumer: Arc<BaseConsumer<Voice>>,
+    consumer: Arc<Apart<BaseConsumer<Voice>>>,
     voice: Voice,
     limit: Duration,
     partitions: u32,
@@ -147,7 +148,7 @@ impl Client {
             .create_with_context(voice.clone())
             .map_err(|error| failure("connecting", &voice, &error))?;
         Ok(Self {
-            consumer: Arc::new(consumer),
+            consumer: Arc::new(Apart::new(consumer)),
             voice,
             limit: options.delivery,
             partitions: options.partitions,
@@ -205,9 +206,7 @@ impl Client {
             return Ok(vec![Bounds { first: 0, next: 0 }; partitions as usize]);
         }
         let topic = name.to_owned();
-        let question = move |consumer: &BaseConsumer<Voice>, limit| {
-            agreed(consumer, &topic, limit, || bounds(consumer, &topic, partitions, limit))
-        };
+        let question = move |consumer: &BaseConsumer<Voice>, limit| agreed_bounds(consumer, &topic, partitions, limit);
         self.ask(&format!("asking for the bounds of topic `{name}`"), question)
             .await
     }
@@ -222,32 +221,6 @@ impl Client {
         looked
             .inspect_err(|error| tracing::debug!(topic = name, %error, "the end of the log is not known now"))
             .ok()
-    }
-}
-
-/// Asks leaders of partitions, again and for as long as `limit` while the brokers do not agree on who they are, as when a
-/// topic was just made.
-fn agreed<C: ConsumerContext, T>(
-    consumer: &BaseConsumer<C>,
-    topic: &str,
-    limit: Duration,
-    ask: impl Fn() -> Result<T, KafkaError>,
-) -> Result<T, KafkaError> {
-    use RDKafkaErrorCode::{LeaderNotAvailable, NotLeaderForPartition};
-
-    let begun = Instant::now();
-    let mut wait = Duration::from_millis(10);
-    loop {
-        let answer = ask();
-        let code = answer.as_ref().err().and_then(KafkaError::rdkafka_error_code);
-        let is_moving = matches!(code, Some(NotLeaderForPartition | LeaderNotAvailable));
-        if !is_moving || begun.elapsed() + wait > limit {
-            return answer;
-        }
-        // A consumer of nothing has nothing to poll for, and waits.
-        drop(consumer.poll(wait));
-        wait = (2 * wait).min(Duration::from_secs(1));
-        consumer.fetch_metadata(Some(topic), limit)?;
     }
 }
 
@@ -286,4 +259,30 @@ pub(super) fn bounds<C: ConsumerContext>(
             next,
         })
         .collect())
+}
+
+/// The same, asked again while the brokers do not agree on who leads the partitions, as when a topic was just made. Asks for
+/// as long as `limit`, and the last question may take as long as any.
+fn agreed_bounds(
+    consumer: &BaseConsumer<Voice>,
+    topic: &str,
+    partitions: u32,
+    limit: Duration,
+) -> Result<Vec<Bounds>, KafkaError> {
+    use RDKafkaErrorCode::{LeaderNotAvailable, NotLeaderForPartition};
+
+    let begun = Instant::now();
+    let mut wait = Duration::from_millis(10);
+    loop {
+        let found = bounds(consumer, topic, partitions, limit);
+        let code = found.as_ref().err().and_then(KafkaError::rdkafka_error_code);
+        let is_moving = matches!(code, Some(NotLeaderForPartition | LeaderNotAvailable));
+        if !is_moving || begun.elapsed() + wait > limit {
+            return found;
+        }
+        // A consumer of nothing has nothing to poll for, and waits.
+        drop(consumer.poll(wait));
+        wait = (2 * wait).min(Duration::from_secs(1));
+        consumer.fetch_metadata(Some(topic), limit)?;
+    }
 }

@@ -1,7 +1,7 @@
 //! Who reads a topic for a group in this process.
 //!
-//! Invariant: a lease ends when its consumer has left the group, not when its reader was dropped: two members under one
-//! name would fence each other.
+//! Invariant: a lease ends when its consumer has left the group, or had its time to, not when its reader was dropped: two
+//! members under one name would fence each other.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

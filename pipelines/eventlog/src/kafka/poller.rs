@@ -78,7 +78,9 @@ impl ConsumerContext for Watch {
         };
         if let Err(error) = followed {
             tracing::error!(topic = self.name, %error, "a rebalance could not be followed");
-            self.shared.fail(self.failure(&error));
+            if !self.retired.load(Ordering::Relaxed) {
+                self.shared.fail(self.failure(&error));
+            }
         }
     }
 
@@ -140,7 +142,13 @@ impl Watch {
 
     fn revoked(&self, consumer: &BaseConsumer<Self>, taken: &TopicPartitionList) -> KafkaResult<()> {
         let partitions = numbers(taken);
-        let revoked = self.shared.lock().revoke(&partitions);
+        // What a consumer loses that was given up is the next one's by now.
+        let is_retired = self.retired.load(Ordering::Relaxed);
+        let revoked = if is_retired {
+            0
+        } else {
+            self.shared.lock().revoke(&partitions)
+        };
         count(&self.counters.revoked, revoked);
         tracing::info!(
             topic = self.name,

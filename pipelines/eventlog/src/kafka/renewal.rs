@@ -4,7 +4,8 @@
 //! epochs of its leaders, stays wrong in a consumer that goes on.
 //!
 //! Invariants:
-//! - There is one consumer at a time: the next is made after the one before has left its group.
+//! - There is one consumer at a time: the next is made after the one before has left its group. One that does not end in
+//!   [`ENDING`] is out of the way all the same: it has left or is fenced, and changes nothing that the next one has.
 //! - Before a consumer is given up, the reader is told that it lost all its partitions, and nothing of them is committed.
 
 use std::io;
@@ -126,7 +127,7 @@ impl Consumers {
         Ok(consumer)
     }
 
-    /// Starts the thread. It ends, and with it the lease, after the consumer has left its group.
+    /// Starts the thread. It ends, and with it the lease, after the consumer has left its group or had [`ENDING`] to.
     pub(super) fn spawn(
         self: &Arc<Self>,
         consumer: Arc<BaseConsumer<Watch>>,

@@ -3,7 +3,7 @@
 //! Invariant: a topic is used only after its number of partitions was compared, so a key has one partition in every
 //! process for the life of the topic.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ pub(super) struct Topics {
 #[derive(Debug, Default)]
 struct Known {
     topics: HashSet<String>,
-    /// How often one was to be looked at again.
-    forgotten: u64,
+    /// How often each was to be looked at again.
+    forgotten: HashMap<String, u64>,
 }
 
 impl Topics {
@@ -56,12 +56,12 @@ impl Topics {
             if known.topics.contains(topic) {
                 return Ok(name);
             }
-            known.forgotten
+            known.forgotten.get(topic).copied()
         };
         self.look(&name).await?;
         let mut known = self.known();
         // What was seen may be of before.
-        if known.forgotten == forgotten {
+        if known.forgotten.get(topic).copied() == forgotten {
             known.topics.insert(topic.to_owned());
         }
         drop(known);
@@ -117,7 +117,7 @@ impl Topics {
     pub(super) fn forget(&self, topic: &str) {
         let mut known = self.known();
         known.topics.remove(topic);
-        known.forgotten += 1;
+        *known.forgotten.entry(topic.to_owned()).or_default() += 1;
     }
 
     fn admin(&self, voice: &Voice) -> Result<Apart<AdminClient<Voice>>, Error> {
