@@ -20,7 +20,7 @@ use crate::emit::Stopped;
 use crate::judge::{Case, described};
 use crate::lane::Context;
 use crate::message::{Address, FORMAT, Outcome, Resolution};
-use crate::settled::amend;
+use crate::settled::tell;
 
 /// A judged submission on its way to its outcome.
 struct Verdict {
@@ -92,9 +92,8 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
             }
         }
     };
-    amend(context, table).await?;
     match told(context, verdict, fate) {
-        Some(outcome) => context.emitter.outcome(outcome).await.map(Ok),
+        Some(outcome) => tell(context, table, outcome).await.map(Ok),
         None => Ok(Ok(())),
     }
 }

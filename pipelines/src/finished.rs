@@ -67,6 +67,7 @@ impl Finished {
             told.at = now;
             if rejection.is_none() && told.rejection.take().is_some() {
                 window.pardon(dataset, decided.0);
+                window.spare(decided);
             }
             return;
         }
@@ -129,6 +130,14 @@ impl Window {
             if rejected.is_empty() {
                 self.rejected.remove(&dataset);
             }
+        }
+    }
+
+    /// Keeps no more verdicts of it.
+    fn spare(&mut self, decided: Decided) {
+        let at = self.wordy.iter().position(|(wordy, _)| *wordy == decided);
+        if let Some((_, bytes)) = at.and_then(|at| self.wordy.remove(at)) {
+            self.words -= bytes;
         }
     }
 
@@ -271,6 +280,34 @@ mod tests {
             finished.insert(merged(&outcome, generation), outcome.at);
             assert_eq!(finished.rejected(outcome.dataset), []);
         }
+        // What was merged after all has no verdicts to keep; that of another generation still has.
+        let window = finished.locked();
+        let kept: usize = window.wordy.iter().map(|(_, bytes)| bytes).sum();
+        assert_eq!((window.wordy.len(), window.words), (1, kept));
+    }
+
+    #[test]
+    fn what_was_rejected_again_stays_rejected_when_the_first_time_is_forgotten() {
+        let finished = Finished::default();
+        let first = rejected(10);
+        let again = Outcome {
+            generation: 1,
+            ..first.clone()
+        };
+        for outcome in [&first, &again] {
+            finished.insert(outcome.clone(), first.at);
+        }
+        for _ in 1..WINDOW {
+            finished.insert(rejected(10), first.at);
+        }
+        assert!(!finished.contains(first.contribution, 0));
+        let known: Vec<u32> = finished
+            .rejected(first.dataset)
+            .into_iter()
+            .filter(|address| address.contribution == first.contribution)
+            .map(|address| address.generation)
+            .collect();
+        assert_eq!(known, [1]);
     }
 
     #[test]

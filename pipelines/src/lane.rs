@@ -23,7 +23,7 @@ use crate::judge::{Bench, Finding, Work, decode, described, judge};
 use crate::lanes::Queued;
 use crate::message::Submission;
 use crate::places::Places;
-use crate::settled::{amend, bury, tell_again};
+use crate::settled::{bury, tell_again};
 use crate::staging::Uploads;
 use crate::staging::conclude::{Running, conclude as conclude_upload};
 
@@ -125,9 +125,6 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
     let mut compactor = Compactor::new(context.in_work.clone());
     compactor.look(&table);
     let mut uploads = Running::default();
-    if amend(context, &mut table).await.is_err() {
-        return table.close().await;
-    }
     let mut open = true;
     while open || !uploads.is_empty() {
         let ended = tokio::select! {

@@ -11,7 +11,7 @@ use crate::conclude::adopted;
 use crate::emit::Stopped;
 use crate::judge::{Work, described};
 use crate::lane::Context;
-use crate::message::Address;
+use crate::message::{Address, Outcome, Resolution};
 
 /// Tells again what became of a submission that comes again. The marketplace appends what it has no outcome of: mostly the
 /// outcome is on its way, but a log may lose one that it took, and then nobody else would ever tell it.
@@ -23,9 +23,23 @@ pub(crate) async fn tell_again(context: &Context, table: &Table, address: Addres
     repeat(context, address, merge).await
 }
 
+/// Tells an outcome, and what others merged meanwhile: before a merge, whose version comes after theirs, and after a
+/// rejection, which may be of what they merged.
+pub(crate) async fn tell(context: &Context, table: &mut Table, outcome: Outcome) -> Result<(), Stopped> {
+    let is_merged = matches!(outcome.resolution, Resolution::Merged { .. });
+    if is_merged {
+        amend(context, table).await?;
+    }
+    context.emitter.outcome(outcome).await?;
+    if !is_merged {
+        amend(context, table).await?;
+    }
+    Ok(())
+}
+
 /// Tells the merge of what was told to be rejected, where others put commits meanwhile: a worker that stood still may have
 /// put its own after it was given up and another one decided otherwise, and what a table has is merged.
-pub(crate) async fn amend(context: &Context, table: &mut Table) -> Result<(), Stopped> {
+async fn amend(context: &Context, table: &mut Table) -> Result<(), Stopped> {
     if !table.has_news() {
         return Ok(());
     }

@@ -1,11 +1,11 @@
 //! Applying outcomes: how the marketplace learns what became of contributions.
 //!
 //! Invariants:
-//! - The first terminal outcome of a contribution's current generation closes it and later ones change nothing, so outcomes
-//!   may come twice, in any order and from several projectors at once. A merged outcome and its version row are one
-//!   transaction.
-//! - What is in a table is merged, whatever was said before and of which generation: a worker that stood still may have put
-//!   its commit after another one rejected the same contribution.
+//! - The first terminal outcome of a contribution's current generation closes it, so outcomes may come twice, in any order
+//!   and from several projectors at once. After that only one thing changes it: what is in a table is merged, whatever was
+//!   said before and of which generation, because a worker that stood still may have put its commit after another one
+//!   rejected the same contribution.
+//! - A merged outcome and its version row are one transaction.
 
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ use crate::judge::{Work, described};
 use crate::lane::Context;
 use crate::lanes::Weight;
 use crate::message::{Address, Submission};
-use crate::settled::{amend, bury};
+use crate::settled::{bury, tell};
 
 /// The uploads of a lane that are being staged.
 #[derive(Default)]
@@ -202,8 +202,7 @@ async fn settle(
     };
     // Why now: its files take room, and what they hold is in the table or wanted by nobody.
     drop(staged);
-    amend(context, table).await?;
-    context.emitter.outcome(told).await.map(Ok)
+    tell(context, table, told).await.map(Ok)
 }
 
 async fn merge(

@@ -7,6 +7,7 @@ use std::time::Instant;
 use catalog::{MergeOutcome, Proposal};
 use eventlog::EventLog as _;
 use pipelines::message::{CONTRIBUTIONS, OUTCOMES, Submission};
+use pipelines::staging::objects::Compression;
 use pipelines::{Config, Error};
 use serde_json::{Value, json};
 use types::{AgentId, Batch, Clock as _, Contract, ContributionId, DatasetId};
@@ -76,12 +77,13 @@ async fn a_merge_that_can_never_pass_is_not_tried_again() {
 #[tokio::test]
 async fn what_was_rejected_and_merged_all_the_same_is_told_to_be_merged() {
     let mut world = World::new().await;
-    let (open, idle) = (world.dataset(), world.dataset());
+    let (open, idle, uploaded) = (world.dataset(), world.dataset(), world.dataset());
     let first = world.submit(open, texts(["first"])).await;
     assert_eq!(world.merged(first).await, (1, 1));
     let late = [
         world.submit(open, vec![json!({"text": 1})]).await,
         world.submit(idle, vec![json!({"text": 1})]).await,
+        world.submit(uploaded, vec![json!({"text": 1})]).await,
     ];
     for id in late {
         world.rejected(id).await;
@@ -90,6 +92,12 @@ async fn what_was_rejected_and_merged_all_the_same_is_told_to_be_merged() {
     let next = world.submit(open, texts(["next"])).await;
     assert_eq!(world.merged(late[0]).await, (2, 1));
     assert_eq!(world.merged(next).await, (3, 1));
+    merge_elsewhere(&world, uploaded, contract(), late[2], json!({"text": "late"})).await;
+    let lines = b"{\"text\": \"next\"}\n";
+    let next = world.upload(uploaded, lines, lines.len(), Compression::None).await;
+    world.append(next.record().unwrap()).await;
+    assert_eq!(world.merged(late[2]).await, (1, 1));
+    assert_eq!(world.merged(next.contribution).await, (2, 1));
     // Nobody has this table open when it happens.
     world.stop().await;
     merge_elsewhere(&world, idle, contract(), late[1], json!({"text": "late"})).await;
