@@ -9,7 +9,7 @@ mod index;
 mod runs;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use object_store::ObjectStore;
@@ -54,8 +54,6 @@ pub(crate) struct State {
     index: OnceCell<Arc<KeyIndex>>,
     /// How many commits the derived file has.
     derived: AtomicU64,
-    /// How many commits were found in the log since the table was read first, rather than put here.
-    found: AtomicU64,
 }
 
 /// Where the next commit starts from.
@@ -88,7 +86,6 @@ impl State {
             footers,
             store,
             derived: AtomicU64::new(next),
-            found: AtomicU64::new(0),
             timeline: RwLock::new(timeline),
             refreshing: tokio::sync::Mutex::default(),
             index: OnceCell::new(),
@@ -115,15 +112,9 @@ impl State {
             self.settle(&log::directory(self.dataset)).await?;
             for (number, commit) in found {
                 self.apply(number, commit)?;
-                self.found.fetch_add(1, Ordering::Relaxed);
             }
         }
         read
-    }
-
-    /// How many commits were found in the log since the table was read first, rather than put here.
-    pub(crate) fn found(&self) -> u64 {
-        self.found.load(Ordering::Relaxed)
     }
 
     /// Whether the store blocks the threads that use it.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use types::key::Known;
-use types::{AgentId, Clock, Contract, ContributionId, DatasetId, Timestamp, Version};
+use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
 use crate::blocking::carry;
 use crate::commit::{self, Tried};
@@ -44,8 +44,6 @@ pub struct Table {
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
     tried: Tried,
-    /// How many commits of others the owner has heard of.
-    heard: Option<u64>,
     pub(crate) compacting: Option<Arc<Compacting>>,
 }
 
@@ -67,21 +65,8 @@ impl Table {
             clock,
             tables,
             tried: Tried::default(),
-            heard: None,
             compacting: None,
         })
-    }
-
-    /// Whose records it has.
-    pub fn dataset(&self) -> DatasetId {
-        self.state.dataset
-    }
-
-    /// Whether commits were found that this process did not put, since it was asked last. When it is asked first they all
-    /// are.
-    pub fn has_news(&mut self) -> bool {
-        let found = Some(self.state.found());
-        std::mem::replace(&mut self.heard, found) != found
     }
 
     /// The contract of the records.

@@ -20,7 +20,7 @@ use crate::emit::Stopped;
 use crate::judge::{Case, described};
 use crate::lane::Context;
 use crate::message::{Address, FORMAT, Outcome, Resolution};
-use crate::settled::tell;
+use crate::telling::tell;
 
 /// A judged submission on its way to its outcome.
 struct Verdict {

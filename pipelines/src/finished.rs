@@ -4,7 +4,8 @@
 //! - Within its window, a submission of a generation that was decided is never judged again. The window is bounded:
 //!   outside it the table's guard still keeps a merged submission from merging twice.
 //! - What was told a moment ago is not told again: copies that waited together with it in the log cost nothing.
-//! - Within the window, the rejections of a dataset are known by it, for a table that has one of them all the same.
+//! - Within the window, the latest version of a dataset that was told is known: with those before it, as they are told in
+//!   order.
 //! - Within the window, what was rejected can be told again with the same code and message; with the same verdicts where they are
 //!   among the latest few. What was merged, its table tells.
 
@@ -12,9 +13,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use types::{ContributionId, DatasetId, Timestamp};
+use types::{ContributionId, DatasetId, Timestamp, Version};
 
-use crate::message::{Address, Outcome, Resolution};
+use crate::message::{Outcome, Resolution};
 
 /// How many decided submissions are remembered.
 const WINDOW: usize = 65_536;
@@ -36,8 +37,8 @@ pub struct Finished {
 #[derive(Debug, Default)]
 struct Window {
     known: HashMap<Decided, Told>,
-    /// The latest generation of each contribution that was rejected.
-    rejected: HashMap<DatasetId, HashMap<ContributionId, u32>>,
+    /// The latest version of each dataset.
+    versions: HashMap<DatasetId, Version>,
     order: VecDeque<Decided>,
     /// Those with verdicts, the oldest first, and their bytes.
     wordy: VecDeque<(Decided, usize)>,
@@ -48,35 +49,43 @@ struct Window {
 struct Told {
     /// When last.
     at: Timestamp,
-    /// What, where it was rejected.
-    rejection: Option<Box<Outcome>>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Merged(DatasetId, Version),
+    Rejected(Box<Outcome>),
 }
 
 impl Finished {
     /// Remembers that a submission is decided, and that the log has its outcome `now`. An outcome that is not terminal
     /// decides nothing.
     pub fn insert(&self, outcome: Outcome, now: Timestamp) {
-        let (dataset, decided) = (outcome.dataset, (outcome.contribution, outcome.generation));
-        let rejection = match outcome.resolution {
+        let decided = (outcome.contribution, outcome.generation);
+        let what = match outcome.resolution {
             Resolution::Waiting { .. } => return,
-            Resolution::Merged { .. } => None,
-            Resolution::Rejected { .. } => Some(Box::new(outcome)),
+            Resolution::Merged { version, .. } => What::Merged(outcome.dataset, version),
+            Resolution::Rejected { .. } => What::Rejected(Box::new(outcome)),
         };
         let mut window = self.locked();
+        if let What::Merged(dataset, version) = what {
+            let latest = window.versions.entry(dataset).or_default();
+            *latest = version.max(*latest);
+        }
         if let Some(told) = window.known.get_mut(&decided) {
             told.at = now;
-            if rejection.is_none() && told.rejection.take().is_some() {
-                window.pardon(dataset, decided.0);
-                window.spare(decided);
+            // Why: what is merged after all stays so.
+            if matches!(what, What::Merged(..)) {
+                told.what = what;
             }
             return;
         }
-        match rejection {
-            Some(_) => drop(window.rejected.entry(dataset).or_default().insert(decided.0, decided.1)),
-            None => window.pardon(dataset, decided.0),
-        }
-        let bytes = rejection.as_ref().map_or(0, |outcome| weight(outcome));
-        window.known.insert(decided, Told { at: now, rejection });
+        let bytes = match &what {
+            What::Merged(..) => 0,
+            What::Rejected(outcome) => weight(outcome),
+        };
+        window.known.insert(decided, Told { at: now, what });
         window.order.push_back(decided);
         if bytes > 0 {
             window.wordy.push_back((decided, bytes));
@@ -101,20 +110,16 @@ impl Finished {
     pub fn rejection(&self, contribution: ContributionId, generation: u32) -> Option<Outcome> {
         let window = self.locked();
         let told = window.known.get(&(contribution, generation))?;
-        told.rejection.as_deref().cloned()
+        match &told.what {
+            What::Merged(..) => None,
+            What::Rejected(outcome) => Some((**outcome).clone()),
+        }
     }
 
-    /// What was rejected of a dataset and is not known to be merged.
-    pub(crate) fn rejected(&self, dataset: DatasetId) -> Vec<Address> {
+    /// The latest version of a dataset that is known to be told; version 0 where none is.
+    pub(crate) fn told(&self, dataset: DatasetId) -> Version {
         let window = self.locked();
-        let rejected = window.rejected.get(&dataset).into_iter().flatten();
-        rejected
-            .map(|(contribution, generation)| Address {
-                contribution: *contribution,
-                generation: *generation,
-                dataset,
-            })
-            .collect()
+        window.versions.get(&dataset).copied().unwrap_or_default()
     }
 
     fn locked(&self) -> MutexGuard<'_, Window> {
@@ -123,46 +128,22 @@ impl Finished {
 }
 
 impl Window {
-    /// Forgets that a contribution was rejected, of whatever generation.
-    fn pardon(&mut self, dataset: DatasetId, contribution: ContributionId) {
-        if let Some(rejected) = self.rejected.get_mut(&dataset) {
-            rejected.remove(&contribution);
-            if rejected.is_empty() {
-                self.rejected.remove(&dataset);
-            }
-        }
-    }
-
-    /// Keeps no more verdicts of it.
-    fn spare(&mut self, decided: Decided) {
-        let at = self.wordy.iter().position(|(wordy, _)| *wordy == decided);
-        if let Some((_, bytes)) = at.and_then(|at| self.wordy.remove(at)) {
-            self.words -= bytes;
-        }
-    }
-
-    fn latest_rejected(&self, outcome: &Outcome) -> Option<u32> {
-        self.rejected.get(&outcome.dataset)?.get(&outcome.contribution).copied()
-    }
-
     fn shrink(&mut self) {
         while self.words > WORDS
             && let Some((wordy, bytes)) = self.wordy.pop_front()
         {
             self.words -= bytes;
-            let told = self.known.get_mut(&wordy);
-            if let Some(outcome) = told.and_then(|told| told.rejection.as_mut()) {
+            if let Some(What::Rejected(outcome)) = self.known.get_mut(&wordy).map(|told| &mut told.what) {
                 outcome.verdicts = Vec::new();
             }
         }
         if self.order.len() > WINDOW
             && let Some(oldest) = self.order.pop_front()
         {
-            let told = self.known.remove(&oldest);
-            if let Some(outcome) = told.and_then(|told| told.rejection)
-                && self.latest_rejected(&outcome) == Some(oldest.1)
+            if let Some(What::Merged(dataset, version)) = self.known.remove(&oldest).map(|told| told.what)
+                && self.versions.get(&dataset) == Some(&version)
             {
-                self.pardon(outcome.dataset, oldest.0);
+                self.versions.remove(&dataset);
             }
             // What has verdicts is in the same order.
             if self.wordy.front().is_some_and(|(wordy, _)| *wordy == oldest)
@@ -255,59 +236,52 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_is_merged_after_all_or_once_more_is_not_rejected_any_more() {
-        let finished = Finished::default();
-        let merged = |of: &Outcome, generation| Outcome {
-            generation,
+    fn merged(of: &Outcome, version: u64) -> Outcome {
+        Outcome {
             resolution: Resolution::Merged {
-                version: Version(1),
+                version: Version(version),
                 accepted: 1,
                 record_count: 1,
                 root: String::new(),
             },
+            verdicts: Vec::new(),
             ..of.clone()
-        };
-        for generation in [0, 1] {
-            let outcome = rejected(1);
-            finished.insert(outcome.clone(), outcome.at);
-            let address = Address {
-                contribution: outcome.contribution,
-                generation: 0,
-                dataset: outcome.dataset,
-            };
-            assert_eq!(finished.rejected(outcome.dataset), [address]);
-            finished.insert(merged(&outcome, generation), outcome.at);
-            assert_eq!(finished.rejected(outcome.dataset), []);
         }
-        // What was merged after all has no verdicts to keep; that of another generation still has.
-        let window = finished.locked();
-        let kept: usize = window.wordy.iter().map(|(_, bytes)| bytes).sum();
-        assert_eq!((window.wordy.len(), window.words), (1, kept));
     }
 
     #[test]
-    fn what_was_rejected_again_stays_rejected_when_the_first_time_is_forgotten() {
+    fn what_is_merged_after_all_is_not_rejected_any_more() {
         let finished = Finished::default();
-        let first = rejected(10);
+        let outcome = rejected(1);
+        let told = [outcome.clone(), merged(&outcome, 1), outcome.clone()];
+        for outcome in told {
+            let at = outcome.at;
+            finished.insert(outcome, at);
+        }
+        assert_eq!(finished.rejection(outcome.contribution, 0), None);
+        assert!(finished.contains(outcome.contribution, 0));
+        assert_eq!(finished.told(outcome.dataset), Version(1));
+    }
+
+    #[test]
+    fn the_latest_version_that_was_told_is_known_for_as_long_as_its_contribution() {
+        let finished = Finished::default();
+        let first = rejected(1);
         let again = Outcome {
-            generation: 1,
+            contribution: ContributionId::new(first.at),
             ..first.clone()
         };
-        for outcome in [&first, &again] {
-            finished.insert(outcome.clone(), first.at);
+        assert_eq!(finished.told(first.dataset), Version::EMPTY);
+        finished.insert(merged(&first, 8), first.at);
+        finished.insert(merged(&again, 7), first.at);
+        assert_eq!(finished.told(first.dataset), Version(8));
+        for _ in 2..WINDOW {
+            finished.insert(rejected(1), first.at);
         }
-        for _ in 1..WINDOW {
-            finished.insert(rejected(10), first.at);
-        }
+        assert_eq!(finished.told(first.dataset), Version(8));
+        finished.insert(rejected(1), first.at);
         assert!(!finished.contains(first.contribution, 0));
-        let known: Vec<u32> = finished
-            .rejected(first.dataset)
-            .into_iter()
-            .filter(|address| address.contribution == first.contribution)
-            .map(|address| address.generation)
-            .collect();
-        assert_eq!(known, [1]);
+        assert_eq!(finished.told(first.dataset), Version::EMPTY);
     }
 
     #[test]
@@ -321,7 +295,6 @@ mod tests {
         assert!(!finished.contains(first.contribution, 0));
         let window = finished.locked();
         assert_eq!((window.known.len(), window.order.len()), (WINDOW, WINDOW));
-        assert_eq!(window.rejected.values().map(HashMap::len).sum::<usize>(), WINDOW);
         assert_eq!(window.words, window.wordy.iter().map(|(_, bytes)| bytes).sum::<usize>());
         assert!(window.words <= WORDS);
     }

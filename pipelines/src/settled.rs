@@ -11,7 +11,8 @@ use crate::conclude::adopted;
 use crate::emit::Stopped;
 use crate::judge::{Work, described};
 use crate::lane::Context;
-use crate::message::{Address, Outcome, Resolution};
+use crate::message::Address;
+use crate::telling::tell;
 
 /// Tells again what became of a submission that comes again. The marketplace appends what it has no outcome of: mostly the
 /// outcome is on its way, but a log may lose one that it took, and then nobody else would ever tell it.
@@ -19,38 +20,10 @@ pub(crate) async fn tell_again(context: &Context, table: &Table, address: Addres
     if is_on_its_way(context, address) {
         return Ok(());
     }
-    let merge = found(context, table, address).await?;
-    repeat(context, address, merge).await
-}
-
-/// Tells an outcome, and what others merged meanwhile: before a merge, whose version comes after theirs, and after a
-/// rejection, which may be of what they merged.
-pub(crate) async fn tell(context: &Context, table: &mut Table, outcome: Outcome) -> Result<(), Stopped> {
-    let is_merged = matches!(outcome.resolution, Resolution::Merged { .. });
-    if is_merged {
-        amend(context, table).await?;
+    match found(context, table, address).await? {
+        Some(merge) => tell_merged_again(context, table, address, merge).await,
+        None => reject_again(context, address).await,
     }
-    context.emitter.outcome(outcome).await?;
-    if !is_merged {
-        amend(context, table).await?;
-    }
-    Ok(())
-}
-
-/// Tells the merge of what was told to be rejected, where others put commits meanwhile: a worker that stood still may have
-/// put its own after it was given up and another one decided otherwise, and what a table has is merged.
-async fn amend(context: &Context, table: &mut Table) -> Result<(), Stopped> {
-    if !table.has_news() {
-        return Ok(());
-    }
-    for address in context.finished.rejected(table.dataset()) {
-        if let Some(merge) = found(context, table, address).await? {
-            tracing::error!(contribution = %address.contribution, version = %merge.version,
-                "the table has what was rejected; it is merged");
-            context.emitter.outcome(adopted(address, merge)).await?;
-        }
-    }
-    Ok(())
 }
 
 /// Asks the table for a contribution, for as long as it takes.
@@ -76,18 +49,25 @@ fn is_on_its_way(context: &Context, address: Address) -> bool {
         .is_on_its_way(contribution, generation, context.clock.now())
 }
 
-/// Tells the outcome of a decided submission, whose merge this is, if it was merged.
-async fn repeat(context: &Context, address: Address, merge: Option<Merge>) -> Result<(), Stopped> {
+/// Tells the merge of a decided submission.
+async fn tell_merged_again(context: &Context, table: &Table, address: Address, merge: Merge) -> Result<(), Stopped> {
     if is_on_its_way(context, address) {
         return Ok(());
     }
-    let outcome = match merge {
-        Some(merge) => Some(adopted(address, merge)),
-        None => context.finished.rejection(address.contribution, address.generation),
-    };
+    tracing::info!(contribution = %address.contribution, "merged before, and told again");
+    tell(context, table, adopted(address, merge)).await
+}
+
+/// Tells the rejection of a decided submission that its table does not have.
+async fn reject_again(context: &Context, address: Address) -> Result<(), Stopped> {
+    if is_on_its_way(context, address) {
+        return Ok(());
+    }
     // Why there may be none: it is said to be merged, and its table knows nothing of it. That is for the checker to find.
-    let Some(outcome) = outcome else { return Ok(()) };
-    tracing::info!(contribution = %address.contribution, "decided before, and told again");
+    let Some(outcome) = context.finished.rejection(address.contribution, address.generation) else {
+        return Ok(());
+    };
+    tracing::info!(contribution = %address.contribution, "rejected before, and told again");
     context.emitter.outcome(outcome).await
 }
 
@@ -96,16 +76,19 @@ async fn repeat(context: &Context, address: Address, merge: Option<Merge>) -> Re
 pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result<(), Stopped> {
     let address = Address::read(&work.record.value);
     let is_decided = address.is_some_and(|address| context.finished.contains(address.contribution, address.generation));
-    let merge = match address {
-        Some(address) => merged_before(context, address).await?,
+    let merged = match address {
+        Some(address) => merged_before(context, address).await?.map(|merged| (address, merged)),
         None => None,
     };
-    if let Some(address) = address
-        && (merge.is_some() || (is_decided && work.condemned.is_some()))
-    {
-        tracing::warn!(contribution = %address.contribution, poison, "a message of a decided contribution is poison");
-        // Why no letter: it was merged, or another delivery of it was condemned as well, and is there.
-        return repeat(context, address, merge).await;
+    // Why no letter: it was merged,
+    if let Some((address, (table, merge))) = merged {
+        tracing::warn!(contribution = %address.contribution, poison, "a message of a merged contribution is poison");
+        return tell_merged_again(context, &table, address, merge).await;
+    }
+    // or another delivery of it was condemned as well, and is there.
+    if let Some(address) = address.filter(|_| is_decided && work.condemned.is_some()) {
+        tracing::warn!(contribution = %address.contribution, poison, "a message of a rejected contribution is poison");
+        return reject_again(context, address).await;
     }
     if work.condemned.is_some() {
         tracing::error!(contribution = ?address.map(|address| address.contribution),
@@ -114,13 +97,13 @@ pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result
     }
     context.emitter.dead_letter(work, address, poison).await?;
     match address.filter(|_| is_decided) {
-        Some(address) => repeat(context, address, None).await,
+        Some(address) => reject_again(context, address).await,
         None => Ok(()),
     }
 }
 
-/// The merge of a contribution, asked of its own table as it is now, whatever lane its message is in.
-async fn merged_before(context: &Context, address: Address) -> Result<Option<Merge>, Stopped> {
+/// The merge of a contribution with its table, asked of that as it is now, whatever lane its message is in.
+async fn merged_before(context: &Context, address: Address) -> Result<Option<(Table, Merge)>, Stopped> {
     let mut failures = 0;
     loop {
         match guard(context, address).await {
@@ -143,7 +126,7 @@ async fn unasked(
     Ok(())
 }
 
-async fn guard(context: &Context, address: Address) -> Result<Option<Merge>, catalog::Error> {
+async fn guard(context: &Context, address: Address) -> Result<Option<(Table, Merge)>, catalog::Error> {
     let Some(snapshot) = context.catalog.snapshot(address.dataset, None).await? else {
         return Ok(None);
     };
@@ -151,5 +134,6 @@ async fn guard(context: &Context, address: Address) -> Result<Option<Merge>, cat
         return Ok(None);
     };
     let table = context.catalog.table(address.dataset, contract).await?;
-    table.find(address.contribution).await
+    let merge = table.find(address.contribution).await?;
+    Ok(merge.map(|merge| (table, merge)))
 }

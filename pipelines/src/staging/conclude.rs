@@ -25,7 +25,8 @@ use crate::judge::{Work, described};
 use crate::lane::Context;
 use crate::lanes::Weight;
 use crate::message::{Address, Submission};
-use crate::settled::{bury, tell};
+use crate::settled::bury;
+use crate::telling::tell;
 
 /// The uploads of a lane that are being staged.
 #[derive(Default)]
@@ -78,7 +79,7 @@ impl Running {
         match table.find(address.contribution).await {
             Ok(None) => {}
             Ok(Some(merge)) => {
-                context.emitter.outcome(adopted(address, merge)).await?;
+                tell(context, table, adopted(address, merge)).await?;
                 work.ticket.finish();
                 return Ok(());
             }

@@ -113,6 +113,88 @@ async fn what_was_rejected_and_merged_all_the_same_is_told_to_be_merged() {
     }
 }
 
+/// Nobody told what was merged before the worker ended, and what comes first afterwards is another submission.
+#[tokio::test]
+async fn a_version_is_told_after_those_before_it() {
+    let mut world = World::new().await;
+    let (batches, file, rejects) = (world.dataset(), world.dataset(), world.dataset());
+    for dataset in [batches, file, rejects] {
+        let first = world.submit(dataset, texts(["first"])).await;
+        assert_eq!(world.merged(first).await, (1, 1));
+    }
+    world.stop().await;
+    let mut untold = Vec::new();
+    for dataset in [batches, file, rejects] {
+        for text in ["second", "third"] {
+            let submission = world.submission(dataset, texts([text]));
+            merge_elsewhere(
+                &world,
+                dataset,
+                contract(),
+                submission.contribution,
+                json!({"text": text}),
+            )
+            .await;
+            untold.push(submission);
+        }
+    }
+    world.begin().await;
+    world.submit(batches, texts(["next"])).await;
+    let lines = b"{\"text\": \"next\"}\n";
+    let upload = world.upload(file, lines, lines.len(), Compression::None).await;
+    world.append(upload.record().unwrap()).await;
+    world.submit(rejects, vec![json!({"text": 1})]).await;
+    assert_eq!(world.told(batches, 4).await, [1, 2, 3, 4]);
+    assert_eq!(world.told(file, 4).await, [1, 2, 3, 4]);
+    assert_eq!(world.told(rejects, 3).await, [1, 2, 3]);
+    // What is delivered again is told no more.
+    for submission in &untold {
+        world.append(submission.record().unwrap()).await;
+    }
+    for (dataset, last) in [(batches, 5), (file, 5), (rejects, 4)] {
+        world.submit(dataset, texts(["last"])).await;
+        assert_eq!(world.told(dataset, last).await, (1..=last).collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn what_is_delivered_again_is_told_after_the_versions_before_it() {
+    let mut world = World::asleep(config()).await;
+    let (batches, file) = (world.dataset(), world.dataset());
+    let lines = b"{\"text\": \"second\"}\n";
+    let delivered = [
+        world.submission(batches, texts(["second"])),
+        world.upload(file, lines, lines.len(), Compression::None).await,
+    ];
+    for submission in &delivered {
+        for (id, text) in [
+            (ContributionId::new(world.clock.now()), "first"),
+            (submission.contribution, "second"),
+            (ContributionId::new(world.clock.now()), "third"),
+        ] {
+            merge_elsewhere(&world, submission.dataset, contract(), id, json!({"text": text})).await;
+        }
+    }
+    world.begin().await;
+    for submission in delivered {
+        world.append(submission.record().unwrap()).await;
+        assert_eq!(world.told(submission.dataset, 3).await, [1, 2, 3]);
+    }
+}
+
+#[tokio::test]
+async fn of_a_table_of_which_nothing_is_remembered_the_latest_versions_are_told_again() {
+    let world = World::new().await;
+    let dataset = world.dataset();
+    for version in 1..=20 {
+        let text = format!("{version}");
+        let id = ContributionId::new(world.clock.now());
+        merge_elsewhere(&world, dataset, contract(), id, json!({"text": text})).await;
+    }
+    world.submit(dataset, texts(["next"])).await;
+    assert_eq!(world.told(dataset, 21).await, (5..=21).collect::<Vec<_>>());
+}
+
 #[tokio::test]
 async fn a_merge_that_panics_takes_nothing_else_along() {
     let mut world = World::new().await;

@@ -382,6 +382,24 @@ impl World {
         seen
     }
 
+    /// The versions of a dataset in the order in which they were told, from the first up to the first telling of `last`.
+    pub(crate) async fn told(&self, dataset: DatasetId, last: u64) -> Vec<u64> {
+        let mut outcomes = self.log.recent(OUTCOMES, u64::MAX).await.unwrap();
+        let mut told = Vec::new();
+        loop {
+            for delivered in outcomes.next(64).await.unwrap() {
+                let outcome = Outcome::decode(&delivered.record.value).unwrap();
+                match outcome.resolution {
+                    Resolution::Merged { version, .. } if outcome.dataset == dataset => told.push(version.0),
+                    _ => continue,
+                }
+                if told.last() == Some(&last) {
+                    return told;
+                }
+            }
+        }
+    }
+
     /// The first notes about submissions that were alone in work.
     pub(crate) async fn notes(&self, count: usize) -> Vec<Attempt> {
         let mut notes = self.log.recent(ATTEMPTS, u64::MAX).await.unwrap();
