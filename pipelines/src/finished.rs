@@ -4,8 +4,8 @@
 //! - Within its window, a submission of a generation that was decided is never judged again. The window is bounded:
 //!   outside it the table's guard still keeps a merged submission from merging twice.
 //! - What was told a moment ago is not told again: copies that waited together with it in the log cost nothing.
-//! - Within the window, the latest version of a dataset that was told is known: with those before it, as they are told in
-//!   order.
+//! - Of as many datasets as were told of lately, the latest version that was told is known: and with it those before, as
+//!   they are told in order.
 //! - Within the window, what was rejected can be told again with the same code and message; with the same verdicts where they are
 //!   among the latest few. What was merged, its table tells.
 
@@ -22,6 +22,9 @@ const WINDOW: usize = 65_536;
 /// How many bytes of verdicts are remembered, of all together.
 const WORDS: usize = 8 << 20;
 
+/// Of how many datasets the latest version is remembered at least.
+const DATASETS: usize = 32_768;
+
 /// For how long an outcome is taken to be on its way to the marketplace.
 const ON_ITS_WAY: Duration = Duration::from_secs(10);
 
@@ -32,13 +35,12 @@ type Decided = (ContributionId, u32);
 #[derive(Debug, Default)]
 pub struct Finished {
     window: Mutex<Window>,
+    versions: Mutex<Versions>,
 }
 
 #[derive(Debug, Default)]
 struct Window {
     known: HashMap<Decided, Told>,
-    /// The latest version of each dataset.
-    versions: HashMap<DatasetId, Version>,
     order: VecDeque<Decided>,
     /// Those with verdicts, the oldest first, and their bytes.
     wordy: VecDeque<(Decided, usize)>,
@@ -49,13 +51,15 @@ struct Window {
 struct Told {
     /// When last.
     at: Timestamp,
-    what: What,
+    /// What, where it was rejected.
+    rejection: Option<Box<Outcome>>,
 }
 
-#[derive(Debug)]
-enum What {
-    Merged(DatasetId, Version),
-    Rejected(Box<Outcome>),
+/// The latest versions: of at most twice [`DATASETS`].
+#[derive(Debug, Default)]
+struct Versions {
+    young: HashMap<DatasetId, Version>,
+    old: HashMap<DatasetId, Version>,
 }
 
 impl Finished {
@@ -63,35 +67,39 @@ impl Finished {
     /// decides nothing.
     pub fn insert(&self, outcome: Outcome, now: Timestamp) {
         let decided = (outcome.contribution, outcome.generation);
-        let what = match outcome.resolution {
+        let rejection = match outcome.resolution {
             Resolution::Waiting { .. } => return,
-            Resolution::Merged { version, .. } => What::Merged(outcome.dataset, version),
-            Resolution::Rejected { .. } => What::Rejected(Box::new(outcome)),
+            Resolution::Merged { version, .. } => {
+                self.raise(outcome.dataset, version);
+                None
+            }
+            Resolution::Rejected { .. } => Some(Box::new(outcome)),
         };
         let mut window = self.locked();
-        if let What::Merged(dataset, version) = what {
-            let latest = window.versions.entry(dataset).or_default();
-            *latest = version.max(*latest);
-        }
         if let Some(told) = window.known.get_mut(&decided) {
             told.at = now;
             // Why: what is merged after all stays so.
-            if matches!(what, What::Merged(..)) {
-                told.what = what;
-            }
+            told.rejection = told.rejection.take().filter(|_| rejection.is_some());
             return;
         }
-        let bytes = match &what {
-            What::Merged(..) => 0,
-            What::Rejected(outcome) => weight(outcome),
-        };
-        window.known.insert(decided, Told { at: now, what });
+        let bytes = rejection.as_ref().map_or(0, |outcome| weight(outcome));
+        window.known.insert(decided, Told { at: now, rejection });
         window.order.push_back(decided);
         if bytes > 0 {
             window.wordy.push_back((decided, bytes));
             window.words += bytes;
         }
         window.shrink();
+    }
+
+    /// Remembers that this version of a dataset is told, and with it those before.
+    fn raise(&self, dataset: DatasetId, version: Version) {
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = version.max(versions.of(dataset));
+        versions.young.insert(dataset, latest);
+        if versions.young.len() >= DATASETS {
+            versions.old = std::mem::take(&mut versions.young);
+        }
     }
 
     /// Whether this generation of the contribution is known to be decided.
@@ -110,20 +118,24 @@ impl Finished {
     pub fn rejection(&self, contribution: ContributionId, generation: u32) -> Option<Outcome> {
         let window = self.locked();
         let told = window.known.get(&(contribution, generation))?;
-        match &told.what {
-            What::Merged(..) => None,
-            What::Rejected(outcome) => Some((**outcome).clone()),
-        }
+        told.rejection.as_deref().cloned()
     }
 
     /// The latest version of a dataset that is known to be told; version 0 where none is.
     pub(crate) fn told(&self, dataset: DatasetId) -> Version {
-        let window = self.locked();
-        window.versions.get(&dataset).copied().unwrap_or_default()
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.of(dataset)
     }
 
     fn locked(&self) -> MutexGuard<'_, Window> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Versions {
+    fn of(&self, dataset: DatasetId) -> Version {
+        let known = self.young.get(&dataset).or_else(|| self.old.get(&dataset));
+        known.copied().unwrap_or_default()
     }
 }
 
@@ -133,18 +145,15 @@ impl Window {
             && let Some((wordy, bytes)) = self.wordy.pop_front()
         {
             self.words -= bytes;
-            if let Some(What::Rejected(outcome)) = self.known.get_mut(&wordy).map(|told| &mut told.what) {
+            let told = self.known.get_mut(&wordy);
+            if let Some(outcome) = told.and_then(|told| told.rejection.as_mut()) {
                 outcome.verdicts = Vec::new();
             }
         }
         if self.order.len() > WINDOW
             && let Some(oldest) = self.order.pop_front()
         {
-            if let Some(What::Merged(dataset, version)) = self.known.remove(&oldest).map(|told| told.what)
-                && self.versions.get(&dataset) == Some(&version)
-            {
-                self.versions.remove(&dataset);
-            }
+            self.known.remove(&oldest);
             // What has verdicts is in the same order.
             if self.wordy.front().is_some_and(|(wordy, _)| *wordy == oldest)
                 && let Some((_, bytes)) = self.wordy.pop_front()
@@ -264,24 +273,25 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_version_that_was_told_is_known_for_as_long_as_its_contribution() {
+    fn the_latest_version_is_known_of_the_datasets_told_of_lately() {
         let finished = Finished::default();
-        let first = rejected(1);
-        let again = Outcome {
-            contribution: ContributionId::new(first.at),
-            ..first.clone()
-        };
-        assert_eq!(finished.told(first.dataset), Version::EMPTY);
-        finished.insert(merged(&first, 8), first.at);
-        finished.insert(merged(&again, 7), first.at);
-        assert_eq!(finished.told(first.dataset), Version(8));
-        for _ in 2..WINDOW {
-            finished.insert(rejected(1), first.at);
+        let at = Timestamp::from_micros(1);
+        let (often, once) = (DatasetId::new(at), DatasetId::new(at));
+        assert_eq!(finished.told(once), Version::EMPTY);
+        finished.raise(once, Version(8));
+        finished.raise(once, Version(7));
+        for version in 1..=2 * DATASETS as u64 {
+            finished.raise(often, Version(version));
         }
-        assert_eq!(finished.told(first.dataset), Version(8));
-        finished.insert(rejected(1), first.at);
-        assert!(!finished.contains(first.contribution, 0));
-        assert_eq!(finished.told(first.dataset), Version::EMPTY);
+        assert_eq!(finished.told(once), Version(8), "one dataset is not many");
+        for _ in 0..2 * DATASETS {
+            finished.raise(DatasetId::new(at), Version(1));
+            finished.raise(often, Version(1));
+        }
+        assert_eq!(finished.told(often), Version(2 * DATASETS as u64));
+        assert_eq!(finished.told(once), Version::EMPTY);
+        let versions = finished.versions.lock().unwrap();
+        assert!(versions.young.len() + versions.old.len() <= 2 * DATASETS);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use futures_util::stream::{self, StreamExt as _};
 use operators::screen::Screener;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
-use types::{Clock, Version, metric};
+use types::{Clock, DatasetId, Version, metric};
 
 use crate::compactor::Compactor;
 use crate::conclude::{conclude, may_pass};
@@ -45,6 +45,27 @@ pub(crate) struct Context {
     pub(crate) ahead: usize,
     /// Of the lane, which the worker's stop stops too.
     pub(crate) stop: CancellationToken,
+}
+
+impl Context {
+    /// Asks a table, for as long as it takes.
+    pub(crate) async fn ask<T, A: Future<Output = Result<T, catalog::Error>>>(
+        &self,
+        dataset: DatasetId,
+        question: impl Fn() -> A,
+    ) -> Result<T, Stopped> {
+        let mut failures = 0;
+        loop {
+            match question().await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => {
+                    tracing::error!(%dataset, error = described(&error), "the table cannot be asked, trying again");
+                    self.backoff.wait(failures, &self.stop).await?;
+                    failures += 1;
+                }
+            }
+        }
+    }
 }
 
 /// Runs a lane until its queue is closed and empty, or it is stopped.

@@ -11,7 +11,7 @@
 //!    any two of these steps repeats only steps that find their work done.
 //! 5. What already has a terminal outcome is not judged again ([`finished`]): a model may answer differently the
 //!    second time. Its outcome is told again (`settled`): the log may have lost it since.
-//! 6. A version is told after all before it, whoever merged them (`telling`), so a list of versions never has a gap.
+//! 6. A version is told after all before it, whoever merged them (`telling`), so a list of versions has no gap.
 //!
 //! # Isolation
 //!

@@ -9,7 +9,7 @@ use types::metric;
 
 use crate::conclude::adopted;
 use crate::emit::Stopped;
-use crate::judge::{Work, described};
+use crate::judge::Work;
 use crate::lane::Context;
 use crate::message::Address;
 use crate::telling::tell;
@@ -20,20 +20,10 @@ pub(crate) async fn tell_again(context: &Context, table: &Table, address: Addres
     if is_on_its_way(context, address) {
         return Ok(());
     }
-    match found(context, table, address).await? {
+    let found = context.ask(address.dataset, || table.find(address.contribution));
+    match found.await? {
         Some(merge) => tell_merged_again(context, table, address, merge).await,
         None => reject_again(context, address).await,
-    }
-}
-
-/// Asks the table for a contribution, for as long as it takes.
-async fn found(context: &Context, table: &Table, address: Address) -> Result<Option<Merge>, Stopped> {
-    let mut failures = 0;
-    loop {
-        match table.find(address.contribution).await {
-            Ok(merge) => return Ok(merge),
-            Err(error) => unasked(context, address, &error, &mut failures).await?,
-        }
     }
 }
 
@@ -77,7 +67,10 @@ pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result
     let address = Address::read(&work.record.value);
     let is_decided = address.is_some_and(|address| context.finished.contains(address.contribution, address.generation));
     let merged = match address {
-        Some(address) => merged_before(context, address).await?.map(|merged| (address, merged)),
+        Some(address) => {
+            let merged = context.ask(address.dataset, || merged_before(context, address));
+            merged.await?.map(|merged| (address, merged))
+        }
         None => None,
     };
     // Why no letter: it was merged,
@@ -103,30 +96,7 @@ pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result
 }
 
 /// The merge of a contribution with its table, asked of that as it is now, whatever lane its message is in.
-async fn merged_before(context: &Context, address: Address) -> Result<Option<(Table, Merge)>, Stopped> {
-    let mut failures = 0;
-    loop {
-        match guard(context, address).await {
-            Ok(merge) => return Ok(merge),
-            Err(error) => unasked(context, address, &error, &mut failures).await?,
-        }
-    }
-}
-
-/// Waits after a table could not be asked.
-async fn unasked(
-    context: &Context,
-    address: Address,
-    error: &catalog::Error,
-    failures: &mut u32,
-) -> Result<(), Stopped> {
-    tracing::error!(dataset = %address.dataset, error = described(error), "the table cannot be asked");
-    context.backoff.wait(*failures, &context.stop).await?;
-    *failures += 1;
-    Ok(())
-}
-
-async fn guard(context: &Context, address: Address) -> Result<Option<(Table, Merge)>, catalog::Error> {
+async fn merged_before(context: &Context, address: Address) -> Result<Option<(Table, Merge)>, catalog::Error> {
     let Some(snapshot) = context.catalog.snapshot(address.dataset, None).await? else {
         return Ok(None);
     };

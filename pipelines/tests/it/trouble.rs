@@ -192,7 +192,7 @@ async fn of_a_table_of_which_nothing_is_remembered_the_latest_versions_are_told_
         merge_elsewhere(&world, dataset, contract(), id, json!({"text": text})).await;
     }
     world.submit(dataset, texts(["next"])).await;
-    assert_eq!(world.told(dataset, 21).await, (5..=21).collect::<Vec<_>>());
+    assert_eq!(world.told(dataset, 21).await, [17, 18, 19, 20, 21]);
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ async fn submissions_are_deleted(site: &Site, faults: &mut Counters) {
 /// Retention takes what the projectors have not read: the tables have what the database knows nothing of.
 async fn outcomes_are_deleted(site: &Site, faults: &mut Counters) {
     let broker = &site.parts.broker;
-    let told = Said::by(&site.workers, "decided before, and told again");
+    let told = Said::by(&site.workers, "merged before, and told again");
     unread(site).await;
     let before = broker.count(OUTCOMES).unwrap();
     site.replicas.iter().for_each(Server::hang);
