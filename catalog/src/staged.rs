@@ -11,6 +11,7 @@
 
 mod file;
 pub(crate) mod runs;
+mod writing;
 
 use std::fs;
 use std::io;
@@ -18,21 +19,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parquet::errors::ParquetError;
 use proof::Suffix;
 use serde_json::Value;
 use types::key::{KeySet, Known};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
-use self::file::{Writer, Written};
+use self::file::Written;
 use self::runs::Runs;
+use self::writing::Writing;
 use crate::part::{self, PartInfo};
 use crate::state::Witness;
 use crate::{Error, Root};
 
-/// How many rows a part has, roughly: it ends with the batch that brings it there.
+/// How many rows a part has, roughly.
 const PART_ROWS: u64 = 1_000_000;
-/// How large a part is at most, roughly.
-const PART_BYTES: usize = 128 << 20;
 
 /// A folder that is removed when it is dropped.
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl Stager {
     /// Parts of fewer rows.
     #[cfg(test)]
     pub(crate) fn with_part_rows(mut self, rows: u64) -> Self {
-        self.filling.part_rows = rows;
+        self.filling.writing.part_rows = rows;
         self
     }
 
@@ -273,9 +274,9 @@ struct Rows {
 /// The rows while they come.
 #[derive(Debug)]
 struct Filling {
+    /// Before the rows, whose folder it writes in.
+    writing: Writing,
     rows: Rows,
-    part_rows: u64,
-    open: Option<Writer>,
 }
 
 impl Filling {
@@ -298,9 +299,8 @@ impl Filling {
             beneath: None,
         };
         Self {
+            writing: Writing::new(rows.scratch.path().to_owned(), PART_ROWS),
             rows,
-            part_rows: PART_ROWS,
-            open: None,
         }
     }
 
@@ -313,31 +313,19 @@ impl Filling {
             rows.suffix.push(batch.canonical(row));
         }
         let columns = part::with_hidden(batch, rows.contribution, rows.agent, rows.version, rows.count)?;
-        if self.open.is_none() {
-            let path = rows.scratch.path().join(format!("part-{}.parquet", rows.parts.len()));
-            self.open = Some(Writer::create(path, &columns).map_err(Error::Encode)?);
-        }
-        if let Some(writer) = &mut self.open {
-            writer.write(&columns).map_err(Error::Encode)?;
-            rows.count += batch.len() as u64;
-            if writer.rows() >= self.part_rows || writer.bytes() >= PART_BYTES {
-                self.end_part()?;
-            }
-        }
-        Ok(())
+        rows.count += batch.len() as u64;
+        self.writing.push(columns)
     }
 
-    fn end_part(&mut self) -> Result<(), Error> {
-        if let Some(writer) = self.open.take() {
-            self.rows.parts.push(writer.finish().map_err(Error::Encode)?);
-            fault::point("stage.part");
+    fn finish(self) -> Result<Rows, Error> {
+        let Self { writing, mut rows } = self;
+        rows.parts = writing.finish()?;
+        let written: u64 = rows.parts.iter().map(|part| part.rows).sum();
+        if written != rows.count {
+            let lost = format!("the parts have {written} of {} rows", rows.count);
+            return Err(Error::Encode(ParquetError::General(lost)));
         }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Rows, Error> {
-        self.end_part()?;
-        Ok(self.rows)
+        Ok(rows)
     }
 }
 

@@ -1,0 +1,193 @@
+//! The parts of an upload, written on a thread of their own while its next rows are judged.
+//!
+//! Invariant: whoever drops it waits until nothing is written any more, so the folder can go.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use arrow::array::RecordBatch;
+use parquet::errors::ParquetError;
+use types::fault;
+
+use super::failed;
+use super::file::{Writer, Written};
+use crate::Error;
+
+/// How large a part is at most, roughly.
+const PART_BYTES: usize = 128 << 20;
+/// How many batches wait to be written.
+const WAITING: usize = 2;
+
+/// Writes parts; the thread begins with the first rows.
+#[derive(Debug)]
+pub(super) struct Writing {
+    folder: PathBuf,
+    /// A part ends with the batch that brings it to so many rows.
+    pub(super) part_rows: u64,
+    started: Option<Started>,
+}
+
+#[derive(Debug)]
+struct Started {
+    /// None of the rows after the last.
+    batches: SyncSender<Option<RecordBatch>>,
+    thread: JoinHandle<Result<Vec<Written>, ParquetError>>,
+}
+
+impl Writing {
+    /// Parts of about `part_rows` rows, in this folder.
+    pub(super) const fn new(folder: PathBuf, part_rows: u64) -> Self {
+        Self {
+            folder,
+            part_rows,
+            started: None,
+        }
+    }
+
+    /// Adds rows. Waits where others wait to be written. An error may be that of rows before.
+    pub(super) fn push(&mut self, rows: RecordBatch) -> Result<(), Error> {
+        let started = match self.started.take() {
+            Some(started) => started,
+            None => self.start()?,
+        };
+        if started.batches.send(Some(rows)).is_err() {
+            // It takes no more only where it failed.
+            let early = || Error::Encode(ParquetError::General("the parts ended before the rows".to_owned()));
+            return Err(started.end().err().unwrap_or_else(early));
+        }
+        self.started = Some(started);
+        Ok(())
+    }
+
+    /// Ends the last part.
+    pub(super) fn finish(mut self) -> Result<Vec<Written>, Error> {
+        self.started.take().map_or_else(|| Ok(Vec::new()), Started::end)
+    }
+
+    fn start(&self) -> Result<Started, Error> {
+        let (batches, rows) = sync_channel(WAITING);
+        let (folder, part_rows) = (self.folder.clone(), self.part_rows);
+        let thread = thread::Builder::new()
+            .name("staged-parts".to_owned())
+            .spawn(move || write(&folder, part_rows, &rows))
+            .map_err(failed)?;
+        Ok(Started { batches, thread })
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        if let Some(Started { batches, thread }) = self.started.take() {
+            drop(batches);
+            // Why ignored: nobody wants what it wrote.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Started {
+    fn end(self) -> Result<Vec<Written>, Error> {
+        // Why ignored: a thread that takes nothing any more failed, and says why.
+        self.batches.send(None).unwrap_or_default();
+        match self.thread.join() {
+            Ok(parts) => parts.map_err(failure),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+/// Writes rows until there are no more; leaves off where nobody wants them any more.
+fn write(folder: &Path, part_rows: u64, batches: &Receiver<Option<RecordBatch>>) -> Result<Vec<Written>, ParquetError> {
+    let mut parts = Vec::new();
+    let mut open: Option<Writer> = None;
+    while let Ok(rows) = batches.recv() {
+        let Some(rows) = rows else {
+            parts.extend(open.take().map(end).transpose()?);
+            break;
+        };
+        let mut writer = match open.take() {
+            Some(writer) => writer,
+            None => Writer::create(folder.join(format!("part-{}.parquet", parts.len())), &rows)?,
+        };
+        writer.write(&rows)?;
+        if writer.rows() >= part_rows || writer.bytes() >= PART_BYTES {
+            parts.push(end(writer)?);
+        } else {
+            open = Some(writer);
+        }
+    }
+    Ok(parts)
+}
+
+fn end(writer: Writer) -> Result<Written, ParquetError> {
+    let written = writer.finish()?;
+    fault::point("stage.part");
+    Ok(written)
+}
+
+/// Why writing failed: a disk may take later what it does not take now.
+fn failure(error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast() {
+            Ok(error) => failed(*error),
+            Err(source) => Error::Encode(ParquetError::External(source)),
+        },
+        error => Error::Encode(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use types::{AgentId, Batch, Contract, ContributionId, Timestamp, Version};
+
+    use super::*;
+    use crate::part::with_hidden;
+
+    fn rows() -> RecordBatch {
+        let contract: Contract = serde_json::from_value(json!({"fields": [{"name": "n", "type": "integer"}]})).unwrap();
+        let batch = Batch::decode(&Arc::new(contract), &[json!({"n": 1}), json!({"n": 2})]);
+        let at = Timestamp::from_micros(1);
+        with_hidden(&batch, ContributionId::new(at), AgentId::new(at), Version(1), 0).unwrap()
+    }
+
+    #[test]
+    fn a_part_ends_with_the_batch_that_fills_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writing = Writing::new(folder.path().to_owned(), 4);
+        for _ in 0..5 {
+            writing.push(rows()).unwrap();
+        }
+        let parts = writing.finish().unwrap();
+        assert_eq!(parts.iter().map(|part| part.rows).collect::<Vec<_>>(), [4, 4, 2]);
+        assert!(Writing::new(folder.path().to_owned(), 4).finish().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_a_disk_does_not_take_is_an_error_that_may_pass() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writing = Writing::new(folder.path().join("missing"), 4);
+        let pushed: Result<(), Error> = (0..2 * WAITING).try_for_each(|_| writing.push(rows()));
+        let ended = pushed.and_then(|()| writing.finish().map(drop));
+        assert!(matches!(ended, Err(Error::Scratch(error)) if error.kind() == ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn what_nobody_wants_is_not_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writing = Writing::new(folder.path().to_owned(), 4);
+        for _ in 0..3 {
+            writing.push(rows()).unwrap();
+        }
+        drop(writing);
+        let size = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().len();
+        assert!(size("part-0.parquet") > 4);
+        // Nothing but what a file begins with.
+        assert_eq!(size("part-1.parquet"), 4);
+        folder.close().unwrap();
+    }
+}
