@@ -10,6 +10,7 @@
 //!   when the catalog is opened.
 
 mod file;
+mod recent;
 pub(crate) mod runs;
 mod writing;
 
@@ -126,9 +127,10 @@ impl Stager {
     ///
     /// # Errors
     /// Also where [`Self::known`] could not tell of a row; then it is to be staged again.
-    pub fn finish(self) -> Result<Staged, Error> {
+    pub fn finish(mut self) -> Result<Staged, Error> {
         self.known.end()?;
         let rows = self.filling.finish()?;
+        self.keys.shrink_to_fit();
         fault::point("stage.end");
         Ok(Staged {
             rows,

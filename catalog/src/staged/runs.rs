@@ -1,4 +1,4 @@
-//! A set of record keys of any size in bounded memory: the latest in a hash set, the others in sorted runs on disk.
+//! A set of record keys of any size in bounded memory: the latest in memory, the others in sorted runs on disk.
 //!
 //! Invariant: a key is in at most one place. A run is a file of distinct keys, ascending, whose every 256th key is in
 //! memory, so that a look-up reads one page of it.
@@ -11,12 +11,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use types::RecordKey;
-use types::key::KeySet;
 
+use super::recent::Recent;
 use crate::bloom::Filter;
 
-/// How many keys are in memory at most: what a hash set of 2^22 places holds before it grows.
-const ROOM: usize = (1 << 22) / 8 * 7;
+/// How many keys are in memory at most: what a table of 2^22 places holds.
+const ROOM: u32 = (1 << 22) / 8 * 7;
 /// The bytes of a key.
 const KEY: usize = 16;
 /// How many keys a page has.
@@ -26,8 +26,7 @@ const PAGE: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Runs {
     directory: PathBuf,
-    room: usize,
-    recent: KeySet,
+    recent: Recent,
     filter: Filter,
     spilled: Vec<Run>,
 }
@@ -46,11 +45,10 @@ impl Runs {
         Self::with_room(directory, ROOM)
     }
 
-    fn with_room(directory: &Path, room: usize) -> Self {
+    fn with_room(directory: &Path, room: u32) -> Self {
         Self {
             directory: directory.to_owned(),
-            room,
-            recent: KeySet::default(),
+            recent: Recent::new(room),
             filter: Filter::default(),
             spilled: Vec::new(),
         }
@@ -61,7 +59,7 @@ impl Runs {
         if self.on_disk(&key)? || !self.recent.insert(key) {
             return Ok(false);
         }
-        if self.recent.len() >= self.room {
+        if self.recent.is_full() {
             self.spill()?;
         }
         Ok(true)
@@ -86,8 +84,6 @@ impl Runs {
 
     /// Writes what is in memory as a run.
     fn spill(&mut self) -> io::Result<()> {
-        let mut keys: Vec<RecordKey> = self.recent.drain().collect();
-        keys.sort_unstable();
         let path = self.directory.join(format!("keys-{}", self.spilled.len()));
         let file = OpenOptions::new()
             .read(true)
@@ -95,24 +91,30 @@ impl Runs {
             .create(true)
             .truncate(true)
             .open(path)?;
-        let mut out = BufWriter::with_capacity(1 << 20, &file);
-        for key in &keys {
-            out.write_all(key.as_bytes())?;
-            self.filter.insert(key);
-        }
-        out.flush()?;
-        drop(out);
-        self.spilled.push(Run {
-            file,
-            keys: keys.len(),
-            fences: keys.iter().step_by(PAGE).copied().collect(),
+        let run = self.recent.empty(|keys| {
+            let mut out = BufWriter::with_capacity(1 << 20, &file);
+            for key in keys {
+                out.write_all(key.as_bytes())?;
+                self.filter.insert(key);
+            }
+            out.flush()?;
+            drop(out);
+            let fences = keys.iter().step_by(PAGE).copied().collect();
+            let keys = keys.len();
+            Ok::<_, io::Error>(Run { file, keys, fences })
         });
+        self.spilled.push(run?);
         Ok(())
+    }
+
+    /// Gives back the memory that the keys do not need, as no more come.
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.recent.shrink_to_fit();
     }
 
     /// Every key once, ascending.
     pub(crate) fn ascending(&self) -> io::Result<Ascending<'_>> {
-        let mut recent: Vec<RecordKey> = self.recent.iter().copied().collect();
+        let mut recent: Vec<RecordKey> = self.recent.keys().to_vec();
         recent.sort_unstable();
         let mut sources: Vec<Source<'_>> = vec![Source::Memory(recent.into_iter())];
         for run in &self.spilled {
@@ -207,6 +209,7 @@ mod tests {
             assert_eq!(runs.insert(key(number)).unwrap(), new, "{number}");
         }
         assert_eq!(runs.spilled.len(), 4);
+        runs.shrink_to_fit();
         for number in 0..5_000 {
             assert_eq!(runs.contains(&key(number)).unwrap(), number < 4_500, "{number}");
         }
