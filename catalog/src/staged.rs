@@ -211,7 +211,7 @@ impl Staged {
         } = self.rows;
         let mut filling = Filling::new(scratch, &self.rows.contract, contribution, agent, version);
         for part in &self.rows.parts {
-            for batch in file::read(&part.path).map_err(Error::Encode)? {
+            for batch in file::read(&part.path).map_err(writing::failure)? {
                 let batch = batch.map_err(|error| Error::Encode(error.into()))?;
                 let records = render::records_of(&self.rows.contract, &batch);
                 let records = records.map_err(|error| Error::Encode(error.into()))?;
@@ -224,7 +224,8 @@ impl Staged {
         }
         let before = std::mem::replace(&mut self.rows, filling.finish()?);
         // Why: the new folder is in the old one, which therefore stays until the whole is dropped.
-        self.rows.beneath = Some(Box::new(before.scratch));
+        self.rows.beneath.push(before.scratch);
+        self.rows.beneath.extend(before.beneath);
         self.left_out.extend(hits);
         Ok(())
     }
@@ -269,8 +270,8 @@ struct Rows {
     suffix: Suffix,
     parts: Vec<Written>,
     scratch: Scratch,
-    /// The folder that `scratch` is in, where it is one of this upload too.
-    beneath: Option<Box<Scratch>>,
+    /// The folders of this upload that `scratch` is in, each in the next.
+    beneath: Vec<Scratch>,
 }
 
 /// The rows while they come.
@@ -298,7 +299,7 @@ impl Filling {
             suffix: Suffix::new(),
             parts: Vec::new(),
             scratch,
-            beneath: None,
+            beneath: Vec::new(),
         };
         Self {
             writing: Writing::new(rows.scratch.path().to_owned(), PART_ROWS),

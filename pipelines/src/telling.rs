@@ -2,11 +2,12 @@
 //!
 //! Invariants:
 //! - A version is told after all that come before it, whoever merged them and whatever was told of their contributions
-//!   before: what a table has is merged, though a worker that stood still may have put its commit after it was given up and
-//!   another one rejected the same contribution.
+//!   before: what a table has is merged, though a worker that stood still may have put its commit after it was given up
+//!   and another one rejected the same contribution.
 //! - Who merges tells that before merging again, so each owner of a table that ended or stands still leaves one version
 //!   untold at most, and what is untold are the latest few.
-//! - What a log took and lost counts as told; it is told again when its submission comes again.
+//! - What a log took and lost counts as told, and what is damaged as told long ago. Either is told, or asked for, when
+//!   its submission comes again.
 
 use catalog::{Merge, Table};
 use types::{Classify as _, DatasetId, Kind, Version};
@@ -56,7 +57,7 @@ async fn merge_of(context: &Context, dataset: DatasetId, version: Version) -> Re
         return Ok(None);
     };
     match snapshot.merge().await {
-        // Why not waited for until it is mended: what is told next is nothing of it.
+        // Why not waited for: it was told long ago, or its submission comes again and waits.
         Err(error) if error.kind() == Kind::Internal => {
             tracing::error!(%dataset, %version, error = described(&error), "a version is damaged, and is not told");
             Ok(None)

@@ -1,7 +1,7 @@
 //! The latest keys of an upload in little memory: a list of them, and a table of their places in the list.
 //!
-//! Invariant: the table has the place of every key of the list, once. It is never copied to grow: two of them, and not the keys,
-//! would be the most memory that an upload takes.
+//! Invariant: the table has the place of every key of the list, once. It is never copied to grow, but given up and made
+//! anew, so that there are never two.
 
 use std::hash::BuildHasher as _;
 

@@ -209,12 +209,31 @@ mod tests {
             assert_eq!(runs.insert(key(number)).unwrap(), new, "{number}");
         }
         assert_eq!(runs.spilled.len(), 4);
-        runs.shrink_to_fit();
         for number in 0..5_000 {
             assert_eq!(runs.contains(&key(number)).unwrap(), number < 4_500, "{number}");
         }
         let found: Vec<RecordKey> = runs.ascending().unwrap().map(Result::unwrap).collect();
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn keys_are_found_however_many_are_in_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut runs = Runs::with_room(directory.path(), 80_000);
+        let insert = |runs: &mut Runs, number| runs.insert(key(number)).unwrap();
+        // Through the growth of its table, then through a spill.
+        for number in 0..75_000 {
+            assert!(insert(&mut runs, number), "{number}");
+        }
+        assert!((0..75_000).all(|number| !insert(&mut runs, number)));
+        runs.shrink_to_fit();
+        for number in 60_000..100_000 {
+            assert_eq!(insert(&mut runs, number), number >= 75_000, "{number}");
+        }
+        assert_eq!(runs.spilled.len(), 1);
+        assert!((0..100_000).all(|number| runs.contains(&key(number)).unwrap()));
+        assert!(!runs.contains(&key(100_000)).unwrap());
+        assert_eq!(runs.ascending().unwrap().count(), 100_000);
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl Started {
     }
 }
 
-/// Writes rows until there are no more; leaves off where nobody wants them any more.
+/// Writes rows until there are no more; leaves off after those that wait where nobody wants them any more.
 fn write(folder: &Path, part_rows: u64, batches: &Receiver<Option<RecordBatch>>) -> Result<Vec<Written>, ParquetError> {
     let mut parts = Vec::new();
     let mut open: Option<Writer> = None;
@@ -126,8 +126,8 @@ fn end(writer: Writer) -> Result<Written, ParquetError> {
     Ok(written)
 }
 
-/// Why writing failed: a disk may take later what it does not take now.
-fn failure(error: ParquetError) -> Error {
+/// Why a file was not written or read: a disk may take later what it does not take now.
+pub(super) fn failure(error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast() {
             Ok(error) => failed(*error),

@@ -103,6 +103,23 @@ async fn what_was_merged_meanwhile_is_left_out_and_the_rest_moves_on() {
     world.sound(5).await;
 }
 
+/// Each time that its commit is put too late, others may have brought more of its rows.
+#[tokio::test]
+async fn rows_are_left_out_as_often_as_it_takes() {
+    let world = World::new();
+    let catalog = world.catalog("a");
+    let mut table = world.table(&catalog).await;
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(0..100)).await;
+    for number in [30, 70, 99] {
+        let row = Batch::decode(&world.contract, &numbered(number..number + 1));
+        staged.leave_out(row.keys().to_vec()).unwrap();
+    }
+    let merge = merged(merge(&mut table, &mut staged).await);
+    assert_eq!((merge.accepted, merge.notes), (97, json!({"late": 3})));
+    world.sound(1).await;
+    assert_eq!(records(&catalog, &world, 1).await.len(), 97);
+}
+
 #[tokio::test]
 async fn an_upload_whose_rows_others_brought_becomes_nothing() {
     let world = World::new();
