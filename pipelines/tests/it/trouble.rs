@@ -183,6 +183,25 @@ async fn what_is_delivered_again_is_told_after_the_versions_before_it() {
 }
 
 #[tokio::test]
+async fn a_version_that_is_damaged_keeps_no_other_from_being_told() {
+    let world = World::new().await;
+    let dataset = world.dataset();
+    for text in ["first", "second"] {
+        let id = ContributionId::new(world.clock.now());
+        merge_elsewhere(&world, dataset, contract(), id, json!({"text": text})).await;
+    }
+    world.submit(dataset, texts(["slow"])).await;
+    // The lane has read the table when its model is asked.
+    while *world.screener.calls.lock().unwrap() < 1 {
+        tokio::task::yield_now().await;
+    }
+    let log = world.dir.path().join(format!("tables/{dataset}/_delta_log"));
+    std::fs::write(log.join(format!("{:020}.json", 1)), "{").unwrap();
+    world.screener.slow.add_permits(1);
+    assert_eq!(world.told(dataset, 3).await, [2, 3]);
+}
+
+#[tokio::test]
 async fn of_a_table_of_which_nothing_is_remembered_the_latest_versions_are_told_again() {
     let world = World::new().await;
     let dataset = world.dataset();
