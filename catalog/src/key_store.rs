@@ -1,17 +1,21 @@
-//! The stored half of the key indexes: one fjall database for the tables of a process.
+//! The stored half of the key indexes: one fjall database for the tables of a process, and beside it files of the keys
+//! that came many at once.
 //!
-//! Invariant: the keys of a table and the version they reflect change together. The database holds nothing that the
-//! tables do not, so one that cannot be used is put aside and built again.
+//! Invariants: the keys of a table and the version they reflect change together: a file counts from when the database
+//! names it, and what the database does not name is removed when it is opened. The store holds nothing that the tables do
+//! not, so one that cannot be used is put aside and built again.
 
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fjall::config::{CompressionPolicy, FilterPolicy};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use types::{DatasetId, RecordKey, Version};
 
+use crate::key_file::{Ascending, KeyFile, Source};
 use crate::{Error, Root};
 
 /// A file with this name says that the database was found damaged while it was in use.
@@ -20,6 +24,10 @@ const CONDEMNED: &str = "condemned";
 const DATABASE: &str = "keys";
 /// The directory of staged files within the index directory.
 const STAGED: &str = "staged";
+/// The directory of files of keys within the index directory.
+const RUNS: &str = "runs";
+/// Files of more keys are not written again to make one of several.
+const MOST_KEYS: usize = 8 << 20;
 /// How many key removals go into one batch.
 const REMOVALS: usize = 65_536;
 /// How many keys all tables together may hold in memory only.
@@ -35,11 +43,22 @@ pub(crate) struct Stored {
     pub(crate) keys: u64,
 }
 
+/// Keys of a table that came many at once.
+#[derive(Debug)]
+pub(crate) struct Run {
+    number: u64,
+    pub(crate) keys: KeyFile,
+}
+
 /// The keys of every table, by dataset.
 pub(crate) struct KeyStore {
     directory: PathBuf,
     database: Database,
     keys: Keyspace,
+    /// How many keys each file has, by dataset and number.
+    runs: Keyspace,
+    /// The number of the next file.
+    next_run: AtomicU64,
     changing: Mutex<()>,
     /// How many turns were asked for.
     turns: AtomicU64,
@@ -85,11 +104,15 @@ impl KeyStore {
             }
             opened => opened,
         };
-        let (database, keys) = opened.map_err(|error| Error::Index(error.unwrap_or(fjall::Error::Unrecoverable)))?;
+        let failed = |error: Option<fjall::Error>| Error::Index(error.unwrap_or(fjall::Error::Unrecoverable));
+        let (database, keys, runs) = opened.map_err(failed)?;
+        let next_run = remove_unnamed(&directory.join(RUNS), &runs).map_err(Error::Index)?;
         Ok(Self {
             directory,
             database,
             keys,
+            runs,
+            next_run: AtomicU64::new(next_run),
             changing: Mutex::default(),
             turns: AtomicU64::new(0),
             unstored: AtomicUsize::new(0),
@@ -118,12 +141,12 @@ impl KeyStore {
             .and_then(|value| Stored::decode(&value)))
     }
 
-    /// Whether a table's stored keys have this one.
+    /// Whether a table's stored keys have this one, but for those in files.
     pub(crate) fn contains(&self, dataset: DatasetId, key: &RecordKey) -> fjall::Result<bool> {
         self.keys.contains_key(stored_key(dataset, key))
     }
 
-    /// Calls `each` with every stored key of a table, in order.
+    /// Calls `each` with every stored key of a table, in order, but for those in files.
     pub(crate) fn scan(&self, dataset: DatasetId, mut each: impl FnMut(RecordKey)) -> fjall::Result<()> {
         for item in self.keys.prefix(dataset.as_bytes()) {
             if let Ok(key) = item.key()?[16..].try_into() {
@@ -133,27 +156,68 @@ impl KeyStore {
         Ok(())
     }
 
-    /// Adds keys, ascending and distinct, and what the table's stored keys reflect with them, atomically.
-    pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
-        self.add_all(dataset, keys.iter().map(|key| Ok(*key)), stored)
+    /// The files of a table's stored keys, oldest first. Reads all of them.
+    pub(crate) fn runs(&self, dataset: DatasetId) -> fjall::Result<Vec<Arc<Run>>> {
+        let mut runs = Vec::new();
+        for (number, keys) in self.named(dataset)? {
+            let keys = KeyFile::open(&self.path_of(number), keys)?;
+            runs.push(Arc::new(Run { number, keys }));
+        }
+        Ok(runs)
     }
 
-    /// The same of keys that need not be in memory.
-    pub(crate) fn add_all(
-        &self,
-        dataset: DatasetId,
-        keys: impl Iterator<Item = std::io::Result<RecordKey>>,
-        stored: Stored,
-    ) -> fjall::Result<()> {
+    /// Adds keys, ascending and distinct, and what the table's stored keys reflect with them, atomically.
+    pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
         let _turn = self.take_turn();
         self.additions.fetch_add(1, Ordering::Relaxed);
         // Why: sorted keys become one table file as they are, at a tenth of the cost of the journal and memtable.
         let mut ingestion = self.keys.start_ingestion()?;
         ingestion.write(*dataset.as_bytes(), stored.encode())?;
         for key in keys {
-            ingestion.write(stored_key(dataset, &key?), [])?;
+            ingestion.write(stored_key(dataset, key), [])?;
         }
         ingestion.finish()
+    }
+
+    /// Adds keys that need not be in memory as a file, which takes over those of `runs`, all there are of the table, that
+    /// are not larger: so there are few, and a key is written again a logarithmic number of times. Answers the table's
+    /// files from then on.
+    pub(crate) fn add_run<'a>(
+        &self,
+        dataset: DatasetId,
+        runs: &'a [Arc<Run>],
+        (keys, count): (impl Iterator<Item = std::io::Result<RecordKey>> + 'a, usize),
+        stored: Stored,
+    ) -> fjall::Result<Vec<Arc<Run>>> {
+        let _turn = self.take_turn();
+        self.additions.fetch_add(1, Ordering::Relaxed);
+        let (mut kept, mut all) = (runs.len(), count);
+        while let Some(last) = kept.checked_sub(1).map(|last| runs[last].keys.len())
+            && last <= all.saturating_mul(2).min(MOST_KEYS)
+        {
+            (kept, all) = (kept - 1, all + last);
+        }
+        let (kept, merged) = runs.split_at(kept);
+        let mut sources = vec![Box::new(keys) as Source<'a>];
+        sources.extend(merged.iter().map(|run| Box::new(run.keys.iter()) as Source<'a>));
+        let number = self.next_run.fetch_add(1, Ordering::Relaxed);
+        let path = self.path_of(number);
+        let file = KeyFile::write(&path, Ascending::of(sources)?)?;
+        file.sync()?;
+        std::fs::File::open(self.directory.join(RUNS))?.sync_all()?;
+        let mut change = self.database.batch().durability(Some(PersistMode::SyncAll));
+        change.insert(&self.keys, *dataset.as_bytes(), stored.encode());
+        change.insert(&self.runs, run_key(dataset, number), (file.len() as u64).to_le_bytes());
+        for run in merged {
+            change.remove(&self.runs, run_key(dataset, run.number));
+        }
+        change.commit()?;
+        for run in merged {
+            self.remove_file(run.number);
+        }
+        let mut runs = kept.to_vec();
+        runs.push(Arc::new(Run { number, keys: file }));
+        Ok(runs)
     }
 
     /// Removes the stored keys of a table. What they reflect goes first and durably, so that keys which a crash left
@@ -161,10 +225,17 @@ impl KeyStore {
     pub(crate) fn clear(&self, dataset: DatasetId) -> fjall::Result<()> {
         let _turn = self.take_turn();
         let batch = || self.database.batch().durability(Some(PersistMode::SyncAll));
-        if self.keys.contains_key(dataset.as_bytes())? {
+        let runs = self.named(dataset)?;
+        if self.keys.contains_key(dataset.as_bytes())? || !runs.is_empty() {
             let mut removal = batch();
             removal.remove(&self.keys, *dataset.as_bytes());
+            for (number, _) in &runs {
+                removal.remove(&self.runs, run_key(dataset, *number));
+            }
             removal.commit()?;
+        }
+        for (number, _) in runs {
+            self.remove_file(number);
         }
         let mut removals = batch();
         for item in self.keys.prefix(dataset.as_bytes()) {
@@ -174,6 +245,29 @@ impl KeyStore {
             }
         }
         if removals.is_empty() { Ok(()) } else { removals.commit() }
+    }
+
+    /// The files of a table, by number, with how many keys they have.
+    fn named(&self, dataset: DatasetId) -> fjall::Result<Vec<(u64, u64)>> {
+        let mut named = Vec::new();
+        for item in self.runs.prefix(dataset.as_bytes()) {
+            let (key, value) = item.into_inner()?;
+            if let (Ok(number), Ok(keys)) = (key[16..].try_into(), value[..].try_into()) {
+                named.push((u64::from_be_bytes(number), u64::from_le_bytes(keys)));
+            }
+        }
+        Ok(named)
+    }
+
+    fn path_of(&self, run: u64) -> PathBuf {
+        self.directory.join(RUNS).join(run_name(run))
+    }
+
+    /// Removes a file that is not named any more; whoever has it open can go on reading.
+    fn remove_file(&self, run: u64) {
+        if let Err(error) = std::fs::remove_file(self.path_of(run)) {
+            tracing::warn!(run, %error, "a file of keys could not be removed; the next opening tries again");
+        }
     }
 
     /// Waits for the right to change stored keys, which one has at a time.
@@ -200,7 +294,7 @@ impl KeyStore {
 }
 
 /// `None` is a panic of the database.
-fn open_database(path: &Path) -> Result<(Database, Keyspace), Option<fjall::Error>> {
+fn open_database(path: &Path) -> Result<(Database, Keyspace, Keyspace), Option<fjall::Error>> {
     let open = || {
         let database = Database::builder(path).worker_threads(1).cache_size(16 << 20).open()?;
         let options = || {
@@ -211,7 +305,8 @@ fn open_database(path: &Path) -> Result<(Database, Keyspace), Option<fjall::Erro
                 .filter_policy(FilterPolicy::disabled())
         };
         let keys = database.keyspace("keys", options)?;
-        Ok((database, keys))
+        let runs = database.keyspace("runs", options)?;
+        Ok((database, keys, runs))
     };
     // Why: the database asserts on some damage; what it holds is derived, so damage must never stop the service.
     match catch_unwind(AssertUnwindSafe(open)) {
@@ -230,6 +325,39 @@ fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
     missing_is_fine(std::fs::remove_dir_all(&to))?;
     missing_is_fine(std::fs::rename(&from, &to))?;
     missing_is_fine(std::fs::remove_file(directory.join(CONDEMNED)))
+}
+
+/// Removes the files in `folder`, which is made where it is missing, that are not among `runs`; answers a number that is
+/// larger than those of all of them.
+fn remove_unnamed(folder: &Path, runs: &Keyspace) -> fjall::Result<u64> {
+    std::fs::create_dir_all(folder)?;
+    let mut next = 0;
+    let mut named = HashSet::new();
+    for item in runs.iter() {
+        if let Ok(number) = item.key()?[16..].try_into() {
+            let number = u64::from_be_bytes(number);
+            next = next.max(number.saturating_add(1));
+            named.insert(run_name(number));
+        }
+    }
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_str().is_none_or(|name| !named.contains(name)) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(next)
+}
+
+fn run_name(number: u64) -> String {
+    format!("{number:020}")
+}
+
+fn run_key(dataset: DatasetId, number: u64) -> [u8; 24] {
+    let mut bytes = [0; 24];
+    bytes[..16].copy_from_slice(dataset.as_bytes());
+    bytes[16..].copy_from_slice(&number.to_be_bytes());
+    bytes
 }
 
 fn stored_key(dataset: DatasetId, key: &RecordKey) -> [u8; 32] {

@@ -19,7 +19,7 @@ use types::{DatasetId, RecordKey, Version};
 pub(crate) use self::ordered::Ordered;
 
 use crate::bloom::Filter;
-use crate::key_store::{KeyStore, Stored};
+use crate::key_store::{KeyStore, Run, Stored};
 use crate::{Error, Root};
 
 /// How many keys a table holds in memory before they are stored.
@@ -61,6 +61,8 @@ struct Keys {
     stored: Version,
     /// How many keys are stored.
     count: u64,
+    /// Those of them that are in files, oldest first.
+    runs: Vec<Arc<Run>>,
     recent: KeySet,
     /// Keys on their way to the store, ascending.
     leaving: Option<Arc<Vec<RecordKey>>>,
@@ -102,8 +104,12 @@ impl KeyIndex {
 
     /// For each key, whether the table has it. May look at the disk, mostly for keys that it has: blocks.
     pub(crate) fn contains(&self, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
-        let (mut known, unsure) = self.read().sift(keys);
-        self.look_up(keys, &unsure, &mut known)?;
+        let Sifted {
+            mut known,
+            unsure,
+            runs,
+        } = self.read().sift(keys);
+        self.look_up(keys, &unsure, &runs, &mut known)?;
         Ok(known)
     }
 
@@ -119,22 +125,41 @@ impl KeyIndex {
         if held.reflects < version {
             return Err(Error::KeysGivenUp { dataset: self.dataset });
         }
-        let ((mut known, mut unsure), count) = (held.sift(keys), held.count);
+        let (sifted, count) = (held.sift(keys), held.count);
         drop(held);
-        if let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store) {
+        let Sifted {
+            mut known,
+            mut unsure,
+            runs,
+        } = sifted;
+        if let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store, &runs) {
             unsure.retain(|row| {
                 known[*row] = ordered::has(ordered, &keys[*row]);
                 !known[*row]
             });
         }
-        self.look_up(keys, &unsure, &mut known)?;
+        self.look_up(keys, &unsure, &runs, &mut known)?;
         Ok(known)
     }
 
-    fn look_up(&self, keys: &[RecordKey], unsure: &[usize], known: &mut [bool]) -> Result<(), Error> {
+    fn look_up(
+        &self,
+        keys: &[RecordKey],
+        unsure: &[usize],
+        runs: &[Arc<Run>],
+        known: &mut [bool],
+    ) -> Result<(), Error> {
+        let stored = |key| -> fjall::Result<bool> {
+            // The latest first, as most repeat what came just before.
+            for run in runs.iter().rev() {
+                if run.keys.contains(key)? {
+                    return Ok(true);
+                }
+            }
+            self.store.contains(self.dataset, key)
+        };
         for &row in unsure {
-            let found = self.store.contains(self.dataset, &keys[row]);
-            known[row] = found.map_err(|error| {
+            known[row] = stored(&keys[row]).map_err(|error| {
                 self.unreadable.store(true, Ordering::Relaxed);
                 Error::Index(error)
             })?;
@@ -213,7 +238,8 @@ impl KeyIndex {
     /// Roughly the memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         let held = self.read();
-        held.filter.bytes() + held.recent.capacity() * (size_of::<RecordKey>() + 1)
+        let runs: usize = held.runs.iter().map(|run| run.keys.bytes()).sum();
+        held.filter.bytes() + runs + held.recent.capacity() * (size_of::<RecordKey>() + 1)
     }
 
     /// Stores the keys that are in memory only, if the index still reflects `version`, whose content root is `root`.
@@ -273,14 +299,15 @@ impl KeyIndex {
             let alone = !held.in_memory && held.leaving.is_none() && held.recent.is_empty();
             alone && held.reflects.next() == version && held.reflects == held.stored
         };
-        let count = {
+        let (count, runs) = {
             let held = self.read();
             if !fits(&held) {
                 return false;
             }
-            table.saturating_sub(held.count)
+            let count = usize::try_from(table.saturating_sub(held.count)).unwrap_or(0);
+            (count, held.runs.clone())
         };
-        let mut filter = Filter::with_capacity(usize::try_from(count).unwrap_or(0));
+        let mut filter = Filter::with_capacity(count);
         let stored = Stored {
             version,
             root,
@@ -291,15 +318,19 @@ impl KeyIndex {
                 filter.insert(key);
             }
         });
-        if let Err(error) = self.store.add_all(self.dataset, filtered, stored) {
-            tracing::warn!(dataset = %self.dataset, %error, "the keys of an upload could not be stored");
-            return false;
-        }
+        let runs = match self.store.add_run(self.dataset, &runs, (filtered, count), stored) {
+            Ok(runs) => runs,
+            Err(error) => {
+                tracing::warn!(dataset = %self.dataset, %error, "the keys of an upload could not be stored");
+                return false;
+            }
+        };
         let mut held = self.write();
         if !fits(&held) {
             return false;
         }
         held.filter.absorb(filter);
+        held.runs = runs;
         held.count = table;
         (held.reflects, held.stored) = (version, version);
         true
@@ -333,9 +364,18 @@ impl Drop for KeyIndex {
     }
 }
 
+/// What memory alone tells of keys.
+struct Sifted {
+    /// For each key, whether the table is known to have it.
+    known: Vec<bool>,
+    /// The indexes of those that are to be looked up.
+    unsure: Vec<usize>,
+    /// The files that they are to be looked up in.
+    runs: Vec<Arc<Run>>,
+}
+
 impl Keys {
-    /// For each key, whether memory alone tells that the table has it; and the indexes of those that it cannot tell.
-    fn sift(&self, keys: &[RecordKey]) -> (Vec<bool>, Vec<usize>) {
+    fn sift(&self, keys: &[RecordKey]) -> Sifted {
         let mut known = Vec::with_capacity(keys.len());
         let mut unsure = Vec::new();
         for (row, key) in keys.iter().enumerate() {
@@ -346,7 +386,11 @@ impl Keys {
             }
             known.push(found);
         }
-        (known, unsure)
+        Sifted {
+            known,
+            unsure,
+            runs: self.runs.clone(),
+        }
     }
 
     /// Whether it makes sense to store what is in memory only.
@@ -368,6 +412,20 @@ impl Keys {
             filter.insert(&key);
             found += 1;
         })?;
+        let runs = store.runs(dataset).and_then(|runs| {
+            for run in &runs {
+                for key in run.keys.iter() {
+                    filter.insert(&key?);
+                    found += 1;
+                }
+            }
+            Ok(runs)
+        });
+        let runs = runs.unwrap_or_else(|error| {
+            tracing::warn!(%dataset, %error, "a file of keys cannot be read");
+            found = 0;
+            Vec::new()
+        });
         if found != count {
             tracing::warn!(%dataset, found, count, "stored keys are not as many as were stored; reading the parts again");
             store.clear(dataset)?;
@@ -377,6 +435,7 @@ impl Keys {
             reflects: version,
             stored: version,
             count,
+            runs,
             filter,
             ..Self::default()
         })
@@ -386,8 +445,12 @@ impl Keys {
 /// A key that cannot be looked up counts as unknown: the commit looks again, and there a failure is an error.
 impl Known for KeyIndex {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        let (mut known, unsure) = self.read().sift(keys);
-        let mut look_up = || self.look_up(keys, &unsure, &mut known);
+        let Sifted {
+            mut known,
+            unsure,
+            runs,
+        } = self.read().sift(keys);
+        let mut look_up = || self.look_up(keys, &unsure, &runs, &mut known);
         // Why: a batch full of duplicates is many looks at the disk, which a thread of the runtime has no time for.
         let looked_up = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
             Ok(RuntimeFlavor::MultiThread) if unsure.len() > FEW => tokio::task::block_in_place(look_up),

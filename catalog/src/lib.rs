@@ -30,6 +30,7 @@ mod commit;
 mod compaction;
 mod download;
 mod error;
+mod key_file;
 mod key_store;
 mod keys;
 mod log;

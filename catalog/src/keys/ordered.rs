@@ -2,12 +2,13 @@
 //!
 //! Invariant: only what was stored is here. What is not may have been stored since, so the store is asked.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use types::{DatasetId, RecordKey};
 
-use crate::key_store::KeyStore;
+use crate::key_file::{Ascending, Source};
+use crate::key_store::{KeyStore, Run};
 
 /// How many keys are read at most: 64 MiB.
 const ROOM: u64 = 4 << 20;
@@ -22,21 +23,40 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    /// The keys of the `count` that `store` has of a table, where with `more` look-ups it was asked often enough. Blocks.
-    pub(super) fn after(&self, more: usize, count: u64, dataset: DatasetId, store: &KeyStore) -> Option<&[RecordKey]> {
+    /// The keys of the `count` that `store` has of a table, some of them in `runs`, where with `more` look-ups it was asked
+    /// often enough. Blocks.
+    pub(super) fn after(
+        &self,
+        more: usize,
+        count: u64,
+        dataset: DatasetId,
+        store: &KeyStore,
+        runs: &[Arc<Run>],
+    ) -> Option<&[RecordKey]> {
         let asked = more as u64 + self.asked.fetch_add(more as u64, Ordering::Relaxed);
         if count > ROOM || asked < count / LOOK_UP {
             return None;
         }
         let keys = self.keys.get_or_init(|| {
-            let mut keys = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
-            if let Err(error) = store.scan(dataset, |key| keys.push(key)) {
+            read(count, dataset, store, runs).unwrap_or_else(|error| {
                 tracing::warn!(%dataset, %error, "stored keys could not be read at once; each is looked up");
-            }
-            keys
+                Vec::new()
+            })
         });
         Some(keys)
     }
+}
+
+fn read(count: u64, dataset: DatasetId, store: &KeyStore, runs: &[Arc<Run>]) -> fjall::Result<Vec<RecordKey>> {
+    let mut stored = Vec::new();
+    store.scan(dataset, |key| stored.push(key))?;
+    let mut keys = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
+    let stored = Box::new(stored.into_iter().map(Ok)) as Source<'_>;
+    let runs = runs.iter().map(|run| Box::new(run.keys.iter()) as Source<'_>);
+    for key in Ascending::of(std::iter::once(stored).chain(runs).collect())? {
+        keys.push(key?);
+    }
+    Ok(keys)
 }
 
 /// Whether a key is among some that are ascending and, being hashes, spread evenly: the search begins where it should be.

@@ -207,3 +207,160 @@ fn keys_that_are_read_at_once_are_known_as_those_that_are_looked_up() {
     assert_eq!(known(&often), expected);
     assert_eq!(known(&Ordered::default()), expected);
 }
+
+/// Ingests keys as the next version of a table that has `before`.
+fn ingest(index: &KeyIndex, version: u64, numbers: std::ops::Range<u32>, before: u64) -> bool {
+    let mut sorted = keys(numbers);
+    sorted.sort_unstable();
+    let table = before + sorted.len() as u64;
+    index.ingest(Version(version), root(1), table, sorted.into_iter().map(Ok))
+}
+
+/// The files of keys, by name.
+fn files(fixture: &Fixture) -> Vec<std::path::PathBuf> {
+    let folder = fixture.directory.path().join("runs");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort_unstable();
+    files
+}
+
+/// Whether exactly the keys of the first `count` numbers are known, by every way there is.
+fn knows(index: &KeyIndex, count: u32) {
+    let all = keys(0..count + 1_000);
+    let expected: Vec<bool> = (0..count + 1_000).map(|number| number < count).collect();
+    assert_eq!(index.contains(&all).unwrap(), expected);
+    assert_eq!(index.known(&all), expected);
+    let seldom = index.contains_since(index.reflects(), &all[..1], &Ordered::default());
+    assert_eq!(seldom.unwrap(), [0 < count]);
+    let often = index.contains_since(index.reflects(), &all, &Ordered::default());
+    assert_eq!(often.unwrap(), expected);
+}
+
+#[test]
+fn keys_that_come_at_once_are_known_with_the_others_and_after_a_restart() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..5_000, 0));
+    knows(&index, 5_000);
+    index.insert(Version(2), &keys(5_000..6_000));
+    // What is in memory only has to be stored first.
+    assert!(!ingest(&index, 3, 6_000..9_000, 6_000));
+    index.flush(Version(2), root(2)).unwrap();
+    assert!(ingest(&index, 3, 6_000..9_000, 6_000));
+    index.insert(Version(4), &keys(9_000..9_100));
+    knows(&index, 9_100);
+    drop(index);
+    let index = fixture.open();
+    assert_eq!(index.reflects(), Version(3));
+    knows(&index, 9_000);
+    assert_eq!(index.store.stored(fixture.dataset).unwrap().unwrap().keys, 9_000);
+}
+
+#[test]
+fn there_are_few_files_however_often_keys_come_at_once() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    for version in 0..64_u32 {
+        let numbers = version * 100..version * 100 + 100;
+        assert!(ingest(
+            &index,
+            u64::from(version) + 1,
+            numbers.clone(),
+            numbers.start.into()
+        ));
+        assert!(files(&fixture).len() <= 5, "{version}");
+    }
+    knows(&index, 6_400);
+    // A large one stays as it is while small ones come.
+    assert!(ingest(&index, 65, 6_400..60_000, 6_400));
+    let [large] = &files(&fixture)[..] else {
+        panic!("it is not larger than all before");
+    };
+    assert!(ingest(&index, 66, 60_000..60_100, 60_000));
+    assert!(ingest(&index, 67, 60_100..60_200, 60_100));
+    assert_eq!(files(&fixture).len(), 2);
+    assert!(large.exists());
+    drop(index);
+    knows(&fixture.open(), 60_200);
+}
+
+#[test]
+fn a_file_that_is_damaged_or_gone_costs_the_stored_keys_and_nothing_else() {
+    let damage: [fn(&std::path::Path); 3] = [
+        |path| std::fs::remove_file(path).unwrap(),
+        |path| std::fs::write(path, b"").unwrap(),
+        |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes[5_000] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+        },
+    ];
+    for damage in damage {
+        let fixture = Fixture::new();
+        let index = fixture.open();
+        assert!(ingest(&index, 1, 0..5_000, 0));
+        drop(index);
+        damage(&files(&fixture)[0]);
+        let index = fixture.open();
+        assert_eq!(index.reflects(), Version(0));
+        knows(&index, 0);
+        assert_eq!(index.store.stored(fixture.dataset).unwrap(), None);
+        assert!(files(&fixture).is_empty());
+        // As after any loss it catches up.
+        assert!(ingest(&index, 1, 0..5_000, 0));
+        knows(&index, 5_000);
+    }
+}
+
+#[test]
+fn damage_that_is_met_while_the_index_is_open_is_an_error() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..5_000, 0));
+    let file = &files(&fixture)[0];
+    std::fs::write(file, vec![7; std::fs::read(file).unwrap().len()]).unwrap();
+    assert!(index.contains(&keys(0..1)).is_err());
+    assert!(index.unreadable.load(Ordering::Relaxed));
+    // Who asks before the commit is told that nothing is known; the commit asks again.
+    assert_eq!(index.known(&keys(0..1)), [false]);
+    index.forget_stored();
+    assert_eq!(index.contains(&keys(0..1)).unwrap(), [false]);
+    drop(index);
+    let index = fixture.open();
+    assert_eq!((index.reflects(), files(&fixture).len()), (Version(0), 0));
+}
+
+#[test]
+fn a_file_that_nothing_names_is_removed_at_the_next_opening() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..5_000, 0));
+    let kept = files(&fixture);
+    let left = fixture.directory.path().join("runs").join(format!("{:020}", 1));
+    drop(index);
+    std::fs::write(&left, b"written by one that died").unwrap();
+    let index = fixture.open();
+    assert_eq!(files(&fixture), kept);
+    assert!(ingest(&index, 2, 5_000..5_100, 5_000));
+    assert_eq!(files(&fixture), [kept, vec![left]].concat());
+    knows(&index, 5_100);
+}
+
+#[test]
+fn the_files_of_one_table_are_not_those_of_another() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..5_000, 0));
+    let other = DatasetId::new(Timestamp::from_micros(2));
+    let others = KeyIndex::open(other, Arc::clone(&index.store), None);
+    assert!(ingest(&others, 1, 5_000..5_200, 0));
+    knows(&index, 5_000);
+    assert_eq!(others.contains(&keys(0..1)).unwrap(), [false]);
+    index.store.clear(other).unwrap();
+    assert_eq!(files(&fixture).len(), 1);
+    drop((index, others));
+    knows(&fixture.open(), 5_000);
+}

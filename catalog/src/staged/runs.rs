@@ -1,26 +1,18 @@
 //! A set of record keys of any size in bounded memory: the latest in memory, the others in sorted runs on disk.
 //!
-//! Invariant: a key is in at most one place. A run is a file of distinct keys, ascending, whose every 256th key is in
-//! memory, so that a look-up reads one page of it.
+//! Invariant: a key is in at most one place.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use types::RecordKey;
 
 use super::recent::Recent;
 use crate::bloom::Filter;
+use crate::key_file::{Ascending, KeyFile, Source};
 
 /// How many keys are in memory at most: what a table of 2^22 places holds.
 const ROOM: u32 = (1 << 22) / 8 * 7;
-/// The bytes of a key.
-const KEY: usize = 16;
-/// How many keys a page has.
-const PAGE: usize = 256;
 
 /// The keys of one upload.
 #[derive(Debug)]
@@ -28,15 +20,7 @@ pub(crate) struct Runs {
     directory: PathBuf,
     recent: Recent,
     filter: Filter,
-    spilled: Vec<Run>,
-}
-
-#[derive(Debug)]
-struct Run {
-    file: File,
-    keys: usize,
-    /// The first key of each page.
-    fences: Vec<RecordKey>,
+    spilled: Vec<KeyFile>,
 }
 
 impl Runs {
@@ -85,23 +69,17 @@ impl Runs {
     /// Writes what is in memory as a run.
     fn spill(&mut self) -> io::Result<()> {
         let path = self.directory.join(format!("keys-{}", self.spilled.len()));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)?;
+        if self.spilled.is_empty() {
+            self.filter = Filter::with_capacity(self.recent.keys().len());
+        }
         let run = self.recent.empty(|keys| {
-            let mut out = BufWriter::with_capacity(1 << 20, &file);
-            for key in keys {
-                out.write_all(key.as_bytes())?;
-                self.filter.insert(key);
-            }
-            out.flush()?;
-            drop(out);
-            let fences = keys.iter().step_by(PAGE).copied().collect();
-            let keys = keys.len();
-            Ok::<_, io::Error>(Run { file, keys, fences })
+            KeyFile::write(
+                &path,
+                keys.iter().map(|key| {
+                    self.filter.insert(key);
+                    Ok(*key)
+                }),
+            )
         });
         self.spilled.push(run?);
         Ok(())
@@ -116,78 +94,9 @@ impl Runs {
     pub(crate) fn ascending(&self) -> io::Result<Ascending<'_>> {
         let mut recent: Vec<RecordKey> = self.recent.keys().to_vec();
         recent.sort_unstable();
-        let mut sources: Vec<Source<'_>> = vec![Source::Memory(recent.into_iter())];
-        for run in &self.spilled {
-            (&run.file).seek(SeekFrom::Start(0))?;
-            sources.push(Source::Disk(BufReader::with_capacity(64 << 10, &run.file), run.keys));
-        }
-        let mut heads = BinaryHeap::with_capacity(sources.len());
-        for (index, source) in sources.iter_mut().enumerate() {
-            if let Some(key) = source.next().transpose()? {
-                heads.push(Reverse((key, index)));
-            }
-        }
-        Ok(Ascending { sources, heads })
-    }
-}
-
-impl Run {
-    fn contains(&self, key: &RecordKey) -> io::Result<bool> {
-        let after = self.fences.partition_point(|fence| fence <= key);
-        let Some(page) = after.checked_sub(1) else {
-            return Ok(false);
-        };
-        let first = page * PAGE;
-        let count = PAGE.min(self.keys - first);
-        let mut bytes = [0; PAGE * KEY];
-        let bytes = &mut bytes[..count * KEY];
-        self.file.read_exact_at(bytes, (first * KEY) as u64)?;
-        let (keys, _) = bytes.as_chunks::<KEY>();
-        Ok(keys.binary_search(key.as_bytes()).is_ok())
-    }
-}
-
-/// Every key of [`Runs`], ascending.
-#[derive(Debug)]
-pub(crate) struct Ascending<'a> {
-    sources: Vec<Source<'a>>,
-    heads: BinaryHeap<Reverse<(RecordKey, usize)>>,
-}
-
-#[derive(Debug)]
-enum Source<'a> {
-    Memory(std::vec::IntoIter<RecordKey>),
-    /// With how many keys are left.
-    Disk(BufReader<&'a File>, usize),
-}
-
-impl Iterator for Source<'_> {
-    type Item = io::Result<RecordKey>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::Memory(keys) => keys.next().map(Ok),
-            Self::Disk(_, 0) => None,
-            Self::Disk(file, left) => {
-                *left -= 1;
-                let mut key = [0; KEY];
-                Some(file.read_exact(&mut key).map(|()| RecordKey::from_bytes(key)))
-            }
-        }
-    }
-}
-
-impl Iterator for Ascending<'_> {
-    type Item = io::Result<RecordKey>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let Reverse((key, index)) = self.heads.pop()?;
-        match self.sources[index].next() {
-            Some(Ok(next)) => self.heads.push(Reverse((next, index))),
-            Some(Err(error)) => return Some(Err(error)),
-            None => {}
-        }
-        Some(Ok(key))
+        let recent = Box::new(recent.into_iter().map(Ok)) as Source<'_>;
+        let spilled = self.spilled.iter().map(|run| Box::new(run.iter()) as Source<'_>);
+        Ascending::of(std::iter::once(recent).chain(spilled).collect())
     }
 }
 
