@@ -8,6 +8,7 @@ mod column;
 mod decode;
 mod lines;
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::BooleanArray;
@@ -115,12 +116,10 @@ impl Batch {
             )));
         }
         let kept = || keep.iter().enumerate().filter(|(_, kept)| **kept).map(|(row, _)| row);
-        let mut canonical = Canonical::default();
-        let mut new_row = vec![None; keep.len()];
-        for (index, row) in kept().enumerate() {
-            canonical.bytes.extend_from_slice(self.canonical(row));
-            canonical.ends.push(canonical.bytes.len());
-            new_row[row] = Some(index);
+        let mut new_row = Vec::new();
+        if !self.defects.is_empty() {
+            new_row.resize(keep.len(), None);
+            kept().enumerate().for_each(|(index, row)| new_row[row] = Some(index));
         }
         let defects = self
             .defects
@@ -129,7 +128,10 @@ impl Batch {
         Ok(Self {
             contract: Arc::clone(&self.contract),
             rows: filter_record_batch(&self.rows, &BooleanArray::from(keep.to_vec()))?,
-            canonical,
+            canonical: Canonical {
+                bytes: Arc::clone(&self.canonical.bytes),
+                places: kept().map(|row| self.canonical.places[row].clone()).collect(),
+            },
             keys: self.keys.get().map_or_else(OnceLock::new, |keys| {
                 kept().map(|row| keys[row]).collect::<Vec<_>>().into()
             }),
@@ -139,17 +141,17 @@ impl Batch {
     }
 }
 
-/// Canonical forms, end to end in one buffer.
-#[derive(Clone, Debug, Default)]
+/// Canonical forms in one buffer, which batches that were filtered share.
+#[derive(Clone, Debug)]
 struct Canonical {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    bytes: Arc<Vec<u8>>,
+    /// Where each row is.
+    places: Vec<Range<usize>>,
 }
 
 impl Canonical {
     fn get(&self, row: usize) -> &[u8] {
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        &self.bytes[start..self.ends[row]]
+        &self.bytes[self.places[row].clone()]
     }
 }
 

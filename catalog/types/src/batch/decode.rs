@@ -3,6 +3,7 @@
 //! Invariant: every record adds one row to everything a batch has.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{ArrayRef, StringBuilder};
@@ -26,7 +27,9 @@ pub(super) struct Decoder<'a> {
     /// The beginning of each field's member, `"name":`, in the order of the canonical form.
     members: Vec<Vec<u8>>,
     extra: StringBuilder,
-    canonical: Canonical,
+    canonical: Vec<u8>,
+    /// Where each record is in it.
+    places: Vec<Range<usize>>,
     defects: Defects,
 }
 
@@ -44,24 +47,22 @@ impl<'a> Decoder<'a> {
             columns: contract.fields().iter().map(column).collect(),
             members: contract.canonical_fields().map(member).collect(),
             extra: StringBuilder::new(),
-            canonical: Canonical {
-                bytes: Vec::with_capacity(rows * 128),
-                ends: Vec::with_capacity(rows),
-            },
+            canonical: Vec::with_capacity(rows * 128),
+            places: Vec::with_capacity(rows),
             defects: Defects::default(),
         }
     }
 
     /// How many records were decoded.
     pub(super) fn len(&self) -> usize {
-        self.canonical.ends.len()
+        self.places.len()
     }
 
     pub(super) fn push(&mut self, record: &Value) {
         let row = self.len();
         self.defects.begin(row);
-        let start = self.canonical.bytes.len();
-        self.canonical.bytes.push(b'{');
+        let start = self.canonical.len();
+        self.canonical.push(b'{');
         let (values, extras) = match record {
             Value::Object(members) => self.take(members),
             record => {
@@ -94,9 +95,9 @@ impl<'a> Decoder<'a> {
         for (name, value) in pending {
             self.extra_member(start, name, value);
         }
-        let out = &mut self.canonical.bytes;
+        let out = &mut self.canonical;
         out.push(b'}');
-        self.canonical.ends.push(out.len());
+        self.places.push(start..out.len());
         if contract.allow_extra() {
             self.extra
                 .append_option((!extras.is_empty()).then(|| extra_text(&extras)));
@@ -107,7 +108,8 @@ impl<'a> Decoder<'a> {
     /// Decodes a record that has these values, one for each field in the order of the canonical form, and no defect;
     /// what they are spelled as is in `line`.
     pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<Plain>]) {
-        let out = &mut self.canonical.bytes;
+        let out = &mut self.canonical;
+        let start = out.len();
         let mut mark = b'{';
         let contract = self.contract;
         for ((place, (index, _)), value) in contract.canonical_fields().enumerate().zip(values) {
@@ -125,7 +127,7 @@ impl<'a> Decoder<'a> {
             out.push(mark);
         }
         out.push(b'}');
-        self.canonical.ends.push(out.len());
+        self.places.push(start..out.len());
         if contract.allow_extra() {
             self.extra.append_null();
         }
@@ -173,7 +175,7 @@ impl<'a> Decoder<'a> {
 
     /// Appends the value of a field, not null, to its column and to the canonical form; or a null and a defect.
     fn member(&mut self, start: usize, place: usize, index: usize, value: &Value) {
-        let out = &mut self.canonical.bytes;
+        let out = &mut self.canonical;
         let before = out.len();
         if before > start + 1 {
             out.push(b',');
@@ -194,7 +196,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn extra_member(&mut self, start: usize, name: &str, value: &Value) {
-        let out = &mut self.canonical.bytes;
+        let out = &mut self.canonical;
         if out.len() > start + 1 {
             out.push(b',');
         }
@@ -217,7 +219,10 @@ impl<'a> Decoder<'a> {
         Batch {
             contract: Arc::clone(self.contract),
             rows: columns,
-            canonical: self.canonical,
+            canonical: Canonical {
+                bytes: Arc::new(self.canonical),
+                places: self.places,
+            },
             keys: OnceLock::new(),
             positions: (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect(),
             defects: self.defects.named,
