@@ -145,11 +145,11 @@ fn properties(sample: &RecordBatch) -> Result<WriterProperties, ParquetError> {
     // Why as of many rows: how many there will be is not known when the first are written.
     let mut properties = part::properties(usize::MAX)?
         .set_data_page_row_count_limit(PAGE_ROWS)
-        .set_write_batch_size(PAGE_ROWS)
-        // Why: the version may change.
-        .set_column_statistics_enabled(version.clone(), EnabledStatistics::None);
+        .set_write_batch_size(PAGE_ROWS);
     for constant in [contribution, agent, version] {
         properties = properties
+            // Why: the version may change, and the others say nothing that the commit does not.
+            .set_column_statistics_enabled(constant.clone(), EnabledStatistics::None)
             .set_column_dictionary_enabled(constant.clone(), true)
             .set_column_compression(constant, Compression::UNCOMPRESSED);
     }
