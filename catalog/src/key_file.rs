@@ -37,15 +37,20 @@ pub(crate) struct KeyFile {
 }
 
 impl KeyFile {
-    /// Writes keys, ascending and distinct, into the file at `path`. It is not synced.
+    /// Writes keys, ascending and distinct, into a new file at `path`. It is not synced.
+    ///
+    /// # Errors
+    /// Also where the keys are not so; what was written until then stays.
     pub(crate) fn write(path: &Path, keys: impl Iterator<Item = io::Result<RecordKey>>) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let mut out = BufWriter::with_capacity(CHUNK, &file);
-        let (mut count, mut fences) = (0, Vec::new());
+        let (mut count, mut fences, mut last) = (0, Vec::new(), None);
         let mut page = Vec::with_capacity(PAGE);
         for key in keys {
             let key = key?;
+            if last.replace(key) >= Some(key) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "keys do not ascend"));
+            }
             if page.is_empty() {
                 fences.push(key);
             }
@@ -67,32 +72,33 @@ impl KeyFile {
         })
     }
 
-    /// Opens the file at `path`, of `keys` keys, and reads all of it.
+    /// Opens the file at `path`, of `keys` keys, and reads all of it; calls `each` with every key, ascending.
     ///
     /// # Errors
-    /// Also where it is not what was written.
-    pub(crate) fn open(path: &Path, keys: u64) -> io::Result<Self> {
+    /// Also where it is not what was written ([`is_damage`]).
+    pub(crate) fn open(path: &Path, keys: u64, mut each: impl FnMut(RecordKey)) -> io::Result<Self> {
         let file = File::open(path)?;
         let keys = usize::try_from(keys).map_err(io::Error::other)?;
         let expected = keys.saturating_add(keys.div_ceil(PAGE_KEYS)).saturating_mul(KEY);
         if file.metadata()?.len() != expected as u64 {
             return Err(damaged());
         }
+        let mut fences = Vec::with_capacity(keys.div_ceil(PAGE_KEYS));
         let mut opened = Self {
             file,
             keys,
-            fences: Vec::with_capacity(keys.div_ceil(PAGE_KEYS)),
+            fences: Vec::new(),
         };
-        let (mut fences, mut last) = (Vec::with_capacity(keys.div_ceil(PAGE_KEYS)), None);
+        let mut last = None;
         for (number, key) in opened.iter().enumerate() {
             let key = key?;
-            if last >= Some(key) {
+            if last.replace(key) >= Some(key) {
                 return Err(damaged());
             }
             if number % PAGE_KEYS == 0 {
                 fences.push(key);
             }
-            last = Some(key);
+            each(key);
         }
         opened.fences = fences;
         Ok(opened)
@@ -163,6 +169,12 @@ fn check(number: usize, page: &[u8]) -> io::Result<&[u8]> {
     }
 }
 
+/// Whether an error says that a file is not as it was written, or gone; any other may pass.
+pub(crate) fn is_damage(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+    matches!(error.kind(), InvalidData | NotFound | UnexpectedEof)
+}
+
 fn damaged() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
@@ -213,7 +225,7 @@ impl Iterator for Iter<'_> {
                 Ok(false) => return None,
                 Err(error) => {
                     // Nothing comes after it.
-                    (self.pages, self.at) = (self.file.fences.len().max(self.file.keys), self.chunk.len());
+                    (self.pages, self.at) = (self.file.keys, self.chunk.len());
                     return Some(Err(error));
                 }
             }
@@ -227,7 +239,7 @@ impl Iterator for Iter<'_> {
 /// Keys that ascend.
 pub(crate) type Source<'a> = Box<dyn Iterator<Item = io::Result<RecordKey>> + 'a>;
 
-/// The keys of several sources, which have none in common, ascending.
+/// The keys of several sources, which have none in common, ascending; ends with the first error.
 pub(crate) struct Ascending<'a> {
     sources: Vec<Source<'a>>,
     heads: BinaryHeap<Reverse<(RecordKey, usize)>>,
@@ -254,7 +266,11 @@ impl Iterator for Ascending<'_> {
         let Reverse((key, index)) = *head;
         match self.sources[index].next() {
             Some(Ok(next)) => *head = Reverse((next, index)),
-            Some(Err(error)) => return Some(Err(error)),
+            Some(Err(error)) => {
+                drop(head);
+                self.heads.clear();
+                return Some(Err(error));
+            }
             None => {
                 PeekMut::pop(head);
             }
@@ -280,15 +296,21 @@ mod tests {
         KeyFile::write(path, keys.iter().map(|key| Ok(*key))).unwrap()
     }
 
+    fn opened(path: &Path, keys: u64) -> io::Result<KeyFile> {
+        KeyFile::open(path, keys, |_| {})
+    }
+
     #[test]
     fn what_was_written_is_found_now_and_when_it_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys");
         // Around every edge of a page, and over more than is read at once.
         for count in [0, 1, 2, 254, 255, 256, 510, 511, 20_000] {
+            let path = folder.path().join(count.to_string());
             let keys = sorted(0..count);
             let file = written(&path, &keys);
-            let again = KeyFile::open(&path, u64::from(count)).unwrap();
+            let mut read = Vec::new();
+            let again = KeyFile::open(&path, u64::from(count), |key| read.push(key)).unwrap();
+            assert_eq!(read, keys);
             for file in [file, again] {
                 assert_eq!(file.len(), keys.len());
                 assert!(file.iter().map(Result::unwrap).eq(keys.iter().copied()), "{count}");
@@ -299,55 +321,70 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_as_it_was_written_is_an_error() {
+    fn keys_that_do_not_ascend_are_not_written() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys");
-        let keys = sorted(0..600);
-        let file = written(&path, &keys);
-        let whole = fs::read(&path).unwrap();
-        assert_eq!(whole.len(), 600 * KEY + 3 * KEY);
-        for at in [0, 15, 4_080, 4_095, 4_096, whole.len() - 1] {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1;
-            fs::write(&path, &bytes).unwrap();
-            assert!(KeyFile::open(&path, 600).is_err(), "{at}");
-            // Who has it open learns it from the page.
-            let place = keys[at / PAGE * PAGE_KEYS];
-            assert!(file.contains(&place).is_err(), "{at}");
-            let mut read = file.iter();
-            assert!(read.by_ref().any(|key| key.is_err()), "{at}");
-            assert!(read.next().is_none(), "{at}");
+        let keys = sorted(0..3);
+        for (name, order) in [("twice", [0, 1, 1]), ("back", [0, 2, 1])] {
+            let tried = KeyFile::write(&folder.path().join(name), order.iter().map(|at| Ok(keys[*at])));
+            assert_eq!(tried.unwrap_err().kind(), io::ErrorKind::InvalidInput);
         }
-        // Pages that are whole, but of another place, and fewer or more than there should be.
-        let swapped = [&whole[PAGE..2 * PAGE], &whole[..PAGE], &whole[2 * PAGE..]].concat();
-        for bytes in [
-            &swapped,
-            &whole[..2 * PAGE],
-            &whole[..0],
-            &[&whole[..], &whole[..PAGE]].concat(),
-        ] {
-            fs::write(&path, bytes).unwrap();
-            assert!(KeyFile::open(&path, 600).is_err());
-        }
-        fs::write(&path, &whole).unwrap();
-        assert!(KeyFile::open(&path, 599).is_err());
-        assert!(KeyFile::open(&path, 600).is_ok());
+        // Nor over a file that is there.
+        let again = KeyFile::write(&folder.path().join("back"), std::iter::empty());
+        assert_eq!(again.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }
 
     #[test]
-    fn sources_are_merged_and_an_error_of_one_is_told() {
+    fn a_file_that_is_not_as_it_was_written_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let parts = [sorted(0..300), sorted(300..301), sorted(301..1_000), Vec::new()];
+        let path = folder.path().join("keys");
+        // More pages than are read at once.
+        let keys = sorted(0..20_000);
+        let file = written(&path, &keys);
+        let whole = fs::read(&path).unwrap();
+        assert_eq!(whole.len(), (20_000 + 79) * KEY);
+        for at in [0, 15, 4_080, 4_095, 4_096, 70 * PAGE, whole.len() - 1] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            assert!(is_damage(&opened(&path, 20_000).unwrap_err()), "{at}");
+            // Who has it open learns it from the page.
+            let damaged = at / PAGE * PAGE_KEYS;
+            assert!(is_damage(&file.contains(&keys[damaged]).unwrap_err()), "{at}");
+            let mut read = file.iter();
+            let before = read.by_ref().take_while(Result::is_ok).count();
+            assert!(before <= damaged && read.next().is_none(), "{at}");
+        }
+        // Pages that are whole, but of another place, and fewer or more than there should be.
+        let swapped = [&whole[PAGE..2 * PAGE], &whole[..PAGE], &whole[2 * PAGE..]].concat();
+        let longer = [&whole[..], &whole[..PAGE]].concat();
+        for bytes in [&swapped[..], &whole[..2 * PAGE], &[], &longer] {
+            fs::write(&path, bytes).unwrap();
+            assert!(is_damage(&opened(&path, 20_000).unwrap_err()));
+        }
+        fs::write(&path, &whole).unwrap();
+        assert!(opened(&path, 19_999).is_err());
+        assert!(opened(&path, 20_000).is_ok());
+    }
+
+    #[test]
+    fn sources_are_merged_and_an_error_of_one_ends_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let parts = [sorted(0..300), sorted(300..301), sorted(301..40_000), Vec::new()];
         let files: Vec<_> = (0..)
             .zip(&parts)
             .map(|(number, keys)| written(&folder.path().join(format!("{number}")), keys))
             .collect();
         let sources = || -> Vec<Source<'_>> { files.iter().map(|file| Box::new(file.iter()) as Source<'_>).collect() };
         let merged: Vec<_> = Ascending::of(sources()).unwrap().map(Result::unwrap).collect();
-        assert_eq!(merged, sorted(0..1_000));
+        assert_eq!(merged, sorted(0..40_000));
         assert_eq!(Ascending::of(Vec::new()).unwrap().count(), 0);
-        fs::write(folder.path().join("2"), vec![7; 699 * KEY + 3 * KEY]).unwrap();
-        let tried = Ascending::of(sources());
-        assert!(tried.is_err() || tried.is_ok_and(|mut keys| keys.any(|key| key.is_err())));
+        let large = folder.path().join("2");
+        let mut bytes = fs::read(&large).unwrap();
+        bytes[100 * PAGE] ^= 1;
+        fs::write(&large, bytes).unwrap();
+        let mut tried = Ascending::of(sources()).unwrap();
+        let before = tried.by_ref().take_while(Result::is_ok).count();
+        assert!(0 < before && before < 40_000);
+        assert!(tried.next().is_none());
     }
 }

@@ -5,7 +5,7 @@
 //! names it, and what the database does not name is removed when it is opened. The store holds nothing that the tables do
 //! not, so one that cannot be used is put aside and built again.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -25,9 +25,9 @@ const DATABASE: &str = "keys";
 /// The directory of staged files within the index directory.
 const STAGED: &str = "staged";
 /// The directory of files of keys within the index directory.
-const RUNS: &str = "runs";
+const FILES: &str = "files";
 /// Files of more keys are not written again to make one of several.
-const MOST_KEYS: usize = 8 << 20;
+const LARGE: usize = 8 << 20;
 /// How many key removals go into one batch.
 const REMOVALS: usize = 65_536;
 /// How many keys all tables together may hold in memory only.
@@ -45,7 +45,7 @@ pub(crate) struct Stored {
 
 /// Keys of a table that came many at once.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct StoredFile {
     number: u64,
     pub(crate) keys: KeyFile,
 }
@@ -56,9 +56,11 @@ pub(crate) struct KeyStore {
     database: Database,
     keys: Keyspace,
     /// How many keys each file has, by dataset and number.
-    runs: Keyspace,
+    files: Keyspace,
     /// The number of the next file.
-    next_run: AtomicU64,
+    next_file: AtomicU64,
+    /// Files of more keys than so are left as they are.
+    pub(crate) large: AtomicUsize,
     changing: Mutex<()>,
     /// How many turns were asked for.
     turns: AtomicU64,
@@ -105,14 +107,21 @@ impl KeyStore {
             opened => opened,
         };
         let failed = |error: Option<fjall::Error>| Error::Index(error.unwrap_or(fjall::Error::Unrecoverable));
-        let (database, keys, runs) = opened.map_err(failed)?;
-        let next_run = remove_unnamed(&directory.join(RUNS), &runs).map_err(Error::Index)?;
+        let Opened {
+            database,
+            keys,
+            files,
+            named,
+        } = opened.map_err(failed)?;
+        remove_unnamed(&directory.join(FILES), &named).map_err(|error| Error::Index(error.into()))?;
+        let next_file = named.last().map_or(0, |last| last.saturating_add(1));
         Ok(Self {
             directory,
             database,
             keys,
-            runs,
-            next_run: AtomicU64::new(next_run),
+            files,
+            next_file: AtomicU64::new(next_file),
+            large: AtomicUsize::new(LARGE),
             changing: Mutex::default(),
             turns: AtomicU64::new(0),
             unstored: AtomicUsize::new(0),
@@ -156,14 +165,21 @@ impl KeyStore {
         Ok(())
     }
 
-    /// The files of a table's stored keys, oldest first. Reads all of them.
-    pub(crate) fn runs(&self, dataset: DatasetId) -> fjall::Result<Vec<Arc<Run>>> {
-        let mut runs = Vec::new();
+    /// The files of a table's stored keys, oldest first; calls `each` with every key in them.
+    ///
+    /// # Errors
+    /// Also where a file is not as it was written ([`is_damage`](crate::key_file::is_damage)).
+    pub(crate) fn files(
+        &self,
+        dataset: DatasetId,
+        mut each: impl FnMut(RecordKey),
+    ) -> fjall::Result<Vec<Arc<StoredFile>>> {
+        let mut files = Vec::new();
         for (number, keys) in self.named(dataset)? {
-            let keys = KeyFile::open(&self.path_of(number), keys)?;
-            runs.push(Arc::new(Run { number, keys }));
+            let keys = KeyFile::open(&self.path_of(number), keys, &mut each)?;
+            files.push(Arc::new(StoredFile { number, keys }));
         }
-        Ok(runs)
+        Ok(files)
     }
 
     /// Adds keys, ascending and distinct, and what the table's stored keys reflect with them, atomically.
@@ -179,45 +195,83 @@ impl KeyStore {
         ingestion.finish()
     }
 
-    /// Adds keys that need not be in memory as a file, which takes over those of `runs`, all there are of the table, that
-    /// are not larger: so there are few, and a key is written again a logarithmic number of times. Answers the table's
-    /// files from then on.
-    pub(crate) fn add_run<'a>(
+    /// Adds `count` keys, which need not be in memory, as a file. It takes over those of the latest of `files`, all that the
+    /// table has, that are at most twice as large as what comes after them: so there are few but for large ones, and a key
+    /// is written again a logarithmic number of times. Answers the table's files from then on. One at a time of a table.
+    pub(crate) fn add_file(
         &self,
         dataset: DatasetId,
-        runs: &'a [Arc<Run>],
-        (keys, count): (impl Iterator<Item = std::io::Result<RecordKey>> + 'a, usize),
+        files: &[Arc<StoredFile>],
+        (keys, count): (impl Iterator<Item = std::io::Result<RecordKey>>, usize),
         stored: Stored,
-    ) -> fjall::Result<Vec<Arc<Run>>> {
-        let _turn = self.take_turn();
+    ) -> fjall::Result<Vec<Arc<StoredFile>>> {
         self.additions.fetch_add(1, Ordering::Relaxed);
-        let (mut kept, mut all) = (runs.len(), count);
-        while let Some(last) = kept.checked_sub(1).map(|last| runs[last].keys.len())
-            && last <= all.saturating_mul(2).min(MOST_KEYS)
+        let large = self.large.load(Ordering::Relaxed);
+        let (mut kept, mut all) = (files.len(), count);
+        while let Some(last) = kept.checked_sub(1).map(|last| files[last].keys.len())
+            && last <= all.saturating_mul(2).min(large)
         {
             (kept, all) = (kept - 1, all + last);
         }
-        let (kept, merged) = runs.split_at(kept);
-        let mut sources = vec![Box::new(keys) as Source<'a>];
-        sources.extend(merged.iter().map(|run| Box::new(run.keys.iter()) as Source<'a>));
-        let number = self.next_run.fetch_add(1, Ordering::Relaxed);
-        let path = self.path_of(number);
-        let file = KeyFile::write(&path, Ascending::of(sources)?)?;
+        let (kept, merged) = files.split_at(kept);
+        let number = self.next_file.fetch_add(1, Ordering::Relaxed);
+        let added = self
+            .write_file(number, merged, keys, all)
+            .and_then(|keys| self.name_file(dataset, number, merged, &keys, stored).map(|()| keys));
+        let keys = added.inspect_err(|_| {
+            // Why ignored: it may not even be there, and an opening removes what nothing names.
+            std::fs::remove_file(self.path_of(number)).unwrap_or_default();
+        })?;
+        let mut files = kept.to_vec();
+        files.push(Arc::new(StoredFile { number, keys }));
+        Ok(files)
+    }
+
+    /// Writes keys and those of other files, `count` in all, into a file, durably.
+    fn write_file(
+        &self,
+        number: u64,
+        merged: &[Arc<StoredFile>],
+        keys: impl Iterator<Item = std::io::Result<RecordKey>>,
+        count: usize,
+    ) -> fjall::Result<KeyFile> {
+        let mut sources = vec![Box::new(keys) as Source<'_>];
+        sources.extend(merged.iter().map(|file| Box::new(file.keys.iter()) as Source<'_>));
+        let file = KeyFile::write(&self.path_of(number), Ascending::of(sources)?)?;
+        if file.len() != count {
+            let found = format!("{} keys came where {count} were to come", file.len());
+            return Err(std::io::Error::other(found).into());
+        }
         file.sync()?;
-        std::fs::File::open(self.directory.join(RUNS))?.sync_all()?;
+        std::fs::File::open(self.directory.join(FILES))?.sync_all()?;
+        Ok(file)
+    }
+
+    /// Makes a file one of a table's in the place of others, which are removed.
+    fn name_file(
+        &self,
+        dataset: DatasetId,
+        number: u64,
+        merged: &[Arc<StoredFile>],
+        keys: &KeyFile,
+        stored: Stored,
+    ) -> fjall::Result<()> {
+        let _turn = self.take_turn();
         let mut change = self.database.batch().durability(Some(PersistMode::SyncAll));
         change.insert(&self.keys, *dataset.as_bytes(), stored.encode());
-        change.insert(&self.runs, run_key(dataset, number), (file.len() as u64).to_le_bytes());
-        for run in merged {
-            change.remove(&self.runs, run_key(dataset, run.number));
+        change.insert(
+            &self.files,
+            file_key(dataset, number),
+            (keys.len() as u64).to_le_bytes(),
+        );
+        for file in merged {
+            change.remove(&self.files, file_key(dataset, file.number));
         }
         change.commit()?;
-        for run in merged {
-            self.remove_file(run.number);
+        for file in merged {
+            self.remove_file(file.number);
         }
-        let mut runs = kept.to_vec();
-        runs.push(Arc::new(Run { number, keys: file }));
-        Ok(runs)
+        Ok(())
     }
 
     /// Removes the stored keys of a table. What they reflect goes first and durably, so that keys which a crash left
@@ -225,16 +279,16 @@ impl KeyStore {
     pub(crate) fn clear(&self, dataset: DatasetId) -> fjall::Result<()> {
         let _turn = self.take_turn();
         let batch = || self.database.batch().durability(Some(PersistMode::SyncAll));
-        let runs = self.named(dataset)?;
-        if self.keys.contains_key(dataset.as_bytes())? || !runs.is_empty() {
+        let files = self.named(dataset)?;
+        if self.keys.contains_key(dataset.as_bytes())? || !files.is_empty() {
             let mut removal = batch();
             removal.remove(&self.keys, *dataset.as_bytes());
-            for (number, _) in &runs {
-                removal.remove(&self.runs, run_key(dataset, *number));
+            for (number, _) in &files {
+                removal.remove(&self.files, file_key(dataset, *number));
             }
             removal.commit()?;
         }
-        for (number, _) in runs {
+        for (number, _) in files {
             self.remove_file(number);
         }
         let mut removals = batch();
@@ -250,23 +304,23 @@ impl KeyStore {
     /// The files of a table, by number, with how many keys they have.
     fn named(&self, dataset: DatasetId) -> fjall::Result<Vec<(u64, u64)>> {
         let mut named = Vec::new();
-        for item in self.runs.prefix(dataset.as_bytes()) {
+        for item in self.files.prefix(dataset.as_bytes()) {
             let (key, value) = item.into_inner()?;
-            if let (Ok(number), Ok(keys)) = (key[16..].try_into(), value[..].try_into()) {
-                named.push((u64::from_be_bytes(number), u64::from_le_bytes(keys)));
+            if let (Some(number), Ok(keys)) = (number_of(&key), value[..].try_into()) {
+                named.push((number, u64::from_le_bytes(keys)));
             }
         }
         Ok(named)
     }
 
-    fn path_of(&self, run: u64) -> PathBuf {
-        self.directory.join(RUNS).join(run_name(run))
+    fn path_of(&self, file: u64) -> PathBuf {
+        self.directory.join(FILES).join(file_name(file))
     }
 
     /// Removes a file that is not named any more; whoever has it open can go on reading.
-    fn remove_file(&self, run: u64) {
-        if let Err(error) = std::fs::remove_file(self.path_of(run)) {
-            tracing::warn!(run, %error, "a file of keys could not be removed; the next opening tries again");
+    fn remove_file(&self, number: u64) {
+        if let Err(error) = std::fs::remove_file(self.path_of(number)) {
+            tracing::warn!(number, %error, "a file of keys could not be removed; the next opening tries again");
         }
     }
 
@@ -293,8 +347,17 @@ impl KeyStore {
     }
 }
 
+/// An open database.
+struct Opened {
+    database: Database,
+    keys: Keyspace,
+    files: Keyspace,
+    /// The numbers of all files.
+    named: BTreeSet<u64>,
+}
+
 /// `None` is a panic of the database.
-fn open_database(path: &Path) -> Result<(Database, Keyspace, Keyspace), Option<fjall::Error>> {
+fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
     let open = || {
         let database = Database::builder(path).worker_threads(1).cache_size(16 << 20).open()?;
         let options = || {
@@ -305,8 +368,17 @@ fn open_database(path: &Path) -> Result<(Database, Keyspace, Keyspace), Option<f
                 .filter_policy(FilterPolicy::disabled())
         };
         let keys = database.keyspace("keys", options)?;
-        let runs = database.keyspace("runs", options)?;
-        Ok((database, keys, runs))
+        let files = database.keyspace("files", options)?;
+        let mut named = BTreeSet::new();
+        for item in files.iter() {
+            named.extend(number_of(&item.key()?));
+        }
+        Ok(Opened {
+            database,
+            keys,
+            files,
+            named,
+        })
     };
     // Why: the database asserts on some damage; what it holds is derived, so damage must never stop the service.
     match catch_unwind(AssertUnwindSafe(open)) {
@@ -327,37 +399,37 @@ fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
     missing_is_fine(std::fs::remove_file(directory.join(CONDEMNED)))
 }
 
-/// Removes the files in `folder`, which is made where it is missing, that are not among `runs`; answers a number that is
-/// larger than those of all of them.
-fn remove_unnamed(folder: &Path, runs: &Keyspace) -> fjall::Result<u64> {
+/// Removes what is in `folder`, which is made where it is missing, and not named.
+fn remove_unnamed(folder: &Path, named: &BTreeSet<u64>) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    let mut next = 0;
-    let mut named = HashSet::new();
-    for item in runs.iter() {
-        if let Ok(number) = item.key()?[16..].try_into() {
-            let number = u64::from_be_bytes(number);
-            next = next.max(number.saturating_add(1));
-            named.insert(run_name(number));
-        }
-    }
+    let named: HashSet<String> = named.iter().map(|number| file_name(*number)).collect();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_str().is_none_or(|name| !named.contains(name)) {
-            std::fs::remove_file(entry.path())?;
+        if entry.file_name().to_str().is_some_and(|name| named.contains(name)) {
+            continue;
+        }
+        if let Err(error) = std::fs::remove_file(entry.path()) {
+            tracing::warn!(path = %entry.path().display(), %error, "what is no file of keys could not be removed");
         }
     }
-    Ok(next)
+    Ok(())
 }
 
-fn run_name(number: u64) -> String {
+fn file_name(number: u64) -> String {
     format!("{number:020}")
 }
 
-fn run_key(dataset: DatasetId, number: u64) -> [u8; 24] {
+fn file_key(dataset: DatasetId, number: u64) -> [u8; 24] {
     let mut bytes = [0; 24];
     bytes[..16].copy_from_slice(dataset.as_bytes());
     bytes[16..].copy_from_slice(&number.to_be_bytes());
     bytes
+}
+
+/// The number in a [`file_key`].
+fn number_of(key: &[u8]) -> Option<u64> {
+    let number = key.get(16..)?.try_into().ok()?;
+    Some(u64::from_be_bytes(number))
 }
 
 fn stored_key(dataset: DatasetId, key: &RecordKey) -> [u8; 32] {

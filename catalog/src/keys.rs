@@ -19,7 +19,8 @@ use types::{DatasetId, RecordKey, Version};
 pub(crate) use self::ordered::Ordered;
 
 use crate::bloom::Filter;
-use crate::key_store::{KeyStore, Run, Stored};
+use crate::key_file::is_damage;
+use crate::key_store::{KeyStore, Stored, StoredFile};
 use crate::{Error, Root};
 
 /// How many keys a table holds in memory before they are stored.
@@ -33,6 +34,9 @@ const LOT: usize = 4 << 10;
 const LOT_OF_VERSIONS: u64 = 16;
 /// Up to how many look-ups are done where they are asked for: moving them would cost more.
 const FEW: usize = 16;
+
+/// What an open file counts as: so tables that nobody uses have few.
+const OPEN_FILE: usize = 256 << 10;
 
 /// Keys that went to the store.
 #[derive(Debug)]
@@ -62,7 +66,7 @@ struct Keys {
     /// How many keys are stored.
     count: u64,
     /// Those of them that are in files, oldest first.
-    runs: Vec<Arc<Run>>,
+    files: Vec<Arc<StoredFile>>,
     recent: KeySet,
     /// Keys on their way to the store, ascending.
     leaving: Option<Arc<Vec<RecordKey>>>,
@@ -107,9 +111,9 @@ impl KeyIndex {
         let Sifted {
             mut known,
             unsure,
-            runs,
+            files,
         } = self.read().sift(keys);
-        self.look_up(keys, &unsure, &runs, &mut known)?;
+        self.look_up(keys, &unsure, &files, &mut known)?;
         Ok(known)
     }
 
@@ -130,15 +134,15 @@ impl KeyIndex {
         let Sifted {
             mut known,
             mut unsure,
-            runs,
+            files,
         } = sifted;
-        if let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store, &runs) {
+        if let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store, &files) {
             unsure.retain(|row| {
                 known[*row] = ordered::has(ordered, &keys[*row]);
                 !known[*row]
             });
         }
-        self.look_up(keys, &unsure, &runs, &mut known)?;
+        self.look_up(keys, &unsure, &files, &mut known)?;
         Ok(known)
     }
 
@@ -146,13 +150,12 @@ impl KeyIndex {
         &self,
         keys: &[RecordKey],
         unsure: &[usize],
-        runs: &[Arc<Run>],
+        files: &[Arc<StoredFile>],
         known: &mut [bool],
     ) -> Result<(), Error> {
         let stored = |key| -> fjall::Result<bool> {
-            // The latest first, as most repeat what came just before.
-            for run in runs.iter().rev() {
-                if run.keys.contains(key)? {
+            for file in files.iter().rev() {
+                if file.keys.contains(key)? {
                     return Ok(true);
                 }
             }
@@ -238,8 +241,8 @@ impl KeyIndex {
     /// Roughly the memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         let held = self.read();
-        let runs: usize = held.runs.iter().map(|run| run.keys.bytes()).sum();
-        held.filter.bytes() + runs + held.recent.capacity() * (size_of::<RecordKey>() + 1)
+        let files: usize = held.files.iter().map(|file| OPEN_FILE + file.keys.bytes()).sum();
+        held.filter.bytes() + files + held.recent.capacity() * (size_of::<RecordKey>() + 1)
     }
 
     /// Stores the keys that are in memory only, if the index still reflects `version`, whose content root is `root`.
@@ -287,7 +290,7 @@ impl KeyIndex {
 
     /// Stores the keys of the next version, ascending and distinct, without holding them in memory: the table now has
     /// `table` keys, and `root`. `false` where that cannot be done now; then nothing changed, and the keys have to be
-    /// [inserted](Self::insert). Blocks.
+    /// [inserted](Self::insert). Nothing else may bring keys meanwhile, so [`Self::catching_up`] is to be held. Blocks.
     pub(crate) fn ingest(
         &self,
         version: Version,
@@ -299,13 +302,13 @@ impl KeyIndex {
             let alone = !held.in_memory && held.leaving.is_none() && held.recent.is_empty();
             alone && held.reflects.next() == version && held.reflects == held.stored
         };
-        let (count, runs) = {
+        let (count, files) = {
             let held = self.read();
             if !fits(&held) {
                 return false;
             }
             let count = usize::try_from(table.saturating_sub(held.count)).unwrap_or(0);
-            (count, held.runs.clone())
+            (count, held.files.clone())
         };
         let mut filter = Filter::with_capacity(count);
         let stored = Stored {
@@ -318,10 +321,14 @@ impl KeyIndex {
                 filter.insert(key);
             }
         });
-        let runs = match self.store.add_run(self.dataset, &runs, (filtered, count), stored) {
-            Ok(runs) => runs,
+        let files = match self.store.add_file(self.dataset, &files, (filtered, count), stored) {
+            Ok(files) => files,
             Err(error) => {
                 tracing::warn!(dataset = %self.dataset, %error, "the keys of an upload could not be stored");
+                if matches!(&error, fjall::Error::Io(error) if is_damage(error)) {
+                    // A file that was to be taken over: whoever looks into it next would learn the same.
+                    self.unreadable.store(true, Ordering::Relaxed);
+                }
                 return false;
             }
         };
@@ -330,7 +337,7 @@ impl KeyIndex {
             return false;
         }
         held.filter.absorb(filter);
-        held.runs = runs;
+        held.files = files;
         held.count = table;
         (held.reflects, held.stored) = (version, version);
         true
@@ -371,7 +378,7 @@ struct Sifted {
     /// The indexes of those that are to be looked up.
     unsure: Vec<usize>,
     /// The files that they are to be looked up in.
-    runs: Vec<Arc<Run>>,
+    files: Vec<Arc<StoredFile>>,
 }
 
 impl Keys {
@@ -389,7 +396,7 @@ impl Keys {
         Sifted {
             known,
             unsure,
-            runs: self.runs.clone(),
+            files: self.files.clone(),
         }
     }
 
@@ -412,20 +419,18 @@ impl Keys {
             filter.insert(&key);
             found += 1;
         })?;
-        let runs = store.runs(dataset).and_then(|runs| {
-            for run in &runs {
-                for key in run.keys.iter() {
-                    filter.insert(&key?);
-                    found += 1;
-                }
+        let files = store.files(dataset, |key| {
+            filter.insert(&key);
+            found += 1;
+        });
+        let files = match files {
+            Err(fjall::Error::Io(error)) if is_damage(&error) => {
+                tracing::warn!(%dataset, %error, "a file of keys is damaged");
+                found = 0;
+                Vec::new()
             }
-            Ok(runs)
-        });
-        let runs = runs.unwrap_or_else(|error| {
-            tracing::warn!(%dataset, %error, "a file of keys cannot be read");
-            found = 0;
-            Vec::new()
-        });
+            files => files?,
+        };
         if found != count {
             tracing::warn!(%dataset, found, count, "stored keys are not as many as were stored; reading the parts again");
             store.clear(dataset)?;
@@ -435,7 +440,7 @@ impl Keys {
             reflects: version,
             stored: version,
             count,
-            runs,
+            files,
             filter,
             ..Self::default()
         })
@@ -448,9 +453,9 @@ impl Known for KeyIndex {
         let Sifted {
             mut known,
             unsure,
-            runs,
+            files,
         } = self.read().sift(keys);
-        let mut look_up = || self.look_up(keys, &unsure, &runs, &mut known);
+        let mut look_up = || self.look_up(keys, &unsure, &files, &mut known);
         // Why: a batch full of duplicates is many looks at the disk, which a thread of the runtime has no time for.
         let looked_up = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
             Ok(RuntimeFlavor::MultiThread) if unsure.len() > FEW => tokio::task::block_in_place(look_up),

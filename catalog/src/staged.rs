@@ -33,9 +33,6 @@ use crate::part::{self, PartInfo};
 use crate::state::Witness;
 use crate::{Error, Root};
 
-/// How many rows a part has, roughly.
-const PART_ROWS: u64 = 1_000_000;
-
 /// A folder that is removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
@@ -302,7 +299,7 @@ impl Filling {
             beneath: Vec::new(),
         };
         Self {
-            writing: Writing::new(rows.scratch.path().to_owned(), PART_ROWS),
+            writing: Writing::new(rows.scratch.path().to_owned()),
             rows,
         }
     }

@@ -1,7 +1,8 @@
 //! The critical section of an upload: its staged parts become the next version, once.
 //!
-//! Invariant: as for any proposal; and what is done here does not grow with the upload unless another contribution
-//! brought one of its records meanwhile: only what was merged since it was staged is looked up in it.
+//! Invariant: as for any proposal; and what is done up to the commit does not grow with the upload unless another
+//! contribution brought one of its records meanwhile: only what was merged since it was staged is looked up in it. After
+//! the commit its keys are stored.
 
 use std::sync::Arc;
 
@@ -112,6 +113,8 @@ async fn landed(
         let keys = staged.keys.ascending().map_err(Error::Scratch)?;
         Ok(keys.filter(|key| key.as_ref().map_or(true, |key| !staged.left_out.contains(key))))
     };
+    // Why: whoever finds the commit meanwhile would bring its keys from the parts.
+    let alone = index.catching_up.lock().await;
     let stored = merge.accepted > FEW && {
         let base = state.base();
         if let Some(leaving) = state.flush(base.version, base.root).await? {
@@ -125,6 +128,7 @@ async fn landed(
         let keys = keys()?.collect::<Result<Vec<_>, _>>().map_err(Error::Scratch)?;
         index.insert(merge.version, &keys);
     }
+    drop(alone);
     show(state, number, merge, parts)?;
     state.save(When::Growing).await
 }

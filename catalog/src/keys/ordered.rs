@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock};
 use types::{DatasetId, RecordKey};
 
 use crate::key_file::{Ascending, Source};
-use crate::key_store::{KeyStore, Run};
+use crate::key_store::{KeyStore, StoredFile};
 
-/// How many keys are read at most: 64 MiB.
+/// How many keys are read at most: 64 MiB, while they are read up to twice that.
 const ROOM: u64 = 4 << 20;
 /// What a look-up at the store costs, in keys that are read in order.
 const LOOK_UP: u64 = 32;
@@ -23,7 +23,7 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    /// The keys of the `count` that `store` has of a table, some of them in `runs`, where with `more` look-ups it was asked
+    /// The keys of the `count` that `store` has of a table, some of them in `files`, where with `more` look-ups it was asked
     /// often enough. Blocks.
     pub(super) fn after(
         &self,
@@ -31,14 +31,14 @@ impl Ordered {
         count: u64,
         dataset: DatasetId,
         store: &KeyStore,
-        runs: &[Arc<Run>],
+        files: &[Arc<StoredFile>],
     ) -> Option<&[RecordKey]> {
         let asked = more as u64 + self.asked.fetch_add(more as u64, Ordering::Relaxed);
         if count > ROOM || asked < count / LOOK_UP {
             return None;
         }
         let keys = self.keys.get_or_init(|| {
-            read(count, dataset, store, runs).unwrap_or_else(|error| {
+            read(count, dataset, store, files).unwrap_or_else(|error| {
                 tracing::warn!(%dataset, %error, "stored keys could not be read at once; each is looked up");
                 Vec::new()
             })
@@ -47,13 +47,18 @@ impl Ordered {
     }
 }
 
-fn read(count: u64, dataset: DatasetId, store: &KeyStore, runs: &[Arc<Run>]) -> fjall::Result<Vec<RecordKey>> {
-    let mut stored = Vec::new();
+fn read(count: u64, dataset: DatasetId, store: &KeyStore, files: &[Arc<StoredFile>]) -> fjall::Result<Vec<RecordKey>> {
+    let count = usize::try_from(count).unwrap_or(0);
+    let in_files: usize = files.iter().map(|file| file.keys.len()).sum();
+    let mut stored = Vec::with_capacity(count.saturating_sub(in_files));
     store.scan(dataset, |key| stored.push(key))?;
-    let mut keys = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
+    if files.is_empty() {
+        return Ok(stored);
+    }
+    let mut keys = Vec::with_capacity(count);
     let stored = Box::new(stored.into_iter().map(Ok)) as Source<'_>;
-    let runs = runs.iter().map(|run| Box::new(run.keys.iter()) as Source<'_>);
-    for key in Ascending::of(std::iter::once(stored).chain(runs).collect())? {
+    let files = files.iter().map(|file| Box::new(file.keys.iter()) as Source<'_>);
+    for key in Ascending::of(std::iter::once(stored).chain(files).collect())? {
         keys.push(key?);
     }
     Ok(keys)

@@ -218,7 +218,7 @@ fn ingest(index: &KeyIndex, version: u64, numbers: std::ops::Range<u32>, before:
 
 /// The files of keys, by name.
 fn files(fixture: &Fixture) -> Vec<std::path::PathBuf> {
-    let folder = fixture.directory.path().join("runs");
+    let folder = fixture.directory.path().join("files");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -339,7 +339,7 @@ fn a_file_that_nothing_names_is_removed_at_the_next_opening() {
     let index = fixture.open();
     assert!(ingest(&index, 1, 0..5_000, 0));
     let kept = files(&fixture);
-    let left = fixture.directory.path().join("runs").join(format!("{:020}", 1));
+    let left = fixture.directory.path().join("files").join(format!("{:020}", 1));
     drop(index);
     std::fs::write(&left, b"written by one that died").unwrap();
     let index = fixture.open();
@@ -347,6 +347,78 @@ fn a_file_that_nothing_names_is_removed_at_the_next_opening() {
     assert!(ingest(&index, 2, 5_000..5_100, 5_000));
     assert_eq!(files(&fixture), [kept, vec![left]].concat());
     knows(&index, 5_100);
+}
+
+/// Keys that break off, that are not as many as they are said to be, and that do not ascend.
+#[test]
+fn keys_that_cannot_be_stored_at_once_change_nothing() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..5_000, 0));
+    let before = (files(&fixture), index.store.stored(fixture.dataset).unwrap());
+    let mut sorted = keys(5_000..6_000);
+    sorted.sort_unstable();
+    let broken = || Err(std::io::Error::other("the disk is gone"));
+    let tries: [Vec<std::io::Result<RecordKey>>; 3] = [
+        sorted.iter().map(|key| Ok(*key)).chain([broken()]).collect(),
+        sorted[1..].iter().map(|key| Ok(*key)).collect(),
+        sorted.iter().rev().map(|key| Ok(*key)).collect(),
+    ];
+    for keys in tries {
+        assert!(!index.ingest(Version(2), root(1), 6_000, keys.into_iter()));
+        assert_eq!((files(&fixture), index.store.stored(fixture.dataset).unwrap()), before);
+        knows(&index, 5_000);
+    }
+    assert!(!index.unreadable.load(Ordering::Relaxed));
+    assert!(ingest(&index, 2, 5_000..6_000, 5_000));
+    // Nor where somebody else brought them.
+    let before = files(&fixture);
+    assert!(!ingest(&index, 2, 5_000..6_000, 5_000));
+    assert_eq!(files(&fixture), before);
+    knows(&index, 6_000);
+}
+
+#[test]
+fn damage_that_is_met_while_files_become_one_is_told() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..5_000, 0));
+    let damaged = files(&fixture);
+    std::fs::write(&damaged[0], vec![7; std::fs::read(&damaged[0]).unwrap().len()]).unwrap();
+    assert!(!ingest(&index, 2, 5_000..9_000, 5_000));
+    assert!(index.unreadable.load(Ordering::Relaxed));
+    assert_eq!(files(&fixture), damaged);
+}
+
+#[test]
+fn large_files_are_not_written_again() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    index.store.large.store(3_000, Ordering::Relaxed);
+    for version in 0..8_u32 {
+        let numbers = version * 1_000..version * 1_000 + 1_000;
+        assert!(ingest(
+            &index,
+            u64::from(version) + 1,
+            numbers.clone(),
+            numbers.start.into()
+        ));
+    }
+    // The first has five thousand, which are more than three, so it stays though the second has as many as it takes.
+    assert_eq!(files(&fixture).len(), 2);
+    knows(&index, 8_000);
+    drop(index);
+    knows(&fixture.open(), 8_000);
+}
+
+#[test]
+fn what_is_no_file_of_keys_keeps_nobody_from_opening() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..5_000, 0));
+    drop(index);
+    std::fs::create_dir_all(fixture.directory.path().join("files/folder/of somebody")).unwrap();
+    knows(&fixture.open(), 5_000);
 }
 
 #[test]

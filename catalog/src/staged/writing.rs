@@ -14,7 +14,9 @@ use super::failed;
 use super::file::{Writer, Written};
 use crate::Error;
 
-/// How large a part is at most, roughly.
+/// How many rows a part has at most, roughly.
+const PART_ROWS: u64 = 1_000_000;
+/// How large it is at most, roughly.
 const PART_BYTES: usize = 128 << 20;
 /// How many batches wait to be written.
 const WAITING: usize = 2;
@@ -36,11 +38,11 @@ struct Started {
 }
 
 impl Writing {
-    /// Parts of about `part_rows` rows, in this folder.
-    pub(super) const fn new(folder: PathBuf, part_rows: u64) -> Self {
+    /// Parts in this folder.
+    pub(super) const fn new(folder: PathBuf) -> Self {
         Self {
             folder,
-            part_rows,
+            part_rows: PART_ROWS,
             started: None,
         }
     }
@@ -158,19 +160,20 @@ mod tests {
     #[test]
     fn a_part_ends_with_the_batch_that_fills_it() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writing = Writing::new(folder.path().to_owned(), 4);
+        let mut writing = Writing::new(folder.path().to_owned());
+        writing.part_rows = 4;
         for _ in 0..5 {
             writing.push(rows()).unwrap();
         }
         let parts = writing.finish().unwrap();
         assert_eq!(parts.iter().map(|part| part.rows).collect::<Vec<_>>(), [4, 4, 2]);
-        assert!(Writing::new(folder.path().to_owned(), 4).finish().unwrap().is_empty());
+        assert!(Writing::new(folder.path().to_owned()).finish().unwrap().is_empty());
     }
 
     #[test]
     fn what_a_disk_does_not_take_is_an_error_that_may_pass() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writing = Writing::new(folder.path().join("missing"), 4);
+        let mut writing = Writing::new(folder.path().join("missing"));
         let pushed: Result<(), Error> = (0..2 * WAITING).try_for_each(|_| writing.push(rows()));
         let ended = pushed.and_then(|()| writing.finish().map(drop));
         assert!(matches!(ended, Err(Error::Scratch(error)) if error.kind() == ErrorKind::NotFound));
@@ -179,7 +182,8 @@ mod tests {
     #[test]
     fn what_nobody_wants_is_not_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writing = Writing::new(folder.path().to_owned(), 4);
+        let mut writing = Writing::new(folder.path().to_owned());
+        writing.part_rows = 4;
         for _ in 0..3 {
             writing.push(rows()).unwrap();
         }

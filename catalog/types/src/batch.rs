@@ -119,7 +119,9 @@ impl Batch {
         let mut new_row = Vec::new();
         if !self.defects.is_empty() {
             new_row.resize(keep.len(), None);
-            kept().enumerate().for_each(|(index, row)| new_row[row] = Some(index));
+            for (index, row) in kept().enumerate() {
+                new_row[row] = Some(index);
+            }
         }
         let defects = self
             .defects

@@ -176,6 +176,33 @@ fn filtering_keeps_rows_keys_and_positions_together() {
         *records[1].as_object().unwrap()
     );
     assert!(batch.filter(&[true]).is_err());
+    let again = odd.filter(&[true, false, true]).unwrap();
+    assert_eq!((again.positions(), again.len()), (&[1, 5][..], 2));
+    assert_eq!(again.keys(), [batch.keys()[1], batch.keys()[5]]);
+    assert_eq!(
+        [again.canonical(0), again.canonical(1)],
+        [batch.canonical(1), batch.canonical(5)]
+    );
+}
+
+#[test]
+fn filtering_keeps_what_is_wrong_with_the_rows_that_stay() {
+    let records: Vec<_> = (0..6)
+        .map(|i| {
+            if i % 3 == 0 {
+                json!({"name": i})
+            } else {
+                json!({"name": "n"})
+            }
+        })
+        .collect();
+    let batch = decode(true, &records);
+    let rows = |batch: &Batch| batch.defects().iter().map(|defect| defect.row).collect::<Vec<_>>();
+    assert_eq!(rows(&batch), [0, 3]);
+    let kept = batch.filter(&[false, true, false, true, true, true]).unwrap();
+    assert_eq!(rows(&kept), [1]);
+    assert_eq!(kept.defects()[0].path, "/name");
+    assert!(rows(&kept.filter(&[true, false, true, true]).unwrap()).is_empty());
 }
 
 #[test]
