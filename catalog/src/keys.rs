@@ -85,7 +85,10 @@ impl KeyIndex {
             Ok(keys) => keys,
             Err(error) => {
                 tracing::warn!(%dataset, %error, "stored keys cannot be read; the table's keys stay in memory");
-                store.condemn();
+                // Why not for a file: that may pass, and what others stored is as it was.
+                if !matches!(error, fjall::Error::Io(_)) {
+                    store.condemn();
+                }
                 Keys {
                     in_memory: true,
                     ..Keys::default()
@@ -117,13 +120,13 @@ impl KeyIndex {
         Ok(known)
     }
 
-    /// The same of many, whose look-ups `often` counts, where it has the keys of the versions up to `version`; an error
-    /// where it gave them up meanwhile.
+    /// The same, where it has the keys of the versions up to `version`; an error where it gave them up meanwhile. `often`
+    /// counts the look-ups of one who has many.
     pub(crate) fn contains_since(
         &self,
         version: Version,
         keys: &[RecordKey],
-        often: &Ordered,
+        often: Option<&Ordered>,
     ) -> Result<Vec<bool>, Error> {
         let held = self.read();
         if held.reflects < version {
@@ -136,7 +139,9 @@ impl KeyIndex {
             mut unsure,
             files,
         } = sifted;
-        if let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store, &files) {
+        if let Some(often) = often
+            && let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store, &files)
+        {
             unsure.retain(|row| {
                 known[*row] = ordered::has(ordered, &keys[*row]);
                 !known[*row]
@@ -325,10 +330,6 @@ impl KeyIndex {
             Ok(files) => files,
             Err(error) => {
                 tracing::warn!(dataset = %self.dataset, %error, "the keys of an upload could not be stored");
-                if matches!(&error, fjall::Error::Io(error) if is_damage(error)) {
-                    // A file that was to be taken over: whoever looks into it next would learn the same.
-                    self.unreadable.store(true, Ordering::Relaxed);
-                }
                 return false;
             }
         };

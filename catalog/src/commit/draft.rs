@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use types::fault::{self, Plant};
 use types::key::{KeySet, Places};
-use types::{AgentId, Batch, ContributionId};
+use types::{AgentId, Batch, ContributionId, Version};
 
 use crate::blocking::blocking;
 use crate::keys::KeyIndex;
@@ -50,14 +50,19 @@ impl Draft {
             let draft = move || Self::on_this_thread(&index, &batch, contribution, agent, base);
             async { blocking(draft).await.map_err(Error::Stopped)? }
         };
-        match draft().await {
-            Err(Error::Index(error)) => {
-                let dataset = state.dataset;
-                tracing::warn!(%dataset, %error, "stored keys cannot be read; reading the parts again");
-                state.rebuild(&index).await?;
-                draft().await
+        let mut is_rebuilt = false;
+        loop {
+            match draft().await {
+                Err(Error::Index(error)) if !is_rebuilt => {
+                    let dataset = state.dataset;
+                    tracing::warn!(%dataset, %error, "stored keys cannot be read; reading the parts again");
+                    state.rebuild(&index).await?;
+                    is_rebuilt = true;
+                }
+                // Somebody else met what cannot be read.
+                Err(Error::KeysGivenUp { .. }) => state.catch_up(&index).await?,
+                drafted => return drafted,
             }
-            drafted => drafted,
         }
     }
 
@@ -68,7 +73,7 @@ impl Draft {
         agent: AgentId,
         base: Base,
     ) -> Result<Drafted, Error> {
-        let (rows, duplicates) = new_rows(index, batch)?;
+        let (rows, duplicates) = new_rows(index, batch, base.version)?;
         if rows.is_empty() {
             return Ok(Drafted::NothingNew(duplicates));
         }
@@ -104,12 +109,12 @@ fn root(base: Base, rows: &Batch) -> Root {
     base.root.extend((0..rows.len()).map(|row| rows.canonical(row)))
 }
 
-/// The rows that neither the table has nor an earlier row of the batch is, and the positions of the others.
-fn new_rows(index: &KeyIndex, batch: &Arc<Batch>) -> Result<(Arc<Batch>, Vec<u32>), Error> {
+/// The rows that neither the table has at this version nor an earlier row of the batch is, and the positions of the others.
+fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(Arc<Batch>, Vec<u32>), Error> {
     if fault::planted(Plant::DedupOnce) {
         return Ok((Arc::clone(batch), Vec::new()));
     }
-    let known = index.contains(batch.keys())?;
+    let known = index.contains_since(version, batch.keys(), None)?;
     let mut seen = KeySet::with_capacity_and_hasher(batch.len(), Places::default());
     let keep: Vec<bool> = batch
         .keys()

@@ -124,12 +124,12 @@ async fn landed(
         let keys = keys()?;
         blocking(|| index.ingest(merge.version, root, merge.record_count, keys))
     };
-    if !stored {
+    if !stored && index.reflects() < merge.version {
         let keys = keys()?.collect::<Result<Vec<_>, _>>().map_err(Error::Scratch)?;
         index.insert(merge.version, &keys);
     }
-    drop(alone);
     show(state, number, merge, parts)?;
+    drop(alone);
     state.save(When::Growing).await
 }
 

@@ -195,7 +195,7 @@ fn keys_that_are_read_at_once_are_known_as_those_that_are_looked_up() {
     index.flush(Version(1), root(1)).unwrap();
     let often = Ordered::default();
     let all = keys(0..4_000);
-    let known = |often: &Ordered| index.contains_since(Version(1), &all, often).unwrap();
+    let known = |often: &Ordered| index.contains_since(Version(1), &all, Some(often)).unwrap();
     let expected: Vec<bool> = (0..4_000).map(|number| number < 2_000).collect();
     assert_eq!(known(&often), expected, "it has been asked often enough");
     // What is stored since is in the store only.
@@ -233,9 +233,9 @@ fn knows(index: &KeyIndex, count: u32) {
     let expected: Vec<bool> = (0..count + 1_000).map(|number| number < count).collect();
     assert_eq!(index.contains(&all).unwrap(), expected);
     assert_eq!(index.known(&all), expected);
-    let seldom = index.contains_since(index.reflects(), &all[..1], &Ordered::default());
+    let seldom = index.contains_since(index.reflects(), &all[..1], None);
     assert_eq!(seldom.unwrap(), [0 < count]);
-    let often = index.contains_since(index.reflects(), &all, &Ordered::default());
+    let often = index.contains_since(index.reflects(), &all, Some(&Ordered::default()));
     assert_eq!(often.unwrap(), expected);
 }
 
@@ -379,15 +379,30 @@ fn keys_that_cannot_be_stored_at_once_change_nothing() {
 }
 
 #[test]
-fn damage_that_is_met_while_files_become_one_is_told() {
+fn damage_that_is_met_while_files_become_one_changes_nothing() {
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..40_000, 0));
+    let before = (files(&fixture), index.store.stored(fixture.dataset).unwrap());
+    // Beyond what is read before the first key is written.
+    let mut bytes = std::fs::read(&before.0[0]).unwrap();
+    bytes[100 * 4_096] ^= 1;
+    std::fs::write(&before.0[0], bytes).unwrap();
+    assert!(!ingest(&index, 2, 40_000..60_000, 40_000));
+    assert_eq!((files(&fixture), index.store.stored(fixture.dataset).unwrap()), before);
+}
+
+#[test]
+fn who_needs_the_keys_of_a_version_is_told_that_they_were_given_up() {
     let fixture = Fixture::new();
     let index = fixture.open();
     assert!(ingest(&index, 1, 0..5_000, 0));
-    let damaged = files(&fixture);
-    std::fs::write(&damaged[0], vec![7; std::fs::read(&damaged[0]).unwrap().len()]).unwrap();
-    assert!(!ingest(&index, 2, 5_000..9_000, 5_000));
-    assert!(index.unreadable.load(Ordering::Relaxed));
-    assert_eq!(files(&fixture), damaged);
+    let found = |index: &KeyIndex| index.contains_since(Version(1), &keys(0..1), None);
+    assert_eq!(found(&index).unwrap(), [true]);
+    index.forget_stored();
+    assert!(matches!(found(&index), Err(Error::KeysGivenUp { .. })));
+    index.insert(Version(1), &keys(0..5_000));
+    assert_eq!(found(&index).unwrap(), [true]);
 }
 
 #[test]

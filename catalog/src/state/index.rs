@@ -69,7 +69,7 @@ impl State {
             return Ok(());
         }
         let _once = index.catching_up.lock().await;
-        while self.head().0 - index.reflects().0 >= FAR {
+        while self.head().0.saturating_sub(index.reflects().0) >= FAR {
             let Some(gap) = self.catch_up_from_runs(index).await? else {
                 break;
             };
@@ -234,7 +234,7 @@ impl Witness {
 /// Looks at the disk where it is asked, so it blocks.
 impl Known for Witness {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        let known = self.index.contains_since(self.least, keys, &self.often);
+        let known = self.index.contains_since(self.least, keys, Some(&self.often));
         known.unwrap_or_else(|error| {
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             vec![false; keys.len()]
