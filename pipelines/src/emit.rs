@@ -92,7 +92,12 @@ impl Emitter {
 
     async fn tell(&self, outcome: &Outcome) -> Result<Appended, Stopped> {
         match outcome.record() {
-            Ok(record) => self.append(OUTCOMES, record).await,
+            Ok(record) => {
+                // Why: what was merged the table has, and its outcome is told again unless it was applied. Another judge
+                // might not reject again.
+                let kept = matches!(outcome.resolution, Resolution::Merged { .. });
+                self.append(OUTCOMES, record, kept).await
+            }
             Err(error) => {
                 tracing::error!(contribution = %outcome.contribution, %error, "an outcome cannot be encoded");
                 Ok(Appended::Refused)
@@ -166,7 +171,7 @@ impl Emitter {
                     key: key.clone(),
                     value: letter.into(),
                 };
-                self.append(DEAD_LETTERS, record).await
+                self.append(DEAD_LETTERS, record, false).await
             }
             Err(error) => {
                 tracing::error!(%error, "a dead letter cannot be encoded");
@@ -178,7 +183,7 @@ impl Emitter {
     /// Appends a note about a submission; `false` where the log does not take it, now or later.
     pub(crate) async fn note(&self, attempt: &Attempt) -> Result<bool, Stopped> {
         match attempt.record() {
-            Ok(record) => Ok(self.append(ATTEMPTS, record).await? == Appended::Durable),
+            Ok(record) => Ok(self.append(ATTEMPTS, record, false).await? == Appended::Durable),
             Err(error) => {
                 tracing::error!(%error, "a note cannot be encoded");
                 Ok(false)
@@ -187,9 +192,18 @@ impl Emitter {
     }
 
     /// Appends a record, trying for as long as that can help. A log that takes nothing any more stops the worker.
-    async fn append(&self, topic: &str, record: Record) -> Result<Appended, Stopped> {
+    async fn append(&self, topic: &str, record: Record, kept: bool) -> Result<Appended, Stopped> {
         let mut failures = 0;
-        while let Err(error) = self.log.append(topic, vec![record.clone()]).await {
+        loop {
+            let records = vec![record.clone()];
+            let appended = if kept {
+                self.log.append_kept(topic, records).await
+            } else {
+                self.log.append(topic, records).await
+            };
+            let Err(error) = appended else {
+                return Ok(Appended::Durable);
+            };
             let shown = described(&error);
             match (error.retry(), error.kind()) {
                 (Retry::Backoff, _) => {
@@ -209,6 +223,5 @@ impl Emitter {
                 }
             }
         }
-        Ok(Appended::Durable)
     }
 }

@@ -1,7 +1,8 @@
 //! The relay: the quick way of an acknowledged submission to the log.
 //!
 //! Invariant: handing over never waits and never fails. The queue is bounded in records and bytes; what does not fit,
-//! and what the log refuses, is left to the sweeper.
+//! and what the log refuses, is left to the sweeper. The row is the outbox, so a worker may have a submission before the
+//! log has it for good.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,7 +77,7 @@ impl RelayTask {
             metrics::gauge!(metric::RELAY_QUEUE).decrement(received as f64);
             self.bytes
                 .fetch_sub(records.iter().map(|record| record.value.len()).sum(), Ordering::Relaxed);
-            if let Err(error) = self.log.append(CONTRIBUTIONS, std::mem::take(&mut records)).await {
+            if let Err(error) = self.log.append_kept(CONTRIBUTIONS, std::mem::take(&mut records)).await {
                 tracing::warn!(%error, received, "the relay could not append; the sweeper will");
                 metrics::counter!(metric::RELAY_LEFT).increment(received as u64);
             }

@@ -159,7 +159,7 @@ impl Sweeper {
                 value: submission.into(),
             });
         }
-        self.log.append(CONTRIBUTIONS, records).await?;
+        self.log.append_kept(CONTRIBUTIONS, records).await?;
         metrics::counter!(metric::SWEEPER_APPENDED).increment(swept.len() as u64);
         self.store.contributions_swept(swept).await?;
         Ok(())

@@ -6,12 +6,13 @@
 
 /// Where the process can be killed: in the order a contribution passes them, then those of a compaction and those of
 /// uploads alone.
-pub const POINTS: [&str; 33] = [
+pub const POINTS: [&str; 34] = [
     "ack.begin",
     "ack.rows",
     "ack.commit",
     "ack.respond",
     "relay.read",
+    "log.shown",
     "relay.appended",
     "consume.polled",
     "gate.enter",

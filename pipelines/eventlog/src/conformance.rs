@@ -41,6 +41,7 @@ macro_rules! conformance {
             records_of_a_key_keep_their_order,
             a_position_names_its_record,
             acknowledged_records_survive_a_reopen,
+            records_that_senders_keep_are_appended_like_others,
             delivery_begins_at_the_committed_position,
             groups_are_independent,
             topics_are_separate,
@@ -113,6 +114,36 @@ pub async fn a_position_names_its_record(fixture: &mut dyn Fixture) -> Outcome {
         .into_iter()
         .map(|delivered| (delivered.position, delivered.record));
     assert_eq!(delivered.collect::<BTreeMap<_, _>>(), appended);
+    Ok(())
+}
+
+/// Records that their senders keep are in order among the others of their keys, and there after a reopen.
+pub async fn records_that_senders_keep_are_appended_like_others(fixture: &mut dyn Fixture) -> Outcome {
+    let log = fixture.open().await?;
+    let mut positions = Vec::new();
+    for round in 0..20 {
+        let records = (0..10).map(|key| record(&format!("key {key}"), &format!("{round}")));
+        let records: Vec<Record> = records.collect();
+        positions.extend(match round % 3 {
+            0 => log.append(TOPIC, records).await?,
+            _ => log.append_kept(TOPIC, records).await?,
+        });
+    }
+    drop(log);
+    for group in ["one", "another"] {
+        let log = fixture.open().await?;
+        let mut reader = log.subscribe(TOPIC, group).await?;
+        let delivered = take(&mut *reader, 200, 7).await?;
+        assert_gapless(&delivered, &log.bounds(TOPIC).await?);
+        let found: BTreeSet<Position> = delivered.iter().map(|delivered| delivered.position).collect();
+        assert_eq!(found, positions.iter().copied().collect());
+        let mut seen: BTreeMap<Bytes, Vec<Bytes>> = BTreeMap::new();
+        for Delivered { record, .. } in delivered {
+            seen.entry(record.key).or_default().push(record.value);
+        }
+        let expected: Vec<Bytes> = (0..20).map(|round| Bytes::from(round.to_string())).collect();
+        assert!(seen.len() == 10 && seen.into_values().all(|values| values == expected));
+    }
     Ok(())
 }
 

@@ -10,8 +10,9 @@
 //! are its next batch. So one append costs one `fdatasync`, and many at once share one.
 //!
 //! Invariants:
-//! - [`Partition::next`](state::Partition) moves only after the batch is durable: nothing is delivered that a crash could take
-//!   back, and nothing is acknowledged before it is durable.
+//! - [`Partition::next`](state::Partition) moves only after the batch is durable, so that nothing is delivered that a crash
+//!   could take back; except for records that their sender keeps, which are delivered while the disk works. Nothing is
+//!   acknowledged before it is durable.
 //! - Offsets of a partition have no gaps; the first readable one moves only past records that every group has done.
 //! - The first failed write ends writing for this process: after a failed `fsync` nobody knows what is on disk.
 //!
@@ -34,7 +35,7 @@ use async_trait::async_trait;
 use tokio::sync::oneshot;
 
 use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name, check_size};
-use committer::{Committer, Entry, Request};
+use committer::{Append, Committer, Entry, Request};
 use state::{Shared, locked};
 use subscription::Reader;
 
@@ -129,6 +130,26 @@ impl Embedded {
         })
     }
 
+    async fn write(&self, topic: &str, records: Vec<Record>, kept: bool) -> Result<Vec<Position>, Error> {
+        check_name("topic", topic)?;
+        let bytes = check_size(&records)?;
+        if records.is_empty() {
+            return Ok(Vec::new());
+        }
+        let room = self.shared.room(bytes).await?;
+        let entries = self.encode(records)?;
+        let (reply, answer) = oneshot::channel();
+        let append = Append {
+            topic: topic.to_owned(),
+            entries,
+            kept,
+            bytes,
+            room,
+            reply,
+        };
+        self.ask(Request::Append(append), answer).await
+    }
+
     /// Asks the committer and waits for its answer.
     async fn ask<T>(&self, request: Request, answer: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
         self.shared
@@ -143,22 +164,11 @@ impl Embedded {
 #[async_trait]
 impl EventLog for Embedded {
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
-        check_name("topic", topic)?;
-        let bytes = check_size(&records)?;
-        if records.is_empty() {
-            return Ok(Vec::new());
-        }
-        let room = self.shared.room(bytes).await?;
-        let entries = self.encode(records)?;
-        let (reply, answer) = oneshot::channel();
-        let request = Request::Append {
-            topic: topic.to_owned(),
-            entries,
-            bytes,
-            room,
-            reply,
-        };
-        self.ask(request, answer).await
+        self.write(topic, records, false).await
+    }
+
+    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        self.write(topic, records, true).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {

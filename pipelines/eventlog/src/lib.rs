@@ -82,6 +82,13 @@ pub trait EventLog: Debug + Send + Sync {
     /// share their fsync. On an error none, some or all of the records may be in the log: append them again.
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error>;
 
+    /// Appends records that their sender has elsewhere for good, and appends again unless what they ask for is done. The
+    /// answer is that of [`Self::append`], but a log may deliver the records before they are durable: what was
+    /// delivered then can be gone after a power cut.
+    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        self.append(topic, records).await
+    }
+
     /// Reads `topic` from the position that `group` committed in every partition, or from the first record.
     ///
     /// The subscriptions of a group share the partitions; which one reads which partition may change at any time

@@ -119,6 +119,27 @@ impl Faulty {
         self.longer.lock().unwrap().is_none()
     }
 
+    /// Fails as it was told to.
+    fn look(&self, topic: &str, records: &[Record]) -> Result<(), Error> {
+        if topic != OUTCOMES {
+            return Ok(());
+        }
+        let panics = *self.panics.lock().unwrap();
+        let meant = panics.is_some_and(|dataset| records.iter().any(|record| record.key[..] == *dataset.as_bytes()));
+        assert!(!meant, "a log that panics");
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Error::Closed);
+        }
+        let bytes = records.iter().map(|record| record.value.len()).max().unwrap_or(0);
+        let limit = self.largest.load(Ordering::SeqCst);
+        if bytes > limit {
+            self.refused.fetch_add(1, Ordering::SeqCst);
+            self.refusing.notify_one();
+            return Err(Error::TooLarge { bytes, limit });
+        }
+        Ok(())
+    }
+
     /// Panics at outcomes of this dataset.
     pub(crate) fn panic_at(&self, dataset: Option<DatasetId>) {
         *self.panics.lock().unwrap() = dataset;
@@ -128,23 +149,13 @@ impl Faulty {
 #[async_trait]
 impl EventLog for Faulty {
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
-        if topic == OUTCOMES {
-            let panics = *self.panics.lock().unwrap();
-            let meant =
-                panics.is_some_and(|dataset| records.iter().any(|record| record.key[..] == *dataset.as_bytes()));
-            assert!(!meant, "a log that panics");
-            if self.closed.load(Ordering::SeqCst) {
-                return Err(Error::Closed);
-            }
-            let bytes = records.iter().map(|record| record.value.len()).max().unwrap_or(0);
-            let limit = self.largest.load(Ordering::SeqCst);
-            if bytes > limit {
-                self.refused.fetch_add(1, Ordering::SeqCst);
-                self.refusing.notify_one();
-                return Err(Error::TooLarge { bytes, limit });
-            }
-        }
+        self.look(topic, &records)?;
         self.log.append(topic, records).await
+    }
+
+    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        self.look(topic, &records)?;
+        self.log.append_kept(topic, records).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {

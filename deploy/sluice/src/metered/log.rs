@@ -78,6 +78,16 @@ fn lock(marks: &Mutex<Marks>) -> MutexGuard<'_, Marks> {
     marks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+async fn timed<T>(topic: &str, append: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let started = Instant::now();
+    let appended = append.await;
+    if appended.is_ok() {
+        let seconds = started.elapsed().as_secs_f64();
+        metrics::histogram!(metric::LOG_APPEND_SECONDS, "topic" => topic.to_owned()).record(seconds);
+    }
+    counted("append", appended)
+}
+
 fn counted<T>(call: &'static str, result: Result<T, Error>) -> Result<T, Error> {
     if result.is_err() {
         metrics::counter!(metric::LOG_FAILURES, "call" => call).increment(1);
@@ -88,13 +98,11 @@ fn counted<T>(call: &'static str, result: Result<T, Error>) -> Result<T, Error> 
 #[async_trait]
 impl EventLog for Log {
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
-        let started = Instant::now();
-        let appended = self.inner.append(topic, records).await;
-        if appended.is_ok() {
-            let seconds = started.elapsed().as_secs_f64();
-            metrics::histogram!(metric::LOG_APPEND_SECONDS, "topic" => topic.to_owned()).record(seconds);
-        }
-        counted("append", appended)
+        timed(topic, self.inner.append(topic, records)).await
+    }
+
+    async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        timed(topic, self.inner.append_kept(topic, records)).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {

@@ -26,15 +26,7 @@ const BATCH_TRIMS: u64 = 512;
 #[derive(Debug)]
 pub(super) enum Request {
     /// Write records.
-    Append {
-        topic: String,
-        entries: Vec<Entry>,
-        /// Their size.
-        bytes: usize,
-        /// Their place in the queue, free again when they are written.
-        room: OwnedSemaphorePermit,
-        reply: oneshot::Sender<Result<Vec<Position>, Error>>,
-    },
+    Append(Append),
     /// Create what is missing of a topic and a group.
     Join {
         topic: String,
@@ -45,6 +37,20 @@ pub(super) enum Request {
     },
     /// Look whether positions moved or the log is to be closed.
     Wake,
+}
+
+/// Records to write.
+#[derive(Debug)]
+pub(super) struct Append {
+    pub(super) topic: String,
+    pub(super) entries: Vec<Entry>,
+    /// Whether their sender keeps them, so that they may be read before they are durable.
+    pub(super) kept: bool,
+    /// Their size.
+    pub(super) bytes: usize,
+    /// Their place in the queue, free again when they are written.
+    pub(super) room: OwnedSemaphorePermit,
+    pub(super) reply: oneshot::Sender<Result<Vec<Position>, Error>>,
 }
 
 /// A record as it is written.
@@ -129,19 +135,13 @@ impl Committer {
         let mut draft = Draft::new(&self.store, &self.shared);
         for request in requests {
             match request {
-                Request::Append {
-                    topic,
-                    entries,
-                    room,
-                    reply,
-                    ..
-                } => {
-                    let topic = draft.topic(&topic, &mut self.next_topic);
+                Request::Append(append) => {
+                    let topic = draft.topic(&append.topic, &mut self.next_topic);
                     if topic.keeps().is_some() {
                         // Why before its records can be read: those of this batch are looked at with the next.
                         self.trims.review(&topic);
                     }
-                    draft.append(&topic, entries, room, reply);
+                    draft.append(&topic, append);
                 }
                 Request::Join {
                     topic,
@@ -192,14 +192,14 @@ impl Committer {
 impl Request {
     fn bytes(&self) -> usize {
         match self {
-            Self::Append { bytes, .. } => *bytes,
+            Self::Append(append) => append.bytes,
             Self::Join { .. } | Self::Wake => 0,
         }
     }
 
     fn refuse(self, error: &Error) {
         match self {
-            Self::Append { reply, .. } => answer(reply, Err(error.clone())),
+            Self::Append(append) => answer(append.reply, Err(error.clone())),
             Self::Join { reply, .. } => answer(reply, Err(error.clone())),
             Self::Wake => {}
         }

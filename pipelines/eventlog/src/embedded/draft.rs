@@ -1,7 +1,8 @@
 //! A batch while it is put together.
 //!
 //! Invariant: nothing of a draft can be read before [`Draft::commit`] made it durable, except that a new topic or
-//! group is known, empty, a moment earlier.
+//! group is known, empty, a moment earlier, and that records are read at once that their sender keeps, where everything
+//! that the draft brings to their topic is such.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use std::sync::atomic::Ordering;
 
 use fjall::{OwnedWriteBatch, PersistMode};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use types::fault;
 
-use super::committer::{Entry, Joined, answer};
+use super::committer::{Append, Joined, answer};
 use super::layout::{Store, cursor_key, first_key, record_key, topic_key, topic_value};
 use super::state::{Group, Partition, Shared, Topic};
 use crate::{Bounds, Error, Position, partition_of};
@@ -25,13 +27,32 @@ pub(super) struct Draft<'a> {
     durable: bool,
     records: u64,
     trimmed: u64,
-    /// The next offset of each partition that gets records, by topic id.
-    tails: BTreeMap<u32, (Arc<Topic>, BTreeMap<u32, u64>)>,
-    appends: Vec<Append>,
+    /// By topic id.
+    tails: BTreeMap<u32, Tail>,
+    appends: Vec<Appended>,
     joins: Vec<(Joined, oneshot::Sender<Result<Joined, Error>>)>,
 }
 
-struct Append {
+/// What a topic gets.
+struct Tail {
+    topic: Arc<Topic>,
+    /// The next offset of each partition that gets records.
+    next: BTreeMap<u32, u64>,
+    /// Whether all of them are kept by their senders.
+    kept: bool,
+}
+
+impl Tail {
+    /// Lets readers have it.
+    fn show(&self) {
+        for (partition, next) in &self.next {
+            self.topic.partitions[*partition as usize].advance_next(*next);
+        }
+        self.topic.wake.notify_waiters();
+    }
+}
+
+struct Appended {
     positions: Vec<Position>,
     reply: oneshot::Sender<Result<Vec<Position>, Error>>,
     room: OwnedSemaphorePermit,
@@ -95,22 +116,26 @@ impl<'a> Draft<'a> {
     }
 
     /// Appends to `topic`.
-    pub(super) fn append(
-        &mut self,
-        topic: &Arc<Topic>,
-        entries: Vec<Entry>,
-        room: OwnedSemaphorePermit,
-        reply: oneshot::Sender<Result<Vec<Position>, Error>>,
-    ) {
+    pub(super) fn append(&mut self, topic: &Arc<Topic>, append: Append) {
+        let Append {
+            entries,
+            kept,
+            room,
+            reply,
+            ..
+        } = append;
         let count = u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX);
-        let (_, tails) = self
-            .tails
-            .entry(topic.id)
-            .or_insert_with(|| (Arc::clone(topic), BTreeMap::new()));
+        let tail = self.tails.entry(topic.id).or_insert_with(|| Tail {
+            topic: Arc::clone(topic),
+            next: BTreeMap::new(),
+            kept: true,
+        });
+        tail.kept &= kept;
         let mut positions = Vec::with_capacity(entries.len());
         for entry in entries {
             let partition = partition_of(&entry.key, count);
-            let next = tails
+            let next = tail
+                .next
                 .entry(partition)
                 .or_insert_with(|| topic.partitions[partition as usize].next());
             let offset = *next;
@@ -121,7 +146,7 @@ impl<'a> Draft<'a> {
         }
         self.records += positions.len() as u64;
         self.durable = true;
-        self.appends.push(Append { positions, reply, room });
+        self.appends.push(Appended { positions, reply, room });
     }
 
     /// Answers `reply` once what it joined is durable.
@@ -157,13 +182,9 @@ impl<'a> Draft<'a> {
 
     /// Writes the batch, lets it be read, and answers.
     pub(super) fn commit(self) {
-        let mode = if self.durable {
-            PersistMode::SyncData
-        } else {
-            PersistMode::Buffer
-        };
         let counters = &self.shared.counters;
-        if let Err(cause) = self.batch.durability(Some(mode)).commit() {
+        let (early, late): (Vec<_>, Vec<_>) = self.tails.into_values().partition(|tail| tail.kept);
+        if let Err(cause) = write(self.store, self.batch, self.durable, &early) {
             let error = self.shared.fail(cause);
             tracing::error!(%error, "the log stopped");
             for append in self.appends {
@@ -178,11 +199,8 @@ impl<'a> Draft<'a> {
         counters.appends.fetch_add(self.appends.len() as u64, Ordering::Relaxed);
         counters.records.fetch_add(self.records, Ordering::Relaxed);
         counters.trimmed.fetch_add(self.trimmed, Ordering::Relaxed);
-        for (topic, tails) in self.tails.into_values() {
-            for (partition, next) in tails {
-                topic.partitions[partition as usize].advance_next(next);
-            }
-            topic.wake.notify_waiters();
+        for tail in late {
+            tail.show();
         }
         for append in self.appends {
             drop(append.room);
@@ -192,4 +210,23 @@ impl<'a> Draft<'a> {
             answer(reply, Ok(joined));
         }
     }
+}
+
+/// Writes a batch, and waits for the disk if it is to be durable; what is `early` is shown before that.
+fn write(store: &Store, batch: OwnedWriteBatch, durable: bool, early: &[Tail]) -> fjall::Result<()> {
+    if early.is_empty() {
+        let mode = if durable {
+            PersistMode::SyncData
+        } else {
+            PersistMode::Buffer
+        };
+        return batch.durability(Some(mode)).commit();
+    }
+    // Why to the operating system: what a reader has must outlive this process.
+    batch.durability(Some(PersistMode::Buffer)).commit()?;
+    for tail in early {
+        tail.show();
+    }
+    fault::point("log.shown");
+    store.database.persist(PersistMode::SyncData)
 }
