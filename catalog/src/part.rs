@@ -38,7 +38,7 @@ pub const HIDDEN: [&str; 5] = [
 
 /// How many rows a data page has at most: what a read of one row decodes.
 pub(crate) const PAGE_ROWS: usize = 1_024;
-/// Up to how many rows a part is small: columns of a fixed width are not compressed.
+/// Up to how many rows a part is small: columns of a fixed width are not compressed, and texts so that it costs little.
 pub(crate) const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
 const GROUP_ROWS: usize = 131_072;
@@ -201,8 +201,15 @@ pub(crate) fn with_hidden(
 /// How every part of about `rows` rows is written, whoever writes it.
 pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, ParquetError> {
     let [key, _, _, version, ordinal] = HIDDEN.map(ColumnPath::from);
+    // Why: zstd needs a context for every column, to write it and to read it, which costs more than all the rows of a
+    // small part. What lasts is compacted into large ones.
+    let compression = if rows <= SMALL {
+        Compression::SNAPPY
+    } else {
+        Compression::ZSTD(ZstdLevel::try_new(1)?)
+    };
     let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_compression(compression)
         .set_dictionary_enabled(false)
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)
@@ -260,7 +267,7 @@ fn columns_of(rows: &RecordBatch) -> &[FieldRef] {
 fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
     let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
     let mut properties = properties(rows.num_rows())?;
-    // Why: every compressed column costs a context, in a small part more than anything else; these are small as they are.
+    // Why: a dictionary of one text is small as it is.
     for constant in [contribution, agent, version] {
         properties = properties
             .set_column_dictionary_enabled(constant.clone(), true)
