@@ -17,6 +17,7 @@ use types::{Contract, DatasetId};
 
 use crate::Error;
 
+mod checkpoints;
 mod compacted;
 mod rows;
 
@@ -32,7 +33,7 @@ pub struct Violation {
 }
 
 /// The rules that [`table()`] checks.
-pub const RULES: [&str; 16] = [
+pub const RULES: [&str; 17] = [
     "commit_gap",
     "commit_empty",
     "commit_unreadable",
@@ -49,6 +50,7 @@ pub const RULES: [&str; 16] = [
     "key_twice",
     "content_root",
     "compaction",
+    "checkpoint",
 ];
 
 /// One version as its commit tells it.
@@ -95,7 +97,9 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
         expected: Some(1),
         live: Vec::new(),
         merged: HashMap::new(),
+        checkpoints: checkpoints::Checkpoints::default(),
     };
+    checker.find_checkpoints().await?;
     let numbers = checker.list("_delta_log", ".json").await?;
     let head = numbers.keys().filter_map(|stem| stem.parse::<u64>().ok()).max();
     for stem in numbers
@@ -107,6 +111,7 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
     if let Some(head) = head {
         checker.commits(head).await?;
     }
+    checker.checkpoints_are_of_commits();
     let parts = checker.list("", ".parquet").await?;
     // Why: a part younger than the last commit that was read may be named by the commit to come.
     let last = checker.report.versions.last().map_or(0, |version| version.version);
@@ -136,6 +141,7 @@ struct Checker {
     live: Vec<compacted::Live>,
     /// What the versions are made of.
     merged: HashMap<u64, compacted::Merged>,
+    checkpoints: checkpoints::Checkpoints,
 }
 
 impl Checker {
@@ -180,16 +186,19 @@ impl Checker {
             let path = format!("{}/_delta_log/{number:020}.json", self.dataset);
             let Some(bytes) = self.get(&path).await? else {
                 self.violation("commit_gap", &path, "it does not exist and a later commit does");
-                (self.root, self.expected) = (None, None);
+                self.is_lost(number).await?;
                 continue;
             };
             if bytes.is_empty() {
                 self.violation("commit_empty", &path, "it has no bytes");
-                (self.root, self.expected) = (None, None);
+                self.is_lost(number).await?;
                 continue;
             }
             let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
             let actions: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
+            if let Ok(actions) = &actions {
+                self.checkpoint(number, Some(actions)).await?;
+            }
             let mut merged = serde_json::Map::new();
             let mut adds = Vec::new();
             match actions {
@@ -206,7 +215,7 @@ impl Checker {
                 }
                 Err(error) => {
                     self.violation("commit_unreadable", &path, &error);
-                    (self.root, self.expected) = (None, None);
+                    self.is_lost(number).await?;
                     continue;
                 }
             }
@@ -218,6 +227,12 @@ impl Checker {
             }
         }
         Ok(())
+    }
+
+    /// What follows from a commit that cannot be read: nothing more can be told of versions, roots and checkpoints.
+    async fn is_lost(&mut self, number: u64) -> Result<(), Error> {
+        (self.root, self.expected) = (None, None);
+        self.checkpoint(number, None).await
     }
 
     fn created(&mut self, path: &str, actions: &Value) -> Option<Arc<Contract>> {

@@ -1,0 +1,230 @@
+//! Checkpoints against the log: the same actions, told once more.
+//!
+//! Invariant: a checkpoint is held against the commits up to its own, as they are read; where one of these cannot be
+//! read, nothing is said of those after it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use arrow::json::LineDelimitedWriter;
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::Checker;
+use crate::Error;
+
+/// The rule.
+const RULE: &str = "checkpoint";
+/// For how long it must be told that a part was removed, in milliseconds: a week (Delta protocol, *Table Properties*).
+const RETENTION: i64 = 604_800_000;
+
+/// An action is told by its kind and what it is about.
+type Actions = BTreeMap<(&'static str, String), Value>;
+
+/// What is known of the checkpoints of a table.
+#[derive(Default)]
+pub(super) struct Checkpoints {
+    /// By the number of the commit.
+    files: BTreeMap<u64, String>,
+    /// What points to the newest.
+    last: Option<Bytes>,
+    /// How many actions those have that could be read.
+    sizes: HashMap<u64, usize>,
+    /// What the commits so far amount to; `None` once one could not be read.
+    log: Option<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    actions: Actions,
+    /// When the last commit was made, in milliseconds since the epoch.
+    at: i64,
+}
+
+impl Log {
+    fn apply(&mut self, actions: &[Value]) {
+        for action in actions {
+            if let Some(at) = action["commitInfo"]["timestamp"].as_i64() {
+                self.at = at;
+            }
+            let Some((key, said)) = key_of(action) else { continue };
+            let mut said = said.clone();
+            // An action cancels the other one about its part.
+            let other = match key.0 {
+                "add" => "remove",
+                "remove" => "add",
+                _ => "",
+            };
+            if !other.is_empty() {
+                self.actions.remove(&(other, key.1.clone()));
+                said["dataChange"] = Value::Bool(false);
+            }
+            self.actions.insert(key, said);
+        }
+    }
+
+    /// The first difference, if there is one.
+    fn difference(&self, found: &Actions) -> Option<String> {
+        let expired = |said: &Value| said["deletionTimestamp"].as_i64() < Some(self.at.saturating_sub(RETENTION));
+        let missing = self.actions.iter().find_map(|(key, said)| match found.get(key) {
+            Some(told) => (told != said).then_some((key, "is not as in the log")),
+            None => (key.0 != "remove" || !expired(said)).then_some((key, "is missing")),
+        });
+        let added = || found.keys().find(|key| !self.actions.contains_key(*key));
+        let ((kind, about), how) = missing.or_else(|| Some((added()?, "is not in the log")))?;
+        Some(format!("`{kind}` of `{about}` {how}"))
+    }
+}
+
+/// What an action is about, and what it says; `None` for those that a checkpoint does not have.
+fn key_of(action: &Value) -> Option<((&'static str, String), &Value)> {
+    let about = |kind: &'static str, member: &str| {
+        let said = action.get(kind).filter(|said| said.is_object())?;
+        Some(((kind, said[member].as_str().unwrap_or_default().to_owned()), said))
+    };
+    let of_files = about("add", "path").or_else(|| about("remove", "path"));
+    let others = || about("txn", "appId").or_else(|| about("metaData", "id"));
+    of_files.or_else(others).or_else(|| about("protocol", ""))
+}
+
+/// The actions of a checkpoint, and how many rows it has.
+fn decode(bytes: Bytes) -> Result<(Actions, usize), String> {
+    let mut lines = LineDelimitedWriter::new(Vec::new());
+    for batch in crate::part::decode(bytes).map_err(|error| error.to_string())? {
+        lines.write(&batch).map_err(|error| error.to_string())?;
+    }
+    lines.finish().map_err(|error| error.to_string())?;
+    let (mut actions, mut rows) = (Actions::new(), 0);
+    for line in lines.into_inner().split(|&byte| byte == b'\n') {
+        if line.is_empty() {
+            continue;
+        }
+        rows += 1;
+        let action: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let (key, said) = key_of(&action).ok_or("a row of it is no action")?;
+        if actions.insert(key, said.clone()).is_some() {
+            return Err("it has two actions about the same".to_owned());
+        }
+    }
+    Ok((actions, rows))
+}
+
+/// The same of bytes that may be anything.
+async fn decode_untrusted(bytes: Bytes) -> Result<(Actions, usize), String> {
+    // Why a task: the Parquet reader panics on some damaged files, which then ends there.
+    let decoded = tokio::task::spawn_blocking(move || decode(bytes)).await;
+    decoded.unwrap_or_else(|_ended| Err("the reader of Parquet files gave up on it".to_owned()))
+}
+
+impl Checker {
+    /// Finds the checkpoints; before the commits are listed, so that each has its own among them.
+    pub(super) async fn find_checkpoints(&mut self) -> Result<(), Error> {
+        let last = self.get(&self.last_checkpoint()).await?;
+        let mut files = BTreeMap::new();
+        for (stem, path) in self.list("_delta_log", ".parquet").await? {
+            let number = stem.strip_suffix(".checkpoint").filter(|number| number.len() == 20);
+            match number.and_then(|number| number.parse().ok()) {
+                Some(number) => drop(files.insert(number, path)),
+                None => self.violation(RULE, &path, "its name is not that of a checkpoint"),
+            }
+        }
+        self.checkpoints = Checkpoints {
+            files,
+            last,
+            sizes: HashMap::new(),
+            log: Some(Log::default()),
+        };
+        Ok(())
+    }
+
+    fn last_checkpoint(&self) -> String {
+        format!("{}/_delta_log/_last_checkpoint", self.dataset)
+    }
+
+    /// Takes the next commit, `None` where it cannot be read, and checks the checkpoint of it, if there is one.
+    pub(super) async fn checkpoint(&mut self, number: u64, actions: Option<&[Value]>) -> Result<(), Error> {
+        match (actions, &mut self.checkpoints.log) {
+            (Some(actions), Some(log)) => log.apply(actions),
+            _ => self.checkpoints.log = None,
+        }
+        let Some(path) = self.checkpoints.files.remove(&number) else {
+            return Ok(());
+        };
+        let Some(bytes) = self.get(&path).await? else {
+            return Ok(());
+        };
+        match decode_untrusted(bytes).await {
+            Ok((found, rows)) => {
+                self.checkpoints.sizes.insert(number, rows);
+                let log = self.checkpoints.log.as_ref();
+                if let Some(difference) = log.and_then(|log| log.difference(&found)) {
+                    self.violation(RULE, &path, &difference);
+                }
+            }
+            Err(problem) => self.violation(RULE, &path, &problem),
+        }
+        Ok(())
+    }
+
+    /// Checks what can be once every commit was taken: those that no commit is for, and what points to the newest.
+    pub(super) fn checkpoints_are_of_commits(&mut self) {
+        let Checkpoints { files, last, sizes, .. } = std::mem::take(&mut self.checkpoints);
+        for path in files.values() {
+            self.violation(RULE, path, "the log has no commit with its number");
+        }
+        let Some(last) = last else { return };
+        let path = self.last_checkpoint();
+        let told: Value = match serde_json::from_slice(&last) {
+            Ok(told) => told,
+            Err(error) => return self.violation(RULE, &path, &error),
+        };
+        let size = told["version"].as_u64().and_then(|number| sizes.get(&number));
+        if size.is_none() || told["size"].as_u64() != size.map(|size| *size as u64) {
+            self.violation(RULE, &path, "it does not tell of a checkpoint that there is");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, StringArray, StructArray};
+    use arrow::datatypes::{DataType, Field};
+    use arrow::record_batch::RecordBatch;
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+
+    /// A file with the removals of some parts.
+    fn file() -> Vec<u8> {
+        let paths: ArrayRef = Arc::new(StringArray::from_iter_values(
+            (0..40).map(|part| format!("part-{part}")),
+        ));
+        let path = Arc::new(Field::new("path", DataType::Utf8, true));
+        let removals: ArrayRef = Arc::new(StructArray::from(vec![(path, paths)]));
+        let rows = RecordBatch::try_from_iter([("remove", removals)]).unwrap();
+        let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).unwrap();
+        writer.write(&rows).unwrap();
+        writer.into_inner().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_file_with_any_bit_changed_is_read_or_is_not_and_ends_nothing() {
+        let good = file();
+        let (actions, rows) = decode_untrusted(good.clone().into()).await.unwrap();
+        assert_eq!((actions.len(), rows), (40, 40));
+        let mut refused = 0;
+        for bit in 0..good.len() * 8 {
+            let mut bytes = good.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            refused += usize::from(decode_untrusted(bytes.into()).await.is_err());
+        }
+        assert!(refused > good.len(), "{refused} of {} bits", good.len() * 8);
+        for length in 0..good.len() {
+            assert!(
+                decode_untrusted(good[..length].to_vec().into()).await.is_err(),
+                "{length}"
+            );
+        }
+    }
+}
