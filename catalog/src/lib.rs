@@ -6,15 +6,18 @@
 //! - A contribution is merged at most once: the commit names it, and every commit is known before the next is put.
 //! - No two rows of a table have the same record key.
 //! - Whatever a commit names is durable before the commit is, and the commit before the merge returns.
-//! - The log is the only truth. The key index and the part timeline are derived from it and can be deleted at any time.
+//! - The log is the only truth. The key index, the part timeline and checkpoints are derived from it and can be deleted at
+//!   any time.
 //!
-//! Nothing on the path of a merge lists a directory or reads an earlier commit, so a merge costs the same at version 10
-//! and at version 10,000.
+//! Nothing on the path of a merge lists a directory or reads an earlier commit (but for a checkpoint the first), so a merge
+//! costs the same at version 10 and at version 10,000.
 //!
 //! ```text
 //! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
 //! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
 //!                                                  or commitInfo (the compaction), remove …, add
+//! <dataset>/_delta_log/0000000000000000000N.checkpoint.parquet     derived, for other readers: what commits 0 to N amount to
+//! <dataset>/_delta_log/_last_checkpoint            derived: the newest of these
 //! <dataset>/part-<version>-<contribution>.parquet                  of an upload also …-<attempt>-<index>.parquet
 //! <dataset>/part-<first version>-<last version>-<hash>.parquet
 //! <dataset>/_sluice/timeline                       derived: what opening would read from the commits

@@ -6,19 +6,21 @@
 //! Invariants: a commit that is empty, cut off, of another number, or not this catalog's is an error that names it,
 //! never a version; a missing commit before an existing one is an error, never the end of the log.
 
+pub(crate) mod checkpoint;
 mod compacted;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
+use bytes::Bytes;
 use futures_util::future::try_join_all;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use types::{Contract, DatasetId, Timestamp};
 
 use crate::action::{
-    Action, Add, CommitInfo, FORMAT, Format, MetaData, Protocol, Stats, StructField, StructType, Tags, Txn,
+    Action, Add, CommitInfo, FORMAT, Format, MetaData, Protocol, Remove, Stats, StructField, StructType, Tags, Txn,
 };
 use crate::part::{self, PartInfo};
 use crate::{Error, Merge};
@@ -37,8 +39,8 @@ pub(crate) enum Commit {
     Created(Arc<Contract>),
     /// The next version, in these parts.
     Merged(Box<Merge>, Vec<PartInfo>),
-    /// The rows of adjacent parts are in one now.
-    Compacted(Box<Rewrite>),
+    /// The rows of adjacent parts are in one now, made at this time in whole milliseconds or finer.
+    Compacted(Box<Rewrite>, Timestamp),
 }
 
 impl Commit {
@@ -117,19 +119,36 @@ pub(crate) fn merged(dataset: DatasetId, merge: &Merge, parts: &[PartInfo]) -> R
         }),
     ];
     for part in parts {
-        actions.push(Action::Add(Add {
-            path: part.name(),
-            partition_values: BTreeMap::new(),
-            size: part.bytes,
-            modification_time: timestamp,
-            data_change: true,
-            stats: serde_json::to_string(&Stats { num_records: part.rows })?,
-            tags: Tags {
-                sha256: data_encoding::HEXLOWER.encode(&part.sha256),
-            },
-        }));
+        actions.push(add(part, timestamp, true)?);
     }
     lines(&actions)
+}
+
+/// The action that adds a part at a time, in milliseconds since the epoch.
+fn add(part: &PartInfo, at: i64, data_change: bool) -> Result<Action<'static>, serde_json::Error> {
+    Ok(Action::Add(Add {
+        path: part.name(),
+        partition_values: BTreeMap::new(),
+        size: part.bytes,
+        modification_time: at,
+        data_change,
+        stats: serde_json::to_string(&Stats { num_records: part.rows })?,
+        tags: Tags {
+            sha256: data_encoding::HEXLOWER.encode(&part.sha256),
+        },
+    }))
+}
+
+/// The action that says, from a time on, that others are in the place of a part.
+fn remove(part: &PartInfo, at: i64) -> Action<'static> {
+    Action::Remove(Remove {
+        path: part.name(),
+        deletion_timestamp: at,
+        data_change: false,
+        extended_file_metadata: true,
+        partition_values: BTreeMap::new(),
+        size: part.bytes,
+    })
 }
 
 fn lines(actions: &[Action<'_>]) -> Result<Vec<u8>, serde_json::Error> {
@@ -166,16 +185,22 @@ fn schema_string(contract: &Contract) -> Result<String, serde_json::Error> {
     })
 }
 
+/// The lines of a commit.
+fn actions(bytes: &[u8]) -> Result<Vec<Action<'static>>, String> {
+    let mut actions = Vec::with_capacity(3);
+    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        actions.push(serde_json::from_slice(line).map_err(|error| error.to_string())?);
+    }
+    Ok(actions)
+}
+
 /// Reads the bytes of commit `number`.
 fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, String> {
     // Why: a power cut can leave an empty file where a store does not sync, and readers take it for an empty commit.
     if bytes.is_empty() {
         return Err("it is empty".to_owned());
     }
-    let mut actions: Vec<Action<'_>> = Vec::with_capacity(3);
-    for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-        actions.push(serde_json::from_slice(line).map_err(|error| error.to_string())?);
-    }
+    let actions = actions(bytes)?;
     if number > 0 && matches!(actions.get(1), Some(Action::Remove(_))) {
         return compacted::decode(actions);
     }
@@ -260,15 +285,22 @@ pub(crate) async fn read(
     number: u64,
 ) -> Result<Option<Commit>, Error> {
     let path = path(dataset, number);
-    let read = async { objects.get(&path).await?.bytes().await };
-    let bytes = match read.await {
-        Ok(bytes) => bytes,
-        Err(object_store::Error::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(Error::storage(&path, error)),
+    let Some(bytes) = bytes_of(objects, &path).await? else {
+        return Ok(None);
     };
     decode(dataset, number, &bytes)
         .map(Some)
         .map_err(|problem| Error::corrupt(&path, &problem))
+}
+
+/// The bytes of an object; `None` where it does not exist.
+pub(crate) async fn bytes_of(objects: &Arc<dyn ObjectStore>, path: &Path) -> Result<Option<Bytes>, Error> {
+    let read = async { objects.get(path).await?.bytes().await };
+    match read.await {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(object_store::Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(Error::storage(path, error)),
+    }
 }
 
 /// Reads every commit from `first` to the head, in order. Never lists: the log ends at the first commit that does not

@@ -4,6 +4,7 @@
 //! is shown. The key index is never behind what the owner committed in this process when the timeline shows it, and
 //! before a commit it is brought up to the timeline.
 
+mod checkpoint;
 mod derived;
 mod index;
 mod runs;
@@ -54,6 +55,8 @@ pub(crate) struct State {
     index: OnceCell<Arc<KeyIndex>>,
     /// How many commits the derived file has.
     derived: AtomicU64,
+    /// From how many commits on it is looked whether a checkpoint is due.
+    checkpoint_due: AtomicU64,
 }
 
 /// Where the next commit starts from.
@@ -86,6 +89,7 @@ impl State {
             footers,
             store,
             derived: AtomicU64::new(next),
+            checkpoint_due: AtomicU64::new(checkpoint::LEAST),
             timeline: RwLock::new(timeline),
             refreshing: tokio::sync::Mutex::default(),
             index: OnceCell::new(),
@@ -93,7 +97,11 @@ impl State {
         if state.contract().is_some() {
             state.settle(&log::directory(dataset)).await?;
         }
-        state.derive_if_due(When::Growing).await;
+        // Why only then: a table that is read costs no look for what its owner writes, and one that was never written
+        // with checkpoints gets its first.
+        if state.derive_if_due(When::Growing).await {
+            state.checkpoint_if_due().await;
+        }
         Ok(state)
     }
 

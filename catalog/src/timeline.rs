@@ -5,6 +5,7 @@
 //! out in the largest parts that end with it or before, and those that merges added are always among them.
 
 mod codec;
+mod latest;
 mod layers;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use types::{Contract, ContributionId, Version};
 
+pub(crate) use self::latest::Latest;
 use self::layers::{Layer, Layers};
 use crate::log::{Commit, Rewrite};
 use crate::part::{Link, PartInfo};
@@ -28,6 +30,8 @@ pub(crate) struct Timeline {
     by_contribution: HashMap<ContributionId, Version>,
     /// How many commits it has.
     commits: u64,
+    /// When the last of them was made, that of the creation aside; milliseconds since the epoch.
+    at: i64,
 }
 
 #[derive(Clone, Debug)]
@@ -39,6 +43,8 @@ struct Entry {
     root: Root,
     /// The number of its commit.
     commit: u64,
+    /// When that was made; milliseconds since the epoch.
+    at: i64,
 }
 
 /// A part in a layout of the table.
@@ -119,7 +125,7 @@ impl Timeline {
                     && self.parts_between(Version(merge.version.0.saturating_sub(1)), self.head()) == *parts
                     && (entry.end, entry.root.to_string()) == (merge.record_count, merge.root.clone())
             }),
-            Commit::Compacted(rewrite) => self
+            Commit::Compacted(rewrite, _) => self
                 .layers
                 .iter()
                 .any(|(_, layer)| Some(layer.commit) == last && layer.part.name() == rewrite.name()),
@@ -260,23 +266,31 @@ impl Timeline {
                 let Ok(root) = merge.root.parse() else {
                     return fail("its root is not a content root");
                 };
+                self.at = merge.at.millis();
                 for part in parts {
-                    self.push(part, root, number);
+                    self.push(part, root, number, self.at);
                 }
             }
-            Commit::Compacted(rewrite) => {
+            Commit::Compacted(rewrite, at) => {
                 let Some((covers, height)) = self.admits(&rewrite) else {
                     return fail("it does not replace parts of the table by one with their rows");
                 };
-                self.cover(height, covers, number, (rewrite.bytes, rewrite.sha256));
+                self.at = at.millis();
+                self.cover(height, covers, (number, self.at), (rewrite.bytes, rewrite.sha256));
             }
         }
         self.commits = number + 1;
         Ok(())
     }
 
-    /// Adds a compacted part, of this size and SHA-256, over others.
-    fn cover(&mut self, height: usize, covers: Range<usize>, commit: u64, (bytes, sha256): (u64, [u8; 32])) {
+    /// Adds a compacted part, of this size and SHA-256, over others; by the commit with this number and time.
+    fn cover(
+        &mut self,
+        height: usize,
+        covers: Range<usize>,
+        (commit, at): (u64, i64),
+        (bytes, sha256): (u64, [u8; 32]),
+    ) {
         let (start, end) = self.rows_of(&covers);
         let last = &self.parts[covers.end - 1].part;
         let part = PartInfo {
@@ -289,10 +303,16 @@ impl Timeline {
             bytes,
             sha256,
         };
-        self.layers.insert(height, Layer { part, covers, commit });
+        let layer = Layer {
+            part,
+            covers,
+            commit,
+            at,
+        };
+        self.layers.insert(height, layer);
     }
 
-    fn push(&mut self, part: PartInfo, root: Root, commit: u64) {
+    fn push(&mut self, part: PartInfo, root: Root, commit: u64, at: i64) {
         // Why: should a contribution be in two versions, the first is its version; a check reports the second.
         self.by_contribution.entry(part.contribution).or_insert(part.version);
         let end = self.rows_at(self.head()) + part.rows;
@@ -301,6 +321,7 @@ impl Timeline {
             end,
             root,
             commit,
+            at,
         });
     }
 }

@@ -35,7 +35,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
         match commit::put(state, &log::path(state.dataset, number), bytes.into()).await {
             Ok(()) => {
                 fault::point("compact.commit");
-                state.apply(number, Commit::Compacted(Box::new(rewrite)))?;
+                state.apply(number, Commit::Compacted(Box::new(rewrite), at))?;
                 state.save(When::Growing).await?;
                 return Ok(true);
             }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use types::{Timestamp, Version};
 
-use super::{Commit, lines};
-use crate::action::{Action, Add, CommitInfo, Compaction, FORMAT, Remove, Stats, Tags};
+use super::{Commit, lines, remove};
+use crate::action::{Action, Add, CommitInfo, Compaction, FORMAT, Stats, Tags};
 use crate::part::{self, PartInfo};
 
 /// A part in the place of others.
@@ -53,16 +53,7 @@ pub(crate) fn compacted(rewrite: &Rewrite, inputs: &[PartInfo], at: Timestamp) -
             last_version: rewrite.last,
         }),
     })];
-    actions.extend(inputs.iter().map(|part| {
-        Action::Remove(Remove {
-            path: part.name(),
-            deletion_timestamp: timestamp,
-            data_change: false,
-            extended_file_metadata: true,
-            partition_values: BTreeMap::new(),
-            size: part.bytes,
-        })
-    }));
+    actions.extend(inputs.iter().map(|part| remove(part, timestamp)));
     actions.push(Action::Add(Add {
         path: rewrite.name(),
         partition_values: BTreeMap::new(),
@@ -111,5 +102,6 @@ pub(super) fn decode(actions: Vec<Action<'_>>) -> Result<Commit, String> {
     if add.data_change || add.path != rewrite.name() {
         return Err("its part is not that of its versions".to_owned());
     }
-    Ok(Commit::Compacted(Box::new(rewrite)))
+    let at = Timestamp::from_micros(info.timestamp.saturating_mul(1_000));
+    Ok(Commit::Compacted(Box::new(rewrite), at))
 }

@@ -1,7 +1,11 @@
+use arrow::json::LineDelimitedWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::schema::printer::print_schema;
 use serde_json::json;
 use types::{AgentId, ContributionId, Version};
 
 use super::*;
+use crate::timeline::Latest;
 
 fn dataset() -> DatasetId {
     "0197b3c0-0000-7000-8000-000000000001".parse().unwrap()
@@ -127,7 +131,9 @@ fn golden_compaction() {
         include_str!("tests/compaction.json")
     );
     match decode(dataset(), 3, &bytes).unwrap() {
-        Commit::Compacted(found) => assert_eq!(*found, rewrite),
+        Commit::Compacted(found, at) => {
+            assert_eq!((*found, at), (rewrite, Timestamp::from_micros(1_700_000_000_123_000)));
+        }
         other => panic!("it is a compaction, not {other:?}"),
     }
 }
@@ -153,5 +159,62 @@ fn a_compaction_that_changes_data_or_is_cut_is_no_commit() {
         for changed in [text.replace(from, to), text.replacen(from, to, 1)] {
             assert!(decode(dataset(), 3, changed.as_bytes()).is_err(), "{from}");
         }
+    }
+}
+
+/// Frozen: these columns are what other readers look for (Delta protocol, *Checkpoint Schema*).
+#[test]
+fn golden_checkpoint() {
+    let (rewrite, inputs) = rewrite();
+    let compacted = PartInfo {
+        compacted: Some(rewrite.first),
+        rows: rewrite.rows,
+        bytes: rewrite.bytes,
+        sha256: rewrite.sha256,
+        ..inputs[1].clone()
+    };
+    let at = 1_700_000_000_123;
+    let latest = Latest {
+        commit: 3,
+        at,
+        merged: (Version(2), at),
+        live: vec![(compacted, at)],
+        replaced: inputs.into_iter().map(|part| (part, at)).collect(),
+    };
+    let zero = created(dataset(), &contract(), Timestamp::from_micros(1_700_000_000_123_456)).unwrap();
+    let creation = || actions(&zero).unwrap().into_iter().skip(1).collect();
+    let made = checkpoint::encode(dataset(), creation(), &latest).unwrap();
+    let size = made.bytes.len() as u64;
+    let last = serde_json::to_string(&made.last).unwrap();
+    assert_eq!(
+        last,
+        format!(r#"{{"version":3,"size":6,"sizeInBytes":{size},"numOfAddFiles":1}}"#)
+    );
+    assert_eq!(
+        checkpoint::encode(dataset(), creation(), &latest).unwrap().bytes,
+        made.bytes
+    );
+    let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(made.bytes)).unwrap();
+    let mut schema = Vec::new();
+    print_schema(&mut schema, reader.parquet_schema().root_schema());
+    assert_eq!(
+        String::from_utf8(schema).unwrap(),
+        include_str!("tests/checkpoint.schema")
+    );
+    let mut lines = LineDelimitedWriter::new(Vec::new());
+    for batch in reader.build().unwrap() {
+        lines.write(&batch.unwrap()).unwrap();
+    }
+    lines.finish().unwrap();
+    let told = String::from_utf8(lines.into_inner()).unwrap();
+    assert_eq!(told, include_str!("tests/checkpoint.json"));
+    // A removal is told for a week.
+    for (later, size) in [(7 * 86_400_000, 6), (7 * 86_400_000 + 1, 4)] {
+        let latest = Latest {
+            at: at + later,
+            ..latest.clone()
+        };
+        let made = checkpoint::encode(dataset(), creation(), &latest).unwrap();
+        assert_eq!((made.last.size, made.last.num_of_add_files), (size, 1));
     }
 }

@@ -34,18 +34,18 @@ impl When {
 }
 
 impl State {
-    /// Writes the derived file when the table has outgrown it. What fails is only logged: it is tried again when the
-    /// table has grown as much again.
-    pub(crate) async fn derive_if_due(self: &Arc<Self>, when: When) {
+    /// Writes the derived file when the table has outgrown it; answers whether it has. What fails is only logged: it is
+    /// tried again when the table has grown as much again.
+    pub(crate) async fn derive_if_due(self: &Arc<Self>, when: When) -> bool {
         let (least, share) = when.spacing();
         let (written, commits) = (self.derived.load(Ordering::Relaxed), self.base().commit);
         if commits < written.saturating_add(least.max(written / share)) {
-            return;
+            return false;
         }
         self.derived.store(commits, Ordering::Relaxed);
         let state = Arc::clone(self);
         let encoded = tokio::task::spawn_blocking(move || state.timeline().encode(state.dataset)).await;
-        let Ok(Some(bytes)) = encoded else { return };
+        let Ok(Some(bytes)) = encoded else { return false };
         let path = path(self.dataset);
         let put = self
             .objects
@@ -53,6 +53,7 @@ impl State {
         if let Err(error) = put.await {
             tracing::warn!(%path, %error, "a derived file could not be written");
         }
+        true
     }
 }
 

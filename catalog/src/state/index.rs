@@ -145,7 +145,7 @@ impl State {
         versions.saturating_mul(BYTES_OF_VERSION).saturating_add(keys)
     }
 
-    /// Stores the keys that are in memory only and writes the derived file, where that is due.
+    /// Stores the keys that are in memory only and writes the derived file and a checkpoint, where that is due.
     pub(crate) async fn save(self: &Arc<Self>, when: When) -> Result<(), Error> {
         let due = self.index.get().is_some_and(|index| match when {
             When::Growing => index.is_due(),
@@ -158,6 +158,7 @@ impl State {
             }
         }
         self.derive_if_due(when).await;
+        self.checkpoint_if_due().await;
         Ok(())
     }
 }

@@ -416,13 +416,13 @@ async fn a_derived_file_of_another_format_is_ignored() {
     let expected = layout(&world, &catalog, 260).await;
     let derived = world.file("_sluice/timeline");
     let mut older = fs::read(&derived).unwrap();
-    assert_eq!(&older[..16], b"sluice timeline4");
-    older[15] = b'3';
+    assert_eq!(&older[..16], b"sluice timeline5");
+    older[15] = b'4';
     let body = older.len() - 32;
     let checksum = *blake3::hash(&older[..body]).as_bytes();
     older[body..].copy_from_slice(&checksum);
     fs::write(&derived, &older).unwrap();
     let again = world.catalog("two");
     assert_eq!(layout(&world, &again, 260).await, expected);
-    assert_eq!(&fs::read(&derived).unwrap()[..16], b"sluice timeline4");
+    assert_eq!(&fs::read(&derived).unwrap()[..16], b"sluice timeline5");
 }

@@ -121,6 +121,16 @@ impl World {
         self.file(&format!("_delta_log/{number:020}.json"))
     }
 
+    /// Removes what was derived for other readers, as it is not in a copy of the table from before.
+    pub(super) fn forget_checkpoints(&self) {
+        for entry in std::fs::read_dir(self.file("_delta_log")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.to_string_lossy().contains("checkpoint") {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+    }
+
     /// Names of the parts in the table's directory.
     pub(super) fn parts(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.file("")).unwrap().map(|entry| entry.unwrap());

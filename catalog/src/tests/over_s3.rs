@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::ObjectStore;
+use object_store::{ObjectStore, ObjectStoreExt as _};
 use s3_server::{ACCESS_KEY, BUCKET, Fault, REGION, Requests, Rule, SECRET_KEY, Server};
 use serde_json::Value;
 use types::Version;
@@ -294,6 +294,30 @@ async fn owners_that_race_over_a_bad_store_merge_everything_exactly_once() {
         assert_eq!(names(&catalog, cloud.world.dataset, head).await.len(), 74);
         assert!(faults.happened(fault) > before, "{fault:?} never happened");
     }
+}
+
+/// Its puts go wrong, and what points to it is put late.
+#[tokio::test]
+async fn a_table_in_a_bucket_gets_checkpoints() {
+    let cloud = Cloud::new();
+    let (world, catalog) = (&cloud.world, cloud.catalog("one").await);
+    let mut table = world.table(&catalog).await;
+    let faults = cloud.server.faults();
+    faults.add(Rule::next(Fault::LostAnswer, "PUT", "255.checkpoint.parquet", 1));
+    faults.add(Rule::next(Fault::SlowDown, "PUT", "_last_checkpoint", 1));
+    for version in 0..260 {
+        world.merge(&mut table, &numbered(version..version + 1)).await;
+    }
+    assert_eq!(
+        (faults.happened(Fault::LostAnswer), faults.happened(Fault::SlowDown)),
+        (1, 1)
+    );
+    let store = cloud.store().await;
+    let last = object_store::path::Path::from(format!("{}/_delta_log/_last_checkpoint", world.dataset));
+    let last = store.get(&last).await.unwrap().bytes().await.unwrap();
+    let last: Value = serde_json::from_slice(&last).unwrap();
+    assert_eq!((&last["version"], &last["numOfAddFiles"]), (&255.into(), &255.into()));
+    cloud.sound(260).await;
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use crate::Root;
 use crate::part::PartInfo;
 
 /// Starts every file of this format.
-const MAGIC: &[u8; 16] = b"sluice timeline4";
+const MAGIC: &[u8; 16] = b"sluice timeline5";
 /// More times than rows are ever rewritten: each time there are at least twice as many parts below.
 const HIGHEST: usize = 64;
 
@@ -19,12 +19,13 @@ impl Timeline {
     /// The timeline as bytes; nothing to write before the table exists.
     pub(crate) fn encode(&self, dataset: DatasetId) -> Option<Vec<u8>> {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
-        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 132);
+        let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 140);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(dataset.as_bytes());
         bytes.extend_from_slice(&(contract.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&contract);
         bytes.extend_from_slice(&self.commits.to_le_bytes());
+        bytes.extend_from_slice(&self.at.to_le_bytes());
         bytes.extend_from_slice(&(self.parts.len() as u64).to_le_bytes());
         for entry in &self.parts {
             let PartInfo {
@@ -46,8 +47,15 @@ impl Timeline {
             bytes.extend_from_slice(sha256);
             bytes.extend_from_slice(entry.root.as_bytes());
             bytes.extend_from_slice(&entry.commit.to_le_bytes());
+            bytes.extend_from_slice(&entry.at.to_le_bytes());
         }
-        for (height, Layer { part, covers, commit }) in self.layers.iter() {
+        for (height, layer) in self.layers.iter() {
+            let Layer {
+                part,
+                covers,
+                commit,
+                at,
+            } = layer;
             for number in [
                 height as u64,
                 covers.start as u64,
@@ -57,6 +65,7 @@ impl Timeline {
             ] {
                 bytes.extend_from_slice(&number.to_le_bytes());
             }
+            bytes.extend_from_slice(&at.to_le_bytes());
             bytes.extend_from_slice(&part.sha256);
         }
         let checksum = *blake3::hash(&bytes).as_bytes();
@@ -82,6 +91,7 @@ impl Timeline {
         };
         reader.0 = rest;
         timeline.commits = reader.number()?;
+        timeline.at = reader.instant()?;
         for _ in 0..reader.number()? {
             let part = PartInfo {
                 version: Version(reader.number()?),
@@ -100,15 +110,18 @@ impl Timeline {
             if (part.version, part.index) != expected {
                 return None;
             }
-            timeline.push(part, Root::from_bytes(reader.take()?), reader.number()?);
+            let root = Root::from_bytes(reader.take()?);
+            timeline.push(part, root, reader.number()?, reader.instant()?);
         }
         while !reader.0.is_empty() {
             let height = usize::try_from(reader.number()?).ok()?;
             let covers = usize::try_from(reader.number()?).ok()?..usize::try_from(reader.number()?).ok()?;
+            let (commit, bytes) = (reader.number()?, reader.number()?);
             if !(1..=HIGHEST).contains(&height) || covers.is_empty() || covers.end > timeline.parts.len() {
                 return None;
             }
-            timeline.cover(height, covers, reader.number()?, (reader.number()?, reader.take()?));
+            let at = reader.instant()?;
+            timeline.cover(height, covers, (commit, at), (bytes, reader.take()?));
         }
         Some(timeline)
     }
@@ -125,5 +138,9 @@ impl Reader<'_> {
 
     fn number(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
+    }
+
+    fn instant(&mut self) -> Option<i64> {
+        self.take().map(i64::from_le_bytes)
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Layer {
     pub(super) covers: Range<usize>,
     /// The number of its commit.
     pub(super) commit: u64,
+    /// When that was made; milliseconds since the epoch.
+    pub(super) at: i64,
 }
 
 impl Layers {

@@ -4,6 +4,11 @@ use types::{AgentId, DatasetId, Timestamp};
 use super::*;
 use crate::Merge;
 
+/// An instant for each number.
+fn at(number: u64) -> Timestamp {
+    Timestamp::from_micros(i64::try_from(number).unwrap() * 1_000_000)
+}
+
 fn commit(version: u64, rows: u64, count: u64) -> Commit {
     let contribution = ContributionId::from_bytes([u8::try_from(version).unwrap(); 16]);
     let merge = Merge {
@@ -14,7 +19,7 @@ fn commit(version: u64, rows: u64, count: u64) -> Commit {
         record_count: count,
         root: Root::from_bytes([u8::try_from(version).unwrap(); 32]).to_string(),
         duplicates: Vec::new(),
-        at: Timestamp::from_micros(0),
+        at: at(version),
         notes: serde_json::Value::Null,
     };
     let part = PartInfo {
@@ -65,7 +70,8 @@ fn rewrite(timeline: &Timeline, first: u64, last: u64) -> Rewrite {
 
 fn compact(timeline: &mut Timeline, first: u64, last: u64) {
     let rewrite = rewrite(timeline, first, last);
-    apply(timeline, Commit::Compacted(Box::new(rewrite))).unwrap();
+    let at = at(timeline.next_commit());
+    apply(timeline, Commit::Compacted(Box::new(rewrite), at)).unwrap();
 }
 
 /// Versions 1 to `versions`, each of as many rows as its number.
@@ -219,10 +225,10 @@ fn a_compaction_replaces_whole_parts_of_the_latest_layout_or_is_refused() {
         ("a single part", rewrite(&timeline, 2, 4)),
         ("nothing", rewrite(&timeline, 3, 3)),
     ] {
-        let refused = apply(&mut timeline, Commit::Compacted(Box::new(wrong)));
+        let refused = apply(&mut timeline, Commit::Compacted(Box::new(wrong), at(0)));
         assert!(matches!(refused, Err(Error::Corrupt { .. })), "{what}");
     }
-    apply(&mut timeline, Commit::Compacted(Box::new(good))).unwrap();
+    apply(&mut timeline, Commit::Compacted(Box::new(good), at(0))).unwrap();
     assert_eq!(layout(&timeline, 9), [(1, 1), (2, 6), (7, 7), (8, 8), (9, 9)]);
 }
 
@@ -233,7 +239,7 @@ fn a_derived_file_keeps_the_layouts() {
     compact(&mut timeline, 1, 3);
     compact(&mut timeline, 4, 6);
     let last = rewrite(&timeline, 1, 6);
-    apply(&mut timeline, Commit::Compacted(Box::new(last.clone()))).unwrap();
+    apply(&mut timeline, Commit::Compacted(Box::new(last.clone()), at(0))).unwrap();
     let bytes = timeline.encode(dataset).unwrap();
     let mut read = Timeline::decode(dataset, &bytes).unwrap();
     assert_eq!(format!("{:?}", read.layers), format!("{:?}", timeline.layers));
@@ -244,14 +250,76 @@ fn a_derived_file_keeps_the_layouts() {
         assert!(Timeline::decode(dataset, &bytes[..length]).is_none(), "{length}");
     }
     // It is believed where the log ends with the same commit.
-    assert!(read.ends_with(&Commit::Compacted(Box::new(last.clone()))));
+    assert!(read.ends_with(&Commit::Compacted(Box::new(last.clone()), at(0))));
     let other = Rewrite {
         sha256: [9; 32],
         ..last
     };
-    assert!(!read.ends_with(&Commit::Compacted(Box::new(other))));
+    assert!(!read.ends_with(&Commit::Compacted(Box::new(other), at(0))));
     assert!(!read.ends_with(&commit(9, 9, 45)));
     // And it goes on as the other does.
     compact(&mut read, 7, 8);
     assert_eq!(layout(&read, 9), [(1, 6), (7, 8), (9, 9)]);
+}
+
+/// What the log amounts to: the parts that are read, and the others.
+#[test]
+fn what_is_live_is_the_latest_layout_and_all_else_was_replaced_once() {
+    let mut timeline = grown(9);
+    let told = |parts: &[(PartInfo, i64)]| -> Vec<_> {
+        let told = parts.iter();
+        told.map(|(part, at)| (part.first_version().0, part.version.0, at / 1_000))
+            .collect()
+    };
+    assert!(Timeline::default().latest().is_none());
+    let latest = timeline.latest().unwrap();
+    assert_eq!(
+        (latest.commit, latest.merged, latest.at),
+        (9, (Version(9), 9_000), 9_000)
+    );
+    assert_eq!(
+        told(&latest.live),
+        (1..=9)
+            .zip(1..)
+            .map(|(version, at)| (version, version, at))
+            .collect::<Vec<_>>()
+    );
+    assert!(latest.replaced.is_empty());
+
+    // Commits 10 to 13.
+    compact(&mut timeline, 4, 6);
+    compact(&mut timeline, 1, 3);
+    compact(&mut timeline, 1, 6);
+    compact(&mut timeline, 7, 8);
+    let latest = timeline.latest().unwrap();
+    assert_eq!(
+        (latest.commit, latest.merged, latest.at),
+        (13, (Version(9), 9_000), 13_000)
+    );
+    assert_eq!(told(&latest.live), [(1, 6, 12), (7, 8, 13), (9, 9, 9)]);
+    let mut replaced = told(&latest.replaced);
+    replaced.sort_unstable();
+    let expected = [
+        (1, 1, 11),
+        (1, 3, 12),
+        (2, 2, 11),
+        (3, 3, 11),
+        (4, 4, 10),
+        (4, 6, 12),
+        (5, 5, 10),
+        (6, 6, 10),
+        (7, 7, 13),
+        (8, 8, 13),
+    ];
+    assert_eq!(replaced, expected);
+    let layout: Vec<_> = timeline.layout(Version(9)).map(|piece| piece.part.clone()).collect();
+    assert_eq!(
+        latest.live.iter().map(|(part, _)| part.clone()).collect::<Vec<_>>(),
+        layout
+    );
+
+    // A derived file loses none of it.
+    let dataset = DatasetId::from_bytes([7; 16]);
+    let read = Timeline::decode(dataset, &timeline.encode(dataset).unwrap()).unwrap();
+    assert_eq!(read.latest().unwrap(), latest);
 }

@@ -1,0 +1,228 @@
+//! Checkpoints: what the log amounts to at a commit, as one file, for readers that would otherwise read every commit
+//! (Delta protocol, *Checkpoints*, classic, V1 spec). This catalog never reads one back.
+//!
+//! Invariants:
+//! - A checkpoint has the actions as the commits have them, but that none changes data; those that removed a part, while
+//!   somebody may still have to know of it.
+//! - The same log gives the same bytes, whoever writes them.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::json::ReaderBuilder;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use serde::{Deserialize, Serialize};
+use types::DatasetId;
+
+use super::{Txn, actions, add, bytes_of, path, remove};
+use crate::Error;
+use crate::action::Action;
+use crate::timeline::Latest;
+
+/// How long it must be told that a part was removed, in milliseconds: where the table does not say otherwise, a week
+/// (Delta protocol, *Table Properties*, `delta.deletedFileRetentionDuration`).
+const RETENTION: i64 = 7 * 24 * 60 * 60 * 1_000;
+/// How many actions are encoded at once.
+const BATCH: usize = 4_096;
+
+/// A checkpoint to be put.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) last: Last,
+}
+
+/// What points to the newest checkpoint (Delta protocol, *Last Checkpoint File Schema*).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Last {
+    /// The number of its commit.
+    pub(crate) version: u64,
+    /// How many actions it has.
+    pub(crate) size: u64,
+    #[serde(default)]
+    pub(crate) size_in_bytes: u64,
+    /// How many parts the table had.
+    #[serde(default)]
+    pub(crate) num_of_add_files: u64,
+}
+
+/// The checkpoint at commit `number`.
+pub(crate) fn path_of(dataset: DatasetId, number: u64) -> Path {
+    Path::from(format!("{dataset}/_delta_log/{number:020}.checkpoint.parquet"))
+}
+
+/// The object that has [`Last`], as JSON.
+pub(crate) fn path_of_last(dataset: DatasetId) -> Path {
+    Path::from(format!("{dataset}/_delta_log/_last_checkpoint"))
+}
+
+/// What commit 0 says for every later one: protocol and metadata.
+pub(crate) async fn creation(
+    objects: &Arc<dyn ObjectStore>,
+    dataset: DatasetId,
+) -> Result<Vec<Action<'static>>, Error> {
+    let path = path(dataset, 0);
+    let Some(bytes) = bytes_of(objects, &path).await? else {
+        return Err(Error::Gap { path: path.to_string() });
+    };
+    let mut creation = actions(&bytes).map_err(|problem| Error::corrupt(&path, &problem))?;
+    creation.retain(|action| matches!(action, Action::Protocol(_) | Action::MetaData(_)));
+    Ok(creation)
+}
+
+/// The checkpoint of a table that was created so and is so now.
+pub(crate) fn encode(
+    dataset: DatasetId,
+    creation: Vec<Action<'static>>,
+    latest: &Latest,
+) -> Result<Checkpoint, ParquetError> {
+    let Latest {
+        commit,
+        at,
+        merged: (version, last_updated),
+        live,
+        replaced,
+    } = latest;
+    let txn = Action::Txn(Txn {
+        app_id: dataset,
+        version: *version,
+        last_updated: *last_updated,
+    });
+    let adds = live.iter().map(|(part, at)| add(part, *at, false));
+    // Why not the time of the writer: the same log would give several checkpoints. The last commit was made before, so no
+    // less is told.
+    let since = at.saturating_sub(RETENTION);
+    let told = replaced.iter().filter(|(_, replaced)| *replaced >= since);
+    let removes = told.map(|(part, at)| Ok(remove(part, *at)));
+    let first = creation.into_iter().chain([txn]).map(Ok);
+    let (bytes, size) = write(first.chain(adds).chain(removes))?;
+    let last = Last {
+        version: *commit,
+        size,
+        size_in_bytes: bytes.len() as u64,
+        num_of_add_files: live.len() as u64,
+    };
+    Ok(Checkpoint { bytes, last })
+}
+
+/// Actions as a file, one in each row, and how many there are.
+fn write(
+    mut actions: impl Iterator<Item = Result<Action<'static>, serde_json::Error>>,
+) -> Result<(Vec<u8>, u64), ParquetError> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .build();
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(true);
+    let schema = schema();
+    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
+    let mut size = 0;
+    loop {
+        let rows: Result<Vec<_>, _> = actions.by_ref().take(BATCH).collect();
+        let rows = rows.map_err(|error| ParquetError::External(Box::new(error)))?;
+        if rows.is_empty() {
+            return Ok((writer.into_inner()?, size));
+        }
+        size += rows.len() as u64;
+        writer.write(&columns(&schema, &rows)?)?;
+    }
+}
+
+fn columns(schema: &SchemaRef, rows: &[Action<'_>]) -> Result<RecordBatch, ArrowError> {
+    // Why strict: a member that has no column would be left out in silence.
+    let reader = ReaderBuilder::new(Arc::clone(schema)).with_strict_mode(true);
+    let mut decoder = reader.build_decoder()?;
+    decoder.serialize(rows)?;
+    Ok(decoder
+        .flush()?
+        .unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema))))
+}
+
+/// A column for each kind of action, with what this catalog says of it (Delta protocol, *Checkpoint Schema*).
+fn schema() -> SchemaRef {
+    let [path, data_change] = [("path", DataType::Utf8), ("dataChange", DataType::Boolean)];
+    let [partition_values, tags] = ["partitionValues", "tags"].map(|name| (name, texts_by_name()));
+    let size = ("size", DataType::Int64);
+    let element = Arc::new(Field::new("element", DataType::Utf8, true));
+    let format = [("provider", DataType::Utf8), ("options", texts_by_name())];
+    let kinds = [
+        (
+            "txn",
+            members([
+                ("appId", DataType::Utf8),
+                ("version", DataType::Int64),
+                ("lastUpdated", DataType::Int64),
+            ]),
+        ),
+        (
+            "add",
+            members([
+                path.clone(),
+                partition_values.clone(),
+                size.clone(),
+                ("modificationTime", DataType::Int64),
+                data_change.clone(),
+                ("stats", DataType::Utf8),
+                tags,
+            ]),
+        ),
+        (
+            "remove",
+            members([
+                path,
+                ("deletionTimestamp", DataType::Int64),
+                data_change,
+                ("extendedFileMetadata", DataType::Boolean),
+                partition_values,
+                size,
+            ]),
+        ),
+        (
+            "metaData",
+            members([
+                ("id", DataType::Utf8),
+                ("name", DataType::Utf8),
+                ("description", DataType::Utf8),
+                ("format", members(format)),
+                ("schemaString", DataType::Utf8),
+                ("partitionColumns", DataType::List(element)),
+                ("configuration", texts_by_name()),
+                ("createdTime", DataType::Int64),
+            ]),
+        ),
+        (
+            "protocol",
+            members([
+                ("minReaderVersion", DataType::Int32),
+                ("minWriterVersion", DataType::Int32),
+            ]),
+        ),
+    ];
+    Arc::new(Schema::new(fields(kinds)))
+}
+
+fn members<const N: usize>(of: [(&str, DataType); N]) -> DataType {
+    DataType::Struct(fields(of))
+}
+
+fn fields<const N: usize>(of: [(&str, DataType); N]) -> Fields {
+    of.into_iter()
+        .map(|(name, kind)| FieldRef::new(Field::new(name, kind, true)))
+        .collect()
+}
+
+/// As Parquet names its parts (Parquet format, *Maps*).
+fn texts_by_name() -> DataType {
+    let [key, value] = [("key", false), ("value", true)].map(|(name, null)| Field::new(name, DataType::Utf8, null));
+    let entries = DataType::Struct(Fields::from(vec![key, value]));
+    DataType::Map(Arc::new(Field::new("key_value", entries, false)), false)
+}
