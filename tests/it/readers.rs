@@ -66,15 +66,21 @@ async fn deltalake_and_polars_read_every_version_of_a_compacted_table_as_the_int
 
 async fn the_table_is_what_the_interface_gives(scene: &Scene) {
     let Some(python) = python() else { return };
-    let readings: BTreeMap<String, BTreeMap<usize, Rows>> = read(&python, &["table", text(&scene.table())]);
+    let readings = read(&python, &["table", text(&scene.table())]);
+    readings_are_what_the_interface_gives(scene, readings, scene.newest() + 1).await;
+}
+
+/// Of so many versions of the Delta table or more.
+async fn readings_are_what_the_interface_gives(
+    scene: &Scene,
+    readings: BTreeMap<String, BTreeMap<usize, Rows>>,
+    least: u64,
+) {
     let commits = scene.versions_of_commits();
     let readers: Vec<_> = readings.keys().map(String::as_str).collect();
     assert_eq!(readers, ["deltalake", "polars of the table"]);
     for (reader, versions) in readings {
-        assert!(
-            versions.len() as u64 > scene.newest(),
-            "{reader}: version 0 and the merges"
-        );
+        assert!(versions.len() as u64 >= least, "{reader}: {} versions", versions.len());
         for (commit, rows) in versions {
             let version = commits[commit];
             let theirs = Sight::of_columns(&reader, &scene.types, &rows);
@@ -82,6 +88,33 @@ async fn the_table_is_what_the_interface_gives(scene: &Scene) {
             theirs.must_be(&scene.export(version).await, &format!("version {version}"));
         }
     }
+}
+
+#[tokio::test]
+async fn deltalake_and_polars_open_a_table_from_its_checkpoint() {
+    let Some(python) = python() else { return };
+    let mut scene = Scene::set(true).await;
+    let checkpoint = scene.grow_to_a_checkpoint().await;
+    let newest = scene.versions_of_commits().len() - 1;
+    assert!(newest > checkpoint, "{newest} {checkpoint}");
+    let at = |folder: &Path, commits: &[usize]| {
+        let commits: Vec<_> = commits.iter().map(ToString::to_string).collect();
+        let arguments: Vec<_> = commits.iter().map(String::as_str).collect();
+        read(&python, &[&["table", text(folder)], &arguments[..]].concat())
+    };
+    let readings = at(&scene.table(), &[3, checkpoint - 1, checkpoint, newest]);
+    readings_are_what_the_interface_gives(&scene, readings, 4).await;
+
+    // Without a commit before it, it is all that they have.
+    let copy = scene.copy_without_commits_before(checkpoint);
+    let readings = at(&copy, &[checkpoint, newest]);
+    readings_are_what_the_interface_gives(&scene, readings, 2).await;
+    let name = format!("_delta_log/{checkpoint:020}.checkpoint.parquet");
+    std::fs::remove_file(copy.join(name)).unwrap();
+    let alone = Command::new(&python)
+        .args([READER, "table", text(&copy), &newest.to_string()])
+        .output();
+    assert!(!alone.unwrap().status.success());
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 """Reads what the service stores with readers nobody here wrote, and prints what they saw as one JSON document.
 
-usage: read_tables.py table FOLDER       every version of a Delta table, with `deltalake` and with `polars`
+usage: read_tables.py table FOLDER [VERSION …]
+                                         every version of a Delta table, or these, with `deltalake` and with `polars`
        read_tables.py parts FOLDER       a pulled version, with `duckdb`, `polars` and `pyarrow`, in the order of its manifest
        read_tables.py sql FOLDER FILE    the statements of FILE, a JSON list, over the records of a pulled version, with `duckdb`
 
@@ -42,7 +43,7 @@ def rows(table):
     return [dict(zip(by_name, row)) for row in zip(*by_name.values())]
 
 
-def tables(folder):
+def tables(folder, *versions):
     def with_deltalake(version):
         table = deltalake.DeltaTable(folder, version=version)
         return pyarrow.table(deltalake.QueryBuilder().register("records", table).execute("select * from records"))
@@ -53,10 +54,10 @@ def tables(folder):
     def ordered(table):
         return sorted(rows(table), key=lambda row: (row["_sluice_version"], row["_sluice_ordinal"]))
 
-    latest = deltalake.DeltaTable(folder).version()
+    versions = [int(version) for version in versions] or range(deltalake.DeltaTable(folder).version() + 1)
     readers = {"deltalake": with_deltalake, "polars of the table": with_polars}
     return {
-        name: {str(version): ordered(reader(version)) for version in range(latest + 1)}
+        name: {str(version): ordered(reader(version)) for version in versions}
         for name, reader in readers.items()
     }
 

@@ -198,6 +198,40 @@ impl Scene {
             .collect()
     }
 
+    /// Merges small versions until the table has a checkpoint and some commits after it; the number of its commit.
+    pub(super) async fn grow_to_a_checkpoint(&mut self) -> usize {
+        let last = self.table().join("_delta_log/_last_checkpoint");
+        let mut after = 0;
+        while after < 3 {
+            let number = self.counts.len();
+            let record = json!({"number": -i64::try_from(number).unwrap(), "series": "small"});
+            let merged = contribute(&self.world.agent.http, &self.slug, &[record]).await;
+            assert_eq!(merged.text("/status"), "merged", "{}", merged.body);
+            self.counts.push(self.records_at(self.newest()) + 1);
+            assert!(number < 1_000, "no checkpoint after {number} versions");
+            after += usize::from(last.exists());
+        }
+        let last: Value = serde_json::from_slice(&std::fs::read(last).unwrap()).unwrap();
+        usize::try_from(last["version"].as_u64().unwrap()).unwrap()
+    }
+
+    /// A copy of the table in which the commits before this one are missing.
+    pub(super) fn copy_without_commits_before(&self, number: usize) -> PathBuf {
+        let (table, copy) = (self.table(), self.world.folder().join("copy"));
+        std::fs::create_dir_all(copy.join("_delta_log")).unwrap();
+        // The log first: what a commit names is there before it.
+        for folder in ["_delta_log", "."] {
+            for entry in std::fs::read_dir(table.join(folder)).unwrap().map(Result::unwrap) {
+                let name = entry.file_name().into_string().unwrap();
+                let commit = name.strip_suffix(".json").and_then(|commit| commit.parse().ok());
+                if entry.path().is_file() && commit.is_none_or(|commit: usize| commit >= number) {
+                    std::fs::copy(entry.path(), copy.join(folder).join(name)).unwrap();
+                }
+            }
+        }
+        copy
+    }
+
     pub(super) fn newest(&self) -> u64 {
         self.counts.len() as u64 - 1
     }
