@@ -11,8 +11,8 @@
 //!
 //! Invariants:
 //! - [`Partition::next`](state::Partition) moves only after the batch is durable, so that nothing is delivered that a crash
-//!   could take back; except for records that their sender keeps, which are delivered while the disk works. Nothing is
-//!   acknowledged before it is durable.
+//!   could take back; except for a batch of nothing but records that their senders keep, which is delivered while the disk
+//!   works. Nothing is acknowledged before it is durable.
 //! - Offsets of a partition have no gaps; the first readable one moves only past records that every group has done.
 //! - The first failed write ends writing for this process: after a failed `fsync` nobody knows what is on disk.
 //!

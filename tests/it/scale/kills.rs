@@ -25,8 +25,8 @@ use crate::{binary, configured};
 const KILLS: u64 = 100;
 /// Kills after which everything is judged, and new datasets are begun.
 const ROUND: usize = 36;
-/// The points of a service that keeps the parts of uploads in a folder: here the store takes them.
-const OF_FOLDERS: [&str; 2] = ["upload.part", "upload.named"];
+/// The points of a service that keeps the parts of uploads in a folder, and its log: here they are elsewhere.
+const OF_FOLDERS: [&str; 3] = ["upload.part", "upload.named", "log.shown"];
 /// What the points begin with that a replica of the interface passes; a worker passes the others.
 const OF_INTERFACE: [&str; 4] = ["ack.", "relay.", "project.", "upload."];
 /// Every which batch is an upload.

@@ -1,8 +1,8 @@
 //! A batch while it is put together.
 //!
 //! Invariant: nothing of a draft can be read before [`Draft::commit`] made it durable, except that a new topic or
-//! group is known, empty, a moment earlier, and that records are read at once that their sender keeps, where everything
-//! that the draft brings to their topic is such.
+//! group is known, empty, a moment earlier, and that records are read at once that their sender keeps, where the draft
+//! brings nothing else that somebody waits for.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub(super) struct Draft<'a> {
     trimmed: u64,
     /// By topic id.
     tails: BTreeMap<u32, Tail>,
+    /// Whether the records are kept by their senders, all of them.
+    kept: bool,
     appends: Vec<Appended>,
     joins: Vec<(Joined, oneshot::Sender<Result<Joined, Error>>)>,
 }
@@ -38,8 +40,6 @@ struct Tail {
     topic: Arc<Topic>,
     /// The next offset of each partition that gets records.
     next: BTreeMap<u32, u64>,
-    /// Whether all of them are kept by their senders.
-    kept: bool,
 }
 
 impl Tail {
@@ -68,6 +68,7 @@ impl<'a> Draft<'a> {
             records: 0,
             trimmed: 0,
             tails: BTreeMap::new(),
+            kept: true,
             appends: Vec::new(),
             joins: Vec::new(),
         }
@@ -128,9 +129,8 @@ impl<'a> Draft<'a> {
         let tail = self.tails.entry(topic.id).or_insert_with(|| Tail {
             topic: Arc::clone(topic),
             next: BTreeMap::new(),
-            kept: true,
         });
-        tail.kept &= kept;
+        self.kept &= kept;
         let mut positions = Vec::with_capacity(entries.len());
         for entry in entries {
             let partition = partition_of(&entry.key, count);
@@ -183,8 +183,14 @@ impl<'a> Draft<'a> {
     /// Writes the batch, lets it be read, and answers.
     pub(super) fn commit(self) {
         let counters = &self.shared.counters;
-        let (early, late): (Vec<_>, Vec<_>) = self.tails.into_values().partition(|tail| tail.kept);
-        if let Err(cause) = write(self.store, self.batch, self.durable, &early) {
+        let show = || self.tails.values().for_each(Tail::show);
+        let early = self.kept && self.joins.is_empty() && !self.tails.is_empty();
+        let written = if early {
+            write_shown(self.store, self.batch, show)
+        } else {
+            write(self.batch, self.durable)
+        };
+        if let Err(cause) = written {
             let error = self.shared.fail(cause);
             tracing::error!(%error, "the log stopped");
             for append in self.appends {
@@ -199,8 +205,8 @@ impl<'a> Draft<'a> {
         counters.appends.fetch_add(self.appends.len() as u64, Ordering::Relaxed);
         counters.records.fetch_add(self.records, Ordering::Relaxed);
         counters.trimmed.fetch_add(self.trimmed, Ordering::Relaxed);
-        for tail in late {
-            tail.show();
+        if !early {
+            show();
         }
         for append in self.appends {
             drop(append.room);
@@ -212,21 +218,24 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Writes a batch, and waits for the disk if it is to be durable; what is `early` is shown before that.
-fn write(store: &Store, batch: OwnedWriteBatch, durable: bool, early: &[Tail]) -> fjall::Result<()> {
-    if early.is_empty() {
-        let mode = if durable {
-            PersistMode::SyncData
-        } else {
-            PersistMode::Buffer
-        };
-        return batch.durability(Some(mode)).commit();
-    }
+/// Writes a batch, and waits for the disk if it is to be durable.
+fn write(batch: OwnedWriteBatch, durable: bool) -> fjall::Result<()> {
+    let mode = if durable {
+        PersistMode::SyncData
+    } else {
+        PersistMode::Buffer
+    };
+    batch.durability(Some(mode)).commit()
+}
+
+/// Writes a batch, lets it be read, and waits for the disk.
+///
+/// For what its senders keep only: between the two steps a thread of the database may meet, and take, an error of the disk
+/// that is about this batch.
+fn write_shown(store: &Store, batch: OwnedWriteBatch, show: impl FnOnce()) -> fjall::Result<()> {
     // Why to the operating system: what a reader has must outlive this process.
     batch.durability(Some(PersistMode::Buffer)).commit()?;
-    for tail in early {
-        tail.show();
-    }
+    show();
     fault::point("log.shown");
     store.database.persist(PersistMode::SyncData)
 }

@@ -10,6 +10,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use fjall::PersistMode;
+
 use super::Options;
 use super::directory::error;
 use super::layout::{
@@ -25,6 +27,9 @@ type Topics = BTreeMap<String, Arc<Topic>>;
 pub(super) fn open(path: &Path, options: Options) -> Result<(Store, Topics), Error> {
     let store = super::directory::open(path)?;
     check_format(&store)?;
+    // Why: the process before may have been killed before it synced what is about to be delivered.
+    let persisted = store.database.persist(PersistMode::SyncData);
+    persisted.map_err(|cause| error(&store.path, cause))?;
     let topics = read_topics(&store, options)?;
     read_groups(&store, &topics)?;
     let groups = |topic: &Arc<Topic>| topic.groups.read().unwrap_or_else(PoisonError::into_inner).len();
