@@ -147,7 +147,8 @@ impl Store {
 
     /// Runs `work` in a write transaction and answers after the commit. The work runs also when the caller is gone by
     /// the time it has begun, and not at all when the caller is gone before; it runs again when it lost a race with
-    /// another process, and then only the last run counts.
+    /// another process, or shared a transaction with work that had to be undone, and then only the last run counts. It
+    /// must pass on every error of the database: the transaction may be gone with it.
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,

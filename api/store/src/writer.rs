@@ -25,6 +25,8 @@ use crate::connections::Connections;
 #[cfg(test)]
 mod tests;
 
+/// For how many groups each change has a savepoint of its own, after one in which something had to be undone.
+const CAREFUL: u32 = 32;
 /// How long a change that lost a race stands back before it is made again, times how often it has lost.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
@@ -76,6 +78,7 @@ impl Writer {
                 writing,
                 connections: connections.clone(),
                 commits: Arc::clone(&commits),
+                careful: 0,
             };
             tokio::spawn(task.run(Arc::clone(&waiting)));
         }
@@ -181,10 +184,12 @@ struct WriterTask {
     writing: Writing,
     connections: Connections,
     commits: Arc<AtomicU64>,
+    /// For how many more groups each change has a savepoint of its own.
+    careful: u32,
 }
 
 impl WriterTask {
-    async fn run(self, waiting: Arc<Mutex<mpsc::Receiver<Box<dyn Job>>>>) {
+    async fn run(mut self, waiting: Arc<Mutex<mpsc::Receiver<Box<dyn Job>>>>) {
         let mut jobs = Vec::with_capacity(self.writing.group);
         loop {
             // The lock is held while there is nothing to do: the other tasks wait for their turn to wait.
@@ -210,16 +215,17 @@ impl WriterTask {
     }
 
     /// Commits `jobs` in the time there is, whatever they do; whether anything was kept.
-    async fn end(&self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
+    async fn end(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
+        let (limit, connections) = (self.writing.limit, self.connections.clone());
         // Why: a change that panics must fail its group, not end the task that writes.
         let committing = AssertUnwindSafe(self.commit(jobs)).catch_unwind();
-        let ended = match self.writing.limit {
+        let ended = match limit {
             None => committing.await,
             Some(limit) => match tokio::time::timeout(limit, committing).await {
                 Ok(ended) => ended,
                 Err(_late) => {
                     // The server is silent or gone, for the connections that are idle as well.
-                    self.connections.forget_idle();
+                    connections.forget_idle();
                     Ok(Err(Error::TimedOut { after: limit }))
                 }
             },
@@ -229,11 +235,12 @@ impl WriterTask {
 
     /// Runs `jobs` in one transaction and ends it. A connection on which that failed is not used again: the engine may
     /// have ended the transaction on its own, so its state is not known.
-    async fn commit(&self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
+    async fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
         let mut connection = self.connections.borrow().await?;
         for attempt in 1.. {
             let may_run_again = attempt < self.writing.attempts;
-            let ran = match transact(self.writing.begin, &mut connection, jobs, may_run_again).await {
+            let begin = self.writing.begin;
+            let ran = match transact(begin, &mut connection, jobs, may_run_again, &mut self.careful).await {
                 Ok(ran) => ran,
                 Err(error) => return Ok(connection.end(Err(error))?),
             };
@@ -272,13 +279,18 @@ async fn transact(
     connection: &mut AnyConnection,
     jobs: &mut [Box<dyn Job>],
     may_run_again: bool,
+    careful: &mut u32,
 ) -> Result<Ran, sqlx::Error> {
     let mut transaction = connection.begin_with(begin).await?;
-    if jobs.len() > 1 {
+    if jobs.len() > 1 && *careful > 0 {
+        *careful -= 1;
+    } else if jobs.len() > 1 {
         if all_keep(&mut transaction, jobs).await {
             transaction.commit().await?;
             return Ok(Ran::Keep);
         }
+        // Why: what is undone seldom comes alone, and a group that is made twice costs more than savepoints.
+        *careful = CAREFUL;
         transaction.rollback().await?;
         transaction = connection.begin_with(begin).await?;
     }

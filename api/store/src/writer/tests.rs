@@ -167,14 +167,18 @@ async fn a_group_that_loses_its_transaction_fails_whole_and_the_next_is_made() {
     let mut fatal = pin!(store.write(|cx| {
         Box::pin(async move {
             sqlx::query("ROLLBACK").execute(&mut *cx).await?;
+            sqlx::query("RELEASE nothing").execute(&mut *cx).await?;
             Ok(Change::Keep(()))
         })
     }));
+    let mut last = pin!(store.usage_count(1, "lost", 1));
     queue(first.as_mut());
     queue(fatal.as_mut());
+    queue(last.as_mut());
     held.release().await;
     assert!(first.await.is_err());
     assert!(fatal.await.is_err());
+    assert!(last.await.is_err());
     store.usage_count(1, "kept", 1).await.unwrap();
     assert_eq!((count(&store, "kept").await, count(&store, "lost").await), (1, 0));
 }
