@@ -38,7 +38,7 @@ pub const HIDDEN: [&str; 5] = [
 
 /// How many rows a data page has at most: what a read of one row decodes.
 pub(crate) const PAGE_ROWS: usize = 1_024;
-/// Up to how many rows a part is small: columns of a fixed width are not compressed, and texts so that it costs little.
+/// Up to how many rows a part is small, and compressed so that it costs little.
 pub(crate) const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
 const GROUP_ROWS: usize = 131_072;
@@ -202,7 +202,7 @@ pub(crate) fn with_hidden(
 pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, ParquetError> {
     let [key, _, _, version, ordinal] = HIDDEN.map(ColumnPath::from);
     // Why: zstd needs a context for every column, to write it and to read it, which costs more than all the rows of a
-    // small part. What lasts is compacted into large ones.
+    // small part. Of a table that grows, most rows are compacted into large ones.
     let compression = if rows <= SMALL {
         Compression::SNAPPY
     } else {
