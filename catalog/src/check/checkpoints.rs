@@ -29,7 +29,7 @@ pub(super) struct Checkpoints {
     last: Option<Bytes>,
     /// How many actions those have that could be read.
     sizes: HashMap<u64, usize>,
-    /// What the commits so far amount to; `None` once one could not be read.
+    /// What the commits so far amount to; `None` once one could not be read, or there is no checkpoint any more.
     log: Option<Log>,
 }
 
@@ -128,10 +128,10 @@ impl Checker {
             }
         }
         self.checkpoints = Checkpoints {
+            log: (!files.is_empty()).then(Log::default),
             files,
             last,
             sizes: HashMap::new(),
-            log: Some(Log::default()),
         };
         Ok(())
     }
@@ -161,6 +161,9 @@ impl Checker {
                 }
             }
             Err(problem) => self.violation(RULE, &path, &problem),
+        }
+        if self.checkpoints.files.is_empty() {
+            self.checkpoints.log = None;
         }
         Ok(())
     }

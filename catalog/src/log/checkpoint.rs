@@ -4,7 +4,7 @@
 //! Invariants:
 //! - A checkpoint has the actions as the commits have them, but that none changes data; those that removed a part, while
 //!   somebody may still have to know of it.
-//! - The same log gives the same bytes, whoever writes them.
+//! - The same log gives the same bytes, whichever process of this build writes them.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 use types::DatasetId;
 
-use super::{Txn, actions, add, bytes_of, path, remove};
+use super::{Txn, actions, add, bytes_of, decode, path, remove};
 use crate::Error;
 use crate::action::Action;
 use crate::timeline::Latest;
 
 /// How long it must be told that a part was removed, in milliseconds: where the table does not say otherwise, a week
 /// (Delta protocol, *Table Properties*, `delta.deletedFileRetentionDuration`).
-const RETENTION: i64 = 7 * 24 * 60 * 60 * 1_000;
+pub(crate) const RETENTION: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// How many actions are encoded at once.
 const BATCH: usize = 4_096;
 
@@ -73,7 +73,10 @@ pub(crate) async fn creation(
     let Some(bytes) = bytes_of(objects, &path).await? else {
         return Err(Error::Gap { path: path.to_string() });
     };
-    let mut creation = actions(&bytes).map_err(|problem| Error::corrupt(&path, &problem))?;
+    let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
+    // Why: what is copied from here is believed by every reader, also once the commit is mended.
+    decode(dataset, 0, &bytes).map_err(|problem| damaged(&problem))?;
+    let mut creation = actions(&bytes).map_err(|problem| damaged(&problem))?;
     creation.retain(|action| matches!(action, Action::Protocol(_) | Action::MetaData(_)));
     Ok(creation)
 }
@@ -86,7 +89,6 @@ pub(crate) fn encode(
 ) -> Result<Checkpoint, ParquetError> {
     let Latest {
         commit,
-        at,
         merged: (version, last_updated),
         live,
         replaced,
@@ -97,11 +99,7 @@ pub(crate) fn encode(
         last_updated: *last_updated,
     });
     let adds = live.iter().map(|(part, at)| add(part, *at, false));
-    // Why not the time of the writer: the same log would give several checkpoints. The last commit was made before, so no
-    // less is told.
-    let since = at.saturating_sub(RETENTION);
-    let told = replaced.iter().filter(|(_, replaced)| *replaced >= since);
-    let removes = told.map(|(part, at)| Ok(remove(part, *at)));
+    let removes = replaced.iter().map(|(part, at)| Ok(remove(part, *at)));
     let first = creation.into_iter().chain([txn]).map(Ok);
     let (bytes, size) = write(first.chain(adds).chain(removes))?;
     let last = Last {

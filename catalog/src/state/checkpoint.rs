@@ -1,7 +1,7 @@
 //! When a table gets a checkpoint, for the readers of its Delta log that are not ours.
 //!
-//! Invariants: checkpoints are spaced in proportion to what they have, so that writing them costs the same per commit
-//! however long the log is. One is made of commits that are durable, put once, and pointed to only then; nothing here
+//! Invariants: checkpoints are spaced in proportion to what they have and to the log, so that writing them costs the same
+//! per commit however long it is. One is made of commits that are durable, put once, and pointed to only then; nothing here
 //! depends on one, so that a crash between any two steps costs readers time and nothing else.
 
 use std::sync::Arc;
@@ -20,10 +20,13 @@ use crate::{Error, commit, log};
 pub(super) const LEAST: u64 = 256;
 /// For how many actions of a checkpoint the next is a commit further away.
 const SHARE: u64 = 16;
+/// For how many commits before it the same, as each is looked at.
+const LENGTH: u64 = 64;
 
 /// From how many commits on a table with this checkpoint is due for another.
 fn due_after(last: &Last) -> u64 {
-    last.version.saturating_add(1 + LEAST.max(last.size / SHARE))
+    let distance = LEAST.max(last.size / SHARE).max(last.version / LENGTH);
+    last.version.saturating_add(1).saturating_add(distance)
 }
 
 impl State {
@@ -53,15 +56,18 @@ impl State {
     /// Writes a checkpoint unless the store has one that will do; from how many commits on the next is due.
     async fn checkpoint(self: &Arc<Self>, commits: u64) -> Result<u64, Error> {
         // Why the store is asked: another process may have written it, or an earlier one.
-        let last = self.last_checkpoint().await?;
-        let due = last.as_ref().filter(|last| last.version < commits).map(due_after);
-        if let Some(due) = due.filter(|due| commits < *due) {
-            return Ok(due);
+        if let Some(last) = self.last_checkpoint().await? {
+            let due = due_after(&last);
+            // Why the commit: one of a log that was cut back is of no use, one of an owner that is further is.
+            let is_ahead = last.version >= commits && self.has_commit(last.version).await?;
+            if is_ahead || (last.version < commits && commits < due) {
+                return Ok(due);
+            }
         }
         let creation = checkpoint::creation(&self.objects, self.dataset).await?;
         let state = Arc::clone(self);
         let encode = move || {
-            let latest = state.timeline().latest();
+            let latest = state.timeline().latest(checkpoint::RETENTION);
             latest.map(|latest| checkpoint::encode(state.dataset, creation, &latest))
         };
         let Some(encoded) = blocking(encode).await.map_err(Error::Stopped)? else {
@@ -73,6 +79,15 @@ impl State {
         let path = checkpoint::path_of_last(self.dataset);
         self.overwrite(&path, told.into()).await?;
         Ok(due_after(&last))
+    }
+
+    async fn has_commit(&self, number: u64) -> Result<bool, Error> {
+        let path = log::path(self.dataset, number);
+        match self.objects.head(&path).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(Error::storage(&path, error)),
+        }
     }
 
     /// What the store says of the newest checkpoint; `None` where it says nothing, or tells of one that is not there.
@@ -136,6 +151,7 @@ mod tests {
         assert_eq!(due(255, 258), 512);
         assert_eq!(due(4_095, 4_098), 4_352);
         assert_eq!(due(9_999, 16_000), 11_000);
+        assert_eq!(due(639_999, 300), 649_999);
         assert_eq!(due(u64::MAX, u64::MAX), u64::MAX);
         // In all, no more than so many actions are written for every one that there is.
         let (mut commits, mut written) = (LEAST, 0);

@@ -313,6 +313,35 @@ async fn a_damaged_checkpoint_is_found_and_not_needed_and_replaced_when_it_is_ma
 }
 
 #[tokio::test]
+async fn an_owner_that_fell_behind_does_not_point_back() {
+    let world = World::new();
+    let mut ahead = world.table(&world.catalog("ahead")).await;
+    grow(&world, &mut ahead, 0..300).await;
+    let behind = world.table(&world.catalog("behind")).await;
+    grow(&world, &mut ahead, 300..600).await;
+    let (told, there) = (last(&world), checkpoints(&world));
+    assert_eq!(there, [255, 511]);
+    behind.close().await;
+    assert_eq!((last(&world), checkpoints(&world)), (told, there));
+    world.sound(600).await;
+}
+
+#[tokio::test]
+async fn what_commit_0_does_not_say_is_in_no_checkpoint() {
+    let world = World::new();
+    let mut table = world.table(&world.catalog("one")).await;
+    grow(&world, &mut table, 0..200).await;
+    let good = fs::read(world.commit_file(0)).unwrap();
+    fs::write(world.commit_file(0), b"").unwrap();
+    grow(&world, &mut table, 200..300).await;
+    assert_eq!((last(&world), checkpoints(&world)), (None, Vec::new()));
+    fs::write(world.commit_file(0), good).unwrap();
+    grow(&world, &mut table, 300..600).await;
+    assert_eq!(checkpoints(&world), [511]);
+    world.sound(600).await;
+}
+
+#[tokio::test]
 async fn a_checkpoint_that_tells_another_story_is_found() {
     let (world, _) = compacted(6).await;
     let path = checkpoint_file(&world, 255);

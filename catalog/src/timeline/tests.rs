@@ -271,12 +271,9 @@ fn what_is_live_is_the_latest_layout_and_all_else_was_replaced_once() {
         told.map(|(part, at)| (part.first_version().0, part.version.0, at / 1_000))
             .collect()
     };
-    assert!(Timeline::default().latest().is_none());
-    let latest = timeline.latest().unwrap();
-    assert_eq!(
-        (latest.commit, latest.merged, latest.at),
-        (9, (Version(9), 9_000), 9_000)
-    );
+    assert!(Timeline::default().latest(i64::MAX).is_none());
+    let latest = timeline.latest(i64::MAX).unwrap();
+    assert_eq!((latest.commit, latest.merged), (9, (Version(9), 9_000)));
     assert_eq!(
         told(&latest.live),
         (1..=9)
@@ -291,11 +288,8 @@ fn what_is_live_is_the_latest_layout_and_all_else_was_replaced_once() {
     compact(&mut timeline, 1, 3);
     compact(&mut timeline, 1, 6);
     compact(&mut timeline, 7, 8);
-    let latest = timeline.latest().unwrap();
-    assert_eq!(
-        (latest.commit, latest.merged, latest.at),
-        (13, (Version(9), 9_000), 13_000)
-    );
+    let latest = timeline.latest(i64::MAX).unwrap();
+    assert_eq!((latest.commit, latest.merged), (13, (Version(9), 9_000)));
     assert_eq!(told(&latest.live), [(1, 6, 12), (7, 8, 13), (9, 9, 9)]);
     let mut replaced = told(&latest.replaced);
     replaced.sort_unstable();
@@ -321,5 +315,11 @@ fn what_is_live_is_the_latest_layout_and_all_else_was_replaced_once() {
     // A derived file loses none of it.
     let dataset = DatasetId::from_bytes([7; 16]);
     let read = Timeline::decode(dataset, &timeline.encode(dataset).unwrap()).unwrap();
-    assert_eq!(read.latest().unwrap(), latest);
+    assert_eq!(read.latest(i64::MAX).unwrap(), latest);
+    // At 13 seconds, as far back as 12.
+    let recent = read.latest(1_000).unwrap();
+    assert_eq!(recent.live, latest.live);
+    let mut replaced = told(&recent.replaced);
+    replaced.sort_unstable();
+    assert_eq!(replaced, [(1, 3, 12), (4, 6, 12), (7, 7, 13), (8, 8, 13)]);
 }
