@@ -108,7 +108,7 @@ impl State {
         Ok(None)
     }
 
-    /// Puts a checkpoint, unless it is there: of the same commits everybody makes the same bytes.
+    /// Puts a checkpoint, unless it is there: of the same commits every process of this build makes the same bytes.
     async fn put_checkpoint(&self, number: u64, bytes: Vec<u8>) -> Result<(), Error> {
         let path = checkpoint::path_of(self.dataset, number);
         let payload = PutPayload::from(bytes);
@@ -124,7 +124,7 @@ impl State {
             // Why: whoever put it may not have lived to see it durable.
             return self.settle(&log::directory(self.dataset)).await;
         }
-        tracing::warn!(%path, "a checkpoint is damaged or of another history and replaced");
+        tracing::warn!(%path, "a checkpoint is damaged, or of another build or history, and replaced");
         self.overwrite(&path, payload).await
     }
 
