@@ -140,6 +140,16 @@ fn show(state: &State, number: u64, merge: &Merge, parts: Vec<PartInfo>) -> Resu
     state.apply(number, Commit::Merged(Box::new(told), parts))
 }
 
+/// Puts what is derived in the place of what was there.
+pub(crate) async fn overwrite(
+    state: &State,
+    path: &object_store::path::Path,
+    payload: PutPayload,
+) -> Result<(), Error> {
+    let put = state.objects.put_opts(path, payload, PutMode::Overwrite.into()).await;
+    put.map(|_| ()).map_err(|error| Error::storage(path, error))
+}
+
 pub(crate) fn unencodable(error: serde_json::Error) -> Error {
     Error::Encode(ParquetError::External(Box::new(error)))
 }

@@ -39,7 +39,7 @@ pub(crate) enum Commit {
     Created(Arc<Contract>),
     /// The next version, in these parts.
     Merged(Box<Merge>, Vec<PartInfo>),
-    /// The rows of adjacent parts are in one now, made at this time in whole milliseconds or finer.
+    /// The rows of adjacent parts are in one now, since this time, of which the log keeps the milliseconds.
     Compacted(Box<Rewrite>, Timestamp),
 }
 
@@ -126,15 +126,26 @@ pub(crate) fn merged(dataset: DatasetId, merge: &Merge, parts: &[PartInfo]) -> R
 
 /// The action that adds a part at a time, in milliseconds since the epoch.
 fn add(part: &PartInfo, at: i64, data_change: bool) -> Result<Action<'static>, serde_json::Error> {
+    added(part.name(), (part.rows, part.bytes), &part.sha256, at, data_change)
+}
+
+/// The same of a file with this name, so many rows and bytes, and this SHA-256.
+fn added(
+    path: String,
+    (rows, bytes): (u64, u64),
+    sha256: &[u8; 32],
+    at: i64,
+    data_change: bool,
+) -> Result<Action<'static>, serde_json::Error> {
     Ok(Action::Add(Add {
-        path: part.name(),
+        path,
         partition_values: BTreeMap::new(),
-        size: part.bytes,
+        size: bytes,
         modification_time: at,
         data_change,
-        stats: serde_json::to_string(&Stats { num_records: part.rows })?,
+        stats: serde_json::to_string(&Stats { num_records: rows })?,
         tags: Tags {
-            sha256: data_encoding::HEXLOWER.encode(&part.sha256),
+            sha256: data_encoding::HEXLOWER.encode(sha256),
         },
     }))
 }

@@ -2,12 +2,10 @@
 //!
 //! Invariant: no action of it changes data (Delta protocol, *Append-only Tables*), and it carries no version.
 
-use std::collections::BTreeMap;
-
 use types::{Timestamp, Version};
 
-use super::{Commit, lines, remove};
-use crate::action::{Action, Add, CommitInfo, Compaction, FORMAT, Stats, Tags};
+use super::{Commit, added, lines, remove};
+use crate::action::{Action, CommitInfo, Compaction, FORMAT, Stats};
 use crate::part::{self, PartInfo};
 
 /// A part in the place of others.
@@ -54,19 +52,8 @@ pub(crate) fn compacted(rewrite: &Rewrite, inputs: &[PartInfo], at: Timestamp) -
         }),
     })];
     actions.extend(inputs.iter().map(|part| remove(part, timestamp)));
-    actions.push(Action::Add(Add {
-        path: rewrite.name(),
-        partition_values: BTreeMap::new(),
-        size: rewrite.bytes,
-        modification_time: timestamp,
-        data_change: false,
-        stats: serde_json::to_string(&Stats {
-            num_records: rewrite.rows,
-        })?,
-        tags: Tags {
-            sha256: data_encoding::HEXLOWER.encode(&rewrite.sha256),
-        },
-    }));
+    let size = (rewrite.rows, rewrite.bytes);
+    actions.push(added(rewrite.name(), size, &rewrite.sha256, timestamp, false)?);
     lines(&actions)
 }
 

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use object_store::path::Path;
-use object_store::{ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload};
+use object_store::{ObjectStoreExt as _, PutPayload};
 
 use super::State;
 use crate::blocking::blocking;
@@ -77,7 +76,7 @@ impl State {
         self.put_checkpoint(last.version, bytes).await?;
         let told = serde_json::to_vec(&last).map_err(commit::unencodable)?;
         let path = checkpoint::path_of_last(self.dataset);
-        self.overwrite(&path, told.into()).await?;
+        commit::overwrite(self, &path, told.into()).await?;
         Ok(due_after(&last))
     }
 
@@ -125,12 +124,7 @@ impl State {
             return self.settle(&log::directory(self.dataset)).await;
         }
         tracing::warn!(%path, "a checkpoint is damaged, or of another build or history, and replaced");
-        self.overwrite(&path, payload).await
-    }
-
-    async fn overwrite(&self, path: &Path, payload: PutPayload) -> Result<(), Error> {
-        let put = self.objects.put_opts(path, payload, PutMode::Overwrite.into()).await;
-        put.map(|_| ()).map_err(|error| Error::storage(path, error))
+        commit::overwrite(self, &path, payload).await
     }
 }
 

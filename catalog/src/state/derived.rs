@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use object_store::ObjectStore;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt as _, PutMode, PutPayload};
 use types::DatasetId;
 
 use super::State;
-use crate::log;
 use crate::timeline::Timeline;
+use crate::{commit, log};
 
 /// When what spares an opening some reading is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl When {
 }
 
 impl State {
-    /// Writes the derived file when the table has outgrown it; answers whether it has. What fails is only logged: it is
+    /// Writes the derived file when the table has outgrown it; answers whether there was one to write. What fails is only logged: it is
     /// tried again when the table has grown as much again.
     pub(crate) async fn derive_if_due(self: &Arc<Self>, when: When) -> bool {
         let (least, share) = when.spacing();
@@ -47,11 +47,9 @@ impl State {
         let encoded = tokio::task::spawn_blocking(move || state.timeline().encode(state.dataset)).await;
         let Ok(Some(bytes)) = encoded else { return false };
         let path = path(self.dataset);
-        let put = self
-            .objects
-            .put_opts(&path, PutPayload::from(bytes), PutMode::Overwrite.into());
-        if let Err(error) = put.await {
-            tracing::warn!(%path, %error, "a derived file could not be written");
+        if let Err(error) = commit::overwrite(self, &path, bytes.into()).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "a derived file could not be written");
         }
         true
     }
@@ -64,8 +62,7 @@ fn path(dataset: DatasetId) -> Path {
 /// The timeline in the derived file, if the log has the very commit that the file ends with.
 pub(super) async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Option<Timeline> {
     let path = path(dataset);
-    let read = async { objects.get(&path).await?.bytes().await };
-    let bytes = read.await.ok()?;
+    let bytes = log::bytes_of(objects, &path).await.ok()??;
     let timeline = Timeline::decode(dataset, &bytes);
     let Some(timeline) = timeline else {
         tracing::warn!(%path, "a derived file is damaged and ignored");

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
 use object_store::path::Path;
-use object_store::{ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload};
+use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use types::{DatasetId, RecordKey, Version};
 
 use super::{PARTS_AT_ONCE, State};
 use crate::keys::{KeyIndex, Leaving};
-use crate::{Error, Root};
+use crate::{Error, Root, commit};
 
 /// Starts every run of this format.
 const MAGIC: &[u8; 16] = b"sluice key run 1";
@@ -49,11 +49,9 @@ impl State {
         };
         let bytes = encode(self.dataset, span, root, &leaving.keys);
         let path = span.path(self.dataset);
-        let put = self
-            .objects
-            .put_opts(&path, PutPayload::from(bytes), PutMode::Overwrite.into());
-        if let Err(error) = put.await {
-            tracing::warn!(%path, %error, "a run of keys could not be written");
+        if let Err(error) = commit::overwrite(self, &path, bytes.into()).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "a run of keys could not be written");
         }
     }
 
