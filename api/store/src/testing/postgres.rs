@@ -79,7 +79,7 @@ impl Postgres {
             return None;
         };
         let made = unprivileged("mktemp")
-            .args(["-d", "-t", "sluice-postgres-XXXXXX"])
+            .args(["-d", "--suffix=.sluice-postgres"])
             .output()
             .unwrap();
         let folder = PathBuf::from(String::from_utf8(made.stdout).unwrap().trim());
