@@ -282,17 +282,18 @@ async fn transact(
     careful: &mut u32,
 ) -> Result<Ran, sqlx::Error> {
     let mut transaction = connection.begin_with(begin).await?;
-    if jobs.len() > 1 && *careful > 0 {
-        *careful -= 1;
-    } else if jobs.len() > 1 {
-        if all_keep(&mut transaction, jobs).await {
+    if jobs.len() > 1 {
+        if *careful > 0 {
+            *careful -= 1;
+        } else if all_keep(&mut transaction, jobs).await {
             transaction.commit().await?;
             return Ok(Ran::Keep);
+        } else {
+            // Why: what is undone seldom comes alone, and a group that is made twice costs more than savepoints.
+            *careful = CAREFUL;
+            transaction.rollback().await?;
+            transaction = connection.begin_with(begin).await?;
         }
-        // Why: what is undone seldom comes alone, and a group that is made twice costs more than savepoints.
-        *careful = CAREFUL;
-        transaction.rollback().await?;
-        transaction = connection.begin_with(begin).await?;
     }
     let mut end = Ran::Undo;
     if let [lone] = jobs {
