@@ -90,7 +90,7 @@ metrics! {
     /// Calls of the log that failed, by what was asked of it.
     LOG_FAILURES = "sluice_log_failures_total", Counter ("call" in ["append", "read", "commit"]);
     /// Times that a reader lost its place in the log, by how: its position was not kept any more, or its consumer was
-    /// replaced because the topic was made anew or gave nothing.
+    /// replaced because the topic was made anew or gave nothing, or its group left partitions to nobody.
     LOG_LOST = "sluice_log_lost_total", Counter ("how" in ["out_of_range", "renewed"]);
     /// Records of a topic that a group of this process has not done, by topic and group.
     LOG_LAG = "sluice_log_lag", Gauge ("topic", "group");

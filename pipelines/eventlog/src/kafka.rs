@@ -30,6 +30,7 @@ mod poller;
 mod producer;
 mod reader;
 mod renewal;
+mod shares;
 mod state;
 mod stats;
 mod topics;

@@ -13,6 +13,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::identity::Identities;
 use super::options::Options;
 use super::parting::Apart;
+use super::shares::Shares;
 use crate::{Bounds, Error};
 
 /// How many things of librdkafka's are heard after a question.
@@ -126,6 +127,15 @@ pub(super) fn failure(what: impl Into<String>, voice: &Voice, error: &KafkaError
     }
 }
 
+/// What a look at a topic tells.
+#[derive(Debug)]
+pub(super) struct Look {
+    /// The readable range of each partition.
+    pub(super) kept: Vec<Bounds>,
+    /// How the group shares it; `None` while it is sharing anew, and where there is no group.
+    pub(super) shares: Option<Shares>,
+}
+
 /// A client that only asks.
 pub(super) struct Client {
     consumer: Arc<Apart<BaseConsumer<Voice>>>,
@@ -211,16 +221,29 @@ impl Client {
             .await
     }
 
-    /// The readable range of each partition, if it can be had now. Blocks.
-    pub(super) fn look(&self, name: &str) -> Option<Vec<Bounds>> {
+    /// How far the log goes and how a group shares it, if that can be had now. Blocks.
+    pub(super) fn look(&self, name: &str, group: Option<&str>) -> Option<Look> {
         // Why the metadata first: the bounds would be asked for where the partitions were led last.
         let looked = self
             .consumer
             .fetch_metadata(Some(name), self.limit)
             .and_then(|_metadata| bounds(&self.consumer, name, self.partitions, self.limit));
-        looked
+        let kept = looked
             .inspect_err(|error| tracing::debug!(topic = name, %error, "the end of the log is not known now"))
-            .ok()
+            .ok()?;
+        let shares = group.and_then(|group| self.shares(name, group));
+        Some(Look { kept, shares })
+    }
+
+    /// How a group shares the topic, if that can be had now. Blocks.
+    fn shares(&self, name: &str, group: &str) -> Option<Shares> {
+        let told = self
+            .consumer
+            .fetch_group_list(Some(group), self.limit)
+            .inspect_err(|error| tracing::debug!(topic = name, %error, "how it is shared is not known now"))
+            .ok()?;
+        let found = told.groups().iter().find(|found| found.name() == group)?;
+        Shares::of(found, name)
     }
 }
 
@@ -269,14 +292,17 @@ fn agreed_bounds(
     partitions: u32,
     limit: Duration,
 ) -> Result<Vec<Bounds>, KafkaError> {
-    use RDKafkaErrorCode::{LeaderNotAvailable, NotLeaderForPartition};
+    use RDKafkaErrorCode::{FencedLeaderEpoch, LeaderNotAvailable, NotLeaderForPartition, UnknownLeaderEpoch};
 
     let begun = Instant::now();
     let mut wait = Duration::from_millis(10);
     loop {
         let found = bounds(consumer, topic, partitions, limit);
         let code = found.as_ref().err().and_then(KafkaError::rdkafka_error_code);
-        let is_moving = matches!(code, Some(NotLeaderForPartition | LeaderNotAvailable));
+        let is_moving = matches!(
+            code,
+            Some(NotLeaderForPartition | LeaderNotAvailable | UnknownLeaderEpoch | FencedLeaderEpoch)
+        );
         if !is_moving || begun.elapsed() + wait > limit {
             return found;
         }

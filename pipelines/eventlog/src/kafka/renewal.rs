@@ -1,7 +1,8 @@
 //! The thread of a subscription and its consumers, one after another.
 //!
 //! A consumer that has lost track of its topic is given up for a new one: what librdkafka remembers of a topic, such as the
-//! epochs of its leaders, stays wrong in a consumer that goes on.
+//! epochs of its leaders, stays wrong in a consumer that goes on. So is one whose group leaves partitions to nobody: that it
+//! leaves and another joins has the group share anew.
 //!
 //! Invariants:
 //! - There is one consumer at a time: the next is made after the one before has left its group. One that does not end in
@@ -85,6 +86,11 @@ impl Consumers {
         current.upgrade()
     }
 
+    /// The group, as the cluster calls it.
+    fn group(&self) -> Option<String> {
+        self.group.as_ref().map(|group| Options::group(&self.name, group))
+    }
+
     fn set(&self, current: Weak<BaseConsumer<Watch>>) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
     }
@@ -108,7 +114,7 @@ impl Consumers {
             retired: AtomicBool::new(false),
         };
         let failed = |error| failure(format!("reading topic `{}`", self.topic), &self.voice, &error);
-        let group = self.group.as_ref().map(|group| Options::group(&self.name, group));
+        let group = self.group();
         let consumer: BaseConsumer<Watch> = self
             .options
             .consumer(group.as_deref())
@@ -143,7 +149,13 @@ impl Consumers {
     }
 
     fn run(&self, mut consumer: Arc<BaseConsumer<Watch>>) {
-        let mut watchdog = Watchdog::new(Arc::clone(&self.client), self.name.clone(), self.options.watch);
+        let mut watchdog = Watchdog::new(
+            Arc::clone(&self.client),
+            self.name.clone(),
+            self.group(),
+            self.options.partitions,
+            self.options.watch,
+        );
         loop {
             let watch = Arc::clone(consumer.context());
             let lost = watch.run(&consumer, &mut watchdog);
@@ -198,7 +210,7 @@ impl Consumers {
         }
         self.end(consumer);
         match (lost, self.group.is_some()) {
-            (Lost::Track { .. }, true) if !anew => From::Group,
+            (Lost::Track { .. } | Lost::Shares, true) if !anew => From::Group,
             (Lost::Track { kept }, false) if !anew => {
                 let known: Vec<Begin> = had.into_iter().collect();
                 From::At(again(&known, kept).begins)

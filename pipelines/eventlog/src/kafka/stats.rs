@@ -13,7 +13,8 @@ pub struct Stats {
     pub failed_appends: u64,
     /// Producers that were replaced after a failure that ends them.
     pub producers_renewed: u64,
-    /// Consumers that were replaced after they lost track of their topic, as when it was deleted and made anew.
+    /// Consumers that were replaced after they lost track of their topic, as when it was deleted and made anew, or their
+    /// group left partitions to nobody.
     pub consumers_renewed: u64,
     /// Partitions that readers were given.
     pub assigned: u64,

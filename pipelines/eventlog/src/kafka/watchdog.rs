@@ -1,4 +1,5 @@
-//! Sees that a subscription is fed: whether its positions are in the log, and whether what is behind them comes.
+//! Sees that a subscription is fed: whether its positions are in the log, whether what is behind them comes, and whether
+//! every partition is somebody's.
 //!
 //! Invariants:
 //! - Only time in which the reader waits counts, and only what the brokers answered.
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use super::client::Client;
+use super::client::{Client, Look};
+use super::shares::Shares;
 use crate::Bounds;
 
 /// How many looks a partition may be behind without a record.
@@ -27,6 +29,8 @@ pub(super) enum Lost {
     Anew,
     /// The consumer does not get what the log has, or is where the log has nothing; how far the log goes.
     Track { kept: Vec<Bounds> },
+    /// The group leaves partitions to nobody.
+    Shares,
 }
 
 /// What was asked, and when.
@@ -34,7 +38,7 @@ pub(super) enum Lost {
 struct Asked {
     at: Duration,
     positions: Positions,
-    answer: Receiver<Option<Vec<Bounds>>>,
+    answer: Receiver<Option<Look>>,
 }
 
 /// Asks how far the log goes, every now and then.
@@ -42,19 +46,32 @@ struct Asked {
 pub(super) struct Watchdog {
     client: Arc<Client>,
     name: String,
+    /// `None` for a tail.
+    group: Option<String>,
+    partitions: u32,
     every: Duration,
     /// How long the reader has waited in all.
     waited: Duration,
     looked: Duration,
     asked: Option<Asked>,
     judge: Judge,
+    sharing: Sharing,
 }
 
 impl Watchdog {
-    pub(super) fn new(client: Arc<Client>, name: String, every: Duration) -> Self {
+    /// Of a consumer of the topic `name`, in `group`, which both are as the cluster calls them.
+    pub(super) fn new(
+        client: Arc<Client>,
+        name: String,
+        group: Option<String>,
+        partitions: u32,
+        every: Duration,
+    ) -> Self {
         Self {
             client,
             name,
+            group,
+            partitions,
             every,
             waited: Duration::ZERO,
             looked: Duration::ZERO,
@@ -63,6 +80,11 @@ impl Watchdog {
                 patience: LOOKS * every,
                 growth: 1,
                 behind: BTreeMap::new(),
+            },
+            sharing: Sharing {
+                patience: every,
+                growth: 1,
+                shares: None,
             },
         }
     }
@@ -83,10 +105,20 @@ impl Watchdog {
             Err(TryRecvError::Disconnected) => None,
         };
         let Asked { at, positions, .. } = self.asked.take()?;
-        let Some(kept) = answer else {
+        let Some(Look { kept, shares }) = answer else {
             self.judge.behind.clear();
+            self.sharing.shares = None;
             return None;
         };
+        if let Some(partitions) = self.sharing.look(at, shares, self.partitions) {
+            let topic = &self.name;
+            tracing::error!(
+                topic,
+                ?partitions,
+                "there are partitions that nobody has; the group is to share anew"
+            );
+            return Some(Lost::Shares);
+        }
         let (partitions, what) = match self.judge.look(at, &positions, &now(), &kept) {
             Found::Well => return None,
             Found::Beyond(partitions) => (
@@ -104,17 +136,18 @@ impl Watchdog {
         self.looked = self.waited;
         self.asked = None;
         self.judge.behind.clear();
+        self.sharing.shares = None;
     }
 
     /// Asks on a thread of its own: librdkafka blocks.
     fn ask(&mut self, positions: Positions) {
-        if positions.is_empty() {
+        if positions.is_empty() && self.group.is_none() {
             self.judge.behind.clear();
             return;
         }
         let (tell, answer) = sync_channel(1);
-        let (client, name) = (Arc::clone(&self.client), self.name.clone());
-        let asking = move || drop(tell.send(client.look(&name)));
+        let (client, name, group) = (Arc::clone(&self.client), self.name.clone(), self.group.clone());
+        let asking = move || drop(tell.send(client.look(&name, group.as_deref())));
         let thread = std::thread::Builder::new().name("eventlog-watch".to_owned());
         match thread.spawn(asking) {
             Ok(_thread) => {
@@ -186,6 +219,39 @@ impl Judge {
         }
         self.growth = (2 * self.growth).min(GROWTH);
         Found::Still(still)
+    }
+}
+
+/// Whether the group leaves partitions to nobody, other than while it moves them.
+#[derive(Debug)]
+struct Sharing {
+    patience: Duration,
+    /// What the patience is multiplied by: where sharing anew did not help, the next time is not soon.
+    growth: u32,
+    /// Shares that leave some to nobody, and since when they are so.
+    shares: Option<(Shares, Duration)>,
+}
+
+impl Sharing {
+    /// The partitions, of so many, that have been nobody's for long, as the shares are at `at`; `None` for these while they
+    /// are not known.
+    fn look(&mut self, at: Duration, shares: Option<Shares>, partitions: u32) -> Option<Vec<u32>> {
+        let before = self.shares.take();
+        let shares = shares?;
+        let nobodys = shares.nobodys(partitions);
+        if nobodys.is_empty() {
+            self.growth = 1;
+            return None;
+        }
+        let since = before
+            .filter(|(before, _)| *before == shares)
+            .map_or(at, |(_, since)| since);
+        if at.saturating_sub(since) < self.growth * self.patience {
+            self.shares = Some((shares, since));
+            return None;
+        }
+        self.growth = (2 * self.growth).min(GROWTH);
+        Some(nobodys)
     }
 }
 
@@ -268,5 +334,24 @@ mod tests {
             found.collect::<Vec<_>>()
         };
         assert_eq!(still(4, 11), [10]);
+    }
+
+    #[test]
+    fn partitions_are_nobodys_when_two_looks_say_so_and_ever_later_where_that_does_not_end() {
+        let mut sharing = Sharing {
+            patience: EVERY,
+            growth: 1,
+            shares: None,
+        };
+        // A member without partitions, and one with all.
+        let [none, all] = [vec![], vec![0, 1]].map(|share| Some(Shares::from_iter([("one".to_owned(), share)])));
+        let mut look = |number: u32, shares: &Option<Shares>| sharing.look(number * EVERY, shares.clone(), 2).is_some();
+        let found: Vec<bool> = (0..5).map(|at| look(at, &none)).collect();
+        assert_eq!(found, [false, true, false, false, true]);
+        assert!(!look(5, &None), "it shares");
+        let found: Vec<bool> = (6..11).map(|at| look(at, &none)).collect();
+        assert_eq!(found, [false, false, false, false, true]);
+        assert!(!look(11, &all));
+        assert_eq!([look(12, &none), look(13, &none)], [false, true]);
     }
 }

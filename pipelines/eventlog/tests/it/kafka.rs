@@ -6,6 +6,7 @@
 mod anew;
 mod broken;
 mod groups;
+mod sharing;
 mod topics;
 
 use std::path::PathBuf;

@@ -9,21 +9,21 @@ use eventlog::{Delivered, Error, Event, EventLog, Position, Subscription};
 
 use super::{Outcome, broker, fresh, open};
 
-const TOPIC: &str = "contributions";
-const GROUP: &str = "workers";
+pub(super) const TOPIC: &str = "contributions";
+pub(super) const GROUP: &str = "workers";
 
 /// What a member of the group has seen; commits everything at once.
-struct Member {
+pub(super) struct Member {
     name: &'static str,
     reader: Box<dyn Subscription>,
     /// For each partition that it has, the next offset it must be given.
     next: BTreeMap<u32, Option<u64>>,
-    seen: BTreeSet<Position>,
+    pub(super) seen: BTreeSet<Position>,
     again: usize,
 }
 
 impl Member {
-    fn new(name: &'static str, reader: Box<dyn Subscription>) -> Self {
+    pub(super) fn new(name: &'static str, reader: Box<dyn Subscription>) -> Self {
         Self {
             name,
             reader,
@@ -33,7 +33,7 @@ impl Member {
         }
     }
 
-    fn partitions(&self) -> Vec<u32> {
+    pub(super) fn partitions(&self) -> Vec<u32> {
         self.next.keys().copied().collect()
     }
 
@@ -71,7 +71,7 @@ impl Member {
         }
     }
 
-    async fn step(&mut self) -> Outcome {
+    pub(super) async fn step(&mut self) -> Outcome {
         let event = self.reader.event(7).await?;
         let records = self.note(event);
         self.reader.commit(&after(&records)).await
@@ -79,7 +79,7 @@ impl Member {
 }
 
 /// Lets two members read until `enough`.
-async fn both(one: &mut Member, two: &mut Member, enough: impl Fn(&Member, &Member) -> bool) -> Outcome {
+pub(super) async fn both(one: &mut Member, two: &mut Member, enough: impl Fn(&Member, &Member) -> bool) -> Outcome {
     while !enough(one, two) {
         within(async {
             tokio::select! {
