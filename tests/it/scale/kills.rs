@@ -43,8 +43,9 @@ const SESSION: Duration = Duration::from_secs(3);
 const TAKEN_OVER: u64 = 6;
 /// Datasets of a round: as partitions stay with their processes, enough that each process has some.
 const DATASETS: usize = 12;
-/// Lives at most whose point never passed.
-const NOT_ENDED: u64 = 20;
+/// The counter of processes that did not pass their points, and how many there may be.
+const NOT_ENDED: &str = "lives that were not ended";
+const LIVES: u64 = 20;
 /// Clients at the same time.
 const CLIENTS: usize = 6;
 /// Seconds that a client waits for an outcome: so the load is what the topology can do.
@@ -195,16 +196,32 @@ impl Fleet {
             if let Some(status) = status {
                 self.died(post, fault, status).await;
             } else {
-                self.count("lives that were not ended", 1);
-                let so_many = self.counters.lock().unwrap().get("lives that were not ended");
-                assert!(
-                    so_many <= NOT_ENDED,
-                    "{} did not pass {fault:?} in {PATIENCE:?}",
-                    post.name
-                );
+                self.lived(post, fault);
                 jobs.lock().unwrap().push_back(Fault { nth: 1, ..fault });
             }
         }
+    }
+
+    /// Notes a process that did not pass its point; too many of them fail the run, with what they and the run did.
+    fn lived(&self, post: &Post, fault: Fault) {
+        self.count(NOT_ENDED, 1);
+        let (so_many, counters) = {
+            let counters = self.counters.lock().unwrap();
+            (counters.get(NOT_ENDED), counters.lines())
+        };
+        eprintln!(
+            "{} did not pass {fault:?} in {PATIENCE:?}; {} batches are being sent",
+            post.name,
+            self.sending.load(Ordering::Relaxed)
+        );
+        assert!(
+            so_many <= LIVES,
+            "{so_many} processes did not pass their points\n{counters}\n{}",
+            self.posts
+                .each_ref()
+                .map(|post| tail_of(&self.options(post).log()))
+                .join("\n\n")
+        );
     }
 
     async fn died(&self, post: &Post, fault: Fault, status: ExitStatus) {
