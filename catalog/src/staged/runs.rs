@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use types::RecordKey;
 
-use super::recent::Recent;
+use super::recent::{AHEAD, Recent};
 use crate::bloom::Filter;
 use crate::key_file::{Ascending, KeyFile, Source};
 
@@ -47,6 +47,18 @@ impl Runs {
             self.spill()?;
         }
         Ok(true)
+    }
+
+    /// Adds keys; the answer has an entry for each: `false` where it was there already.
+    pub(crate) fn insert_all(&mut self, keys: &[RecordKey]) -> io::Result<Vec<bool>> {
+        let mut new = Vec::with_capacity(keys.len());
+        for some in keys.chunks(AHEAD) {
+            self.recent.look_ahead(some);
+            for key in some {
+                new.push(self.insert(*key)?);
+            }
+        }
+        Ok(new)
     }
 
     /// Whether the key is there.
@@ -117,9 +129,15 @@ mod tests {
             let new = expected.insert(key(number));
             assert_eq!(runs.insert(key(number)).unwrap(), new, "{number}");
         }
+        // Many at once, some of them twice, across another spill.
+        let keys: Vec<u32> = (4_400..4_700).chain(4_300..4_900).collect();
+        let new = runs.insert_all(&keys.iter().map(|number| key(*number)).collect::<Vec<_>>());
+        let wanted: Vec<bool> = keys.iter().map(|number| expected.insert(key(*number))).collect();
+        assert_eq!(new.unwrap(), wanted);
         assert_eq!(runs.spilled.len(), 4);
         for number in 0..5_000 {
-            assert_eq!(runs.contains(&key(number)).unwrap(), number < 4_500, "{number}");
+            let there = expected.contains(&key(number));
+            assert_eq!(runs.contains(&key(number)).unwrap(), there, "{number}");
         }
         let found: Vec<RecordKey> = runs.ascending().unwrap().map(Result::unwrap).collect();
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
