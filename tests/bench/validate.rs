@@ -163,7 +163,7 @@ fn judge(lines: &[Vec<u8>]) -> Judged {
         };
         let (unit, after) = rest.split_at(rest.iter().position(full).unwrap_or(rest.len()).max(1));
         rest = after;
-        let mut records = Lines::new(&contract, unit.len());
+        let mut records = Lines::new(&contract, unit.len(), unit.iter().map(Vec::len).sum());
         for line in unit {
             refused += usize::from(records.push(line.trim_ascii()).is_err());
         }

@@ -25,6 +25,9 @@ use crate::{Contract, RecordKey};
 /// The most defects of a row that are named; where a row has more, the last says how many.
 pub const MAX_DEFECTS: usize = 20;
 
+/// How many bytes a record has about, where nobody says.
+const USUAL: usize = 128;
+
 /// One place where a record does not satisfy its contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
@@ -55,7 +58,7 @@ pub struct Batch {
 impl Batch {
     /// Decodes records; row `i` is `records[i]`.
     pub fn decode(contract: &Arc<Contract>, records: &[Value]) -> Self {
-        let mut decoder = Decoder::new(contract, records.len());
+        let mut decoder = Decoder::new(contract, records.len(), records.len() * USUAL);
         for record in records {
             decoder.push(record);
         }

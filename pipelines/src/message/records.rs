@@ -59,7 +59,7 @@ impl Records {
     pub fn decode(&self, contract: &Arc<Contract>) -> Result<Batch, DecodeError> {
         let read: Result<ReadTexts<'_>, _> = serde_json::from_slice(&self.0);
         let texts = read.map_err(DecodeError::Malformed)?.records;
-        let mut records = Lines::new(contract, texts.len());
+        let mut records = Lines::new(contract, texts.len(), self.0.len());
         for text in texts {
             records.push(text.get().as_bytes()).map_err(DecodeError::Record)?;
         }

@@ -44,7 +44,7 @@ pub(super) struct JudgedUnit {
 
 /// Judges a unit.
 pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
-    let mut records = Lines::new(&bench.contract, unit.lines);
+    let mut records = Lines::new(&bench.contract, unit.lines, unit.text.len());
     let mut lines = Vec::new();
     let mut verdicts = Vec::new();
     let mut line = u32::try_from(unit.first).unwrap_or(u32::MAX);
@@ -79,7 +79,8 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
         if let Verdict::Drop { reason } = &mut said.verdict
             && reason.code == DUPLICATE
         {
-            said.verdict = duplicate();
+            // Why not the record that it names: it is named by its place in the unit.
+            AS_BEFORE.clone_into(&mut reason.actual);
         }
         said
     }));
@@ -96,6 +97,8 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
 
 /// What the gate of duplicates calls a record that came before in the same batch.
 pub(super) const DUPLICATE: &str = "duplicate_in_batch";
+/// What such a record is.
+const AS_BEFORE: &str = "the same as a record before it";
 
 /// The verdict on a record that came before in the same upload.
 pub(super) fn duplicate() -> Verdict {
@@ -105,7 +108,7 @@ pub(super) fn duplicate() -> Verdict {
             code: DUPLICATE.to_owned(),
             path: String::new(),
             expected: "a record the batch does not have before".to_owned(),
-            actual: "the same as a record before it".to_owned(),
+            actual: AS_BEFORE.to_owned(),
         },
     }
 }

@@ -46,10 +46,11 @@ pub(super) enum Column {
 }
 
 impl Column {
-    pub(super) fn new(kind: FieldType, rows: usize) -> Self {
+    /// For about so many values; texts have about `text` bytes in all.
+    pub(super) fn new(kind: FieldType, rows: usize, text: usize) -> Self {
         match kind {
-            FieldType::String => Self::Text(BinaryBuilder::with_capacity(rows, rows * 16)),
-            FieldType::Json => Self::Json(StringBuilder::with_capacity(rows, rows * 16)),
+            FieldType::String => Self::Text(BinaryBuilder::with_capacity(rows, text)),
+            FieldType::Json => Self::Json(StringBuilder::with_capacity(rows, text)),
             FieldType::Integer => Self::Integer(Int64Builder::with_capacity(rows)),
             FieldType::Number => Self::Number(Float64Builder::with_capacity(rows)),
             FieldType::Boolean => Self::Boolean(BooleanBuilder::with_capacity(rows)),

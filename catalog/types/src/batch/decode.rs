@@ -34,8 +34,10 @@ pub(super) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    pub(super) fn new(contract: &'a Arc<Contract>, rows: usize) -> Self {
-        let column = |field: &crate::Field| Column::new(field.kind, rows);
+    /// For about so many records, of so many bytes in all.
+    pub(super) fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
+        let text = bytes / contract.fields().len().max(1);
+        let column = |field: &crate::Field| Column::new(field.kind, rows, text);
         let member = |(_, field): (usize, &crate::Field)| {
             let mut member = Vec::with_capacity(field.name.len() + 3);
             canonical::write_string(&mut member, &field.name);
@@ -47,7 +49,7 @@ impl<'a> Decoder<'a> {
             columns: contract.fields().iter().map(column).collect(),
             members: contract.canonical_fields().map(member).collect(),
             extra: StringBuilder::new(),
-            canonical: Vec::with_capacity(rows * 128),
+            canonical: Vec::with_capacity(bytes),
             places: Vec::with_capacity(rows),
             defects: Defects::default(),
         }

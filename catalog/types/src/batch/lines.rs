@@ -90,8 +90,8 @@ enum Next {
 }
 
 impl<'a> Lines<'a> {
-    /// No lines, of records of this contract; about so many will come.
-    pub fn new(contract: &'a Arc<Contract>, rows: usize) -> Self {
+    /// No lines, of records of this contract; about so many will come, of so many bytes in all.
+    pub fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
         let fields: Vec<_> = contract
             .canonical_fields()
             .map(|(_, field)| Field {
@@ -101,7 +101,7 @@ impl<'a> Lines<'a> {
             })
             .collect();
         Self {
-            decoder: Decoder::new(contract, rows),
+            decoder: Decoder::new(contract, rows, bytes),
             required: fields.iter().filter(|field| field.required).count(),
             between: vec![Between::default(); fields.len() + 1],
             values: vec![None; fields.len()],
