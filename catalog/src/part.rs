@@ -7,9 +7,11 @@
 mod footers;
 mod read;
 
+use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray as _, BinaryArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use object_store::path::Path;
@@ -36,16 +38,20 @@ pub const HIDDEN: [&str; 5] = [
     "_sluice_ordinal",
 ];
 
+/// How many of the hidden columns have one value in all rows of a version.
+pub(crate) const CONSTANTS: usize = 3;
 /// How many rows a data page has at most: what a read of one row decodes.
 pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Up to how many rows a part is small, and compressed so that it costs little.
 pub(crate) const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
-const GROUP_ROWS: usize = 131_072;
+pub(crate) const GROUP_ROWS: usize = 131_072;
 /// How many bytes the dictionary of a column of a row group has at most; of texts that do not repeat it is given up early.
 const DICTIONARY_BYTES: usize = 256 << 10;
 /// Up to this many bytes on average texts are names rather than prose, and looked up by their value.
 const NAME_BYTES: usize = 64;
+/// How many rows of a sample are looked at.
+const SAMPLE: usize = 4_096;
 /// How often a filter of the names of a row group says yes where it should say no.
 const FALSE_POSITIVES: f64 = 0.01;
 
@@ -170,32 +176,54 @@ pub(crate) fn encode(
     })
 }
 
-/// The columns of a part; `first` is the ordinal of the first row.
-pub(crate) fn with_hidden(
+/// The columns of a part of one version; `first` is the ordinal of the first row.
+fn with_hidden(
     batch: &Batch,
     contribution: ContributionId,
     agent: AgentId,
     version: Version,
     first: u64,
 ) -> Result<RecordBatch, Error> {
-    let rows = batch.len();
-    let first = i64::try_from(first).unwrap_or(i64::MAX);
-    let end = first.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
-    let number = i64::try_from(version.0).unwrap_or(i64::MAX);
-    let (contribution, agent) = (contribution.to_string(), agent.to_string());
-    let mut columns = batch.columns().columns().to_vec();
-    let hidden: [ArrayRef; 5] = [
-        Arc::new(BinaryArray::from_iter_values(
-            batch.keys().iter().map(RecordKey::as_bytes),
-        )),
-        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(contribution, rows))),
-        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(agent, rows))),
-        Arc::new(Int64Array::from_value(number, rows)),
-        Arc::new(Int64Array::from_iter_values(first..end)),
-    ];
-    columns.extend(hidden);
+    let mut columns = varying(batch, first);
+    columns.splice(
+        constants(columns.len()),
+        constant(contribution, agent, version, batch.len()),
+    );
     let schema = schema(batch.contract());
     RecordBatch::try_new(schema, columns).map_err(|error| Error::Encode(error.into()))
+}
+
+/// The columns of a part of one version whose values differ from row to row: all but those that [`constant`] makes.
+pub(crate) fn varying(batch: &Batch, first: u64) -> Vec<ArrayRef> {
+    let first = i64::try_from(first).unwrap_or(i64::MAX);
+    let end = first.saturating_add(i64::try_from(batch.len()).unwrap_or(i64::MAX));
+    let keys = batch.keys().iter().map(RecordKey::as_bytes);
+    let mut columns = batch.columns().columns().to_vec();
+    columns.push(Arc::new(BinaryArray::from_iter_values(keys)));
+    columns.push(Arc::new(Int64Array::from_iter_values(first..end)));
+    columns
+}
+
+/// The hidden columns that have one value in all rows of a version: contribution, agent and version.
+pub(crate) fn constant(
+    contribution: ContributionId,
+    agent: AgentId,
+    version: Version,
+    rows: usize,
+) -> [ArrayRef; CONSTANTS] {
+    let text = |id: String| Arc::new(StringArray::from_iter_values(std::iter::repeat_n(id, rows)));
+    let number = i64::try_from(version.0).unwrap_or(i64::MAX);
+    [
+        text(contribution.to_string()),
+        text(agent.to_string()),
+        Arc::new(Int64Array::from_value(number, rows)),
+    ]
+}
+
+/// Where those are that [`constant`] makes, or belong, where so many columns vary: before the last, the ordinals.
+pub(crate) const fn constants(varying: usize) -> Range<usize> {
+    let at = varying.saturating_sub(1);
+    at..at
 }
 
 /// How every part of about `rows` rows is written, whoever writes it.
@@ -231,14 +259,16 @@ pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, Parquet
     Ok(properties)
 }
 
-/// How the texts of a part of about `rows` rows, which are many, are written, as some of them, `sample`, are: those that
-/// repeat in a dictionary, and names so that they can be looked up.
+/// How the texts of a part of about `rows` rows, which are many, are written, as `sample`, the columns of some, are: those that
+/// repeat in a dictionary, and names that are not everywhere so that they can be looked up.
 pub(crate) fn of_many(
     mut properties: WriterPropertiesBuilder,
-    sample: &RecordBatch,
+    fields: &[FieldRef],
+    sample: &[ArrayRef],
     rows: usize,
 ) -> WriterPropertiesBuilder {
-    for (column, values) in columns_of(sample).iter().zip(sample.columns()) {
+    for (column, values) in columns_of(fields).iter().zip(sample) {
+        let values = values.slice(0, values.len().min(SAMPLE));
         let Some(texts) = values.as_string_opt::<i32>() else {
             continue;
         };
@@ -248,7 +278,7 @@ pub(crate) fn of_many(
             .set_column_dictionary_enabled(path(), true)
             .set_column_dictionary_page_size_limit(path(), DICTIONARY_BYTES);
         let bytes = texts.offsets().lengths().sum::<usize>();
-        if bytes <= sample.num_rows() * NAME_BYTES {
+        if bytes <= texts.len() * NAME_BYTES && !are_everywhere(texts) {
             // Why: it is made for as many names as there can be, then folded to as many as there are.
             properties = properties
                 .set_column_bloom_filter_max_ndv(path(), GROUP_ROWS.min(rows) as u64)
@@ -258,10 +288,17 @@ pub(crate) fn of_many(
     properties
 }
 
-/// The columns of the contract.
-fn columns_of(rows: &RecordBatch) -> &[FieldRef] {
-    let columns = rows.schema_ref().fields();
-    &columns[..columns.len() - HIDDEN.len()]
+/// Whether texts repeat so much that nearly every row group has nearly all of them, so that a filter of them would tell
+/// nothing: a group has 32 times the rows of a sample, and of `n` names that are as frequent one is in 1 of `e^(131072/n)`
+/// groups not. Where a sixteenth of a sample repeats, `n` is about 32,000, and that one in 60.
+fn are_everywhere(sample: &StringArray) -> bool {
+    let distinct: HashSet<_> = sample.iter().collect();
+    sample.len() - distinct.len() >= sample.len().div_ceil(16)
+}
+
+/// The columns of the contract among those of a table.
+fn columns_of(fields: &[FieldRef]) -> &[FieldRef] {
+    &fields[..fields.len() - HIDDEN.len()]
 }
 
 fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
@@ -274,9 +311,9 @@ fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
             .set_column_compression(constant, Compression::UNCOMPRESSED);
     }
     if rows.num_rows() > SMALL {
-        properties = of_many(properties, rows, rows.num_rows());
+        properties = of_many(properties, rows.schema_ref().fields(), rows.columns(), rows.num_rows());
     } else {
-        for column in columns_of(rows) {
+        for column in columns_of(rows.schema_ref().fields()) {
             let path = || ColumnPath::from(column.name().as_str());
             if matches!(column.data_type(), DataType::Int64 | DataType::Timestamp(..)) {
                 properties = properties.set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED);

@@ -26,7 +26,7 @@ use serde_json::Value;
 use types::key::{KeySet, Known};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
-use self::file::Written;
+use self::file::{Common, Written};
 use self::runs::Runs;
 use self::writing::Writing;
 use crate::part::{self, PartInfo};
@@ -95,10 +95,7 @@ impl Stager {
 
     /// Adds rows that passed the gates; the answer has an entry for each: whether it is the first of its key.
     pub fn push(&mut self, batch: &Batch) -> Result<Vec<bool>, Error> {
-        let mut keep = Vec::with_capacity(batch.len());
-        for key in batch.keys() {
-            keep.push(self.keys.insert(*key).map_err(failed)?);
-        }
+        let keep = self.keys.insert_all(batch.keys()).map_err(failed)?;
         if keep.iter().all(|keep| *keep) {
             self.filling.push(batch)?;
         } else {
@@ -298,8 +295,14 @@ impl Filling {
             scratch,
             beneath: Vec::new(),
         };
+        let common = Common {
+            schema: part::schema(contract),
+            contribution,
+            agent,
+            version,
+        };
         Self {
-            writing: Writing::new(rows.scratch.path().to_owned()),
+            writing: Writing::new(rows.scratch.path().to_owned(), common),
             rows,
         }
     }
@@ -312,7 +315,7 @@ impl Filling {
         for row in 0..batch.len() {
             rows.suffix.push(batch.canonical(row));
         }
-        let columns = part::with_hidden(batch, rows.contribution, rows.agent, rows.version, rows.count)?;
+        let columns = part::varying(batch, rows.count);
         rows.count += batch.len() as u64;
         self.writing.push(columns)
     }

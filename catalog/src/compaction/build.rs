@@ -129,7 +129,7 @@ fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, Parque
         .set_column_dictionary_enabled(agent, true)
         .set_column_encoding(version, Encoding::DELTA_BINARY_PACKED);
     if rows > part::SMALL {
-        properties = part::of_many(properties, sample, rows);
+        properties = part::of_many(properties, sample.schema_ref().fields(), sample.columns(), rows);
     }
     Ok(ArrowWriterOptions::new()
         .with_properties(properties.build())

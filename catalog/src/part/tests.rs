@@ -102,8 +102,8 @@ fn a_large_part_finds_names_by_a_filter_and_keeps_texts_that_repeat_once() {
     };
     let large = footer(encoded(2 * SMALL));
     let [id, place, prose, count] = [0, 1, 2, 3].map(|column| filter_bytes(&large, column));
-    assert!(id.unwrap() > 4_096 && place.unwrap() < 256, "{id:?} {place:?}");
-    assert_eq!((prose, count), (None, None));
+    assert!(id.unwrap() > 4_096, "{id:?}");
+    assert_eq!((place, prose, count), (None, None, None));
     let bytes = |column: usize| large.row_group(0).column(column).compressed_size();
     assert!(bytes(1) * 8 < bytes(0), "{} {}", bytes(1), bytes(0));
 

@@ -1,5 +1,7 @@
 //! The files of a staged upload: parts as they will be, but for the version in them, which only the commit knows.
 //!
+//! Columns that have one value in all rows are not encoded row by row: a row group is given what was encoded for another.
+//!
 //! Invariant: the version of a file is 8 bytes in one dictionary page of each row group, uncompressed and in no
 //! statistics, so another version changes these and nothing else.
 
@@ -7,26 +9,55 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::datatypes::{FieldRef, SchemaRef};
+use bytes::Bytes;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
+};
 use parquet::basic::Compression;
+use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
-use types::Version;
+use types::{AgentId, ContributionId, Version};
 
-use crate::part::{self, HIDDEN};
+use crate::part::{self, CONSTANTS, HIDDEN};
 
 /// How many rows a data page has at most: what a read of one row decodes.
 const PAGE_ROWS: usize = 4_096;
 /// How much of a file is read at once.
 const CHUNK: usize = 1 << 20;
 
+/// What all rows of an upload have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Common {
+    /// The columns of the table.
+    pub(super) schema: SchemaRef,
+    pub(super) contribution: ContributionId,
+    pub(super) agent: AgentId,
+    pub(super) version: Version,
+}
+
 /// A file that is being written.
 pub(super) struct Writer {
-    parquet: ArrowWriter<Hashing>,
+    parquet: SerializedFileWriter<Hashing>,
+    groups: ArrowRowGroupWriterFactory,
+    common: Common,
+    properties: WriterProperties,
+    /// How many rows a row group has at most.
+    group_rows: usize,
+    /// The columns that vary of the row group that is being filled; none before its first row.
+    columns: Vec<ArrowColumnWriter>,
+    /// How many rows that has.
+    filled: usize,
+    /// The others of the last row group.
+    constants: Option<Constants>,
     path: PathBuf,
     rows: u64,
 }
@@ -52,26 +83,88 @@ pub(super) struct Written {
 
 impl Writer {
     /// Makes the file of rows such as `sample`.
-    pub(super) fn create(path: PathBuf, sample: &RecordBatch) -> Result<Self, ParquetError> {
+    pub(super) fn create(path: PathBuf, common: Common, sample: &[ArrayRef]) -> Result<Self, ParquetError> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        // Why without the Arrow schema: the columns' types are plain, so it would only make every file larger.
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties(sample)?)
-            .with_skip_arrow_metadata(true);
         let hashing = Hashing {
             file: BufWriter::with_capacity(CHUNK, file),
             hash: Sha256::new(),
         };
+        let properties = properties(common.schema.fields(), sample)?;
+        let writer = ArrowWriter::try_new_with_options(hashing, Arc::clone(&common.schema), options(&properties))?;
+        let (parquet, groups) = writer.into_serialized_writer()?;
         Ok(Self {
-            parquet: ArrowWriter::try_new_with_options(hashing, sample.schema(), options)?,
+            parquet,
+            groups,
+            common,
+            group_rows: properties.max_row_group_row_count().unwrap_or(usize::MAX),
+            properties,
+            columns: Vec::new(),
+            filled: 0,
+            constants: None,
             path,
             rows: 0,
         })
     }
 
-    pub(super) fn write(&mut self, rows: &RecordBatch) -> Result<(), ParquetError> {
-        self.rows += rows.num_rows() as u64;
-        self.parquet.write(rows)
+    /// Adds rows: the columns that [`part::varying`] makes.
+    pub(super) fn write(&mut self, columns: &[ArrayRef]) -> Result<(), ParquetError> {
+        let rows = columns.first().map_or(0, Array::len);
+        let mut from = 0;
+        while from < rows {
+            let some = (rows - from).min(self.group_rows - self.filled);
+            self.fill(columns.iter().map(|column| column.slice(from, some)))?;
+            from += some;
+            self.filled += some;
+            self.rows += some as u64;
+            if self.filled == self.group_rows {
+                self.end_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows to the row group that is being filled.
+    fn fill(&mut self, columns: impl Iterator<Item = ArrayRef>) -> Result<(), ParquetError> {
+        let constants = part::constants(self.common.schema.fields().len() - CONSTANTS);
+        if self.columns.is_empty() {
+            self.columns = self
+                .groups
+                .create_column_writers(self.parquet.flushed_row_groups().len())?;
+            self.columns.drain(constants.start..constants.start + CONSTANTS);
+        }
+        let fields = self.common.schema.fields();
+        let fields = fields[..constants.start]
+            .iter()
+            .chain(&fields[constants.start + CONSTANTS..]);
+        for ((field, values), writer) in fields.zip(columns).zip(&mut self.columns) {
+            for leaf in compute_leaves(field, &values)? {
+                writer.write(&leaf)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the row group, if there is one.
+    fn end_group(&mut self) -> Result<(), ParquetError> {
+        if self.filled == 0 {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.filled);
+        let constants = match self.constants.take().filter(|constants| constants.rows == rows) {
+            Some(constants) => constants,
+            None => Constants::new(&self.common, &self.properties, rows)?,
+        };
+        let at = part::constants(self.columns.len()).start;
+        let mut group = self.parquet.next_row_group()?;
+        for (index, column) in self.columns.drain(..).enumerate() {
+            if index == at {
+                constants.append(&mut group)?;
+            }
+            column.close()?.append_to_row_group(&mut group)?;
+        }
+        group.close()?;
+        self.constants = Some(constants);
+        Ok(())
     }
 
     pub(super) const fn rows(&self) -> u64 {
@@ -80,11 +173,13 @@ impl Writer {
 
     /// Roughly the size of the file.
     pub(super) fn bytes(&self) -> usize {
-        self.parquet.bytes_written() + self.parquet.in_progress_size()
+        let open = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes);
+        self.parquet.bytes_written() + open.sum::<usize>()
     }
 
     /// Ends the file and makes it durable.
     pub(super) fn finish(mut self) -> Result<Written, ParquetError> {
+        self.end_group()?;
         let footer = self.parquet.finish()?;
         let column = HIDDEN.iter().position(|name| *name == VERSION).unwrap_or(0);
         let mut versions = Vec::with_capacity(footer.num_row_groups());
@@ -140,7 +235,7 @@ fn hash(mut file: File) -> io::Result<[u8; 32]> {
 /// The hidden column of the version.
 const VERSION: &str = "_sluice_version";
 
-fn properties(sample: &RecordBatch) -> Result<WriterProperties, ParquetError> {
+fn properties(fields: &[FieldRef], sample: &[ArrayRef]) -> Result<WriterProperties, ParquetError> {
     let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
     // Why as of many rows: how many there will be is not known when the first are written.
     let mut properties = part::properties(usize::MAX)?
@@ -153,7 +248,57 @@ fn properties(sample: &RecordBatch) -> Result<WriterProperties, ParquetError> {
             .set_column_dictionary_enabled(constant.clone(), true)
             .set_column_compression(constant, Compression::UNCOMPRESSED);
     }
-    Ok(part::of_many(properties, sample, usize::MAX).build())
+    Ok(part::of_many(properties, fields, sample, usize::MAX).build())
+}
+
+fn options(properties: &WriterProperties) -> ArrowWriterOptions {
+    // Why without the Arrow schema: the columns' types are plain, so it would only make every file larger.
+    ArrowWriterOptions::new()
+        .with_properties(properties.clone())
+        .with_skip_arrow_metadata(true)
+}
+
+/// The columns of a row group that have one value in all rows, encoded once for all row groups of as many rows.
+#[derive(Debug)]
+struct Constants {
+    rows: usize,
+    /// A file of nothing else.
+    file: Bytes,
+    footer: ParquetMetaData,
+}
+
+impl Constants {
+    fn new(common: &Common, properties: &WriterProperties, rows: usize) -> Result<Self, ParquetError> {
+        let at = part::constants(common.schema.fields().len() - CONSTANTS).start;
+        let schema = Arc::new(common.schema.project(&[at, at + 1, at + 2])?);
+        let columns = part::constant(common.contribution, common.agent, common.version, rows);
+        let columns = RecordBatch::try_new(Arc::clone(&schema), columns.to_vec())?;
+        let mut writer = ArrowWriter::try_new_with_options(Vec::new(), schema, options(properties))?;
+        writer.write(&columns)?;
+        let footer = writer.finish()?;
+        Ok(Self {
+            rows,
+            file: std::mem::take(writer.inner_mut()).into(),
+            footer,
+        })
+    }
+
+    /// Appends them to a row group, whose next columns they are.
+    fn append(&self, group: &mut SerializedRowGroupWriter<'_, Hashing>) -> Result<(), ParquetError> {
+        let offsets = self.footer.offset_index().and_then(|groups| groups.first());
+        for (index, column) in self.footer.row_group(0).columns().iter().enumerate() {
+            let close = ColumnCloseResult {
+                bytes_written: column.compressed_size().unsigned_abs(),
+                rows_written: self.rows as u64,
+                metadata: column.clone(),
+                bloom_filter: None,
+                column_index: None,
+                offset_index: offsets.and_then(|offsets| offsets.get(index)).cloned(),
+            };
+            group.append_column(&self.file, close)?;
+        }
+        Ok(())
+    }
 }
 
 /// A file and the hash of what was written to it.
@@ -179,4 +324,66 @@ pub(super) fn read(path: &Path) -> Result<parquet::arrow::arrow_reader::ParquetR
     let file = File::open(path)?;
     let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)?;
     builder.with_batch_size(PAGE_ROWS).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use types::{Batch, Contract, Timestamp};
+
+    use super::*;
+
+    const GROUP: usize = 300;
+
+    /// As many rows as these batches have, in row groups of [`GROUP`] rows.
+    fn written(batches: &[usize]) {
+        let contract = json!({"fields": [{"name": "id", "type": "string"}, {"name": "n", "type": "number"}]});
+        let contract: Arc<Contract> = Arc::new(serde_json::from_value(contract).unwrap());
+        let at = Timestamp::from_micros(1);
+        let common = Common {
+            schema: part::schema(&contract),
+            contribution: ContributionId::new(at),
+            agent: AgentId::new(at),
+            version: Version(7),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part");
+        let of = |first: usize, rows: usize| {
+            let record = |row: usize| json!({"id": format!("id {row}"), "n": row});
+            let records: Vec<Value> = (first..first + rows).map(record).collect();
+            part::varying(&Batch::decode(&contract, &records), first as u64)
+        };
+        let mut writer = Writer::create(path.clone(), common.clone(), &of(0, batches[0])).unwrap();
+        writer.group_rows = GROUP;
+        let mut first = 0;
+        for rows in batches {
+            writer.write(&of(first, *rows)).unwrap();
+            first += rows;
+        }
+        let properties = writer.properties.clone().into_builder();
+        let written = writer.finish().unwrap();
+        assert_eq!(written.rows, first as u64);
+
+        // What the library makes of the same rows, column by column.
+        let properties = properties.set_max_row_group_row_count(Some(GROUP)).build();
+        let schema = Arc::clone(&common.schema);
+        let mut plain = ArrowWriter::try_new_with_options(Vec::new(), schema, options(&properties)).unwrap();
+        let mut columns = of(0, first);
+        let constant = part::constant(common.contribution, common.agent, common.version, first);
+        columns.splice(part::constants(columns.len()), constant);
+        plain
+            .write(&RecordBatch::try_new(common.schema, columns).unwrap())
+            .unwrap();
+        let plain = plain.into_inner().unwrap();
+        assert_eq!(std::fs::read(path).unwrap(), plain);
+        assert_eq!(written.sha256, <[u8; 32]>::from(Sha256::digest(&plain)));
+    }
+
+    #[test]
+    fn a_file_has_the_bytes_that_it_had_if_each_row_were_encoded() {
+        written(&[GROUP]);
+        written(&[10, 20]);
+        // Row groups that end within a batch, several in one, the last one short.
+        written(&[250, 100, 700, 1]);
+    }
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use arrow::array::RecordBatch;
+use arrow::array::ArrayRef;
 use parquet::errors::ParquetError;
 use types::fault;
 
 use super::failed;
-use super::file::{Writer, Written};
+use super::file::{Common, Writer, Written};
 use crate::Error;
 
 /// How many rows a part has at most, roughly.
@@ -25,6 +25,7 @@ const WAITING: usize = 2;
 #[derive(Debug)]
 pub(super) struct Writing {
     folder: PathBuf,
+    common: Common,
     /// A part ends with the batch that brings it to so many rows.
     pub(super) part_rows: u64,
     started: Option<Started>,
@@ -33,22 +34,24 @@ pub(super) struct Writing {
 #[derive(Debug)]
 struct Started {
     /// None of the rows after the last.
-    batches: SyncSender<Option<RecordBatch>>,
+    batches: SyncSender<Option<Vec<ArrayRef>>>,
     thread: JoinHandle<Result<Vec<Written>, ParquetError>>,
 }
 
 impl Writing {
-    /// Parts in this folder.
-    pub(super) const fn new(folder: PathBuf) -> Self {
+    /// Parts in this folder, of rows that have this in common.
+    pub(super) const fn new(folder: PathBuf, common: Common) -> Self {
         Self {
             folder,
+            common,
             part_rows: PART_ROWS,
             started: None,
         }
     }
 
-    /// Adds rows. Waits where others wait to be written. An error may be that of rows before.
-    pub(super) fn push(&mut self, rows: RecordBatch) -> Result<(), Error> {
+    /// Adds rows, as [`Writer::write`] takes them. Waits where others wait to be written. An error may be that of rows
+    /// before.
+    pub(super) fn push(&mut self, rows: Vec<ArrayRef>) -> Result<(), Error> {
         let started = match self.started.take() {
             Some(started) => started,
             None => self.start()?,
@@ -69,10 +72,10 @@ impl Writing {
 
     fn start(&self) -> Result<Started, Error> {
         let (batches, rows) = sync_channel(WAITING);
-        let (folder, part_rows) = (self.folder.clone(), self.part_rows);
+        let (folder, common, part_rows) = (self.folder.clone(), self.common.clone(), self.part_rows);
         let thread = thread::Builder::new()
             .name("staged-parts".to_owned())
-            .spawn(move || write(&folder, part_rows, &rows))
+            .spawn(move || write(&folder, &common, part_rows, &rows))
             .map_err(failed)?;
         Ok(Started { batches, thread })
     }
@@ -100,7 +103,12 @@ impl Started {
 }
 
 /// Writes rows until there are no more; leaves off after those that wait where nobody wants them any more.
-fn write(folder: &Path, part_rows: u64, batches: &Receiver<Option<RecordBatch>>) -> Result<Vec<Written>, ParquetError> {
+fn write(
+    folder: &Path,
+    common: &Common,
+    part_rows: u64,
+    batches: &Receiver<Option<Vec<ArrayRef>>>,
+) -> Result<Vec<Written>, ParquetError> {
     let mut parts = Vec::new();
     let mut open: Option<Writer> = None;
     while let Ok(rows) = batches.recv() {
@@ -108,9 +116,10 @@ fn write(folder: &Path, part_rows: u64, batches: &Receiver<Option<RecordBatch>>)
             parts.extend(open.take().map(end).transpose()?);
             break;
         };
+        let path = folder.join(format!("part-{}.parquet", parts.len()));
         let mut writer = match open.take() {
             Some(writer) => writer,
-            None => Writer::create(folder.join(format!("part-{}.parquet", parts.len())), &rows)?,
+            None => Writer::create(path, common.clone(), &rows)?,
         };
         writer.write(&rows)?;
         if writer.rows() >= part_rows || writer.bytes() >= PART_BYTES {
@@ -148,32 +157,44 @@ mod tests {
     use types::{AgentId, Batch, Contract, ContributionId, Timestamp, Version};
 
     use super::*;
-    use crate::part::with_hidden;
+    use crate::part;
 
-    fn rows() -> RecordBatch {
-        let contract: Contract = serde_json::from_value(json!({"fields": [{"name": "n", "type": "integer"}]})).unwrap();
-        let batch = Batch::decode(&Arc::new(contract), &[json!({"n": 1}), json!({"n": 2})]);
+    fn contract() -> Arc<Contract> {
+        Arc::new(serde_json::from_value(json!({"fields": [{"name": "n", "type": "integer"}]})).unwrap())
+    }
+
+    fn begun(folder: &Path) -> Writing {
         let at = Timestamp::from_micros(1);
-        with_hidden(&batch, ContributionId::new(at), AgentId::new(at), Version(1), 0).unwrap()
+        let common = Common {
+            schema: part::schema(&contract()),
+            contribution: ContributionId::new(at),
+            agent: AgentId::new(at),
+            version: Version(1),
+        };
+        Writing::new(folder.to_owned(), common)
+    }
+
+    fn rows() -> Vec<ArrayRef> {
+        part::varying(&Batch::decode(&contract(), &[json!({"n": 1}), json!({"n": 2})]), 0)
     }
 
     #[test]
     fn a_part_ends_with_the_batch_that_fills_it() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writing = Writing::new(folder.path().to_owned());
+        let mut writing = begun(folder.path());
         writing.part_rows = 4;
         for _ in 0..5 {
             writing.push(rows()).unwrap();
         }
         let parts = writing.finish().unwrap();
         assert_eq!(parts.iter().map(|part| part.rows).collect::<Vec<_>>(), [4, 4, 2]);
-        assert!(Writing::new(folder.path().to_owned()).finish().unwrap().is_empty());
+        assert!(begun(folder.path()).finish().unwrap().is_empty());
     }
 
     #[test]
     fn what_a_disk_does_not_take_is_an_error_that_may_pass() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writing = Writing::new(folder.path().join("missing"));
+        let mut writing = begun(&folder.path().join("missing"));
         let pushed: Result<(), Error> = (0..2 * WAITING).try_for_each(|_| writing.push(rows()));
         let ended = pushed.and_then(|()| writing.finish().map(drop));
         assert!(matches!(ended, Err(Error::Scratch(error)) if error.kind() == ErrorKind::NotFound));
@@ -182,7 +203,7 @@ mod tests {
     #[test]
     fn what_nobody_wants_is_not_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writing = Writing::new(folder.path().to_owned());
+        let mut writing = begun(folder.path());
         writing.part_rows = 4;
         for _ in 0..3 {
             writing.push(rows()).unwrap();
