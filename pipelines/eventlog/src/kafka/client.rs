@@ -132,7 +132,7 @@ pub(super) fn failure(what: impl Into<String>, voice: &Voice, error: &KafkaError
 pub(super) struct Look {
     /// The readable range of each partition.
     pub(super) kept: Vec<Bounds>,
-    /// How the group shares it; `None` while it is sharing anew, and where there is no group.
+    /// How the group shares it; `None` while it is sharing anew, where that is not known, and without a group.
     pub(super) shares: Option<Shares>,
 }
 

@@ -85,9 +85,8 @@ pub struct Options {
     /// How long an append is tried, and how long the brokers may take to answer anything else; at least one second. An
     /// append that fails answers within twice this.
     pub delivery: Duration,
-    /// How often a reader that waits is looked after: whether its positions are in the log, what the log has comes, and no
-    /// partition is nobody's.
-    /// At least a tenth of a second.
+    /// How often a reader that waits is looked after: whether its positions are in the log, whether what the log has comes,
+    /// and whether every partition is somebody's. At least a tenth of a second.
     pub watch: Duration,
     /// Properties of librdkafka, such as TLS and SASL settings.
     /// <https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md>

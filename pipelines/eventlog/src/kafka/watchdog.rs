@@ -203,7 +203,8 @@ impl Judge {
         if !beyond.is_empty() {
             return Found::Beyond(beyond);
         }
-        if self.behind.is_empty() {
+        // Why not without partitions: what it had may be behind when it has it again.
+        if self.behind.is_empty() && !before.is_empty() {
             self.growth = 1;
         }
         let patience = self.growth * self.patience;
@@ -334,6 +335,14 @@ mod tests {
             found.collect::<Vec<_>>()
         };
         assert_eq!(still(4, 11), [10]);
+        // Nor later because it has no partitions for a while.
+        judge.behind.clear();
+        judge.look(11 * EVERY, &Positions::new(), &Positions::new(), &[]);
+        let mut still = |from: u32, to: u32| {
+            let found = (from..to).filter(|at| look(&mut judge, *at, Some(9)) != Found::Well);
+            found.collect::<Vec<_>>()
+        };
+        assert_eq!(still(12, 25), [24]);
     }
 
     #[test]
@@ -344,7 +353,7 @@ mod tests {
             shares: None,
         };
         // A member without partitions, and one with all.
-        let [none, all] = [vec![], vec![0, 1]].map(|share| Some(Shares::from_iter([("one".to_owned(), share)])));
+        let [none, all] = [&[][..], &[0, 1]].map(|given| Some(Shares::from([(given, &[][..])])));
         let mut look = |number: u32, shares: &Option<Shares>| sharing.look(number * EVERY, shares.clone(), 2).is_some();
         let found: Vec<bool> = (0..5).map(|at| look(at, &none)).collect();
         assert_eq!(found, [false, true, false, false, true]);
