@@ -43,9 +43,10 @@ const SESSION: Duration = Duration::from_secs(3);
 const TAKEN_OVER: u64 = 6;
 /// Datasets of a round: as partitions stay with their processes, enough that each process has some.
 const DATASETS: usize = 12;
-/// The counter of processes that did not pass their points, and how many there may be.
+/// The counter of processes that did not pass their points.
 const NOT_ENDED: &str = "lives that were not ended";
-const LIVES: u64 = 20;
+/// How many there may be of them.
+const MOST_NOT_ENDED: u64 = 20;
 /// Clients at the same time.
 const CLIENTS: usize = 6;
 /// Seconds that a client waits for an outcome: so the load is what the topology can do.
@@ -215,7 +216,7 @@ impl Fleet {
             self.sending.load(Ordering::Relaxed)
         );
         assert!(
-            so_many <= LIVES,
+            so_many <= MOST_NOT_ENDED,
             "{so_many} processes did not pass their points\n{counters}\n{}",
             self.posts
                 .each_ref()
