@@ -130,12 +130,10 @@ impl Writer {
             self.columns = self
                 .groups
                 .create_column_writers(self.parquet.flushed_row_groups().len())?;
-            self.columns.drain(constants.start..constants.start + CONSTANTS);
+            self.columns.drain(constants..constants + CONSTANTS);
         }
         let fields = self.common.schema.fields();
-        let fields = fields[..constants.start]
-            .iter()
-            .chain(&fields[constants.start + CONSTANTS..]);
+        let fields = fields[..constants].iter().chain(&fields[constants + CONSTANTS..]);
         for ((field, values), writer) in fields.zip(columns).zip(&mut self.columns) {
             for leaf in compute_leaves(field, &values)? {
                 writer.write(&leaf)?;
@@ -154,7 +152,7 @@ impl Writer {
             Some(constants) => constants,
             None => Constants::new(&self.common, &self.properties, rows)?,
         };
-        let at = part::constants(self.columns.len()).start;
+        let at = part::constants(self.columns.len());
         let mut group = self.parquet.next_row_group()?;
         for (index, column) in self.columns.drain(..).enumerate() {
             if index == at {
@@ -258,7 +256,8 @@ fn options(properties: &WriterProperties) -> ArrowWriterOptions {
         .with_skip_arrow_metadata(true)
 }
 
-/// The columns of a row group that have one value in all rows, encoded once for all row groups of as many rows.
+/// The columns of a row group that have one value in all rows, encoded once for all row groups of a file that have as many
+/// rows.
 #[derive(Debug)]
 struct Constants {
     rows: usize,
@@ -269,7 +268,7 @@ struct Constants {
 
 impl Constants {
     fn new(common: &Common, properties: &WriterProperties, rows: usize) -> Result<Self, ParquetError> {
-        let at = part::constants(common.schema.fields().len() - CONSTANTS).start;
+        let at = part::constants(common.schema.fields().len() - CONSTANTS);
         let schema = Arc::new(common.schema.project(&[at, at + 1, at + 2])?);
         let columns = part::constant(common.contribution, common.agent, common.version, rows);
         let columns = RecordBatch::try_new(Arc::clone(&schema), columns.to_vec())?;
@@ -286,6 +285,8 @@ impl Constants {
     /// Appends them to a row group, whose next columns they are.
     fn append(&self, group: &mut SerializedRowGroupWriter<'_, Hashing>) -> Result<(), ParquetError> {
         let offsets = self.footer.offset_index().and_then(|groups| groups.first());
+        // Why an error: without it the library would panic when it ends the file.
+        let missing = || ParquetError::General("an encoded column has no offset index".to_owned());
         for (index, column) in self.footer.row_group(0).columns().iter().enumerate() {
             let close = ColumnCloseResult {
                 bytes_written: column.compressed_size().unsigned_abs(),
@@ -293,7 +294,12 @@ impl Constants {
                 metadata: column.clone(),
                 bloom_filter: None,
                 column_index: None,
-                offset_index: offsets.and_then(|offsets| offsets.get(index)).cloned(),
+                offset_index: Some(
+                    offsets
+                        .and_then(|offsets| offsets.get(index))
+                        .ok_or_else(missing)?
+                        .clone(),
+                ),
             };
             group.append_column(&self.file, close)?;
         }
@@ -333,10 +339,10 @@ mod tests {
 
     use super::*;
 
-    const GROUP: usize = 300;
+    const GROUP: usize = 3 * PAGE_ROWS - 100;
 
-    /// As many rows as these batches have, in row groups of [`GROUP`] rows.
-    fn written(batches: &[usize]) {
+    /// A file of as many rows as these batches have, in row groups of [`GROUP`] rows.
+    fn check(batches: &[usize]) {
         let contract = json!({"fields": [{"name": "id", "type": "string"}, {"name": "n", "type": "number"}]});
         let contract: Arc<Contract> = Arc::new(serde_json::from_value(contract).unwrap());
         let at = Timestamp::from_micros(1);
@@ -361,29 +367,44 @@ mod tests {
             first += rows;
         }
         let properties = writer.properties.clone().into_builder();
-        let written = writer.finish().unwrap();
+        let properties = properties.set_max_row_group_row_count(Some(GROUP)).build();
+        let mut written = writer.finish().unwrap();
         assert_eq!(written.rows, first as u64);
 
         // What the library makes of the same rows, column by column.
-        let properties = properties.set_max_row_group_row_count(Some(GROUP)).build();
-        let schema = Arc::clone(&common.schema);
-        let mut plain = ArrowWriter::try_new_with_options(Vec::new(), schema, options(&properties)).unwrap();
-        let mut columns = of(0, first);
-        let constant = part::constant(common.contribution, common.agent, common.version, first);
-        columns.splice(part::constants(columns.len()), constant);
-        plain
-            .write(&RecordBatch::try_new(common.schema, columns).unwrap())
-            .unwrap();
-        let plain = plain.into_inner().unwrap();
-        assert_eq!(std::fs::read(path).unwrap(), plain);
-        assert_eq!(written.sha256, <[u8; 32]>::from(Sha256::digest(&plain)));
+        let plain = |version: Version| {
+            let schema = Arc::clone(&common.schema);
+            let mut columns = of(0, first);
+            let at = part::constants(columns.len());
+            columns.splice(
+                at..at,
+                part::constant(common.contribution, common.agent, version, first),
+            );
+            let rows = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
+            let mut plain = ArrowWriter::try_new_with_options(Vec::new(), schema, options(&properties)).unwrap();
+            plain.write(&rows).unwrap();
+            plain.into_inner().unwrap()
+        };
+        let same = |written: &Written, plain: &[u8]| {
+            assert!(std::fs::read(&path).unwrap() == plain);
+            assert_eq!(written.sha256, <[u8; 32]>::from(Sha256::digest(plain)));
+        };
+        same(&written, &plain(Version(7)));
+        written.set_version(Version(1 << 40)).unwrap();
+        same(&written, &plain(Version(1 << 40)));
     }
 
     #[test]
     fn a_file_has_the_bytes_that_it_had_if_each_row_were_encoded() {
-        written(&[GROUP]);
-        written(&[10, 20]);
-        // Row groups that end within a batch, several in one, the last one short.
-        written(&[250, 100, 700, 1]);
+        check(&[GROUP]);
+        check(&[10, 20]);
+        // Several row groups in one batch, the last one short.
+        check(&[2 * GROUP + 5_000]);
+    }
+
+    #[test]
+    fn row_groups_end_within_batches() {
+        // The batches before the last end with pages, as what the library is given at once has pages of no others.
+        check(&[PAGE_ROWS, PAGE_ROWS, GROUP, PAGE_ROWS, 1]);
     }
 }

@@ -1,4 +1,4 @@
-//! The latest keys of an upload in little memory: a list of them, and a table of their places in the list.
+//! The latest keys of an upload in little memory, up to 91 MiB: a list of them, and a table of their places in the list.
 //!
 //! Why not a table of a library: a look into one waits for memory, as keys are anywhere in it, and how many of these waits
 //! overlap is what an upload's duplicates cost. Here the slots of many keys are looked at before the first of them is
@@ -68,7 +68,7 @@ impl Recent {
     pub(super) fn insert(&mut self, key: RecordKey) -> bool {
         if self.keys.len() >= capacity(self.slots.len()) {
             let most = if self.keys.len() < FEW { FEW } else { self.room };
-            self.make_room(most);
+            self.make_room(most.max(self.keys.len() + 1));
         }
         let hash = self.hash.hash_one(key);
         match self.find(&key, hash) {
