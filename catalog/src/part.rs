@@ -7,8 +7,7 @@
 mod footers;
 mod read;
 
-use std::collections::HashSet;
-use std::ops::Range;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, BinaryArray, Int64Array, RecordBatch, StringArray};
@@ -45,7 +44,7 @@ pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Up to how many rows a part is small, and compressed so that it costs little.
 pub(crate) const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
-pub(crate) const GROUP_ROWS: usize = 131_072;
+const GROUP_ROWS: usize = 131_072;
 /// How many bytes the dictionary of a column of a row group has at most; of texts that do not repeat it is given up early.
 const DICTIONARY_BYTES: usize = 256 << 10;
 /// Up to this many bytes on average texts are names rather than prose, and looked up by their value.
@@ -185,10 +184,8 @@ fn with_hidden(
     first: u64,
 ) -> Result<RecordBatch, Error> {
     let mut columns = varying(batch, first);
-    columns.splice(
-        constants(columns.len()),
-        constant(contribution, agent, version, batch.len()),
-    );
+    let at = constants(columns.len());
+    columns.splice(at..at, constant(contribution, agent, version, batch.len()));
     let schema = schema(batch.contract());
     RecordBatch::try_new(schema, columns).map_err(|error| Error::Encode(error.into()))
 }
@@ -220,10 +217,9 @@ pub(crate) fn constant(
     ]
 }
 
-/// Where those are that [`constant`] makes, or belong, where so many columns vary: before the last, the ordinals.
-pub(crate) const fn constants(varying: usize) -> Range<usize> {
-    let at = varying.saturating_sub(1);
-    at..at
+/// Where those begin that [`constant`] makes, among so many that vary: before the last, the ordinals.
+pub(crate) const fn constants(varying: usize) -> usize {
+    varying.saturating_sub(1)
 }
 
 /// How every part of about `rows` rows is written, whoever writes it.
@@ -288,12 +284,21 @@ pub(crate) fn of_many(
     properties
 }
 
-/// Whether texts repeat so much that nearly every row group has nearly all of them, so that a filter of them would tell
-/// nothing: a group has 32 times the rows of a sample, and of `n` names that are as frequent one is in 1 of `e^(131072/n)`
-/// groups not. Where a sixteenth of a sample repeats, `n` is about 32,000, and that one in 60.
+/// Whether names repeat so much that nearly every row group has nearly all of them, so that a filter of them would tell
+/// nothing. A group has 32 times the rows of a sample: where `n` names are as frequent and come in any order, one is not in
+/// one of `e^(131072/n)` groups. From about 32,000 names on, of which that is one in 60, more than 16 times as many come
+/// once in a sample as come twice.
 fn are_everywhere(sample: &StringArray) -> bool {
-    let distinct: HashSet<_> = sample.iter().collect();
-    sample.len() - distinct.len() >= sample.len().div_ceil(16)
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    let mut before = None;
+    for name in sample.iter().flatten() {
+        // Why: names that come in runs repeat, too, and each is in few groups.
+        if before.replace(name) != Some(name) {
+            *seen.entry(name).or_default() += 1;
+        }
+    }
+    let of = |times: u32| seen.values().filter(|seen| **seen == times).count();
+    !seen.is_empty() && of(1) <= 16 * of(2)
 }
 
 /// The columns of the contract among those of a table.

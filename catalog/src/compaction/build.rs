@@ -95,28 +95,29 @@ fn write(
     size: usize,
     mut batches: mpsc::Receiver<RecordBatch>,
 ) -> Result<(u64, Bytes), ParquetError> {
-    let buffer = Vec::with_capacity(size);
-    let first = batches
-        .blocking_recv()
-        .unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema)));
-    let mut writer = ArrowWriter::try_new_with_options(buffer, Arc::clone(schema), options(rows, &first)?)?;
     let mut gathered = BatchCoalescer::new(Arc::clone(schema), BATCH);
-    let mut written = 0;
-    let mut flush = |gathered: &mut BatchCoalescer| -> Result<(), ParquetError> {
-        while let Some(batch) = gathered.next_completed_batch() {
-            written += batch.num_rows() as u64;
-            writer.write(&planted(batch)?)?;
+    let mut next = || -> Result<Option<RecordBatch>, ParquetError> {
+        loop {
+            if let Some(batch) = gathered.next_completed_batch() {
+                return Ok(Some(batch));
+            }
+            let Some(batch) = batches.blocking_recv() else {
+                gathered.finish_buffered_batch()?;
+                return Ok(gathered.next_completed_batch());
+            };
+            gathered.push_batch(batch)?;
         }
-        Ok(())
     };
-    let mut next = Some(first);
-    while let Some(batch) = next {
-        gathered.push_batch(batch)?;
-        flush(&mut gathered)?;
-        next = batches.blocking_recv();
+    // Why not the first that was read: how the rows were laid out before says nothing of them.
+    let first = next()?.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema)));
+    let buffer = Vec::with_capacity(size);
+    let mut writer = ArrowWriter::try_new_with_options(buffer, Arc::clone(schema), options(rows, &first)?)?;
+    let (mut written, mut gathered) = (0, Some(first));
+    while let Some(batch) = gathered {
+        written += batch.num_rows() as u64;
+        writer.write(&planted(batch)?)?;
+        gathered = next()?;
     }
-    gathered.finish_buffered_batch()?;
-    flush(&mut gathered)?;
     Ok((written, writer.into_inner()?.into()))
 }
 

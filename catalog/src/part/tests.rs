@@ -110,3 +110,39 @@ fn a_large_part_finds_names_by_a_filter_and_keeps_texts_that_repeat_once() {
     let small = footer(encoded(SMALL));
     assert_eq!([0, 1].map(|column| filter_bytes(&small, column)), [None, None]);
 }
+
+/// Which names a filter is made of: those that a row group need not have.
+#[test]
+fn only_names_that_are_everywhere_have_no_filter() {
+    let contract = json!({"fields": [
+        {"name": "few", "type": "string"},
+        {"name": "thousands", "type": "string"},
+        {"name": "many", "type": "string"},
+        {"name": "runs", "type": "string"},
+        {"name": "frequent", "type": "string"},
+        {"name": "missing", "type": "string"},
+        {"name": "none", "type": "string"},
+    ]});
+    let contract = Arc::new(serde_json::from_value(contract).unwrap());
+    let record = |row: usize| {
+        // In no order: the multiplier is prime.
+        let any = |names: usize| format!("name {}", row * row * 7_919 % 104_729 % names);
+        json!({
+            "few": any(7),
+            "thousands": any(3_000),
+            "many": format!("name {row}"),
+            "runs": format!("name {}", row / 10),
+            "frequent": if row.is_multiple_of(3) { "usual".to_owned() } else { format!("name {row}") },
+            "missing": if row.is_multiple_of(3) { None } else { Some(format!("name {row}")) },
+        })
+    };
+    let records: Vec<_> = (0..2 * SMALL).map(record).collect();
+    let (contribution, agent) = ids();
+    let part = encode(&Batch::decode(&contract, &records), contribution, agent, Version(1)).unwrap();
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&part.bytes).unwrap();
+    let has_filter = |column: usize| footer.row_group(0).column(column).bloom_filter_offset().is_some();
+    assert_eq!(
+        [0, 1, 2, 3, 4, 5].map(has_filter),
+        [false, false, true, true, true, true]
+    );
+}
