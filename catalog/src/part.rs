@@ -255,8 +255,8 @@ pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, Parquet
     Ok(properties)
 }
 
-/// How the texts of a part of about `rows` rows, which are many, are written, as `sample`, the columns of some, are: those that
-/// repeat in a dictionary, and names that are not everywhere so that they can be looked up.
+/// How the texts of a part of about `rows` rows, which are many, are written, as `sample`, the columns of some of them, are:
+/// those that repeat in a dictionary, and names that are not everywhere so that they can be looked up.
 pub(crate) fn of_many(
     mut properties: WriterPropertiesBuilder,
     fields: &[FieldRef],

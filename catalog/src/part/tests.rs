@@ -121,7 +121,6 @@ fn only_names_that_are_everywhere_have_no_filter() {
         {"name": "runs", "type": "string"},
         {"name": "frequent", "type": "string"},
         {"name": "missing", "type": "string"},
-        {"name": "none", "type": "string"},
     ]});
     let contract = Arc::new(serde_json::from_value(contract).unwrap());
     let record = |row: usize| {
