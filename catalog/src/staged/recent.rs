@@ -1,4 +1,4 @@
-//! The latest keys of an upload in little memory, up to 91 MiB: a list of them, and a table of their places in the list.
+//! The latest keys of an upload in little memory, up to 88 MiB: a list of them, and a table of their places in the list.
 //!
 //! Why not a table of a library: a look into one waits for memory, as keys are anywhere in it, and how many of these waits
 //! overlap is what an upload's duplicates cost. Here the slots of many keys are looked at before the first of them is
