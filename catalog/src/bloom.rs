@@ -2,8 +2,6 @@
 //!
 //! Invariant: a key that was inserted is never said to be surely new.
 
-use std::hint::black_box;
-
 use types::RecordKey;
 
 /// Bits per key that a full generation has; with seven probes about one new key in a hundred and fifty looks known.
@@ -11,9 +9,6 @@ const BITS_PER_KEY: usize = 12;
 const PROBES: u32 = 7;
 /// How many keys the first generation holds.
 const FIRST: usize = 64 << 10;
-
-/// How many keys are looked for ahead: about as many waits for memory overlap as a processor can.
-pub(crate) const AHEAD: usize = 64;
 
 /// 512 bits: one cache line, all that one look-up touches in a generation.
 type Block = [u64; 8];
@@ -60,15 +55,6 @@ impl Filter {
     pub(crate) fn bytes(&self) -> usize {
         let blocks = self.generations.iter().map(|generation| generation.blocks.len());
         blocks.sum::<usize>() * size_of::<Block>()
-    }
-
-    /// Looks at where these keys would be, so that they are found sooner; of use for up to [`AHEAD`] of them.
-    pub(crate) fn look_ahead(&self, keys: &[RecordKey]) {
-        // Why only there: the last generation is the largest, and the others hardly leave the caches.
-        if let Some(last) = self.generations.last() {
-            let words = keys.iter().map(|key| last.blocks[last.place(key).0][0]);
-            black_box(words.fold(0, |seen, word| seen | word));
-        }
     }
 
     /// Whether the key may have been added; `false` is certain.

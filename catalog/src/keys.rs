@@ -18,7 +18,7 @@ use types::{DatasetId, RecordKey, Version};
 
 pub(crate) use self::ordered::Ordered;
 
-use crate::bloom::{AHEAD, Filter};
+use crate::bloom::Filter;
 use crate::key_file::is_damage;
 use crate::key_store::{KeyStore, Stored, StoredFile};
 use crate::{Error, Root};
@@ -387,9 +387,6 @@ impl Keys {
         let mut known = Vec::with_capacity(keys.len());
         let mut unsure = Vec::new();
         for (row, key) in keys.iter().enumerate() {
-            if row % AHEAD == 0 {
-                self.filter.look_ahead(&keys[row..keys.len().min(row + AHEAD)]);
-            }
             let leaving = self.leaving.as_ref();
             let found = leaving.is_some_and(|leaving| leaving.binary_search(key).is_ok()) || self.recent.contains(key);
             if !found && self.filter.may_contain(key) {

@@ -20,6 +20,9 @@ const FEWEST: usize = 8;
 /// A slot without a place.
 const FREE: u64 = u64::MAX;
 
+/// How many keys are looked for ahead: about as many waits for memory as a processor can have overlap.
+pub(super) const AHEAD: usize = 64;
+
 /// A set of keys.
 #[derive(Debug)]
 pub(super) struct Recent {
@@ -52,8 +55,7 @@ impl Recent {
         &self.keys
     }
 
-    /// Looks at where these keys would be, so that they are found sooner; of use for up to [`AHEAD`](crate::bloom::AHEAD)
-    /// of them.
+    /// Looks at where these keys would be, so that they are found sooner; of use for up to [`AHEAD`] of them.
     pub(super) fn look_ahead(&self, keys: &[RecordKey]) {
         let slots = keys.iter().map(|key| self.slots[self.slot(self.hash.hash_one(key))]);
         black_box(slots.fold(0, |seen, slot| seen | slot));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use types::RecordKey;
 
-use super::recent::Recent;
-use crate::bloom::{AHEAD, Filter};
+use super::recent::{AHEAD, Recent};
+use crate::bloom::Filter;
 use crate::key_file::{Ascending, KeyFile, Source};
 
 /// How many keys are in memory at most: what a table of 2^22 places holds.
@@ -54,7 +54,6 @@ impl Runs {
         let mut new = Vec::with_capacity(keys.len());
         for some in keys.chunks(AHEAD) {
             self.recent.look_ahead(some);
-            self.filter.look_ahead(some);
             for key in some {
                 new.push(self.insert(*key)?);
             }
