@@ -167,7 +167,7 @@ pub(crate) fn encode(
     agent: AgentId,
     version: Version,
 ) -> Result<Encoded, Error> {
-    let rows = with_hidden(batch, contribution, agent, version, 0)?;
+    let rows = with_hidden(batch, contribution, agent, version)?;
     let bytes = write(&rows).map_err(Error::Encode)?;
     Ok(Encoded {
         sha256: Sha256::digest(&bytes).into(),
@@ -175,22 +175,22 @@ pub(crate) fn encode(
     })
 }
 
-/// The columns of a part of one version; `first` is the ordinal of the first row.
+/// The columns of a part that has all rows of a version.
 fn with_hidden(
     batch: &Batch,
     contribution: ContributionId,
     agent: AgentId,
     version: Version,
-    first: u64,
 ) -> Result<RecordBatch, Error> {
-    let mut columns = varying(batch, first);
+    let mut columns = varying(batch, 0);
     let at = constants(columns.len());
     columns.splice(at..at, constant(contribution, agent, version, batch.len()));
     let schema = schema(batch.contract());
     RecordBatch::try_new(schema, columns).map_err(|error| Error::Encode(error.into()))
 }
 
-/// The columns of a part of one version whose values differ from row to row: all but those that [`constant`] makes.
+/// The columns of a part of one version whose values differ from row to row: all but those that [`constant`] makes; `first`
+/// is the ordinal of the first row.
 pub(crate) fn varying(batch: &Batch, first: u64) -> Vec<ArrayRef> {
     let first = i64::try_from(first).unwrap_or(i64::MAX);
     let end = first.saturating_add(i64::try_from(batch.len()).unwrap_or(i64::MAX));

@@ -116,10 +116,10 @@ fn write(
             parts.extend(open.take().map(end).transpose()?);
             break;
         };
-        let path = folder.join(format!("part-{}.parquet", parts.len()));
+        let path = || folder.join(format!("part-{}.parquet", parts.len()));
         let mut writer = match open.take() {
             Some(writer) => writer,
-            None => Writer::create(path, common.clone(), &rows)?,
+            None => Writer::create(path(), common.clone(), &rows)?,
         };
         writer.write(&rows)?;
         if writer.rows() >= part_rows || writer.bytes() >= PART_BYTES {

@@ -34,8 +34,8 @@ impl When {
 }
 
 impl State {
-    /// Writes the derived file when the table has outgrown it; answers whether there was one to write. What fails is only logged: it is
-    /// tried again when the table has grown as much again.
+    /// Writes the derived file when the table has outgrown it; answers whether there was one to write. What fails is only
+    /// logged: it is tried again when the table has grown as much again.
     pub(crate) async fn derive_if_due(self: &Arc<Self>, when: When) -> bool {
         let (least, share) = when.spacing();
         let (written, commits) = (self.derived.load(Ordering::Relaxed), self.base().commit);
