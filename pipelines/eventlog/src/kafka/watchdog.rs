@@ -258,6 +258,8 @@ impl Sharing {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     const EVERY: Duration = Duration::from_secs(10);
@@ -322,27 +324,18 @@ mod tests {
 
     #[test]
     fn where_a_new_consumer_does_not_help_the_next_comes_later() {
-        let mut judge = judge();
-        let mut still = |from: u32, to: u32| {
-            let found = (from..to).filter(|at| look(&mut judge, *at, Some(9)) != Found::Well);
-            found.collect::<Vec<_>>()
+        let still = |judge: &mut Judge, looks: Range<u32>| -> Vec<u32> {
+            looks.filter(|at| look(judge, *at, Some(9)) != Found::Well).collect()
         };
-        assert_eq!(still(0, 4), [3]);
+        let mut judge = judge();
+        assert_eq!(still(&mut judge, 0..4), [3]);
         // As with another consumer.
         judge.behind.clear();
-        let mut still = |from: u32, to: u32| {
-            let found = (from..to).filter(|at| look(&mut judge, *at, Some(9)) != Found::Well);
-            found.collect::<Vec<_>>()
-        };
-        assert_eq!(still(4, 11), [10]);
-        // Nor later because it has no partitions for a while.
+        assert_eq!(still(&mut judge, 4..11), [10]);
+        // Nor sooner because it has no partitions for a while.
         judge.behind.clear();
         judge.look(11 * EVERY, &Positions::new(), &Positions::new(), &[]);
-        let mut still = |from: u32, to: u32| {
-            let found = (from..to).filter(|at| look(&mut judge, *at, Some(9)) != Found::Well);
-            found.collect::<Vec<_>>()
-        };
-        assert_eq!(still(12, 25), [24]);
+        assert_eq!(still(&mut judge, 12..25), [24]);
     }
 
     #[test]
