@@ -4,6 +4,10 @@
 //! by one thread, because handing each to another and back costs more than some of them.
 
 use std::cell::Cell;
+use std::num::NonZero;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
 
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, spawn_blocking};
@@ -11,6 +15,16 @@ use tokio::task::{JoinError, spawn_blocking};
 thread_local! {
     /// Whether this thread carries a future to its end.
     static CARRIES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How many futures are carried.
+static CARRIED: AtomicUsize = AtomicUsize::new(0);
+static PROCESSORS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get));
+
+/// Whether more futures are carried than there are processors, so that a thread for a part of one takes its time from
+/// another. Who carries one waits for a thread only where this is not so: else all there are could wait for one more.
+pub(crate) fn is_crowded() -> bool {
+    CARRIED.load(Ordering::Relaxed) > *PROCESSORS
 }
 
 /// Does work that blocks: here, where the future that asks is carried, else on another thread.
@@ -44,12 +58,14 @@ struct Carrying;
 impl Carrying {
     fn begin() -> Self {
         CARRIES.set(true);
+        CARRIED.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
 impl Drop for Carrying {
     fn drop(&mut self) {
+        CARRIED.fetch_sub(1, Ordering::Relaxed);
         CARRIES.set(false);
     }
 }

@@ -18,6 +18,7 @@ use types::{Batch, Contract, Timestamp, metric};
 
 use self::draft::{Draft, Drafted};
 pub(crate) use self::tried::Tried;
+use crate::blocking::is_crowded;
 use crate::log::{self, Commit};
 use crate::part::PartInfo;
 use crate::state::{State, When};
@@ -72,21 +73,39 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
                 return Ok(MergeOutcome::NothingNew { duplicates });
             }
         };
-        let part = tried.put(state, &draft).await?;
-        fault::point("merge.part");
         let mut merge = Merge {
             contribution,
             agent,
             version,
-            accepted: part.rows,
-            record_count: base.rows + part.rows,
+            accepted: draft.part.rows,
+            record_count: base.rows + draft.part.rows,
             root: draft.root.to_string(),
             duplicates: draft.duplicates.clone(),
             at,
             notes,
         };
-        let bytes = log::merged(state.dataset, &merge, std::slice::from_ref(&part)).map_err(unencodable)?;
-        match put(state, &log::path(state.dataset, base.commit), bytes.into()).await {
+        let path = log::path(state.dataset, base.commit);
+        let naming = |part: &PartInfo| {
+            let commit = log::merged(state.dataset, &merge, std::slice::from_ref(part));
+            commit.map(PutPayload::from).map_err(unencodable)
+        };
+        // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges that
+        // only costs, as the disk has enough to do.
+        let prepared = if is_crowded() {
+            None
+        } else {
+            Some(state.durable.prepare(&path, naming(&draft.part)?))
+        };
+        let part = tried.put(state, &draft).await?;
+        fault::point("merge.part");
+        let committed = match prepared {
+            Some(prepared) if part == draft.part => {
+                let created = prepared.create().await;
+                created.map_err(|error| Error::storage(&path, error))
+            }
+            _ => put(state, &path, naming(&part)?).await,
+        };
+        match committed {
             Ok(()) => {
                 fault::point("merge.commit");
                 landed(state, base.commit, &merge, vec![part], &draft.rows).await?;

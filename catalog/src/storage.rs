@@ -27,6 +27,7 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::blocking::blocking;
 
@@ -48,11 +49,48 @@ pub trait DurableStore: ObjectStore {
         false
     }
 
+    /// Begins to put an object that does not exist yet, and that nobody sees before it is [created](Prepared::create): for
+    /// who must put another first. A store of files writes and syncs it meanwhile; others do all of it then.
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+        Box::new(Later {
+            store: self,
+            location: location.clone(),
+            payload,
+        })
+    }
+
     /// Puts a file of this machine, which is synced and does not change, as an object that does not exist yet. A store
     /// on the same disk can give it a second name; others take it to memory, so it should be a part at most.
     async fn adopt(&self, file: &FilePath, location: &Path) -> Result<()> {
         let bytes = tokio::fs::read(file).await.map_err(|source| failed(file, source))?;
         self.put_opts(location, bytes.into(), PutMode::Create.into()).await?;
+        Ok(())
+    }
+}
+
+/// An object that is to be created. Dropped before, it never is.
+#[async_trait]
+pub trait Prepared: Send {
+    /// Creates it, as a put with [`PutMode::Create`] would now.
+    async fn create(self: Box<Self>) -> Result<()>;
+}
+
+/// An object of which nothing is put before it is created.
+struct Later<'a, S: ?Sized> {
+    store: &'a S,
+    location: Path,
+    payload: PutPayload,
+}
+
+#[async_trait]
+impl<S: DurableStore + ?Sized> Prepared for Later<'_, S> {
+    async fn create(self: Box<Self>) -> Result<()> {
+        let Self {
+            store,
+            location,
+            payload,
+        } = *self;
+        store.put_opts(&location, payload, PutMode::Create.into()).await?;
         Ok(())
     }
 }
@@ -156,22 +194,20 @@ impl DurableLocal {
 
     /// Puts one object durably, on a thread that may block.
     fn publish(&self, target: &FilePath, payload: &PutPayload, create: bool) -> io::Result<()> {
-        let (mut file, staged) = self.create_staged()?;
-        let named = (|| {
-            for bytes in payload {
-                file.write_all(bytes)?;
-            }
-            file.sync_data()?;
-            self.work.of_files.fetch_add(1, Ordering::Relaxed);
-            self.name(&staged, target, create)
-        })();
-        if create || named.is_err() {
-            // Why: a staged file that stays behind is swept later; the put itself has been decided.
-            if let Err(error) = fs::remove_file(&staged) {
-                tracing::debug!(path = %staged.display(), %error, "a staged file could not be removed");
-            }
+        let staged = self.stage(payload)?;
+        self.name(&staged.0, target, create)
+    }
+
+    /// Writes and syncs a file that has no name yet.
+    fn stage(&self, payload: &PutPayload) -> io::Result<Staged> {
+        let (mut file, path) = self.create_staged()?;
+        let staged = Staged(path);
+        for bytes in payload {
+            file.write_all(bytes)?;
         }
-        named
+        file.sync_data()?;
+        self.work.of_files.fetch_add(1, Ordering::Relaxed);
+        Ok(staged)
     }
 
     fn name(&self, staged: &FilePath, target: &FilePath, create: bool) -> io::Result<()> {
@@ -204,6 +240,39 @@ impl DurableLocal {
             operation: operation.to_owned(),
             implementer: self.to_string(),
         }
+    }
+}
+
+/// A staged file, which goes unless a rename took it.
+#[derive(Debug)]
+struct Staged(PathBuf);
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // Why no error: one that stays behind is swept later; the put itself has been decided.
+        if let Err(error) = ignore_missing(fs::remove_file(&self.0)) {
+            tracing::debug!(path = %self.0.display(), %error, "a staged file could not be removed");
+        }
+    }
+}
+
+/// A file that is written and synced on a thread of its own, and then has no name yet.
+struct Unnamed {
+    store: DurableLocal,
+    target: Result<PathBuf>,
+    staged: JoinHandle<io::Result<Staged>>,
+}
+
+#[async_trait]
+impl Prepared for Unnamed {
+    async fn create(self: Box<Self>) -> Result<()> {
+        let Self { store, target, staged } = *self;
+        let (target, staged) = (target?, staged.await?);
+        let name = move || {
+            let named = staged.and_then(|staged| store.name(&staged.0, &target, true));
+            named.map_err(|source| failed(&target, source))
+        };
+        blocking(name).await?
     }
 }
 
@@ -261,6 +330,15 @@ impl DurableStore for DurableLocal {
         true
     }
 
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+        let store = self.clone();
+        Box::new(Unnamed {
+            store: self.clone(),
+            target: self.files.path_to_filesystem(location),
+            staged: spawn_blocking(move || store.stage(&payload)),
+        })
+    }
+
     async fn adopt(&self, file: &FilePath, location: &Path) -> Result<()> {
         let (store, file, target) = (self.clone(), file.to_owned(), self.files.path_to_filesystem(location)?);
         let adopt = move || match store.name(&file, &target, true) {
@@ -272,7 +350,7 @@ impl DurableStore for DurableLocal {
             }
             named => named.map_err(|source| failed(&target, source)),
         };
-        tokio::task::spawn_blocking(adopt).await?
+        spawn_blocking(adopt).await?
     }
 }
 

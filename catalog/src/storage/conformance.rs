@@ -30,6 +30,7 @@ macro_rules! conformance {
         $crate::conformance! { $fixture;
             of_many_who_create_an_object_one_does,
             an_object_that_exists_is_not_created_again,
+            what_is_prepared_is_there_once_it_is_created,
             an_object_is_overwritten_whole,
             ranges_are_the_bytes_that_were_asked_for,
             what_is_missing_is_not_found,
@@ -100,6 +101,26 @@ pub async fn an_object_that_exists_is_not_created_again(fixture: &mut dyn Fixtur
         }
     }
     assert_eq!(read(&two, "a/b/one").await?, "first");
+    Ok(())
+}
+
+/// Not before, nor where another was quicker, nor where it is given up.
+pub async fn what_is_prepared_is_there_once_it_is_created(fixture: &mut dyn Fixture) -> Outcome {
+    let (one, two) = (fixture.open().await?, fixture.open().await?);
+    let first = Path::from("a/b/first");
+    let prepared = one.prepare(&first, "1".into());
+    put(&one, "a/b/second", "2", PutMode::Create).await?;
+    assert!(matches!(read(&one, "a/b/first").await, Err(Error::NotFound { .. })));
+    prepared.create().await?;
+    assert_eq!(read(&two, "a/b/first").await?, "1");
+    let late = one.prepare(&Path::from("a/b/third"), "late".into());
+    put(&two, "a/b/third", "3", PutMode::Create).await?;
+    let late = late.create().await;
+    assert!(matches!(late, Err(Error::AlreadyExists { .. })), "{late:?}");
+    assert_eq!(read(&one, "a/b/third").await?, "3");
+    drop(one.prepare(&Path::from("a/b/fourth"), "4".into()));
+    let all: Vec<_> = two.list(None).try_collect().await?;
+    assert_eq!(all.len(), 3, "{all:?}");
     Ok(())
 }
 

@@ -16,12 +16,12 @@ use object_store::{
     PutOptions, PutPayload, PutResult, Result,
 };
 
-use super::DurableStore;
+use super::{DurableStore, Prepared};
 
 /// How many requests of each kind reached a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Objects put, whether or not that succeeded.
+    /// Objects put, or prepared to be, whether or not that succeeded.
     pub puts: u64,
     /// Reads of an object or of ranges of it.
     pub gets: u64,
@@ -94,6 +94,11 @@ impl DurableStore for Counting {
 
     fn blocks(&self) -> bool {
         self.inner.blocks()
+    }
+
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+        count(&self.puts);
+        self.inner.prepare(location, payload)
     }
 
     async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {

@@ -55,6 +55,44 @@ async fn nothing_stays_behind_after_a_put_won_or_lost() {
 }
 
 #[test]
+fn what_is_prepared_is_written_once_and_leaves_nothing_behind() {
+    let (_directory, store) = store();
+    // Why dropped before anything is looked at: a runtime ends when what blocks has ended.
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let path = Path::from("a/one");
+    let before = store.syncs();
+    runtime().block_on(async {
+        store.prepare(&path, "1".into()).create().await.unwrap();
+        let taken = store.prepare(&path, "2".into()).create().await;
+        assert!(
+            matches!(taken, Err(object_store::Error::AlreadyExists { .. })),
+            "{taken:?}"
+        );
+        drop(store.prepare(&Path::from("a/two"), "3".into()));
+        assert_eq!(text(&store, "a/one").await, "1");
+    });
+    let after = store.syncs();
+    // The name of the directory, and the two in it.
+    assert_eq!(after.of_directories - before.of_directories, 3);
+    assert!(after.of_files - before.of_files <= 3);
+    assert_eq!(fs::read_dir(store.directories.root().join(STAGING)).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(store.directories.root().join("a")).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn what_is_prepared_and_could_not_be_written_is_no_object() {
+    let (_directory, store) = store();
+    fs::remove_dir_all(store.directories.root().join(STAGING)).unwrap();
+    let path = Path::from("a/one");
+    let failed = store.prepare(&path, "1".into()).create().await;
+    assert!(matches!(failed, Err(object_store::Error::Generic { .. })), "{failed:?}");
+    assert!(matches!(
+        store.get(&path).await,
+        Err(object_store::Error::NotFound { .. })
+    ));
+}
+
+#[test]
 fn what_a_crash_left_is_swept_and_what_may_be_in_use_is_not() {
     let (_directory, store) = store();
     let abandoned = store.directories.root().join(STAGING).join("put#1");

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use catalog::storage::DurableStore;
+use catalog::storage::{DurableStore, Prepared};
 use futures_util::stream::{BoxStream, StreamExt};
 use object_store::path::Path;
 use object_store::{
@@ -64,8 +64,22 @@ impl DurableStore for Objects {
         self.inner.blocks()
     }
 
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+        Box::new(Measured(self.inner.prepare(location, payload)))
+    }
+
     async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
         counted("put", self.inner.adopt(file, location).await)
+    }
+}
+
+/// An object whose creation is measured.
+struct Measured<'a>(Box<dyn Prepared + 'a>);
+
+#[async_trait]
+impl Prepared for Measured<'_> {
+    async fn create(self: Box<Self>) -> Result<()> {
+        counted("put", self.0.create().await)
     }
 }
 
@@ -137,6 +151,10 @@ mod tests {
                 let put = objects.put_opts(&path, "c".into(), PutMode::Create.into()).await;
                 assert_eq!(put.is_ok(), fits);
             }
+            for fits in [true, false] {
+                let created = objects.prepare(&Path::from("a/d"), "e".into()).create().await;
+                assert_eq!(created.is_ok(), fits);
+            }
             let copied = objects.copy(&path, &Path::from("d")).await;
             assert!(copied.is_err(), "a directory on disk copies nothing");
         };
@@ -148,7 +166,7 @@ mod tests {
         let told = registry.render();
         for line in [
             "sluice_object_requests_total{call=\"get\"} 1",
-            "sluice_object_requests_total{call=\"put\"} 2",
+            "sluice_object_requests_total{call=\"put\"} 4",
             "sluice_object_failures_total{call=\"copy\"} 1",
         ] {
             assert!(told.lines().any(|found| found == line), "{line} is not in\n{told}");
