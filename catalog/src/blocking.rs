@@ -21,9 +21,9 @@ thread_local! {
 static CARRIED: AtomicUsize = AtomicUsize::new(0);
 static PROCESSORS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get));
 
-/// Whether more futures are carried than there are processors, so that a thread for a part of one takes its time from
-/// another. Who carries one waits for a thread only where this is not so: else all there are could wait for one more.
-pub(crate) fn is_crowded() -> bool {
+/// Whether more futures are carried than there are processors, so that another thread for one of them takes its time from
+/// the others.
+pub(crate) fn many_are_carried() -> bool {
     CARRIED.load(Ordering::Relaxed) > *PROCESSORS
 }
 

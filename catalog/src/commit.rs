@@ -18,7 +18,7 @@ use types::{Batch, Contract, Timestamp, metric};
 
 use self::draft::{Draft, Drafted};
 pub(crate) use self::tried::Tried;
-use crate::blocking::is_crowded;
+use crate::blocking::many_are_carried;
 use crate::log::{self, Commit};
 use crate::part::PartInfo;
 use crate::state::{State, When};
@@ -85,16 +85,16 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
             notes,
         };
         let path = log::path(state.dataset, base.commit);
-        let naming = |part: &PartInfo| {
+        let commit_of = |part: &PartInfo| {
             let commit = log::merged(state.dataset, &merge, std::slice::from_ref(part));
             commit.map(PutPayload::from).map_err(unencodable)
         };
         // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges that
         // only costs, as the disk has enough to do.
-        let prepared = if is_crowded() {
+        let prepared = if many_are_carried() {
             None
         } else {
-            Some(state.durable.prepare(&path, naming(&draft.part)?))
+            Some(state.durable.prepare(&path, commit_of(&draft.part)?))
         };
         let part = tried.put(state, &draft).await?;
         fault::point("merge.part");
@@ -103,7 +103,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
                 let created = prepared.create().await;
                 created.map_err(|error| Error::storage(&path, error))
             }
-            _ => put(state, &path, naming(&part)?).await,
+            _ => put(state, &path, commit_of(&part)?).await,
         };
         match committed {
             Ok(()) => {

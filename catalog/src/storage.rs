@@ -15,8 +15,8 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -50,7 +50,8 @@ pub trait DurableStore: ObjectStore {
     }
 
     /// Begins to put an object that does not exist yet, and that nobody sees before it is [created](Prepared::create): for
-    /// who must put another first. A store of files writes and syncs it meanwhile; others do all of it then.
+    /// who must put another first. A store of files writes and syncs it meanwhile; others do all of it then. Must be called
+    /// within a tokio runtime.
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
         Box::new(Later {
             store: self,
@@ -174,10 +175,12 @@ impl DurableLocal {
         Ok(())
     }
 
-    /// A new file that only this call knows.
+    /// A new file that only this call knows, by a name that this process has not used.
     fn create_staged(&self) -> io::Result<(File, PathBuf)> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        self.work.staged.fetch_add(1, Ordering::Relaxed);
         loop {
-            let number = self.work.staged.fetch_add(1, Ordering::Relaxed);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             // Why: names that end in `#` and digits are never listed as objects.
             let path = self
                 .directories
@@ -199,9 +202,9 @@ impl DurableLocal {
     }
 
     /// Writes and syncs a file that has no name yet.
-    fn stage(&self, payload: &PutPayload) -> io::Result<Staged> {
+    fn stage(&self, payload: &PutPayload) -> io::Result<StagedFile> {
         let (mut file, path) = self.create_staged()?;
-        let staged = Staged(path);
+        let staged = StagedFile(path);
         for bytes in payload {
             file.write_all(bytes)?;
         }
@@ -245,9 +248,9 @@ impl DurableLocal {
 
 /// A staged file, which goes unless a rename took it.
 #[derive(Debug)]
-struct Staged(PathBuf);
+struct StagedFile(PathBuf);
 
-impl Drop for Staged {
+impl Drop for StagedFile {
     fn drop(&mut self) {
         // Why no error: one that stays behind is swept later; the put itself has been decided.
         if let Err(error) = ignore_missing(fs::remove_file(&self.0)) {
@@ -256,24 +259,44 @@ impl Drop for Staged {
     }
 }
 
-/// A file that is written and synced on a thread of its own, and then has no name yet.
+/// A file that a thread of its own writes and syncs, and that has no name yet.
 struct Unnamed {
     store: DurableLocal,
     target: Result<PathBuf>,
-    staged: JoinHandle<io::Result<Staged>>,
+    /// The bytes, until the thread begins.
+    payload: Arc<Mutex<Option<PutPayload>>>,
+    staged: JoinHandle<Option<io::Result<StagedFile>>>,
 }
 
 #[async_trait]
 impl Prepared for Unnamed {
     async fn create(self: Box<Self>) -> Result<()> {
-        let Self { store, target, staged } = *self;
-        let (target, staged) = (target?, staged.await?);
+        let Self {
+            store,
+            target,
+            payload,
+            staged,
+        } = *self;
+        let target = target?;
+        // Why not wait: there may be no thread to come, if all there are do what this one does.
+        let staged = match take(&payload) {
+            Some(payload) => Err(payload),
+            None => Ok(staged.await?),
+        };
         let name = move || {
-            let named = staged.and_then(|staged| store.name(&staged.0, &target, true));
+            let named = match staged {
+                Ok(Some(staged)) => staged.and_then(|staged| store.name(&staged.0, &target, true)),
+                Ok(None) => Err(io::Error::other("its bytes are gone")),
+                Err(payload) => store.publish(&target, &payload, true),
+            };
             named.map_err(|source| failed(&target, source))
         };
         blocking(name).await?
     }
+}
+
+fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
+    from.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 fn failed(path: &FilePath, source: io::Error) -> object_store::Error {
@@ -331,11 +354,16 @@ impl DurableStore for DurableLocal {
     }
 
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
-        let store = self.clone();
+        let payload = Arc::new(Mutex::new(Some(payload)));
+        let stage = {
+            let (store, payload) = (self.clone(), Arc::clone(&payload));
+            move || take(&payload).map(|payload| store.stage(&payload))
+        };
         Box::new(Unnamed {
             store: self.clone(),
             target: self.files.path_to_filesystem(location),
-            staged: spawn_blocking(move || store.stage(&payload)),
+            payload,
+            staged: spawn_blocking(stage),
         })
     }
 

@@ -21,7 +21,7 @@ use super::{DurableStore, Prepared};
 /// How many requests of each kind reached a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Objects put, or prepared to be, whether or not that succeeded.
+    /// Objects put, whether or not that succeeded.
     pub puts: u64,
     /// Reads of an object or of ranges of it.
     pub gets: u64,
@@ -97,13 +97,29 @@ impl DurableStore for Counting {
     }
 
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
-        count(&self.puts);
-        self.inner.prepare(location, payload)
+        Box::new(Counted {
+            prepared: self.inner.prepare(location, payload),
+            puts: &self.puts,
+        })
     }
 
     async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
         count(&self.puts);
         self.inner.adopt(file, location).await
+    }
+}
+
+/// An object whose creation is counted.
+struct Counted<'a> {
+    prepared: Box<dyn Prepared + 'a>,
+    puts: &'a AtomicU64,
+}
+
+#[async_trait]
+impl Prepared for Counted<'_> {
+    async fn create(self: Box<Self>) -> Result<()> {
+        count(self.puts);
+        self.prepared.create().await
     }
 }
 

@@ -54,29 +54,55 @@ async fn nothing_stays_behind_after_a_put_won_or_lost() {
     assert_eq!(fs::read_dir(store.directories.root().join(STAGING)).unwrap().count(), 0);
 }
 
+/// A runtime that has one thread for what blocks, so that of two such things the first is done first.
+fn one_by_one() -> tokio::runtime::Runtime {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.max_blocking_threads(1).build().unwrap()
+}
+
+fn entries(store: &DurableLocal, directory: &str) -> usize {
+    fs::read_dir(store.directories.root().join(directory)).unwrap().count()
+}
+
 #[test]
-fn what_is_prepared_is_written_once_and_leaves_nothing_behind() {
+fn what_is_prepared_is_written_before_it_is_created_and_not_again() {
     let (_directory, store) = store();
-    // Why dropped before anything is looked at: a runtime ends when what blocks has ended.
-    let runtime = || tokio::runtime::Runtime::new().unwrap();
-    let path = Path::from("a/one");
     let before = store.syncs();
-    runtime().block_on(async {
-        store.prepare(&path, "1".into()).create().await.unwrap();
-        let taken = store.prepare(&path, "2".into()).create().await;
+    one_by_one().block_on(async {
+        put(&store, "a/one", "1", PutMode::Create).await.unwrap();
+        let [second, taken] = ["a/two", "a/one"].map(|path| store.prepare(&Path::from(path), "2".into()));
+        drop(store.prepare(&Path::from("a/three"), "3".into()));
+        spawn_blocking(|| ()).await.unwrap();
+        // The third is gone again.
+        assert_eq!(store.syncs().of_files - before.of_files, 4);
+        assert_eq!((entries(&store, STAGING), entries(&store, "a")), (2, 1));
+        second.create().await.unwrap();
+        let taken = taken.create().await;
         assert!(
             matches!(taken, Err(object_store::Error::AlreadyExists { .. })),
             "{taken:?}"
         );
-        drop(store.prepare(&Path::from("a/two"), "3".into()));
-        assert_eq!(text(&store, "a/one").await, "1");
+        assert_eq!(
+            (text(&store, "a/one").await, text(&store, "a/two").await),
+            ("1".into(), "2".into())
+        );
     });
-    let after = store.syncs();
-    // The name of the directory, and the two in it.
-    assert_eq!(after.of_directories - before.of_directories, 3);
-    assert!(after.of_files - before.of_files <= 3);
-    assert_eq!(fs::read_dir(store.directories.root().join(STAGING)).unwrap().count(), 0);
-    assert_eq!(fs::read_dir(store.directories.root().join("a")).unwrap().count(), 1);
+    assert_eq!(store.syncs().of_files - before.of_files, 4);
+    assert_eq!((entries(&store, STAGING), entries(&store, "a")), (0, 2));
+}
+
+#[test]
+fn what_is_prepared_where_no_thread_is_left_is_written_when_it_is_created() {
+    let (_directory, store) = store();
+    let runtime = one_by_one();
+    runtime.block_on(async {
+        let store = store.clone();
+        let creating = async move { store.prepare(&Path::from("a/one"), "1".into()).create().await };
+        crate::blocking::carry(creating).await.unwrap().unwrap();
+    });
+    assert_eq!(runtime.block_on(text(&store, "a/one")), "1");
+    drop(runtime);
+    assert_eq!((store.syncs().of_files, entries(&store, STAGING)), (1, 0));
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use types::clock::ManualClock;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Timestamp, Version, render};
 
 use crate::check::{self, Report};
-use crate::storage::{Counting, DurableLocal, DurableStore};
+use crate::storage::{Counting, DurableLocal, DurableStore, Prepared};
 use crate::{Catalog, Merge, MergeOutcome, Proposal, Snapshot, Table};
 
 pub(super) struct World {
@@ -214,6 +214,24 @@ impl Troubled {
         self.left.store(times, Ordering::SeqCst);
     }
 
+    /// Does a put, unless it is refused; what it says of it.
+    async fn put<T>(&self, location: &Path, put: impl Future<Output = Result<T>>) -> Result<T> {
+        let strikes = self.strikes(location);
+        if strikes && self.trouble == Trouble::Refused {
+            return Err(failed("refused"));
+        }
+        let done = put.await?;
+        match (strikes, self.trouble) {
+            (true, Trouble::LostAnswer) => Err(failed("no answer")),
+            (true, Trouble::Unsynced) => Err(failed("not synced")),
+            (true, Trouble::OwnConflict) => Err(object_store::Error::AlreadyExists {
+                path: location.to_string(),
+                source: "it is there".into(),
+            }),
+            _ => Ok(done),
+        }
+    }
+
     fn strikes(&self, location: &Path) -> bool {
         location.as_ref().contains(self.path_contains)
             && self
@@ -242,6 +260,28 @@ impl DurableStore for Troubled {
     fn blocks(&self) -> bool {
         self.inner.blocks()
     }
+
+    fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
+        Box::new(InTrouble {
+            store: self,
+            prepared: self.inner.prepare(location, payload),
+            location: location.clone(),
+        })
+    }
+}
+
+/// An object whose creation may go wrong.
+struct InTrouble<'a> {
+    store: &'a Troubled,
+    prepared: Box<dyn Prepared + 'a>,
+    location: Path,
+}
+
+#[async_trait]
+impl Prepared for InTrouble<'_> {
+    async fn create(self: Box<Self>) -> Result<()> {
+        self.store.put(&self.location, self.prepared.create()).await
+    }
 }
 
 impl fmt::Display for Troubled {
@@ -253,20 +293,8 @@ impl fmt::Display for Troubled {
 #[async_trait]
 impl ObjectStore for Troubled {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let strikes = self.strikes(location);
-        if strikes && self.trouble == Trouble::Refused {
-            return Err(failed("refused"));
-        }
-        let done = self.inner.put_opts(location, payload, options).await?;
-        match (strikes, self.trouble) {
-            (true, Trouble::LostAnswer) => Err(failed("no answer")),
-            (true, Trouble::Unsynced) => Err(failed("not synced")),
-            (true, Trouble::OwnConflict) => Err(object_store::Error::AlreadyExists {
-                path: location.to_string(),
-                source: "it is there".into(),
-            }),
-            _ => Ok(done),
-        }
+        self.put(location, self.inner.put_opts(location, payload, options))
+            .await
     }
 
     async fn put_multipart_opts(&self, location: &Path, o: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
