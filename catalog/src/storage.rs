@@ -265,7 +265,7 @@ struct Unnamed {
     target: Result<PathBuf>,
     /// The bytes, until the thread begins.
     payload: Arc<Mutex<Option<PutPayload>>>,
-    staged: JoinHandle<Option<io::Result<StagedFile>>>,
+    staged: JoinHandle<io::Result<StagedFile>>,
 }
 
 #[async_trait]
@@ -280,15 +280,14 @@ impl Prepared for Unnamed {
         let target = target?;
         // Why not wait: there may be no thread to come, if all there are do what this one does.
         let staged = match take(&payload) {
-            Some(payload) => Err(payload),
-            None => Ok(staged.await?),
+            Some(payload) => {
+                let store = store.clone();
+                blocking(move || store.stage(&payload)).await?
+            }
+            None => staged.await?,
         };
         let name = move || {
-            let named = match staged {
-                Ok(Some(staged)) => staged.and_then(|staged| store.name(&staged.0, &target, true)),
-                Ok(None) => Err(io::Error::other("its bytes are gone")),
-                Err(payload) => store.publish(&target, &payload, true),
-            };
+            let named = staged.and_then(|staged| store.name(&staged.0, &target, true));
             named.map_err(|source| failed(&target, source))
         };
         blocking(name).await?
@@ -357,7 +356,10 @@ impl DurableStore for DurableLocal {
         let payload = Arc::new(Mutex::new(Some(payload)));
         let stage = {
             let (store, payload) = (self.clone(), Arc::clone(&payload));
-            move || take(&payload).map(|payload| store.stage(&payload))
+            move || match take(&payload) {
+                Some(payload) => store.stage(&payload),
+                None => Err(io::Error::other("who creates it writes it")),
+            }
         };
         Box::new(Unnamed {
             store: self.clone(),
