@@ -89,8 +89,8 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
             let commit = log::merged(state.dataset, &merge, std::slice::from_ref(part));
             commit.map(PutPayload::from).map_err(unencodable)
         };
-        // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges that
-        // only costs, as the disk has enough to do.
+        // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges the
+        // other thread only costs.
         let prepared = if many_are_carried() {
             None
         } else {
