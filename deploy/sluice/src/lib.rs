@@ -45,6 +45,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Runs a command to its end.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    refuse_huge_pages();
     let loaded = Loaded::load(cli.global.config.as_deref(), &cli.global.flags())?;
     match cli.command {
         Command::Config(_) => terminal::line(loaded.show().trim_end())?,
@@ -56,6 +57,17 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         command => return tokio::runtime::Runtime::new()?.block_on(work(&loaded, command)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Has the kernel back the memory of this process, and of those that it starts, with small pages only, also where huge
+/// ones are given unasked; the allocator asks for none.
+///
+/// Why: a huge page is cleared whole at its first byte, and every thread and every query's process begins a few of its
+/// own for what they hold for a moment.
+fn refuse_huge_pages() {
+    #[cfg(target_os = "linux")]
+    // Why ignored: a kernel that knows no such setting only costs more memory.
+    rustix::thread::disable_transparent_huge_pages(true).ok();
 }
 
 /// The commands that open the data directory.

@@ -304,3 +304,33 @@ async fn the_command_prints_an_answer_in_every_form() {
     ]);
     assert!(!refused.status.success() && !refused.stderr.is_empty());
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_service_and_the_processes_of_its_queries_have_small_pages_only() {
+    let world = world().await;
+    let slug = world.project().await;
+    contribute(&world.agent.http, &slug, &records("a", 1)).await;
+    ask(
+        &world.agent.http,
+        &slug,
+        &json!({"sql": "SELECT count(*) FROM records"}),
+    )
+    .await
+    .expect(200);
+    let service = world.server.pid().to_string();
+    let line = |status: &str, name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.map(|value| value.trim().to_owned())
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let family: Vec<String> = processes
+        .filter_map(|process| std::fs::read_to_string(process.path().join("status")).ok())
+        .filter(|status| [line(status, "Pid:"), line(status, "PPid:")].contains(&Some(service.clone())))
+        .collect();
+    assert!(family.len() > 1, "no process for queries stands by");
+    for status in family {
+        // A kernel without huge pages has no such line.
+        assert_ne!(line(&status, "THP_enabled:").as_deref(), Some("1"), "{status}");
+    }
+}
