@@ -8,7 +8,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
-use crate::error::{ApiError, MAX_DETAILS};
+use crate::error::{ApiError, Detail, MAX_DETAILS};
 use crate::problem;
 
 /// Text of one line: no control characters (C0 and DEL).
@@ -25,6 +25,8 @@ pub struct InputSchema {
     pub document: Value,
     /// As asserted; the reason where it cannot be.
     validator: Result<Validator, String>,
+    /// The longest array that it allows anywhere.
+    longest: usize,
 }
 
 impl InputSchema {
@@ -38,7 +40,11 @@ impl InputSchema {
             .should_validate_formats(true)
             .build(&document)
             .map_err(|error| error.to_string());
-        Self { document, validator }
+        Self {
+            longest: longest(&document),
+            document,
+            validator,
+        }
     }
 
     /// The schema of one member of the input.
@@ -62,19 +68,64 @@ impl InputSchema {
     }
 
     /// Checks an input; `fixed` are the members that exist but never change.
+    ///
+    /// Of an array that is too long only as many items are told about as tell that it is: the validator makes every error
+    /// before the first is taken, and a body has room for millions.
     pub fn check(&self, input: &Value, fixed: &[&str]) -> Result<(), ApiError> {
         let validator = self
             .validator
             .as_ref()
             .map_err(|reason| ApiError::internal(format!("schema: {reason}")))?;
-        let mut errors = validator.iter_errors(input).take(MAX_DETAILS).peekable();
-        if errors.peek().is_none() {
+        if validator.is_valid(input) {
             return Ok(());
         }
-        let details = errors
-            .flat_map(|error| problem::details(&error, input, fixed))
-            .collect();
-        Err(ApiError::invalid_all(details))
+        let most = self.longest.saturating_add(1);
+        let details = |input: &Value| -> Vec<Detail> {
+            let errors = validator.iter_errors(input).take(MAX_DETAILS);
+            errors
+                .flat_map(|error| problem::details(&error, input, fixed))
+                .collect()
+        };
+        let of_the_first = has_longer(input, most).then(|| details(&shortened(input, most)));
+        // Where that tells nothing, what is wrong is in an array that may be of any length.
+        let told = of_the_first.filter(|told| !told.is_empty());
+        Err(ApiError::invalid_all(told.unwrap_or_else(|| details(input))))
+    }
+}
+
+/// The longest array that any part of a schema allows.
+fn longest(schema: &Value) -> usize {
+    match schema {
+        Value::Object(members) => {
+            let own = members.get("maxItems").and_then(Value::as_u64);
+            let own = own.map_or(0, |most| usize::try_from(most).unwrap_or(usize::MAX));
+            members.values().map(longest).fold(own, usize::max)
+        }
+        Value::Array(items) => items.iter().map(longest).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Whether an array in it has more items than `most`.
+fn has_longer(value: &Value, most: usize) -> bool {
+    match value {
+        Value::Array(items) => items.len() > most || items.iter().any(|item| has_longer(item, most)),
+        Value::Object(members) => members.values().any(|member| has_longer(member, most)),
+        _ => false,
+    }
+}
+
+/// A value with no more than `most` items of each of its arrays.
+fn shortened(value: &Value, most: usize) -> Value {
+    match value {
+        Value::Array(items) => items.iter().take(most).map(|item| shortened(item, most)).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            members
+                .map(|(name, member)| (name.clone(), shortened(member, most)))
+                .collect()
+        }
+        other => other.clone(),
     }
 }
 

@@ -294,3 +294,16 @@ async fn a_compressed_body_is_refused() {
         .unwrap();
     assert_eq!(answer.code(), 400, "{}", answer.body);
 }
+
+#[tokio::test]
+async fn millions_of_wrong_records_are_refused_in_little_memory() {
+    let world = world().await;
+    let slug = world.project().await;
+    let before = world.server.peak_mib();
+    let body = format!("{{\"records\": [{}1]}}", "1,".repeat(LARGEST / 2 - 20));
+    let answer = send(&world, &slug, &body).await;
+    assert_names(&answer, "/records");
+    let grown = world.server.peak_mib() - before;
+    assert!(grown < 400, "{grown} MiB more");
+    assert_untouched(&world, &slug).await;
+}
