@@ -21,6 +21,7 @@ where
 {
     the_limit_holds_within_a_window_and_for_one_address(&fresh().await).await;
     the_turn_of_a_window_admits_no_second_burst(&fresh().await).await;
+    a_call_that_comes_late_forgets_no_other(&fresh().await).await;
     whoever_waits_as_long_as_told_is_admitted(&fresh().await).await;
     what_came_to_nothing_is_given_back_in_its_window_only(&fresh().await).await;
     rules_do_not_count_each_other(&fresh().await).await;
@@ -72,6 +73,16 @@ async fn the_turn_of_a_window_admits_no_second_burst(counters: &dyn Counters) {
         }
         assert_eq!(admitted, expected, "at {now}");
     }
+}
+
+async fn a_call_that_comes_late_forgets_no_other(counters: &dyn Counters) {
+    let (one, late) = (source("192.0.2.1"), source("192.0.2.2"));
+    let take = async |source, now| counters.take(rule(2), source, at(now)).await.unwrap();
+    assert_eq!(take(one, 119).await, Taken::Admitted);
+    assert_eq!(take(one, 120).await, Taken::Admitted);
+    // It read its time before the turn of the window and is counted after it.
+    assert_eq!(take(late, 119).await, Taken::Admitted);
+    assert!(matches!(take(one, 120).await, Taken::Refused(_)));
 }
 
 async fn whoever_waits_as_long_as_told_is_admitted(counters: &dyn Counters) {

@@ -66,8 +66,11 @@ impl Memory {
 
 impl Table {
     /// Begins the window of this number with nothing counted but what the window before had.
+    ///
+    /// Whoever looked at the clock just before the turn and comes after it counts in the window that has begun: what was
+    /// counted stays so. A clock that was set back by more begins anew, or its windows would not end for that long.
     fn turn(&mut self, number: i64) {
-        if self.number != number {
+        if self.number != number && self.number != number.saturating_add(1) {
             let counts = std::mem::take(&mut self.counts);
             let follows = self.number == number - 1;
             *self = Self {
