@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use reqwest::Method;
+use serde_json::Value;
 use tempfile::TempDir;
 use tests::server::{DEADLINE, POLL};
 use tests::world::{Agent, Operator, batch, decided, project_body};
@@ -59,7 +60,7 @@ impl Drop for SmallDisk {
 }
 
 /// Records that no other batch has and that compress badly.
-fn rows(number: usize) -> Vec<serde_json::Value> {
+fn rows(number: usize) -> Vec<Value> {
     let mut random = tests::random::Random::new(number as u64 + 1);
     (0..200)
         .map(|row| {
@@ -116,10 +117,22 @@ async fn contributions_are_refused_before_the_disk_is_full_and_taken_again_when_
         return optional("a full disk: this user may not mount a file system");
     };
     let (options, server, agent) = on(&disk, "24MiB").await;
+    let keyed = async |body: &Value| {
+        let key = [("Idempotency-Key", "first")];
+        let sent = agent
+            .http
+            .send(Method::POST, CONTRIBUTE, &key, Some(body.to_string().into()));
+        sent.await.unwrap()
+    };
+    let first = keyed(&batch(&rows(MOST + 1))).await.expect(201);
     let (acknowledged, refused) = fill(&agent).await;
     let refused = refused.expect("an answer").expect(503);
     assert_eq!((refused.error(), refused.header("retry-after")), ("storage_full", "5"));
     agent.http.get("/projects/logbook/data").await.expect(200);
+    // What was acknowledged before is told again, as that needs no room.
+    let again = keyed(&batch(&rows(MOST + 1))).await.expect(200);
+    assert_eq!(again.text("/id"), first.text("/id"));
+    keyed(&batch(&rows(MOST + 2))).await.expect(422);
 
     fs::remove_file(disk.path().join("ballast")).unwrap();
     let deadline = Instant::now() + DEADLINE;

@@ -119,9 +119,14 @@ async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> 
     let wait = Duration::from_secs(input.wait.into());
     let id = ContributionId::new(cx.now);
     let (new, record) = submission(&cx, &project, id, input)?;
-    if let Some(full) = cx.app.backlog.full() {
-        return Err(no_more(full));
-    }
+    let before = match cx.app.backlog.full() {
+        None => None,
+        // What was answered before needs no room.
+        Some(full) => match cx.app.store.idempotency_used(&new).await? {
+            None => return Err(no_more(full)),
+            used => used,
+        },
+    };
     let (rows, bytes) = (new.rows, new.submission.len());
     let acknowledged = View::submitted(id, &project.slug, rows, cx.now);
     if fault::planted(Plant::AckBeforeRow) {
@@ -131,7 +136,11 @@ async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> 
     }
     // Why before it can be decided: what is told before somebody waits is heard by nobody.
     let place = (!wait.is_zero()).then(|| cx.app.waiters.place(id));
-    match cx.app.store.contribution_submit(new).await? {
+    let answered = match before {
+        Some(before) => before,
+        None => cx.app.store.contribution_submit(new).await?,
+    };
+    match answered {
         SubmitOutcome::Submitted => {
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);

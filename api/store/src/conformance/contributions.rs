@@ -64,6 +64,16 @@ pub async fn a_key_replays_within_its_window_and_not_after(url: &str) {
             SubmitOutcome::Replayed(id)
         );
     }
+    for (key, body, seconds, expected) in [
+        ("k", 1, 86_399, Some(SubmitOutcome::Replayed(id))),
+        ("k", 2, 86_399, Some(SubmitOutcome::KeyReused)),
+        ("k", 1, 86_400, None),
+        ("other", 1, 0, None),
+    ] {
+        let used = store.idempotency_used(&keyed(world, key, body, seconds)).await.unwrap();
+        assert_eq!(used, expected, "{key} {body} {seconds}");
+    }
+    assert_eq!(store.idempotency_used(&world.contribution()).await.unwrap(), None);
     let later = keyed(world, "k", 2, 86_400);
     let later_id = later.id;
     assert_eq!(

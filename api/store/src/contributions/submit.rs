@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
 use super::outbox;
@@ -131,6 +132,29 @@ impl Store {
         Ok(outcome)
     }
 
+    /// What [`contribution_submit`](Self::contribution_submit) would answer because of the idempotency key alone; `None`
+    /// without one, or where it is free. Nothing changes.
+    pub async fn idempotency_used(&self, new: &NewContribution) -> Result<Option<SubmitOutcome>, Error> {
+        let Some(idempotency) = &new.idempotency else {
+            return Ok(None);
+        };
+        self.read(async {
+            sqlx::query(
+                "SELECT body_hash, contribution_id FROM idempotency_keys
+                 WHERE agent_id = $1 AND project_id = $2 AND idempotency_key = $3 AND created_at > $4",
+            )
+            .bind(new.agent.to_string())
+            .bind(new.project.to_string())
+            .bind(idempotency.key.as_str())
+            .bind(new.now.minus(idempotency.window).micros())
+            .fetch_optional(self.readers())
+            .await?
+            .map(|row| used_for(&row, idempotency))
+            .transpose()
+        })
+        .await
+    }
+
     /// Forgets up to `limit` idempotency keys that were stored before `before`, and answers how many there were.
     pub async fn idempotency_prune(&self, before: Timestamp, limit: u32) -> Result<u64, Error> {
         self.write(move |cx| {
@@ -192,12 +216,16 @@ async fn key_claim(
     .bind(idempotency.key.as_str())
     .fetch_one(&mut *cx)
     .await?;
-    let same_body = row.value::<&[u8]>("body_hash")? == idempotency.body_hash;
-    Ok(Some(if same_body {
+    Ok(Some(used_for(&row, idempotency)?))
+}
+
+/// What a key that is in use means for a contribution that comes with it.
+fn used_for(row: &AnyRow, idempotency: &Idempotency) -> Result<SubmitOutcome, Error> {
+    Ok(if row.value::<&[u8]>("body_hash")? == idempotency.body_hash {
         SubmitOutcome::Replayed(row.parsed("contribution_id")?)
     } else {
         SubmitOutcome::KeyReused
-    }))
+    })
 }
 
 pub(crate) async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Result<ProjectStatus, Error> {
