@@ -42,14 +42,13 @@ pub fn skeleton(name: &str) -> String {
 }
 
 /// Whether a name speaks for the platform: it is nothing but reserved words, however separated or glued together, with
-/// or without a number after them.
+/// or without a number after them. So is a name of nothing but separators.
 pub fn is_reserved(name: &str) -> bool {
     let squeezed: String = name.split(['.', '_', '-']).collect();
     let words = RESERVED.map(skeleton);
     let unnumbered = squeezed.trim_end_matches(|character: char| character.is_ascii_digit());
-    [squeezed.as_str(), unnumbered]
-        .into_iter()
-        .any(|name| is_made_of(&skeleton(name), &words))
+    let is_made_of_words = |name: &str| !name.is_empty() && is_made_of(&skeleton(name), &words);
+    squeezed.is_empty() || is_made_of_words(&squeezed) || is_made_of_words(unnumbered)
 }
 
 /// Whether `text` is nothing but `words`, one after the other; so is no text at all.
@@ -117,7 +116,6 @@ mod tests {
             "sluice-admin1",
             "support-24",
             "s1u1ce2",
-            "7",
             "..",
             "-",
         ] {
@@ -131,6 +129,8 @@ mod tests {
             "adminton",
             "api-7-tides",
             "a",
+            "7",
+            "1984",
         ] {
             assert!(!is_reserved(name), "{name}");
         }
