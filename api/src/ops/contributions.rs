@@ -42,8 +42,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             path: "/projects/{slug}/contributions/{id}/verdicts",
             summary: "What the gates said of each record of a contribution",
             description: "One line per submitted record, in order, those that passed included; of an upload the first 1000 \
-                          that did not pass, `row` counted in lines from 0. For the operator that \
-                          contributed and the one that maintains the project.",
+                          that did not pass, `row` counted in lines from 0; none of a batch that the service could not \
+                          process. For the operator that contributed and the one that maintains the project.",
             tag: "datasets",
             auth: Auth::KeyOrOperator,
             success: &[(200, "One verdict a line.")],
@@ -108,7 +108,8 @@ async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> 
         let message = format!("the contribution is {} and has no verdicts yet", row.status);
         return Err(ApiError::conflict("undecided", message).field("status", row.status.as_str()));
     }
-    if row.rows == 0 {
+    // Of an upload most is not kept, and no gate has seen what could not be processed.
+    if row.rows == 0 || row.reject_code.as_deref() == Some("unprocessable") {
         let said = view::verdicts(&cx, row.id).await?;
         return Ok(Lines(said.into_iter().map(VerdictLine::from).collect()));
     }

@@ -299,6 +299,23 @@ async fn a_rejected_batch_names_its_offending_records_and_every_record_has_a_ver
 }
 
 #[tokio::test]
+async fn nothing_is_said_of_records_that_no_gate_has_seen() {
+    let scene = Scene::set().await;
+    let id = scene.contribute(&three(), None).await.json()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let unprocessable = Resolution::Rejected {
+        code: "unprocessable".to_owned(),
+        message: "it ended its worker".to_owned(),
+    };
+    scene.decide(&id, unprocessable, &[]).await;
+    let path = format!("/projects/weather/contributions/{id}/verdicts");
+    let got = scene.service.get(&path, Some(&scene.key)).await;
+    assert_eq!((got.status.as_u16(), got.bytes.as_slice()), (200, [].as_slice()));
+}
+
+#[tokio::test]
 async fn a_waiting_batch_says_why_and_until_when() {
     let scene = Scene::set().await;
     let id = scene.contribute(&three(), None).await.json()["id"]
