@@ -232,7 +232,10 @@ fn error_schema() -> Value {
             "credits": {
                 "type": "object",
                 "description": "402: how to pay with credits.",
-                "properties": {"buy": text("Where to buy it.")},
+                "properties": {
+                    "buy": text("Where to buy it."),
+                    "topUp": text("Where to buy credits for what is beyond a quota."),
+                },
             },
             "pay": text("402: where to pay with x402."),
             "retryAfter": {"type": "integer", "description": "429: seconds to wait."},

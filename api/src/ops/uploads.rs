@@ -223,7 +223,11 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
                 upload.bytes
             );
             let quota = serde_json::json!({"storage": {"used": used, "allowed": allowed}});
-            return Err(ApiError::new(Kind::PaymentRequired, "storage_quota", message).field("quota", quota));
+            let (base, operator) = (&cx.app.config.public_url, upload.operator);
+            let credits = serde_json::json!({"topUp": format!("{base}/paid/credits?operator={operator}")});
+            return Err(ApiError::new(Kind::PaymentRequired, "storage_quota", message)
+                .field("quota", quota)
+                .field("credits", credits));
         }
     }
     let part_urls = match part_urls(&cx, &upload).await {
