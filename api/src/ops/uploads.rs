@@ -455,6 +455,11 @@ fn expired(upload: &Upload) -> ApiError {
     ApiError::conflict("upload_expired", format!("the upload expired at {at}")).field("expiredAt", at)
 }
 
+/// An upload that is over.
+pub(crate) fn closed() -> ApiError {
+    ApiError::conflict("upload_closed", "the upload is completed or expired and takes no parts")
+}
+
 /// What the place of parts refuses, or why it could not be asked.
 pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
     match error {
@@ -463,9 +468,7 @@ pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
             let message = format!("parts {differing:?} are there with other tags");
             ApiError::conflict("etag_mismatch", message).field("parts", differing.as_slice())
         }
-        objects::Error::Closed => {
-            ApiError::conflict("upload_closed", "the upload is completed or expired and takes no parts")
-        }
+        objects::Error::Closed => closed(),
         objects::Error::Gone { .. } | objects::Error::Changed { .. } | objects::Error::Io(_) => {
             ApiError::unavailable(chain(error))
         }

@@ -3,7 +3,8 @@
 //! Invariant: nothing is read of a request whose address is not good, whose upload takes no parts, or whose length is
 //! not that of its part. A part is written as it comes and never held.
 
-use std::sync::LazyLock;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -16,16 +17,17 @@ use http_body_util::BodyExt as _;
 use pipelines::staging::objects::{LocalObjects, Objects as _, PartWriter};
 use serde::Deserialize;
 use serde_json::json;
-use store::Upload;
+use store::{Upload, UploadStatus};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
-use types::{ContributionId, Kind};
+use tokio::time::Instant;
+use types::{ContributionId, Kind, OperatorId};
 
 use super::{RequestId, body, refusal};
 use crate::answer::JSON;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::ops::uploads::{cut, place_failed, seconds};
+use crate::ops::uploads::{closed, cut, place_failed, seconds};
 
 /// The route.
 pub(super) const PATH: &str = "/uploads/{id}/{n}";
@@ -33,10 +35,16 @@ pub(super) const PATH: &str = "/uploads/{id}/{n}";
 const PIECE: usize = 1 << 20;
 /// How long nothing may come.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How many bytes of a part come in a second at least, on average, once [`PATIENCE`] is over.
+const SLOWEST: u64 = 16 << 10;
 /// How many parts are written at once; more wait, and their senders with them.
 const AT_ONCE: usize = 16;
+/// How many of these may be one operator's, so that nobody who sends slowly keeps the others from sending.
+const OF_ONE: usize = AT_ONCE / 2;
 
 static PLACES: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(AT_ONCE));
+/// The places of each operator who sends or waits.
+static OWN_PLACES: LazyLock<Mutex<HashMap<OperatorId, Weak<Semaphore>>>> = LazyLock::new(Mutex::default);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -137,8 +145,7 @@ async fn open(app: &App, id: ContributionId) -> Result<Upload, ApiError> {
     if upload.is_open(app.clock.now()) {
         Ok(upload)
     } else {
-        let message = "the upload is completed or expired and takes no parts";
-        Err(ApiError::conflict("upload_closed", message))
+        Err(closed())
     }
 }
 
@@ -151,8 +158,11 @@ async fn take(
     size: u64,
     body: &mut Body,
 ) -> Result<(u32, String), ApiError> {
-    // Why: a semaphore that is never closed always gives its place.
+    // Why: semaphores that are never closed always give their places.
+    let own = places_of(upload.operator);
+    let _own_place = own.acquire().await;
     let _place = PLACES.acquire().await;
+    let begun = Instant::now();
     let place = local.clone();
     let opened = spawn_blocking(move || place.writer())
         .await
@@ -164,6 +174,9 @@ async fn take(
         taken += data.len() as u64;
         if taken > size {
             return Err(broken("it went on after its length"));
+        }
+        if is_too_slow(begun.elapsed(), taken) {
+            return Err(broken("it comes too slowly").with_status(StatusCode::REQUEST_TIMEOUT));
         }
         held.extend_from_slice(&data);
         if held.len() >= PIECE {
@@ -179,15 +192,35 @@ async fn take(
         .await
         .map_err(ApiError::internal)?;
     let etag = finished.map_err(|error| place_failed(&error))?;
-    // Why again: had it expired meanwhile, its parts may have been deleted before this one got its name.
-    if let Err(closed) = open(app, id).await
-        && app.store.upload(id).await?.is_none_or(|upload| upload.etags.is_none())
-    {
-        let deleted = local.delete(id).await;
-        deleted.map_err(|error| place_failed(&error))?;
-        return Err(closed);
+    match app.store.upload(id).await? {
+        Some(upload) if upload.status == UploadStatus::Completed || upload.is_open(app.clock.now()) => Ok((n, etag)),
+        // Only past its time: whoever expires it deletes its parts, and until then it may just be completed.
+        Some(upload) if upload.status == UploadStatus::Open => Err(closed()),
+        Some(_) | None => {
+            // Why: its parts may have been deleted before this one got its name.
+            let deleted = local.delete(id).await;
+            deleted.map_err(|error| place_failed(&error))?;
+            Err(closed())
+        }
     }
-    Ok((n, etag))
+}
+
+/// The places that parts of this operator have among all.
+fn places_of(operator: OperatorId) -> Arc<Semaphore> {
+    // Why: a map of what is waited for is whole whatever a panicking holder did.
+    let mut all = OWN_PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|_, places| places.strong_count() > 0);
+    let known = all.get(&operator).and_then(Weak::upgrade);
+    known.unwrap_or_else(|| {
+        let places = Arc::new(Semaphore::new(OF_ONE));
+        all.insert(operator, Arc::downgrade(&places));
+        places
+    })
+}
+
+/// Whether a part of which so much came in this time holds its place too long.
+fn is_too_slow(elapsed: Duration, taken: u64) -> bool {
+    elapsed > PATIENCE + Duration::from_secs(taken / SLOWEST)
 }
 
 async fn write(mut writer: PartWriter, piece: Bytes) -> Result<PartWriter, ApiError> {
@@ -217,4 +250,24 @@ async fn next(body: &mut Body) -> Result<Option<Bytes>, ApiError> {
 
 fn broken(how: &str) -> ApiError {
     ApiError::new(Kind::Invalid, "part_broken", format!("the part did not arrive: {how}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_may_pause_for_a_minute_and_come_slowly_but_not_for_ever() {
+        for (seconds, taken, expected) in [
+            (60, 0, false),
+            (61, 0, true),
+            (61, SLOWEST, false),
+            (120, 60 * SLOWEST, false),
+            (122, 61 * SLOWEST, true),
+            (3_600, 5 << 30, false),
+        ] {
+            let too_slow = is_too_slow(Duration::from_secs(seconds), taken);
+            assert_eq!(too_slow, expected, "{taken} bytes in {seconds} s");
+        }
+    }
 }
