@@ -62,6 +62,7 @@ const JUDGES: usize = 8;
 pub struct Uploads {
     objects: Arc<dyn Objects>,
     stagings: Stagings,
+    most_rows: u64,
     turn: Arc<Semaphore>,
 }
 
@@ -71,8 +72,16 @@ impl Uploads {
         Self {
             objects,
             stagings,
+            most_rows: MOST_ROWS,
             turn: Arc::new(Semaphore::new(1)),
         }
+    }
+
+    /// The most records that an upload may have, instead of 100,000,000.
+    #[must_use]
+    pub fn with_most_rows(mut self, rows: u64) -> Self {
+        self.most_rows = rows;
+        self
     }
 }
 
@@ -116,6 +125,7 @@ async fn stage(
         contract: Arc::clone(stager.contract()),
         known: stager.known(),
         screener,
+        most_rows: uploads.most_rows,
     };
     let listed = uploads.stagings.list(cut.upload);
     let counters = Arc::clone(&listed.counters);
@@ -230,18 +240,19 @@ fn run(
             });
         }
         drop(judged);
-        let collected = collect(stager, &to_collect, &released, counters);
+        let collected = collect(stager, bench.most_rows, &to_collect, &released, counters);
         // Whoever still sends is told that nobody listens.
         drop((to_collect, released));
         let ended = cutter.join().map_err(|_panic| Error::Panicked)?;
         let collector = collected?;
         match ended {
-            Ok(()) => Ok(collector.end()?),
             Err(CutError::Unreadable { code, message }) => Ok(unreadable(code, message.to_owned())),
-            Err(CutError::Unwanted) if collector.rows() > MOST_ROWS => {
-                let message = format!("an upload has at most {MOST_ROWS} records");
+            // Why also when all is cut: the collector took no more, and what was cut by then is in nothing that it has.
+            Ok(()) | Err(CutError::Unwanted) if collector.rows() > bench.most_rows => {
+                let message = format!("an upload has at most {} records", bench.most_rows);
                 Ok(unreadable("too_many_records", message))
             }
+            Ok(()) => Ok(collector.end()?),
             // Why a panic: the collector takes every unit unless it failed, so a judge must have died.
             Err(CutError::Unwanted) => Err(Error::Panicked),
             Err(CutError::Source) => Err(Error::Objects(objects::Error::Io(io::Error::other(SourceFailed)))),
@@ -268,6 +279,7 @@ fn next(units: &Mutex<Receiver<Unit>>) -> Option<Unit> {
 /// Takes the judged units in order.
 fn collect(
     stager: Stager,
+    most_rows: u64,
     judged: &Receiver<Option<JudgedUnit>>,
     released: &Receiver<()>,
     counters: &Counters,
@@ -283,7 +295,7 @@ fn collect(
             collector.add(unit)?;
             counters.rows.store(collector.rows(), Ordering::Relaxed);
             expected += 1;
-            if released.recv().is_err() || collector.rows() > MOST_ROWS {
+            if released.recv().is_err() || collector.rows() > most_rows {
                 return Ok(collector);
             }
         }

@@ -24,6 +24,8 @@ pub(super) struct Bench {
     pub(super) contract: Arc<Contract>,
     pub(super) known: Arc<dyn Known>,
     pub(super) screener: Option<Arc<dyn Screener>>,
+    /// The most records that there may be.
+    pub(super) most_rows: u64,
 }
 
 /// A unit that was judged.

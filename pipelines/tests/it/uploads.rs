@@ -316,6 +316,38 @@ async fn what_cannot_be_read_is_rejected_with_its_line_and_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_of_too_many_records_is_rejected_also_where_the_rest_of_it_is_cut_already() {
+    let mut world = World::new().await;
+    world.stop().await;
+    world.most_rows = Some(10);
+    world.start();
+    let long = "x".repeat(200_000);
+    // Of several units, the first of which has as many as there may be or fewer.
+    for (records, expected) in [(10, true), (11, false), (15, false)] {
+        let records: Vec<Value> = (0..records)
+            .map(|number| json!({"text": format!("{records} {number} {long}")}))
+            .collect();
+        let dataset = world.dataset();
+        let upload = world
+            .upload(dataset, &lines(&records), 1 << 20, Compression::None)
+            .await;
+        let outcome = outcome_of(&mut world, &upload).await;
+        match &outcome.resolution {
+            Resolution::Merged { .. } => assert!(expected, "{} records", records.len()),
+            Resolution::Rejected { code, .. } => {
+                assert!(
+                    !expected && code == "too_many_records",
+                    "{} records: {code}",
+                    records.len()
+                );
+                assert_eq!(world.latest(dataset).await, (Version(0), 0));
+            }
+            other @ Resolution::Waiting { .. } => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn marks_line_ends_and_blank_lines_are_no_records() {
     let mut world = World::new().await;
     let dataset = world.dataset();

@@ -109,6 +109,8 @@ pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) objects: LocalObjects,
     pub(crate) stagings: Stagings,
+    /// The most records of an upload, where it is not as many as usual.
+    pub(crate) most_rows: Option<u64>,
     pub(crate) worker: Option<(CancellationToken, JoinHandle<Result<(), pipelines::Error>>)>,
     process: Process,
 }
@@ -184,6 +186,7 @@ impl World {
             config,
             objects,
             stagings: Stagings::default(),
+            most_rows: None,
             worker: None,
             process: Process::default(),
         };
@@ -271,7 +274,11 @@ impl World {
             }),
             self.config.clone(),
         );
-        worker.with_uploads(Uploads::new(Arc::new(self.objects.clone()), self.stagings.clone()))
+        let uploads = Uploads::new(Arc::new(self.objects.clone()), self.stagings.clone());
+        worker.with_uploads(match self.most_rows {
+            Some(rows) => uploads.with_most_rows(rows),
+            None => uploads,
+        })
     }
 
     /// Goes on with a new log: no position and no outcome is left, only the tables.

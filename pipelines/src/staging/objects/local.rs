@@ -90,6 +90,11 @@ impl LocalObjects {
         })
     }
 
+    /// Whether the parts of an upload are sealed; not any more once they are deleted. Blocks.
+    pub fn is_sealed(&self, upload: ContributionId) -> bool {
+        self.folder(upload).join(SEALED).exists()
+    }
+
     fn folder(&self, upload: ContributionId) -> PathBuf {
         self.shared.root.join(upload.to_string())
     }
