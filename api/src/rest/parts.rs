@@ -187,17 +187,36 @@ async fn take(
         return Err(broken("it broke off"));
     }
     writer = write(writer, held.freeze()).await?;
-    let id = upload.id;
+    // Why a task: a sender who goes away now must not leave a part behind that nobody looks for any more.
+    let named = tokio::spawn(name(app.clone(), local.clone(), writer, upload.id, n));
+    let etag = named.await.map_err(ApiError::internal)??;
+    Ok((n, etag))
+}
+
+/// Gives a part that is written its name, and deletes it again where the others were deleted meanwhile; its tag.
+async fn name(
+    app: App,
+    local: LocalObjects,
+    writer: PartWriter,
+    id: ContributionId,
+    n: u32,
+) -> Result<String, ApiError> {
     let finished = spawn_blocking(move || writer.finish(id, n))
         .await
         .map_err(ApiError::internal)?;
     let etag = finished.map_err(|error| place_failed(&error))?;
-    match app.store.upload(id).await? {
-        Some(upload) if upload.status == UploadStatus::Completed || upload.is_open(app.clock.now()) => Ok((n, etag)),
+    let upload = app.store.upload(id).await?;
+    // Why after the row: an upload is sealed before its row says that it is completed, and until its parts are deleted.
+    let place = local.clone();
+    let is_sealed = spawn_blocking(move || place.is_sealed(id))
+        .await
+        .map_err(ApiError::internal)?;
+    match upload {
+        Some(upload) if upload.is_open(app.clock.now()) => Ok(etag),
+        Some(upload) if upload.status == UploadStatus::Completed && is_sealed => Ok(etag),
         // Only past its time: whoever expires it deletes its parts, and until then it may just be completed.
         Some(upload) if upload.status == UploadStatus::Open => Err(closed()),
         Some(_) | None => {
-            // Why: its parts may have been deleted before this one got its name.
             let deleted = local.delete(id).await;
             deleted.map_err(|error| place_failed(&error))?;
             Err(closed())

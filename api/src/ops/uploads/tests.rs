@@ -1,23 +1,21 @@
-use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::future::join_all;
 use futures_util::stream;
 use http::Request;
 use pipelines::staging::objects;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 use types::{Clock as _, ContributionId};
 
 use crate::flow::Freeing;
 use crate::testing::{Got, Service, config, limits};
+
+mod late;
 
 /// A service with a public project `weather` and an agent of another operator.
 struct Scene {
@@ -325,68 +323,6 @@ async fn an_upload_expires_and_its_storage_is_freed() {
             .unwrap()
             .is_empty()
     );
-}
-
-#[tokio::test]
-async fn a_part_that_comes_too_late_deletes_only_what_has_expired() {
-    for expires in [false, true] {
-        let scene = Scene::set().await;
-        let upload = scene.begun().await;
-        scene.put_both(&upload).await;
-        let folder = scene.service.uploads().join(upload["id"].as_str().unwrap());
-        let (clock, freeing) = (Arc::clone(&scene.service.clock), scene.freeing());
-        let body = stream::once(async move {
-            clock.advance(Duration::from_hours(6));
-            if expires {
-                assert_eq!(freeing.free().await, 1);
-            }
-            Ok::<_, Infallible>(Bytes::from_static(b"abcd"))
-        });
-        let url = upload["partUrls"][0]["url"].as_str().unwrap();
-        let late = scene.service.send(request(url, 4, Body::from_stream(body))).await;
-        is(&late, 409, "upload_closed");
-        // The other part was taken, and may just be completed while nothing has expired.
-        assert_eq!(folder.join("2").exists(), !expires);
-        scene.freeing().free().await;
-        assert!(!folder.exists());
-    }
-}
-
-#[tokio::test]
-async fn an_operator_whose_parts_never_come_keeps_no_other_from_sending() {
-    let scene = Scene::set().await;
-    let upload = scene
-        .begin(&json!({"bytes": 20, "parts": 20, "partSize": 1}))
-        .await
-        .json();
-    let (waits, mut waiting) = mpsc::unbounded_channel();
-    let silent = upload["partUrls"].as_array().unwrap().iter().map(|part| {
-        let waits = waits.clone();
-        let body = stream::poll_fn(move |_| {
-            waits.send(()).unwrap();
-            Poll::<Option<Result<Bytes, Infallible>>>::Pending
-        });
-        let url = part["url"].as_str().unwrap();
-        scene.service.send(request(url, 1, Body::from_stream(body)))
-    });
-    let another = async {
-        for _ in 0..8 {
-            waiting.recv().await.unwrap();
-        }
-        let key = scene.service.agent(&scene.maintainer, "ann").await;
-        let body = json!({"bytes": 1, "parts": 1, "partSize": 1}).to_string();
-        let path = "/projects/weather/uploads";
-        let upload = scene.service.call("POST", path, Some(&key), &body).await.json();
-        scene
-            .put(upload["partUrls"][0]["url"].as_str().unwrap(), b"a")
-            .await
-            .status
-    };
-    let patient = tokio::time::timeout(Duration::from_secs(30), another);
-    tokio::select! {
-        _answers = join_all(silent) => panic!("a part that never came was answered"),
-        status = patient => assert_eq!(status.unwrap(), 200),
-    }
 }
 
 #[tokio::test]
