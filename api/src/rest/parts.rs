@@ -210,7 +210,8 @@ async fn name(
     let place = local.clone();
     let is_sealed = spawn_blocking(move || place.is_sealed(id))
         .await
-        .map_err(ApiError::internal)?;
+        .map_err(ApiError::internal)?
+        .map_err(|error| place_failed(&error))?;
     match upload {
         Some(upload) if upload.is_open(app.clock.now()) => Ok(etag),
         Some(upload) if upload.status == UploadStatus::Completed && is_sealed => Ok(etag),

@@ -91,8 +91,8 @@ impl LocalObjects {
     }
 
     /// Whether the parts of an upload are sealed; not any more once they are deleted. Blocks.
-    pub fn is_sealed(&self, upload: ContributionId) -> bool {
-        self.folder(upload).join(SEALED).exists()
+    pub fn is_sealed(&self, upload: ContributionId) -> Result<bool, Error> {
+        self.folder(upload).join(SEALED).try_exists().map_err(Error::Io)
     }
 
     fn folder(&self, upload: ContributionId) -> PathBuf {
