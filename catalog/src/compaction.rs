@@ -11,6 +11,7 @@
 
 mod build;
 mod commit;
+mod gather;
 mod policy;
 
 use std::sync::Arc;

@@ -205,7 +205,9 @@ impl Staged {
         } = self.rows;
         let mut filling = Filling::new(scratch, &self.rows.contract, contribution, agent, version);
         for part in &self.rows.parts {
-            for batch in file::read(&part.path).map_err(writing::failure)? {
+            // Why whole: what fails to be read may be read later, what cannot be decoded never.
+            let bytes = fs::read(&part.path).map_err(failed)?;
+            for batch in part::decode(bytes.into()).map_err(Error::Encode)? {
                 let batch = batch.map_err(|error| Error::Encode(error.into()))?;
                 let records = render::records_of(&self.rows.contract, &batch);
                 let records = records.map_err(|error| Error::Encode(error.into()))?;

@@ -21,6 +21,7 @@ pub mod folder;
 mod json;
 pub mod keys;
 pub mod manifest;
+pub mod pace;
 mod root;
 mod row;
 mod signing;

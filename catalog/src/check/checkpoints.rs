@@ -90,6 +90,7 @@ fn key_of(action: &Value) -> Option<((&'static str, String), &Value)> {
 fn decode(bytes: Bytes) -> Result<(Actions, usize), String> {
     let mut lines = LineDelimitedWriter::new(Vec::new());
     for batch in crate::part::decode(bytes).map_err(|error| error.to_string())? {
+        let batch = batch.map_err(|error| error.to_string())?;
         lines.write(&batch).map_err(|error| error.to_string())?;
     }
     lines.finish().map_err(|error| error.to_string())?;

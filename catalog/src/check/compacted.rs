@@ -138,7 +138,8 @@ impl Checker {
         };
         let after = |root: Option<[u8; 32]>| root.map(|root| rows::extension(&root));
         let (mut version, mut ordinal, mut hasher) = (told.first, 0, after(before));
-        for batch in &batches {
+        for batch in batches {
+            let batch = batch.map_err(|error| error.to_string())?;
             let mut at = 0;
             while at < batch.num_rows() {
                 let merged = self

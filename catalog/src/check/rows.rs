@@ -48,8 +48,16 @@ impl Checker {
             }
         };
         let mut rows = 0;
-        for batch in &batches {
-            if let Err(problem) = self.batch(part, batch, expected.first + rows, expected, root.as_mut()) {
+        for batch in batches {
+            let batch = match batch {
+                Ok(batch) => batch,
+                Err(error) => {
+                    self.violation("part_unreadable", part, &error);
+                    *root = None;
+                    return rows;
+                }
+            };
+            if let Err(problem) = self.batch(part, &batch, expected.first + rows, expected, root.as_mut()) {
                 self.violation("part_unreadable", part, &problem);
                 *root = None;
             }

@@ -69,7 +69,7 @@ async fn broken_with(versions: Vec<Told>, compaction: Option<Changes>) -> Vec<&'
             bytes: encoded.bytes.len() as u64,
             sha256: encoded.sha256,
         };
-        let rows = part::decode(encoded.bytes.clone()).unwrap().remove(0);
+        let rows = part::decode(encoded.bytes.clone()).unwrap().next().unwrap().unwrap();
         objects.put(&part.path(dataset), encoded.bytes.into()).await.unwrap();
         inputs.push((part.clone(), rows));
         let merge = Merge {

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
@@ -18,13 +17,12 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use types::fault::{self, Plant};
 
+use super::gather::Gather;
 use super::{Compacted, Compaction};
 use crate::log::Rewrite;
-use crate::part::{self, HIDDEN, PAGE_ROWS, PartInfo, Selected};
+use crate::part::{self, HIDDEN, PartInfo, Selected};
 use crate::{Error, commit};
 
-/// How many rows are written at once.
-const BATCH: usize = 4 * PAGE_ROWS;
 /// How many batches are read ahead of the one that is written.
 const AHEAD: usize = 2;
 
@@ -95,17 +93,17 @@ fn write(
     size: usize,
     mut batches: mpsc::Receiver<RecordBatch>,
 ) -> Result<(u64, Bytes), ParquetError> {
-    let mut gathered = BatchCoalescer::new(Arc::clone(schema), BATCH);
+    let mut gathered = Gather::new(Arc::clone(schema));
     let mut next = || -> Result<Option<RecordBatch>, ParquetError> {
         loop {
-            if let Some(batch) = gathered.next_completed_batch() {
+            if let Some(batch) = gathered.next() {
                 return Ok(Some(batch));
             }
             let Some(batch) = batches.blocking_recv() else {
-                gathered.finish_buffered_batch()?;
-                return Ok(gathered.next_completed_batch());
+                gathered.end()?;
+                return Ok(gathered.next());
             };
-            gathered.push_batch(batch)?;
+            gathered.push(batch)?;
         }
     };
     // Why not the first that was read: how the rows were laid out before says nothing of them.

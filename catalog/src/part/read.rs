@@ -14,10 +14,13 @@ use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderBuilder, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderBuilder, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use proof::pace::rows_at_once;
 use sha2::{Digest as _, Sha256};
 use types::{Contract, DatasetId, RecordKey};
 
@@ -26,8 +29,6 @@ use crate::Error;
 
 /// Up to this size a part is read whole and its hash is checked.
 const WHOLE: u64 = 512 << 10;
-/// How many rows a batch has at most: with the row group it is of, what a stream holds at a time.
-const BATCH: usize = 4_096;
 
 /// Which columns of a part are read.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +59,8 @@ pub(crate) struct Source<'a> {
     pub(crate) dataset: DatasetId,
 }
 
-/// Begins to read `rows` of a part. Of a small part everything is read when the stream is there; of a large one a row
-/// group at a time, as the stream is polled.
+/// Begins to read `rows` of a part, in batches of as many as are [decoded at once](rows_at_once). A small part is read when
+/// the stream is there, a large one a row group at a time, as the stream is polled; both are decoded as it is polled.
 pub(crate) async fn open(
     source: Source<'_>,
     part: &PartInfo,
@@ -73,16 +74,20 @@ pub(crate) async fn open(
         move |batch: &RecordBatch| RecordBatch::try_new(Arc::clone(&wanted), batch.columns().to_vec())
     };
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
+    let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
     if part.bytes <= WHOLE {
         let bytes = whole(source.objects, source.dataset, part).await?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|error| damaged(&error))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options);
+        let builder = builder.map_err(|error| damaged(&error))?;
         let reader = select(builder, part, &wanted, &rows)
             .map_err(|problem| damaged(&problem))?
             .build();
         let reader = reader.map_err(|error| damaged(&error))?;
-        let batches = reader.map(|batch| shape(&batch?)).collect::<Result<Vec<_>, _>>();
-        let batches = batches.map_err(|error| damaged(&error))?;
-        Ok(stream::iter(batches.into_iter().map(Ok)).boxed())
+        let batches = reader.map(move |batch| {
+            let shaped = batch.and_then(|batch| shape(&batch));
+            shaped.map_err(|error| Error::corrupt(&path, &error))
+        });
+        Ok(stream::iter(batches).boxed())
     } else {
         let input = Ranged {
             objects: Arc::clone(source.objects),
@@ -90,7 +95,6 @@ pub(crate) async fn open(
             path: path.clone(),
             bytes: part.bytes,
         };
-        let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
         let opened = ParquetRecordBatchStreamBuilder::new_with_options(input, options).await;
         let builder = opened.map_err(|error| unreadable(&path, error))?;
         let stream = select(builder, part, &wanted, &rows)
@@ -174,13 +178,14 @@ fn select<T>(
         indexes.push(index.ok_or_else(|| format!("it has no column `{}`", field.name()))?);
     }
     let mask = ProjectionMask::roots(builder.parquet_schema(), indexes);
+    let at_once = rows_at_once(builder.metadata(), |column| mask.leaf_included(column), rows);
     let offset = usize::try_from(rows.start).map_err(|error| error.to_string())?;
     let limit = usize::try_from(rows.end - rows.start).map_err(|error| error.to_string())?;
     Ok(builder
         .with_projection(mask)
         .with_offset(offset)
         .with_limit(limit)
-        .with_batch_size(limit.clamp(1, BATCH)))
+        .with_batch_size(at_once))
 }
 
 /// A large part, read by ranges.
@@ -228,8 +233,10 @@ fn external(error: object_store::Error) -> ParquetError {
     ParquetError::External(Box::new(error))
 }
 
-/// Reads all columns of the bytes of a part, as a check does.
-pub(crate) fn decode(bytes: Bytes) -> Result<Vec<RecordBatch>, ParquetError> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(bytes)?.build()?;
-    reader.collect::<Result<_, _>>().map_err(ParquetError::from)
+/// The rows of the bytes of a Parquet file, all columns, a batch at a time.
+pub(crate) fn decode(bytes: Bytes) -> Result<ParquetRecordBatchReader, ParquetError> {
+    let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?;
+    let at_once = rows_at_once(builder.metadata(), |_| true, &(0..u64::MAX));
+    builder.with_batch_size(at_once).build()
 }

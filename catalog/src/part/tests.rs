@@ -49,7 +49,7 @@ fn a_part_encodes_the_same_every_time_and_has_the_hidden_columns() {
         encoded.sha256,
         encode(&batch, contribution, agent, Version(3)).unwrap().sha256
     );
-    let rows = decode(encoded.bytes).unwrap();
+    let rows: Vec<RecordBatch> = decode(encoded.bytes).unwrap().map(Result::unwrap).collect();
     assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 2_500);
     let first = &rows[0];
     assert_eq!(

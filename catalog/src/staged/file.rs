@@ -8,7 +8,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
@@ -323,13 +323,6 @@ impl Write for Hashing {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
-}
-
-/// The rows of a file, with the hidden columns, a few at a time.
-pub(super) fn read(path: &Path) -> Result<parquet::arrow::arrow_reader::ParquetRecordBatchReader, ParquetError> {
-    let file = File::open(path)?;
-    let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file)?;
-    builder.with_batch_size(PAGE_ROWS).build()
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Uploads: staged beside the table, merged in one step.
 
+use futures_util::TryStreamExt as _;
 use serde_json::{Value, json};
 use types::{AgentId, Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
 use super::fixture::{World, numbered};
-use crate::{Catalog, Error, Merge, Policy, Staged, StagedOutcome, Stager, Table};
+use crate::{Catalog, Columns, Error, Merge, Policy, Staged, StagedOutcome, Stager, Table};
 
 fn contribution(number: i64) -> ContributionId {
     ContributionId::new(Timestamp::from_micros(number))
@@ -282,4 +283,44 @@ async fn a_table_is_compacted_around_an_upload_and_every_version_stays_as_it_was
         }
     }
     assert_eq!(world.sound(10).await.orphans, [""; 0]);
+}
+
+#[tokio::test]
+async fn rows_that_repeat_a_long_text_are_read_a_few_at_a_time() {
+    let world = World::new();
+    let catalog = world.catalog("a").with_compaction(Policy::new(2, 1 << 30));
+    let mut table = world.table(&catalog).await;
+    let text = "river stone level gauge ".repeat(10_000);
+    let rows = |range: std::ops::Range<u32>| -> Vec<Value> {
+        let row = |number: u32| json!({"name": format!("{number}"), "more": text});
+        range.map(row).collect()
+    };
+    let (mut staged, _) = stage(&world, &table, contribution(9), &rows(0..200)).await;
+    let one = Batch::decode(&world.contract, &rows(7..8));
+    staged.leave_out(one.keys().to_vec()).unwrap();
+    merged(merge(&mut table, &mut staged).await);
+    world.merge(&mut table, &rows(200..210)).await;
+    let built = table.compaction().unwrap().build().await.unwrap();
+    assert!(table.adopt(built).await.unwrap());
+    for version in [1, 2] {
+        let snapshot = catalog
+            .snapshot(world.dataset, Some(Version(version)))
+            .await
+            .unwrap()
+            .unwrap();
+        // A file of few bytes, and records of many.
+        assert!(snapshot.bytes() < 10 * text.len() as u64, "{}", snapshot.bytes());
+        let batches: Vec<_> = snapshot
+            .stream(Columns::Records, 0..u64::MAX)
+            .try_collect()
+            .await
+            .unwrap();
+        assert!(batches.len() > 2);
+        assert!(batches.iter().all(|batch| batch.num_rows() * text.len() <= 17 << 20));
+        let expected: Vec<String> = (0..if version == 1 { 200 } else { 210 })
+            .filter(|number| *number != 7)
+            .map(|number| number.to_string())
+            .collect();
+        assert_eq!(records(&catalog, &world, version).await, expected);
+    }
 }

@@ -7,17 +7,17 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::PageIndexPolicy;
 use sha2::{Digest as _, Sha256};
 use types::Contract;
 
+use crate::pace::rows_at_once;
 use crate::row::{self, Rows};
 use crate::{Error, Extension, FileHash, Part, Root};
 
 /// How much of a file is hashed at once.
 const CHUNK: usize = 256 << 10;
-/// How many rows are decoded at once.
-const ROWS: usize = 4_096;
 
 /// Verifies a run of parts; calls `verified` with the rows of each.
 pub(super) fn verify(
@@ -110,7 +110,9 @@ struct Chain<'a> {
 impl Chain<'_> {
     fn part(&mut self, contract: &Contract, part: &Part, file: File) -> Result<(), Problem> {
         let unreadable = |error: &dyn ToString| Problem::Rows(error.to_string());
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| unreadable(&error))?;
+        let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
+        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options);
+        let builder = builder.map_err(|error| unreadable(&error))?;
         let rows = builder.metadata().file_metadata().num_rows();
         if u64::try_from(rows) != Ok(part.rows) {
             return Err(Problem::Rows(format!(
@@ -125,7 +127,8 @@ impl Chain<'_> {
             .map(|(index, _)| index)
             .collect();
         let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
-        let reader = builder.with_projection(mask).with_batch_size(ROWS).build();
+        let at_once = rows_at_once(builder.metadata(), |column| mask.leaf_included(column), &(0..part.rows));
+        let reader = builder.with_projection(mask).with_batch_size(at_once).build();
         let mut last = None;
         for batch in reader.map_err(|error| unreadable(&error))? {
             let batch = batch.map_err(|error| unreadable(&error))?;

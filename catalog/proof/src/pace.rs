@@ -1,0 +1,214 @@
+//! How many rows of a Parquet file are decoded at once.
+//!
+//! Invariant: what a batch takes in memory is bounded by bytes, whatever rows it is of: a text that comes again and again
+//! is in a file once, and in a batch as often as it comes.
+
+use std::ops::Range;
+
+use parquet::basic::Type;
+use parquet::file::metadata::ParquetMetaData;
+
+/// How many rows a batch has at most.
+const ROWS: usize = 4_096;
+/// How many bytes of texts a batch has at most, roughly.
+const BYTES: u64 = 16 << 20;
+
+/// Rows of one column that follow each other, and how many bytes they are when they are decoded.
+#[derive(Clone, Copy, Debug)]
+struct Page {
+    rows: u64,
+    bytes: u64,
+}
+
+impl Page {
+    /// Roughly the bytes of some of its rows.
+    const fn bytes_of(self, rows: u64) -> u64 {
+        match self.bytes.saturating_mul(rows).checked_div(self.rows) {
+            Some(bytes) => bytes,
+            None => self.bytes,
+        }
+    }
+}
+
+/// How many of these rows are decoded at once, of the leaf columns that are read: 4,096, and fewer where a batch could come
+/// to more than 16 MiB of texts. The footer should have its offset index; without it the rows of a row group count as
+/// equally large.
+pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, rows: &Range<u64>) -> usize {
+    let count = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX);
+    let most = count.clamp(1, ROWS);
+    let columns = footer.file_metadata().schema_descr().columns().iter().enumerate();
+    let read: Vec<usize> = columns
+        .filter(|(column, described)| described.physical_type() == Type::BYTE_ARRAY && is_read(*column))
+        .map(|(column, _)| column)
+        .collect();
+    let groups = || 0..footer.num_row_groups();
+    let all: u64 = groups()
+        .flat_map(|group| read.iter().map(move |column| bytes_of(footer, group, *column)))
+        .sum();
+    if all <= BYTES {
+        return most;
+    }
+    let columns: Vec<Vec<Page>> = read.iter().map(|column| pages(footer, *column, rows)).collect();
+    let fits = |at_once: &usize| {
+        let columns = columns.iter().map(|pages| heaviest(pages, *at_once as u64));
+        columns.fold(0, u64::saturating_add) <= BYTES
+    };
+    let halves = std::iter::successors(Some(most), |at_once| Some(at_once / 2));
+    halves.take_while(|at_once| *at_once > 1).find(fits).unwrap_or(1)
+}
+
+/// The bytes of a column of a row group when it is decoded.
+fn bytes_of(footer: &ParquetMetaData, group: usize, column: usize) -> u64 {
+    let column = footer.row_group(group).column(column);
+    let bytes = column.unencoded_byte_array_data_bytes();
+    bytes.unwrap_or_else(|| column.uncompressed_size()).unsigned_abs()
+}
+
+/// The pages of a column as far as they have some of these rows; a row group whose pages are not told of is one.
+fn pages(footer: &ParquetMetaData, column: usize, rows: &Range<u64>) -> Vec<Page> {
+    let mut pages = Vec::new();
+    let mut before = 0;
+    let mut add = |of: Range<u64>, bytes: u64| {
+        let page = Page {
+            rows: of.end.saturating_sub(of.start),
+            bytes,
+        };
+        let wanted = of.end.min(rows.end).saturating_sub(of.start.max(rows.start));
+        if wanted > 0 {
+            pages.push(Page {
+                rows: wanted,
+                bytes: page.bytes_of(wanted),
+            });
+        }
+    };
+    for group in 0..footer.num_row_groups() {
+        let end = before + footer.row_group(group).num_rows().unsigned_abs();
+        let index = footer.offset_index().and_then(|groups| groups.get(group)?.get(column));
+        let told = index.and_then(|index| Some((index.page_locations(), index.unencoded_byte_array_data_bytes()?)));
+        if let Some((locations, sizes)) = told.filter(|(locations, sizes)| locations.len() == sizes.len()) {
+            let firsts = locations
+                .iter()
+                .map(|page| before + page.first_row_index.unsigned_abs());
+            let ends = firsts.clone().skip(1).chain([end]);
+            for ((first, end), bytes) in firsts.zip(ends).zip(sizes) {
+                add(first..end, bytes.unsigned_abs());
+            }
+        } else {
+            add(before..end, bytes_of(footer, group, column));
+        }
+        before = end;
+    }
+    pages
+}
+
+/// Roughly the most bytes that so many rows in a row have; not told exactly where they are more than a batch may have.
+fn heaviest(pages: &[Page], rows: u64) -> u64 {
+    // Why these: the heaviest rows begin where a page does, or end where one does.
+    let windows = (0..pages.len()).map(|page| {
+        let (before, after) = (&pages[..=page], &pages[page..]);
+        first(after.iter(), rows).max(first(before.iter().rev(), rows))
+    });
+    windows.max().unwrap_or(0)
+}
+
+/// Roughly the bytes of the first rows of these pages.
+fn first<'a>(pages: impl Iterator<Item = &'a Page>, mut rows: u64) -> u64 {
+    let mut bytes = 0_u64;
+    for page in pages {
+        let some = page.rows.min(rows);
+        bytes = bytes.saturating_add(page.bytes_of(some));
+        rows -= some;
+        if rows == 0 || bytes > BYTES {
+            break;
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    /// The footer of a file with a number, a short text and one of so many bytes, in pages of at most 100 rows.
+    fn footer(sizes: &[usize], index: PageIndexPolicy) -> ParquetMetaData {
+        let texts = |size: &dyn Fn(&usize) -> usize| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(
+                sizes.iter().map(|at| "x".repeat(size(at))),
+            ))
+        };
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(sizes.iter().map(|_| 7)));
+        let rows =
+            RecordBatch::try_from_iter([("n", numbers), ("short", texts(&|_| 3)), ("long", texts(&|size| *size))]);
+        let rows = rows.unwrap();
+        let properties = WriterProperties::builder()
+            .set_data_page_row_count_limit(100)
+            .set_write_batch_size(100)
+            .set_dictionary_page_size_limit(2 << 20)
+            .set_max_row_group_row_count(Some(1_000));
+        let file = tempfile::tempfile().unwrap();
+        let mut writer = ArrowWriter::try_new(&file, rows.schema(), Some(properties.build())).unwrap();
+        writer.write(&rows).unwrap();
+        writer.close().unwrap();
+        let reader = ParquetMetaDataReader::new().with_offset_index_policy(index);
+        reader.parse_and_finish(&file).unwrap()
+    }
+
+    const ALL: Range<u64> = 0..u64::MAX;
+
+    #[test]
+    fn rows_are_decoded_by_the_thousand_and_large_ones_a_few_at_a_time() {
+        for (size, expected) in [
+            (100, 4_096),
+            (3_000, 4_096),
+            (6_000, 2_048),
+            (100_000, 128),
+            (2 << 20, 4),
+        ] {
+            let rows = if size > 6_000 { 20 } else { 5_000 };
+            let footer = footer(&vec![size; rows], PageIndexPolicy::Required);
+            let found = rows_at_once(&footer, |_| true, &ALL);
+            let most = rows.min(4_096);
+            assert_eq!(found, expected.min(most), "{size}");
+            // Of columns that are short, whatever the others are.
+            assert_eq!(rows_at_once(&footer, |column| column < 2, &(0..rows as u64)), most);
+        }
+    }
+
+    #[test]
+    fn a_text_that_comes_again_counts_as_often_as_it_comes() {
+        // Where it is told of, and where only the row groups say how large they are.
+        for index in [PageIndexPolicy::Required, PageIndexPolicy::Skip] {
+            let footer = footer(&[1 << 20; 100], index);
+            assert!(footer.row_group(0).compressed_size() < 2 << 20);
+            assert_eq!(rows_at_once(&footer, |_| true, &ALL), 8);
+        }
+    }
+
+    #[test]
+    fn few_large_rows_among_small_ones_are_no_reason_to_decode_fewer() {
+        let mut sizes = vec![100; 20_000];
+        sizes[7_000] = 4 << 20;
+        sizes[15_000] = 4 << 20;
+        let footer = footer(&sizes, PageIndexPolicy::Required);
+        assert_eq!(rows_at_once(&footer, |_| true, &ALL), 4_096);
+    }
+
+    #[test]
+    fn only_the_rows_that_are_read_count() {
+        let mut sizes = vec![100; 3_000];
+        sizes[1_000..1_300].fill(200_000);
+        let footer = footer(&sizes, PageIndexPolicy::Required);
+        let of = |rows| rows_at_once(&footer, |_| true, &rows);
+        assert_eq!(of(0..1_000), 1_000);
+        assert_eq!(of(1_300..1_350), 50);
+        assert!((32..=100).contains(&of(900..1_400)));
+        assert_eq!(of(5..5), 1);
+    }
+}
