@@ -1,6 +1,6 @@
 //! Work that blocks its thread, and the threads that may be blocked.
 //!
-//! Invariant: nothing here blocks a thread of the runtime. Several pieces of such work that belong together are carried
+//! Invariant: nothing here blocks a thread of the runtime, but one that was told so first. Several pieces of such work that belong together are carried
 //! by one thread, because handing each to another and back costs more than some of them.
 
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{JoinError, spawn_blocking};
 
 thread_local! {
@@ -37,6 +37,14 @@ where
         Ok(work())
     } else {
         spawn_blocking(work).await
+    }
+}
+
+/// Does work that blocks on the thread that asks, as it borrows what it works on.
+pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 

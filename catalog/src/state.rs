@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 use types::{Contract, ContributionId, DatasetId, Version};
 
 pub(crate) use self::derived::When;
-pub(crate) use self::index::{Follower, Witness};
+pub(crate) use self::index::{FEW, Follower, Witness};
 use crate::key_store::KeyStore;
 use crate::keys::KeyIndex;
 use crate::log::{self, Commit};

@@ -12,18 +12,15 @@ use object_store::path::Path;
 use proof::Root;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use tokio::runtime::{Handle, RuntimeFlavor};
 use types::fault::{self, Plant};
 use types::{Timestamp, Version, metric};
 
 use super::{Tried, put, show, unencodable};
+use crate::blocking::in_place;
 use crate::part::{self, PartInfo};
 use crate::staged::Staged;
-use crate::state::{State, When};
+use crate::state::{FEW, State, When};
 use crate::{Error, Merge, StagedOutcome, log};
-
-/// Up to how many keys go into memory, as those of other versions do.
-const FEW: u64 = 32 << 10;
 
 /// Merges a staged upload into a table that exists. `notes` says what to keep in the commit, told how many rows were
 /// left out because the table got them from others meanwhile.
@@ -49,7 +46,7 @@ pub(crate) async fn merge(
             return Ok(StagedOutcome::NothingNew { late: staged.late() });
         }
         let version = base.version.next();
-        blocking(|| staged.set_version(version))?;
+        in_place(|| staged.set_version(version))?;
         let mut parts = Vec::new();
         for (part, file) in staged.parts() {
             parts.push(tried.adopt(state, part, file).await?);
@@ -91,10 +88,10 @@ async fn check(state: &State, staged: &mut Staged, head: Version) -> Result<(), 
     let mut hits = Vec::new();
     for part in state.parts_between(staged.checked, head) {
         let keys = part::keys(state.source(), &part).await?;
-        hits.extend(blocking(|| staged.hits(&keys))?);
+        hits.extend(in_place(|| staged.hits(&keys))?);
     }
     if !hits.is_empty() {
-        blocking(|| staged.leave_out(hits))?;
+        in_place(|| staged.leave_out(hits))?;
     }
     staged.checked = head;
     Ok(())
@@ -122,7 +119,7 @@ async fn landed(
         }
         let root = merge.root.parse().unwrap_or(Root::EMPTY);
         let keys = keys()?;
-        blocking(|| index.ingest(merge.version, root, merge.record_count, keys))
+        in_place(|| index.ingest(merge.version, root, merge.record_count, keys))
     };
     if !stored && index.reflects() < merge.version {
         let keys = keys()?.collect::<Result<Vec<_>, _>>().map_err(Error::Scratch)?;
@@ -151,14 +148,6 @@ impl Tried {
             }
             part.attempt += 1;
         }
-    }
-}
-
-/// Does work that waits for the disk where it is asked for, as it borrows the upload.
-fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
     }
 }
 

@@ -12,11 +12,16 @@ use types::{RecordKey, Version};
 
 use super::runs::FAR;
 use super::{Base, PARTS_AT_ONCE, State, When};
+use crate::blocking::in_place;
 use crate::key_store::Stored;
 use crate::keys::{KeyIndex, Leaving, Ordered};
-use crate::part;
+use crate::part::{self, PartInfo};
+use crate::staged::Scratch;
+use crate::staged::runs::Runs;
 use crate::{Error, Root};
 
+/// Up to how many keys of a version go into memory.
+pub(crate) const FEW: u64 = 32 << 10;
 /// Roughly what a version takes in the timeline.
 const BYTES_OF_VERSION: usize = 256;
 
@@ -82,6 +87,47 @@ impl State {
     async fn catch_up_from_parts(self: &Arc<Self>, index: &KeyIndex, upto: Version) -> Result<(), Error> {
         let parts = self.parts_between(index.reflects(), upto);
         tracing::debug!(dataset = %self.dataset, parts = parts.len(), "the key index catches up");
+        let mut of_few = Vec::new();
+        for of_version in parts.chunk_by(|part, next| part.version == next.version) {
+            if of_version.iter().map(|part| part.rows).sum::<u64>() <= FEW {
+                of_few.extend_from_slice(of_version);
+            } else {
+                self.insert(index, std::mem::take(&mut of_few)).await?;
+                self.store_or_insert(index, of_version).await?;
+            }
+        }
+        self.insert(index, of_few).await
+    }
+
+    /// Stores the keys of a version that has many, by way of files, so that they are in memory a part at a time; takes them
+    /// into memory only where they cannot be stored.
+    async fn store_or_insert(self: &Arc<Self>, index: &KeyIndex, parts: &[PartInfo]) -> Result<(), Error> {
+        let Some(version) = parts.first().map(|part| part.version) else {
+            return Ok(());
+        };
+        let before = index.reflects();
+        if let Some(leaving) = self.flush(before, self.root_at(before)).await? {
+            self.put_run(leaving, before, self.root_at(before)).await;
+        }
+        let scratch = Scratch::new(&self.store.scratch()).map_err(Error::Scratch)?;
+        let mut keys = Runs::new(scratch.path());
+        for part in parts {
+            let some = part::keys(self.source(), part).await?;
+            in_place(|| keys.insert_all(&some)).map_err(Error::Scratch)?;
+        }
+        let stored = in_place(|| {
+            let ascending = keys.ascending().map_err(Error::Scratch)?;
+            Ok(index.ingest(version, self.root_at(version), self.rows_at(version), ascending))
+        })?;
+        if stored {
+            Ok(())
+        } else {
+            self.insert(index, parts.to_vec()).await
+        }
+    }
+
+    /// Takes the keys of parts, all those of a version or none, into memory, and stores them when that is due.
+    async fn insert(self: &Arc<Self>, index: &KeyIndex, parts: Vec<PartInfo>) -> Result<(), Error> {
         let mut read = stream::iter(parts)
             .map(|part| async move {
                 let keys = part::keys(self.source(), &part).await?;

@@ -1,10 +1,12 @@
 use std::fs;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 
-use types::Version;
+use types::{AgentId, ContributionId, Timestamp, Version};
 
 use super::fixture::{World, merged, numbered};
-use crate::Catalog;
+use crate::state::FEW;
+use crate::{Catalog, StagedOutcome};
 
 /// Whether the table of a new process knows exactly the first `known` records.
 async fn knows(world: &World, catalog: &Catalog, known: u64) {
@@ -75,6 +77,47 @@ async fn an_index_that_is_damaged_is_built_again() {
         grow(&world, &catalog, 300..302).await;
         world.sound(302).await;
     }
+}
+
+/// The keys of a large upload are stored as a file wherever they come from, and never are in memory all at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_with_an_upload_is_built_again_by_way_of_files() {
+    let world = World::new();
+    let (few, many) = (20, FEW + 1);
+    grow(&world, &world.catalog("one"), 0..2).await;
+    let catalog = world.catalog("one");
+    let mut table = world.table(&catalog).await;
+    let agent = AgentId::new(Timestamp::from_micros(3));
+    let id = ContributionId::new(Timestamp::from_micros(9));
+    let mut stager = table.stagers().stage(id, agent).await.unwrap().with_part_rows(10_000);
+    for records in numbered(few..few + many).chunks(3_000) {
+        stager.push(&world.proposal(records).batch).unwrap();
+    }
+    let mut staged = stager.finish().unwrap();
+    let at = Timestamp::from_micros(10);
+    let merged = table.merge_staged(&mut staged, at, &|_| serde_json::Value::Null).await;
+    assert!(matches!(merged, Ok(StagedOutcome::Merged(_))), "{merged:?}");
+    world.merge(&mut table, &numbered(few + many..few + many + 5)).await;
+    drop((table, staged, catalog));
+    fs::remove_dir_all(world.index_directory("one")).unwrap();
+    let reads = || world.counting.counts().gets;
+    let before = reads();
+    let catalog = world.catalog("one");
+    knows(&world, &catalog, few + many + 5).await;
+    let built = reads() - before;
+    let held = catalog.key_store().unstored.load(Ordering::Relaxed);
+    assert_eq!(held, 5, "only what came after the upload is in memory");
+    let staged = world.index_directory("one").join("staged");
+    assert_eq!(fs::read_dir(staged).unwrap().count(), 0);
+    drop(catalog);
+    // What was stored is there for the next process: it reads no part of the upload.
+    let before = reads();
+    knows(&world, &world.catalog("one"), few + many + 5).await;
+    let opened = reads() - before;
+    assert!(
+        opened + 6 <= built,
+        "{opened} objects read, and {built} without an index"
+    );
 }
 
 fn overwrite_files(directory: &std::path::Path, bytes: &[u8]) {
