@@ -60,6 +60,23 @@ pub(crate) fn may_fold(text: &[u8]) -> bool {
         .any(|byte| matches!(byte, 0xD9 | 0xDB | 0xDF | 0xE0 | 0xE1 | 0xEF | 0xF0))
 }
 
+/// Whether text beyond ASCII may have a character that phrases are disguised with: one that shows nothing, or that folds to
+/// a letter, a space or a dash. Characters that are common in a script are told from its others.
+pub(crate) fn may_disguise(text: &[u8]) -> bool {
+    let disguises = |(at, byte): (usize, &u8)| {
+        let next = || text.get(at + 1).copied().unwrap_or_default();
+        match byte {
+            0xC2 | 0xE2 | 0xEF | 0xF0 | 0xF3 => true,
+            0xCD => next() == 0x8F,
+            0xD8 => next() == 0x9C,
+            0xE1 => matches!(next(), 0x85 | 0x9E | 0xA0),
+            0xE3 => matches!(text.get(at + 1..at + 3), Some([0x80, 0x80] | [0x85, 0xA4])),
+            _ => false,
+        }
+    };
+    text.iter().enumerate().any(disguises)
+}
+
 /// Appends `text` in plain spelling: full-width forms and decimal digits of any listed script as ASCII, spaces and
 /// dashes of any width as ` ` and `-`, without characters that show nothing; `%40` and `&#64;` as `@`.
 pub(crate) fn fold(text: &str, out: &mut String) {
@@ -162,6 +179,26 @@ mod tests {
             ("カード ０３ー１２", "カード 03-12"),
         ] {
             assert_eq!(folded(text), plain);
+        }
+    }
+
+    #[test]
+    fn what_disguises_a_phrase_is_seen() {
+        for character in ('\u{80}'..=char::MAX).filter(|character| {
+            plain(*character).is_none_or(|plain| plain.is_ascii_alphabetic() || matches!(plain, ' ' | '-'))
+        }) {
+            let text = format!("ab{character}cd");
+            assert!(may_disguise(text.as_bytes()), "{character:?}");
+        }
+        // What most texts of a script have does not.
+        for text in [
+            "수위가 올랐다ㅋㅋ",
+            "水位が上がった。",
+            "كان منسوب المياه",
+            "წყლის დონე",
+            "über",
+        ] {
+            assert!(!may_disguise(text.as_bytes()), "{text}");
         }
     }
 

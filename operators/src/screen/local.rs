@@ -5,7 +5,7 @@
 //! It objects to a record that
 //! - tells its reader's model to ignore or reveal its instructions, in one of nine languages, or forges the turn marks
 //!   of a chat (`prompt_injection`);
-//! - hides text in Unicode tag characters, other than in a flag, or turns its direction with an override
+//! - hides text in Unicode tag characters, other than in one of three flags, or turns its direction with an override
 //!   (`hidden_text`);
 //! - holds a private key, or a token of a cloud, a code host, a payment service or of this service (`secret`);
 //! - is mostly links next to the words of an advertisement, or repeats those words (`link_spam`);
@@ -22,7 +22,7 @@ mod secrets;
 use async_trait::async_trait;
 
 use super::{Opinion, Screener, Unavailable};
-use crate::text::fold;
+use crate::text::{fold, may_disguise};
 
 /// Judges by phrases and forms; always available.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,8 +43,7 @@ fn judge(record: &str) -> Opinion {
         if hides_text(record) {
             return objection("hidden_text", "text that shows", "characters that hide or reverse text");
         }
-        // Why: only these bytes begin characters that folding changes and that phrases are disguised with.
-        if record.bytes().any(|byte| matches!(byte, 0xC2 | 0xE2 | 0xEF | 0xF0)) {
+        if may_disguise(record.as_bytes()) {
             fold(record, &mut folded);
             plain = &folded;
         }
@@ -77,21 +76,30 @@ fn objection(code: &str, expected: &str, actual: &str) -> Opinion {
     }
 }
 
-/// Whether the text has tag characters outside the flag of a region, or a direction override.
+/// The flags that are written with tag characters: England, Scotland and Wales, after a black flag (UTS #51, RGI emoji tag
+/// sequences).
+const FLAGS: [&str; 3] = [
+    "\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
+    "\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}",
+    "\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}",
+];
+
+/// Whether the text has tag characters outside a flag, or a direction override.
 fn hides_text(text: &str) -> bool {
-    let mut in_flag = false;
-    text.chars().any(|character| match character {
-        '\u{1F3F4}' => {
-            in_flag = true;
-            false
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\u{1F3F4}' => {
+                let after = rest.as_str();
+                if let Some(after) = FLAGS.iter().find_map(|flag| after.strip_prefix(flag)) {
+                    rest = after.chars();
+                }
+            }
+            '\u{E0000}'..='\u{E007F}' | '\u{202D}' | '\u{202E}' => return true,
+            _ => {}
         }
-        '\u{E0000}'..='\u{E007F}' => !in_flag,
-        '\u{202D}' | '\u{202E}' => true,
-        _ => {
-            in_flag = false;
-            false
-        }
-    })
+    }
+    false
 }
 
 #[cfg(test)]
