@@ -18,7 +18,7 @@
 //! number of 16 digits from an issuer's range under a field whose name says nothing; addresses of organisations.
 
 use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Float64Type, Int64Type};
 use types::contract::EXTRA_COLUMN;
 use types::json::push_pointer;
 use types::{Batch, FieldType};
@@ -92,6 +92,14 @@ impl Gate for PersonalData {
                         found.add_all(row, kinds, &path);
                     }
                 }
+                FieldType::Number if hints.names_a_number() => {
+                    for (row, number) in column.as_primitive::<Float64Type>().iter().enumerate() {
+                        if let Some(magnitude) = number.and_then(whole) {
+                            let kinds = scan_integer(&mut self.scanner, magnitude, hints);
+                            found.add_all(row, kinds, &path);
+                        }
+                    }
+                }
                 FieldType::Integer | FieldType::Number | FieldType::Boolean | FieldType::Timestamp => {}
             }
         }
@@ -130,6 +138,19 @@ impl PersonalData {
 /// Whether `text`, in the field named `field`, holds personal data.
 pub(super) fn is_personal(text: &str, field: &str) -> bool {
     !Scanner::default().scan(text, Hints::of_field(field)).is_empty()
+}
+
+/// The magnitude of a number that is an integer which a double holds exactly.
+fn whole(number: f64) -> Option<u64> {
+    /// 2^53, up to which every integer is a double.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let magnitude = number.abs();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an integer from 0 to 2^53"
+    )]
+    (magnitude <= EXACT && magnitude.fract() == 0.0).then_some(magnitude as u64)
 }
 
 /// An integer has lost its leading zeros; those of the kind its field is named for are put back.

@@ -90,10 +90,22 @@ fn integers_count_only_under_the_name_of_a_persons_number() {
         reasons(json!({"name": "a", "value": 4_111_111_111_111_111_u64, "phone_id": 1_012_345_678})),
         []
     );
-    let def = json!({"fields": [{"name": "ssn", "type": "integer"}, {"name": "rows", "type": "integer"}]});
+    for kind in ["integer", "number"] {
+        let def = json!({"fields": [{"name": "ssn", "type": kind}, {"name": "rows", "type": kind}]});
+        let contract = Arc::new(serde_json::from_value(def).unwrap());
+        let rows = Batch::decode(&contract, &[json!({"ssn": 123_456_789, "rows": 123_456_789})]);
+        assert_eq!(
+            reasons_of(&rows),
+            [(0, "/ssn".to_owned(), "us_ssn".to_owned())],
+            "{kind}"
+        );
+    }
+    let def = json!({"fields": [{"name": "ssn", "type": "number"}]});
     let contract = Arc::new(serde_json::from_value(def).unwrap());
-    let rows = Batch::decode(&contract, &[json!({"ssn": 123_456_789, "rows": 123_456_789})]);
-    assert_eq!(reasons_of(&rows), [(0, "/ssn".to_owned(), "us_ssn".to_owned())]);
+    for number in [json!(123_456_789.5), json!(1e300), json!(-1e-9), json!(123_456.0)] {
+        let rows = Batch::decode(&contract, &[json!({"ssn": number})]);
+        assert_eq!(reasons_of(&rows), [], "{number}");
+    }
 }
 
 #[test]
