@@ -15,7 +15,7 @@ use crate::verdict::fit;
 use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
 
 /// The most bytes that the verdicts on a batch have as JSON: they travel in messages, commits and answers.
-const MAX_VERDICT_BYTES: usize = 1 << 20;
+const MAX_VERDICT_BYTES: usize = 256 << 10;
 
 /// An ordered list of operators; each judges the rows that all before it passed.
 #[derive(Debug, Default)]
