@@ -86,6 +86,8 @@ impl Memory {
 
     async fn recall(&self, life: LifeId) -> Result<Remembered, eventlog::Error> {
         self.log.keep(ATTEMPTS, NOTES).await?;
+        // Why: nobody reads a submission again that is done, and what they take of the disk is not charged to anybody.
+        self.log.keep(CONTRIBUTIONS, 0).await?;
         let mut notes = Vec::new();
         self.latest(ATTEMPTS, NOTES, |value| match Attempt::decode(value) {
             Ok(note) => notes.push(note),
