@@ -13,6 +13,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use operators::Decision;
 use operators::screen::Screener;
+use tokio_util::task::AbortOnDropHandle;
 use types::fault::{self, Plant};
 use types::{AgentId, ContributionId};
 
@@ -88,7 +89,8 @@ impl Running {
         }
         let screener = (!submission.private).then(|| Arc::clone(&context.screener));
         self.open.insert(address.contribution);
-        let staging = attempts(
+        // Why a task: it has the turn of all uploads, and must come to its end also while its lane waits for its table.
+        let staging = AbortOnDropHandle::new(tokio::spawn(attempts(
             context.clone(),
             uploads,
             table.stagers(),
@@ -96,11 +98,15 @@ impl Running {
             address,
             submission.agent,
             cut,
-        );
+        )));
         self.tasks.push(
             async move {
                 Ended {
-                    result: staging.await,
+                    result: match staging.await {
+                        Ok(result) => result,
+                        Err(end) if end.is_panic() => Ok(Err(Error::Panicked)),
+                        Err(_cancelled) => Err(Stopped),
+                    },
                     work,
                     weight,
                     address,
@@ -128,8 +134,6 @@ async fn attempts(
             let stager = stagers.stage(address.contribution, agent).await?;
             stage(&uploads, cut, screener.clone(), stager, &context.in_work).await
         };
-        // Why boxed: it is large, and waits in others.
-        let staging = staging.boxed();
         let staged = context.stop.run_until_cancelled(staging).await.ok_or(Stopped)?;
         match staged {
             Err(error) if error.may_pass() => {

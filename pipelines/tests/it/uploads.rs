@@ -219,6 +219,44 @@ async fn the_lane_goes_on_while_an_upload_is_staged() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lane_that_waits_for_its_table_keeps_no_upload_of_others_waiting() {
+    let mut world = World::new().await;
+    let (waits, other) = (world.dataset(), world.dataset());
+    let first = world.submit(waits, texts(["first"])).await;
+    assert_eq!(world.merged(first).await, (1, 1));
+    // It has the turn of all uploads.
+    let large = world
+        .upload(waits, &lines(&texts(["slow"])), 10, Compression::None)
+        .await;
+    world.append(large.record().unwrap()).await;
+    while *world.screener.calls.lock().unwrap() < 2 {
+        tokio::task::yield_now().await;
+    }
+    // The table takes parts and no commits.
+    let table = world.dir.path().join(format!("tables/{waits}"));
+    let (log, aside) = (table.join("_delta_log"), table.join("aside"));
+    std::fs::rename(&log, &aside).unwrap();
+    std::fs::write(&log, "").unwrap();
+    let files = || table.read_dir().unwrap().count();
+    let before = files();
+    let late = world.submit(waits, texts(["late"])).await;
+    while files() == before {
+        tokio::task::yield_now().await;
+    }
+    world.screener.slow.add_permits(1);
+    let quick = world
+        .upload(other, &lines(&texts(["quick"])), 10, Compression::None)
+        .await;
+    world.append(quick.record().unwrap()).await;
+    assert_eq!(world.merged(quick.contribution).await, (1, 1));
+
+    std::fs::remove_file(&log).unwrap();
+    std::fs::rename(&aside, &log).unwrap();
+    assert_eq!(world.merged(late).await, (2, 1));
+    assert_eq!(world.merged(large.contribution).await, (3, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_stops_stages_again_and_merges_once() {
     let mut world = World::new().await;
     let dataset = world.dataset();
