@@ -122,9 +122,11 @@ impl Topics {
 
     fn admin(&self, voice: &Voice) -> Result<Apart<AdminClient<Voice>>, Error> {
         let created = self.options.client().create_with_context(voice.clone());
-        created
-            .map(Apart::new)
-            .map_err(|error| failure("connecting", voice, &error))
+        // Why not what is wrong with the options: the log was opened with them, so it is something that passes.
+        created.map(Apart::new).map_err(|error| Error::Unavailable {
+            what: "connecting".to_owned(),
+            cause: voice.told(&error),
+        })
     }
 
     fn limits(&self) -> AdminOptions {
