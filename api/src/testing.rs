@@ -166,7 +166,7 @@ impl Service {
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
-        let local = LocalObjects::open(path.join("uploads")).unwrap();
+        let local = LocalObjects::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
         let planes = Planes {
             store,
             catalog,

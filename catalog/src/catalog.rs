@@ -15,7 +15,7 @@ use crate::key_store::KeyStore;
 use crate::state::{Backing, Follower, State};
 use crate::storage::DurableStore;
 use crate::tables::Tables;
-use crate::{Error, Snapshot, Table};
+use crate::{Error, Reserve, Snapshot, Table};
 
 /// Every table of an object store. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -62,6 +62,14 @@ impl Catalog {
             compacting: Some(Arc::new(Compacting::new(policy))),
             ..self
         }
+    }
+
+    /// The same, which leaves so much of the disk of its index directory free: uploads are not staged, and tables of the
+    /// same disk not compacted, beyond that.
+    #[must_use]
+    pub fn with_reserve(self, reserve: Reserve) -> Self {
+        self.shared.backing.store.set_reserve(reserve);
+        self
     }
 
     /// The table of a dataset, for its owner. It exists in the store after its first merge.

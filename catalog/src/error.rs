@@ -40,6 +40,12 @@ pub enum Error {
     /// A file of an upload that is being staged could not be read or written.
     #[error("a staged file could not be read or written")]
     Scratch(#[source] std::io::Error),
+    /// What was to be written would have left less of the disk than stays free.
+    #[error("the disk has no room for {bytes} bytes beside those that stay free")]
+    NoRoom {
+        /// How many bytes were to be written, or had been when there was no room for more.
+        bytes: u64,
+    },
     /// The key index could not be read or written; it is rebuilt when it is opened again.
     #[error("the key index could not be used")]
     Index(#[source] fjall::Error),
@@ -81,6 +87,7 @@ impl Classify for Error {
         match self {
             Self::Storage { .. }
             | Self::Scratch(_)
+            | Self::NoRoom { .. }
             | Self::Index(_)
             | Self::KeysGivenUp { .. }
             | Self::IndexLocked { .. }
@@ -96,6 +103,7 @@ impl Classify for Error {
             Self::Corrupt { .. } | Self::Gap { .. } => Retry::Backoff,
             Self::Storage { .. }
             | Self::Scratch(_)
+            | Self::NoRoom { .. }
             | Self::Index(_)
             | Self::KeysGivenUp { .. }
             | Self::IndexLocked { .. }

@@ -15,7 +15,9 @@ use fjall::config::{CompressionPolicy, FilterPolicy};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use types::{DatasetId, RecordKey, Version};
 
+use crate::disk::{Reserve, no_room};
 use crate::key_file::{Ascending, KeyFile, Source};
+use crate::staged::Scratch;
 use crate::{Error, Root};
 
 /// A file with this name says that the database was found damaged while it was in use.
@@ -70,6 +72,8 @@ pub(crate) struct KeyStore {
     pub(crate) room: AtomicUsize,
     /// How often keys were added, or tried to be.
     additions: AtomicU64,
+    /// How many bytes of the disk stay free.
+    reserve: AtomicU64,
 }
 
 impl std::fmt::Debug for KeyStore {
@@ -127,12 +131,28 @@ impl KeyStore {
             unstored: AtomicUsize::new(0),
             room: AtomicUsize::new(ROOM),
             additions: AtomicU64::new(0),
+            reserve: AtomicU64::new(0),
         })
     }
 
-    /// The directory for files that need not outlive the process.
-    pub(crate) fn scratch(&self) -> PathBuf {
-        self.directory.join(STAGED)
+    /// A new directory for files that need not outlive the process.
+    pub(crate) fn scratch(&self) -> Result<Scratch, Error> {
+        Scratch::new(&self.directory.join(STAGED), self.reserve())
+    }
+
+    /// How much of the disk stays free.
+    pub(crate) fn reserve(&self) -> Reserve {
+        Reserve(self.reserve.load(Ordering::Relaxed))
+    }
+
+    /// Leaves so much of the disk free from now on.
+    pub(crate) fn set_reserve(&self, reserve: Reserve) {
+        self.reserve.store(reserve.0, Ordering::Relaxed);
+    }
+
+    /// Whether so many bytes more can be written to the disk.
+    pub(crate) fn room_for(&self, bytes: u64) -> Result<(), Error> {
+        no_room(self.reserve().room_for(&self.directory, bytes), || bytes)
     }
 
     /// Makes the next opening build the database again.

@@ -31,6 +31,7 @@ mod catalog;
 pub mod check;
 mod commit;
 mod compaction;
+pub mod disk;
 mod download;
 mod error;
 mod key_file;
@@ -50,6 +51,7 @@ mod timeline;
 
 pub use catalog::Catalog;
 pub use compaction::{Compacted, Compaction, Policy};
+pub use disk::Reserve;
 pub use error::Error;
 pub use merge::{Merge, MergeOutcome, Proposal, StagedOutcome};
 pub use part::{HIDDEN, Link, PartInfo};

@@ -29,33 +29,54 @@ use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault,
 use self::file::{Common, Written};
 use self::runs::Runs;
 use self::writing::Writing;
+use crate::disk::{Reserve, no_room};
 use crate::part::{self, PartInfo};
 use crate::state::Witness;
 use crate::{Error, Root};
 
-/// A folder that is removed when it is dropped.
+/// The bytes of a key.
+const KEY_BYTES: u64 = 16;
+
+/// A folder that is removed when it is dropped, on a disk of which some stays free.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct Scratch {
+    path: PathBuf,
+    reserve: Reserve,
+}
 
 impl Scratch {
     /// A new folder in `parent`, which is made where it is missing.
-    pub(crate) fn new(parent: &Path) -> io::Result<Self> {
+    pub(crate) fn new(parent: &Path, reserve: Reserve) -> Result<Self, Error> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("{}-{number}", std::process::id()));
-        fs::create_dir_all(&path)?;
-        Ok(Self(path))
+        fs::create_dir_all(&path).map_err(failed)?;
+        Ok(Self { path, reserve })
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// Whether so many bytes more can be written.
+    fn room_for(&self, bytes: u64) -> Result<(), Error> {
+        no_room(self.reserve.room_for(&self.path, bytes), || bytes + self.size())
+    }
+
+    /// The bytes of its files, as far as they can be told.
+    fn size(&self) -> u64 {
+        let files = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        files
+            .filter_map(|file| file.metadata().ok())
+            .map(|file| file.len())
+            .sum()
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            tracing::warn!(path = %self.0.display(), %error, "a folder of staged files could not be removed");
+        if let Err(error) = fs::remove_dir_all(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "a folder of staged files could not be removed");
         }
     }
 }
@@ -196,7 +217,7 @@ impl Staged {
     /// Leaves out the rows with these keys: the files are written anew. Blocks.
     pub(crate) fn leave_out(&mut self, hits: Vec<RecordKey>) -> Result<(), Error> {
         let hits: KeySet = hits.into_iter().collect();
-        let scratch = Scratch::new(self.rows.scratch.path()).map_err(failed)?;
+        let scratch = Scratch::new(self.rows.scratch.path(), self.rows.scratch.reserve)?;
         let Rows {
             contribution,
             agent,
@@ -313,6 +334,7 @@ impl Filling {
         if batch.is_empty() {
             return Ok(());
         }
+        self.has_room()?;
         let rows = &mut self.rows;
         for row in 0..batch.len() {
             rows.suffix.push(batch.canonical(row));
@@ -322,7 +344,15 @@ impl Filling {
         self.writing.push(columns)
     }
 
+    /// Whether the disk has room for what is to be written of the rows so far.
+    fn has_room(&self) -> Result<(), Error> {
+        let Self { writing, rows } = self;
+        // Why also that of the keys: they are stored once more when the rows are merged.
+        rows.scratch.room_for(writing.unwritten() + rows.count * KEY_BYTES)
+    }
+
     fn finish(self) -> Result<Rows, Error> {
+        self.has_room()?;
         let Self { writing, mut rows } = self;
         rows.parts = writing.finish()?;
         let written: u64 = rows.parts.iter().map(|part| part.rows).sum();

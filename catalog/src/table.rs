@@ -10,7 +10,7 @@ use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 use crate::blocking::carry;
 use crate::commit::{self, Tried};
 use crate::compaction::{self, Compacted, Compacting, Compaction};
-use crate::staged::{Scratch, Staged, Stager};
+use crate::staged::{Staged, Stager};
 use crate::state::{Follower, State, When, Witness};
 use crate::tables::Tables;
 use crate::{Error, Merge, MergeOutcome, Proposal, StagedOutcome};
@@ -23,9 +23,14 @@ pub struct Stagers {
 }
 
 impl Stagers {
-    /// Begins to stage an upload: its rows are written beside the table.
-    pub async fn stage(&self, contribution: ContributionId, agent: AgentId) -> Result<Stager, Error> {
-        let scratch = Scratch::new(&self.state.store.scratch()).map_err(Error::Scratch)?;
+    /// Begins to stage an upload: its rows are written beside the table. `least` is how many bytes they are known to be.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`], as from [`Stager::push`], where the disk has too little room.
+    pub async fn stage(&self, contribution: ContributionId, agent: AgentId, least: u64) -> Result<Stager, Error> {
+        let store = &self.state.store;
+        store.room_for(least)?;
+        let scratch = store.scratch()?;
         let known = Witness::new(&self.state).await?;
         Ok(Stager::new(scratch, &self.contract, contribution, agent, known))
     }

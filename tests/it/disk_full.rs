@@ -1,19 +1,22 @@
 //! A disk that fills up under load and gets room again.
 //!
 //! Invariant: what was acknowledged while the disk filled up has its outcome once there is room, and nothing else has.
+//! Uploads leave the reserve free, whatever becomes of them.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::server::{DEADLINE, POLL};
 use tests::world::{Agent, Operator, batch, decided, project_body};
 use tests::{Answer, Options, Server};
 
+use crate::uploads::{begin, complete, put, url};
 use crate::{binary, optional};
 
 /// The disk: what the service needs before it has work, and what a hundred batches fill.
@@ -51,6 +54,12 @@ impl SmallDisk {
     fn path(&self) -> PathBuf {
         self.folder.path().join("data")
     }
+
+    /// How many bytes are free.
+    fn free(&self) -> usize {
+        let disk = rustix::fs::statvfs(self.path()).unwrap();
+        usize::try_from(disk.f_bavail * disk.f_frsize).unwrap()
+    }
 }
 
 impl Drop for SmallDisk {
@@ -66,7 +75,7 @@ fn rows(number: usize) -> Vec<Value> {
         .map(|row| {
             // Letters only: digits in a row may be somebody's card.
             let noise: String = (0..300).map(|_| random.pick(&LETTERS)).collect();
-            serde_json::json!({"station": format!("{number} {noise}"), "sample": row})
+            json!({"station": format!("{number} {noise}"), "sample": row})
         })
         .collect()
 }
@@ -141,6 +150,78 @@ async fn contributions_are_refused_before_the_disk_is_full_and_taken_again_when_
         assert!(Instant::now() < deadline, "still refused");
         tokio::time::sleep(POLL).await;
     }
+    all_merged(&options, server, &agent, &acknowledged).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uploads_leave_the_reserve_free_and_go_on_when_there_is_room() {
+    let Some(disk) = SmallDisk::mount() else {
+        return optional("a full disk: this user may not mount a file system");
+    };
+    let (options, server, agent) = on(&disk, "24MiB").await;
+    let room = disk.free().checked_sub(24 << 20).expect("room for uploads");
+    let begun = async |bytes: usize| {
+        let body = json!({"bytes": bytes, "parts": 1, "partSize": bytes});
+        agent.http.post("/projects/logbook/uploads", &body).await
+    };
+    let refused = begun(room + (1 << 20)).await.expect(503);
+    assert_eq!((refused.error(), refused.header("retry-after")), ("storage_full", "5"));
+
+    // Each fits, but not both; nor does the first beside what is made of it.
+    let files = [0, 1].map(|file| {
+        let mut lines = String::new();
+        for number in file * MOST.. {
+            for row in rows(number) {
+                writeln!(lines, "{row}").unwrap();
+            }
+            if lines.len() > room / 5 * 4 {
+                return lines.into_bytes();
+            }
+        }
+        Vec::new()
+    });
+    let mut uploads = Vec::new();
+    for file in &files {
+        uploads.push(begin(&agent.http, "logbook", file, file.len(), "none").await);
+    }
+    let (status, first) = put(url(&uploads[0], 0), &files[0]).await;
+    assert_eq!(status, 200);
+    assert_eq!(put(url(&uploads[1], 0), &files[1]).await.0, 503);
+    assert!(disk.free() >= 23 << 20, "a part took of the reserve");
+    let tags = |tag: String| vec![json!({"n": 1, "etag": tag})];
+    let first = complete(&agent.http, "logbook", &uploads[0], &tags(first))
+        .await
+        .expect(201);
+    let deadline = Instant::now() + DEADLINE;
+    while !fs::read_to_string(options.log())
+        .unwrap()
+        .contains("could not be staged")
+    {
+        assert!(disk.free() >= 16 << 20, "what is staged took of the reserve");
+        assert!(Instant::now() < deadline, "it is not staged, nor is it put off");
+        tokio::time::sleep(POLL).await;
+    }
+    // The others go on.
+    let small = loop {
+        let answer = agent.http.post(CONTRIBUTE, &batch(&rows(3 * MOST)[..1])).await;
+        if answer.code() == 201 {
+            break answer.text("/id").to_owned();
+        }
+        assert_eq!(answer.error(), "storage_full");
+        assert!(Instant::now() < deadline, "still refused");
+        tokio::time::sleep(POLL).await;
+    };
+    assert_eq!(decided(&agent.http, "logbook", &small).await.text("/status"), "merged");
+
+    fs::remove_file(disk.path().join("ballast")).unwrap();
+    let merged = decided(&agent.http, "logbook", first.text("/id")).await;
+    assert_eq!(merged.text("/status"), "merged", "{}", merged.body);
+    let (status, second) = put(url(&uploads[1], 0), &files[1]).await;
+    assert_eq!(status, 200);
+    let second = complete(&agent.http, "logbook", &uploads[1], &tags(second))
+        .await
+        .expect(201);
+    let acknowledged = [small, first.text("/id").to_owned(), second.text("/id").to_owned()];
     all_merged(&options, server, &agent, &acknowledged).await;
 }
 

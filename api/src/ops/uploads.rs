@@ -3,6 +3,7 @@
 //! Invariant: what is completed is pinned: its parts are sealed before the contribution's row, which is its outbox, is
 //! durable, and a 201 is sent only after that.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
+use crate::flow::Full;
 use crate::operation::{Auth, Effect, Operations, Scope, Spec};
 use crate::schema::TEXT;
 use crate::wire::When;
@@ -192,6 +194,9 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     if let Some(full) = cx.app.backlog.full() {
         return Err(no_more(full));
     }
+    if let Some(local) = &cx.app.uploads.local {
+        local.room_for(upload.bytes).map_err(|error| place_failed(&error))?;
+    }
     let stored = stored_bytes(&cx, &upload).await?;
     let bounds = UploadBounds {
         open: limits.open_uploads,
@@ -234,7 +239,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         Ok(part_urls) => part_urls,
         Err(error) => {
             // Why: nobody has its addresses, so it must not take the place of one that can be begun.
-            cx.app.store.upload_abandon(upload.id).await?;
+            cx.app.store.upload_abandon(upload.id, bounds.allowance).await?;
             return Err(error);
         }
     };
@@ -469,6 +474,7 @@ pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
             ApiError::conflict("etag_mismatch", message).field("parts", differing.as_slice())
         }
         objects::Error::Closed => closed(),
+        objects::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(Full::Disk),
         objects::Error::Gone { .. } | objects::Error::Changed { .. } | objects::Error::Io(_) => {
             ApiError::unavailable(chain(error))
         }

@@ -175,14 +175,19 @@ impl Store {
         .await
     }
 
-    /// Expires an open upload before its time: one that nobody was told of.
-    pub async fn upload_abandon(&self, id: ContributionId) -> Result<(), Error> {
+    /// Expires an open upload before its time: one that nobody was told of. It gives back the allowance that it used.
+    pub async fn upload_abandon(&self, id: ContributionId, allowance: Option<Allowance>) -> Result<(), Error> {
         self.write(move |cx| {
             Box::pin(async move {
-                sqlx::query("UPDATE uploads SET status = 'expired' WHERE id = $1 AND status = 'open'")
-                    .bind(id.to_string())
-                    .execute(&mut *cx)
-                    .await?;
+                let operator: Option<String> = sqlx::query_scalar(
+                    "UPDATE uploads SET status = 'expired' WHERE id = $1 AND status = 'open' RETURNING operator_id",
+                )
+                .bind(id.to_string())
+                .fetch_optional(&mut *cx)
+                .await?;
+                if let Some((operator, allowance)) = operator.zip(allowance) {
+                    submit::allowance_return(cx, operator, allowance).await?;
+                }
                 Ok(Change::Keep(()))
             })
         })

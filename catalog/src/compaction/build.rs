@@ -35,6 +35,10 @@ impl Compaction {
         fault::point("compact.begin");
         let (first, last) = self.versions();
         let rows: u64 = self.inputs.iter().map(|part| part.rows).sum();
+        if self.state.blocks() {
+            // Why only there: elsewhere it takes nothing of this disk.
+            self.state.store.room_for(self.bytes())?;
+        }
         let (written, bytes) = self.encode(rows).await?;
         fault::point("compact.built");
         let rewrite = Rewrite {
@@ -65,10 +69,15 @@ impl Compaction {
         })
     }
 
+    /// How many bytes the part is at most, roughly.
+    fn bytes(&self) -> u64 {
+        self.inputs.iter().map(|part| part.bytes).sum()
+    }
+
     /// The rows of the inputs as a file, and how many there are.
     async fn encode(&self, rows: u64) -> Result<(u64, Bytes), Error> {
         let schema = part::schema(&self.contract);
-        let size = self.inputs.iter().map(|part| part.bytes).sum::<u64>();
+        let size = self.bytes();
         let (sender, receiver) = mpsc::channel(AHEAD);
         let write = move || write(&schema, rows, usize::try_from(size).unwrap_or(0), receiver);
         let writing = tokio::task::spawn_blocking(write);

@@ -171,8 +171,13 @@ impl Writer {
 
     /// Roughly the size of the file.
     pub(super) fn bytes(&self) -> usize {
+        self.parquet.bytes_written() + self.unwritten()
+    }
+
+    /// Roughly how much of that is still to be written.
+    pub(super) fn unwritten(&self) -> usize {
         let open = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes);
-        self.parquet.bytes_written() + open.sum::<usize>()
+        open.sum()
     }
 
     /// Ends the file and makes it durable.

@@ -3,6 +3,8 @@
 //! Invariant: whoever drops it waits until nothing is written any more, so the folder can go.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
@@ -28,6 +30,8 @@ pub(super) struct Writing {
     common: Common,
     /// A part ends with the batch that brings it to so many rows.
     pub(super) part_rows: u64,
+    /// Roughly how many bytes of the rows that were taken are still to be written.
+    unwritten: Arc<AtomicUsize>,
     started: Option<Started>,
 }
 
@@ -40,11 +44,12 @@ struct Started {
 
 impl Writing {
     /// Parts in this folder, of rows that have this in common.
-    pub(super) const fn new(folder: PathBuf, common: Common) -> Self {
+    pub(super) fn new(folder: PathBuf, common: Common) -> Self {
         Self {
             folder,
             common,
             part_rows: PART_ROWS,
+            unwritten: Arc::default(),
             started: None,
         }
     }
@@ -65,6 +70,11 @@ impl Writing {
         Ok(())
     }
 
+    /// Roughly how many bytes of the rows so far are still to be written.
+    pub(super) fn unwritten(&self) -> u64 {
+        self.unwritten.load(Ordering::Relaxed) as u64
+    }
+
     /// Ends the last part.
     pub(super) fn finish(mut self) -> Result<Vec<Written>, Error> {
         self.started.take().map_or_else(|| Ok(Vec::new()), Started::end)
@@ -73,9 +83,10 @@ impl Writing {
     fn start(&self) -> Result<Started, Error> {
         let (batches, rows) = sync_channel(WAITING);
         let (folder, common, part_rows) = (self.folder.clone(), self.common.clone(), self.part_rows);
+        let unwritten = Arc::clone(&self.unwritten);
         let thread = thread::Builder::new()
             .name("staged-parts".to_owned())
-            .spawn(move || write(&folder, &common, part_rows, &rows))
+            .spawn(move || write(&folder, &common, part_rows, &unwritten, &rows))
             .map_err(failed)?;
         Ok(Started { batches, thread })
     }
@@ -107,6 +118,7 @@ fn write(
     folder: &Path,
     common: &Common,
     part_rows: u64,
+    unwritten: &AtomicUsize,
     batches: &Receiver<Option<Vec<ArrayRef>>>,
 ) -> Result<Vec<Written>, ParquetError> {
     let mut parts = Vec::new();
@@ -122,8 +134,10 @@ fn write(
             None => Writer::create(path(), common.clone(), &rows)?,
         };
         writer.write(&rows)?;
+        unwritten.store(writer.unwritten(), Ordering::Relaxed);
         if writer.rows() >= part_rows || writer.bytes() >= PART_BYTES {
             parts.push(end(writer)?);
+            unwritten.store(0, Ordering::Relaxed);
         } else {
             open = Some(writer);
         }
@@ -151,7 +165,6 @@ pub(super) fn failure(error: ParquetError) -> Error {
 #[cfg(test)]
 mod tests {
     use std::io::ErrorKind;
-    use std::sync::Arc;
 
     use serde_json::json;
     use types::{AgentId, Batch, Contract, ContributionId, Timestamp, Version};

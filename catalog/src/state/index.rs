@@ -16,7 +16,6 @@ use crate::blocking::in_place;
 use crate::key_store::Stored;
 use crate::keys::{KeyIndex, Leaving, Ordered};
 use crate::part::{self, PartInfo};
-use crate::staged::Scratch;
 use crate::staged::runs::Runs;
 use crate::{Error, Root};
 
@@ -109,7 +108,7 @@ impl State {
         if let Some(leaving) = self.flush(before, self.root_at(before)).await? {
             self.put_run(leaving, before, self.root_at(before)).await;
         }
-        let scratch = Scratch::new(&self.store.scratch()).map_err(Error::Scratch)?;
+        let scratch = self.store.scratch()?;
         let mut keys = Runs::new(scratch.path());
         for part in parts {
             let some = part::keys(self.source(), part).await?;

@@ -89,7 +89,12 @@ async fn an_index_with_an_upload_is_built_again_by_way_of_files() {
     let mut table = world.table(&catalog).await;
     let agent = AgentId::new(Timestamp::from_micros(3));
     let id = ContributionId::new(Timestamp::from_micros(9));
-    let mut stager = table.stagers().stage(id, agent).await.unwrap().with_part_rows(10_000);
+    let mut stager = table
+        .stagers()
+        .stage(id, agent, 0)
+        .await
+        .unwrap()
+        .with_part_rows(10_000);
     for records in numbered(few..few + many).chunks(3_000) {
         stager.push(&world.proposal(records).batch).unwrap();
     }

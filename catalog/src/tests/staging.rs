@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use types::{AgentId, Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
 use super::fixture::{World, numbered};
-use crate::{Catalog, Columns, Error, Merge, Policy, Staged, StagedOutcome, Stager, Table};
+use crate::{Catalog, Columns, Error, Merge, Policy, Reserve, Staged, StagedOutcome, Stager, Table};
 
 fn contribution(number: i64) -> ContributionId {
     ContributionId::new(Timestamp::from_micros(number))
@@ -13,7 +13,7 @@ fn contribution(number: i64) -> ContributionId {
 
 async fn stager(table: &Table, id: ContributionId) -> Stager {
     let agent = AgentId::new(Timestamp::from_micros(3));
-    table.stagers().stage(id, agent).await.unwrap()
+    table.stagers().stage(id, agent, 0).await.unwrap()
 }
 
 /// Stages records in batches of 7 as parts of about 20 rows.
@@ -323,4 +323,29 @@ async fn rows_that_repeat_a_long_text_are_read_a_few_at_a_time() {
             .collect();
         assert_eq!(records(&catalog, &world, version).await, expected);
     }
+}
+
+#[tokio::test]
+async fn what_would_take_of_the_reserve_of_the_disk_is_not_written_yet() {
+    let world = World::new();
+    let catalog = world.catalog("a").with_compaction(Policy::new(2, 1 << 30));
+    let mut table = world.table(&catalog).await;
+    for number in 0..2 {
+        world.merge(&mut table, &numbered(number..number + 1)).await;
+    }
+    let catalog = catalog.with_reserve(Reserve(u64::MAX));
+    let built = table.compaction().unwrap().build().await;
+    let agent = AgentId::new(Timestamp::from_micros(3));
+    let begun = table.stagers().stage(contribution(9), agent, 0).await;
+    for error in [built.err(), begun.err()] {
+        let error = error.unwrap();
+        assert!(matches!(error, Error::NoRoom { .. }), "{error:?}");
+        assert_eq!(error.retry(), Retry::Backoff);
+    }
+    let catalog = catalog.with_reserve(Reserve::default());
+    let built = table.compaction().unwrap().build().await.unwrap();
+    assert!(table.adopt(built).await.unwrap());
+    let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(2..5)).await;
+    assert_eq!(merged(merge(&mut table, &mut staged).await).record_count, 5);
+    drop(catalog);
 }

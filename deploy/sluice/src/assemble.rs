@@ -18,7 +18,7 @@ use api::flow::{Follower, Freeing, Projector, Relay, Sweeper, Waiters};
 use api::{App, Planes, UploadPlane};
 use axum::Router;
 use catalog::storage::DurableStore;
-use catalog::{Catalog, PartCache};
+use catalog::{Catalog, PartCache, Reserve};
 use eventlog::{Embedded, EventLog};
 use futures_util::FutureExt;
 use operators::screen::{LocalScreener, Screener};
@@ -187,11 +187,11 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let log: Arc<dyn EventLog> = Arc::new(log);
     let objects = objects::open(config, &layout).await?;
     let catalog = open_catalog(Arc::clone(&objects.store), layout.index(), &clock).await?;
-    let catalog = compacting(config, catalog);
+    let catalog = configured(config, catalog);
     let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
     let drain = Drain::default();
 
-    let uploads = open_uploads(objects.uploads.clone(), &layout).await?;
+    let uploads = open_uploads(objects.uploads.clone(), config, &layout).await?;
     let staging = Uploads::new(Arc::clone(&uploads.objects), uploads.stagings.clone());
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&screener), Arc::clone(&clock));
@@ -205,7 +205,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     if loaded.faults.rival {
         let objects = objects::open(config, &layout).await?;
         let rival = open_catalog(objects.store, layout.index().with_extension("rival"), &clock).await?;
-        let rival = worker(compacting(config, rival), "rivals");
+        let rival = worker(configured(config, rival), "rivals");
         tasks.spawn("rival", |stop| rival.run(stop));
     }
     let (router, store) = if role.serves() {
@@ -372,6 +372,7 @@ async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<d
 /// The places of uploads: the store of the tables where it takes parts, or else a folder, which one process has.
 async fn open_uploads(
     store: Option<Arc<dyn pipelines::staging::objects::Objects>>,
+    config: &Config,
     layout: &Layout,
 ) -> anyhow::Result<UploadPlane> {
     let stagings = Stagings::default();
@@ -382,8 +383,8 @@ async fn open_uploads(
             stagings,
         });
     }
-    let path = layout.uploads();
-    let opened = tokio::task::spawn_blocking(move || LocalObjects::open(path)).await?;
+    let (path, reserve) = (layout.uploads(), Reserve(config.data.reserve.0));
+    let opened = tokio::task::spawn_blocking(move || LocalObjects::open(path, reserve)).await?;
     let local = opened.with_context(|| format!("the uploads `{}` cannot be opened", layout.uploads().display()))?;
     Ok(UploadPlane {
         objects: Arc::new(local.clone()),
@@ -407,7 +408,9 @@ async fn open_catalog(
         .with_context(|| format!("the tables `{shown}` cannot be opened"))
 }
 
-fn compacting(config: &Config, catalog: Catalog) -> Catalog {
+/// The catalog as it is configured.
+fn configured(config: &Config, catalog: Catalog) -> Catalog {
+    let catalog = catalog.with_reserve(Reserve(config.data.reserve.0));
     match config.compaction.policy() {
         Some(policy) => catalog.with_compaction(policy),
         None => catalog,

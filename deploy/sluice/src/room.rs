@@ -3,8 +3,6 @@
 //! Invariant: contributions are refused before the disk is full, because a full disk stops the event log for good, and
 //! with it the service.
 
-use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use api::flow::Backlog;
@@ -24,15 +22,9 @@ pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken)
     let mut tick = tokio::time::interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while stop.run_until_cancelled(tick.tick()).await.is_some() {
-        match free(&data.dir) {
+        match catalog::disk::free(&data.dir) {
             Ok(free) => backlog.set_room(free > data.reserve.0),
             Err(error) => tracing::warn!(%error, "the disk does not tell how much of it is free"),
         }
     }
-}
-
-/// The bytes that an unprivileged process may still write.
-fn free(path: &Path) -> io::Result<u64> {
-    let disk = rustix::fs::statvfs(path)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }

@@ -128,17 +128,22 @@ async fn attempts(
     agent: AgentId,
     cut: super::objects::Cut,
 ) -> Result<Result<Collected, Error>, Stopped> {
-    let mut failures = 0;
+    let (mut failures, mut least) = (0, 0);
     loop {
         let staging = async {
-            let stager = stagers.stage(address.contribution, agent).await?;
+            let stager = stagers.stage(address.contribution, agent, least).await?;
             stage(&uploads, cut, screener.clone(), stager, &context.in_work).await
         };
-        let staged = context.stop.run_until_cancelled(staging).await.ok_or(Stopped)?;
+        // Why boxed: it is large.
+        let staged = context.stop.run_until_cancelled(staging.boxed()).await.ok_or(Stopped)?;
         match staged {
             Err(error) if error.may_pass() => {
                 tracing::error!(contribution = %address.contribution, error = described(&error),
                     "an upload could not be staged, trying again");
+                if let Error::Catalog(catalog::Error::NoRoom { bytes }) = error {
+                    // Why: until there is as much room, all that work would come to the same end.
+                    least = least.max(bytes);
+                }
                 context.backoff.wait(failures, &context.stop).await?;
                 failures += 1;
             }

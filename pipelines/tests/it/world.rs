@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use catalog::Catalog;
 use catalog::storage::DurableLocal;
+use catalog::{Catalog, Reserve};
 use eventlog::{Delivered, Embedded, EventLog, Options, Record, Subscription};
 use operators::screen::{Cause, Opinion, Screener, Unavailable};
 use pipelines::message::{
@@ -174,7 +174,7 @@ impl World {
             busy: AtomicUsize::new(0),
             busiest: AtomicUsize::new(0),
         };
-        let objects = LocalObjects::open(dir.path().join("uploads")).unwrap();
+        let objects = LocalObjects::open(dir.path().join("uploads"), Reserve::default()).unwrap();
         let mut world = Self {
             dir,
             log,

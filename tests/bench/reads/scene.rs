@@ -88,7 +88,7 @@ impl Scene {
         let mut table = self.table(self.large).await;
         let at = self.clock.now();
         let stagers = table.stagers();
-        let staging = stagers.stage(ContributionId::new(at), AgentId::from_bytes([7; 16]));
+        let staging = stagers.stage(ContributionId::new(at), AgentId::from_bytes([7; 16]), 0);
         let mut stager = staging.await.unwrap();
         let mut lines = Lines::of(file);
         loop {

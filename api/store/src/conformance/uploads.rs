@@ -220,9 +220,22 @@ pub async fn an_open_upload_is_not_freed(url: &str) {
 pub async fn what_is_abandoned_is_over_at_once(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
-    let bounds = UploadBounds { open: 1, ..BOUNDS };
-    let id = begun(&store, &world, at(0)).await;
-    store.upload_abandon(id).await.unwrap();
+    let allowance = Some(Allowance { limit: 1, day: 7 });
+    let bounds = UploadBounds {
+        open: 1,
+        allowance,
+        ..BOUNDS
+    };
+    let first = new(&world, at(0));
+    let id = first.id;
+    assert_eq!(
+        store.upload_create(first, bounds).await.unwrap(),
+        UploadCreated::Created
+    );
+    // Told twice, it gives back what it used once.
+    for _ in 0..2 {
+        store.upload_abandon(id, allowance).await.unwrap();
+    }
     assert_eq!(complete(&store, &world, id, at(1)).await, UploadCompleted::Expired);
     assert_eq!(to_free(&store, at(1)).await, [id]);
     let next = new(&world, at(1));
@@ -232,7 +245,9 @@ pub async fn what_is_abandoned_is_over_at_once(url: &str) {
         complete(&store, &world, second, at(2)).await,
         UploadCompleted::Completed
     );
-    store.upload_abandon(second).await.unwrap();
+    store.upload_abandon(second, allowance).await.unwrap();
+    let third = store.upload_create(new(&world, at(3)), bounds).await.unwrap();
+    assert_eq!(third, UploadCreated::AllowanceSpent);
     assert_eq!(
         store.upload(second).await.unwrap().unwrap().status,
         UploadStatus::Completed

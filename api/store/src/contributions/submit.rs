@@ -261,6 +261,20 @@ pub(crate) async fn allowance_use(
     Ok(used.rows_affected() > 0)
 }
 
+/// Takes back that one was used.
+pub(crate) async fn allowance_return(
+    cx: &mut AnyConnection,
+    operator: String,
+    allowance: Allowance,
+) -> Result<(), Error> {
+    sqlx::query("UPDATE allowances SET used = used - 1 WHERE operator_id = $1 AND day = $2 AND used > 0")
+        .bind(operator)
+        .bind(allowance.day)
+        .execute(cx)
+        .await?;
+    Ok(())
+}
+
 /// Inserts the row if its project is open.
 pub(crate) async fn insert(cx: &mut AnyConnection, new: &NewContribution) -> Result<bool, Error> {
     let inserted = sqlx::query(

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use catalog::Reserve;
 use catalog::storage::create_directory;
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
@@ -42,6 +43,7 @@ pub struct LocalObjects {
 #[derive(Debug)]
 struct Shared {
     root: PathBuf,
+    reserve: Reserve,
     files: AtomicU64,
     /// Held while a name is given or taken.
     naming: Mutex<()>,
@@ -58,8 +60,8 @@ pub struct PartWriter {
 
 impl LocalObjects {
     /// Opens the directory, which is made where it is missing, and removes what was being written when the process
-    /// before ended. Blocks.
-    pub fn open(root: impl Into<PathBuf>) -> io::Result<Self> {
+    /// before ended. Parts leave the reserve of its disk free. Blocks.
+    pub fn open(root: impl Into<PathBuf>, reserve: Reserve) -> io::Result<Self> {
         let root = root.into();
         let incoming = root.join(INCOMING);
         ignore_missing(fs::remove_dir_all(&incoming))?;
@@ -67,6 +69,7 @@ impl LocalObjects {
         Ok(Self {
             shared: Arc::new(Shared {
                 root,
+                reserve,
                 files: AtomicU64::new(0),
                 naming: Mutex::default(),
             }),
@@ -88,6 +91,15 @@ impl LocalObjects {
             file: Some(file),
             hash: Sha256::new(),
         })
+    }
+
+    /// Whether the disk has room for so many bytes more. Blocks, for a moment.
+    ///
+    /// # Errors
+    /// [`Error::Io`] of [`ErrorKind::StorageFull`] where it has not.
+    pub fn room_for(&self, bytes: u64) -> Result<(), Error> {
+        let Shared { root, reserve, .. } = &*self.shared;
+        reserve.room_for(root, bytes).map_err(Error::Io)
     }
 
     /// Whether the parts of an upload are sealed; not any more once they are deleted. Blocks.
@@ -142,8 +154,9 @@ impl LocalObjects {
 }
 
 impl PartWriter {
-    /// Appends bytes. Blocks.
+    /// Appends bytes, for which there must be [room](LocalObjects::room_for). Blocks.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.objects.room_for(bytes.len() as u64)?;
         let file = self.file.as_mut().ok_or(Error::Closed)?;
         self.hash.update(bytes);
         file.write_all(bytes).map_err(Error::Io)
@@ -260,7 +273,7 @@ mod tests {
     #[async_trait]
     impl Fixture for Folder {
         fn open(&self) -> Arc<dyn Objects> {
-            Arc::new(LocalObjects::open(self.0.path()).unwrap())
+            Arc::new(LocalObjects::open(self.0.path(), Reserve::default()).unwrap())
         }
 
         async fn put(&self, cut: &Cut, n: u32, url: Option<&str>, bytes: Bytes) -> Option<String> {
@@ -272,6 +285,7 @@ mod tests {
             let objects = LocalObjects {
                 shared: Arc::new(Shared {
                     root: self.0.path().to_owned(),
+                    reserve: Reserve::default(),
                     files: AtomicU64::new(u64::from(n)),
                     naming: Mutex::default(),
                 }),
@@ -309,7 +323,7 @@ mod tests {
     #[tokio::test]
     async fn a_part_is_known_by_its_hash_and_what_was_not_finished_is_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let objects = LocalObjects::open(folder.path()).unwrap();
+        let objects = LocalObjects::open(folder.path(), Reserve::default()).unwrap();
         let tag = put(&objects, b"abcd");
         assert_eq!(tag.etag, HEXLOWER.encode(&Sha256::digest(b"abcd")));
         objects.complete(&cut(), &[tag]).await.unwrap();
@@ -321,7 +335,7 @@ mod tests {
         assert_eq!(incoming(), 1);
         // What the process before left unfinished is gone; what was sealed is not.
         std::mem::forget(unfinished);
-        let objects = LocalObjects::open(folder.path()).unwrap();
+        let objects = LocalObjects::open(folder.path(), Reserve::default()).unwrap();
         assert_eq!(incoming(), 0);
         assert_eq!(objects.read(&cut(), 1, 0..4).await.unwrap(), "abcd");
     }
@@ -329,7 +343,7 @@ mod tests {
     #[tokio::test]
     async fn a_part_of_another_length_is_as_good_as_none() {
         let folder = tempfile::tempdir().unwrap();
-        let objects = LocalObjects::open(folder.path()).unwrap();
+        let objects = LocalObjects::open(folder.path(), Reserve::default()).unwrap();
         let tag = put(&objects, b"abcde");
         let missing = objects.complete(&cut(), &[tag]).await;
         assert!(matches!(missing, Err(Error::Missing { missing }) if missing == [1]));

@@ -1,0 +1,64 @@
+//! How much of a disk is free, and how much of it stays so.
+//!
+//! Invariant: who asks here before it writes leaves the reserve to those that a full disk ends: the event log and the
+//! database.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use crate::Error;
+
+/// How many bytes of a disk stay free; with none, a disk is used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reserve(pub u64);
+
+impl Reserve {
+    /// Whether so many bytes more can be written to the disk of a folder.
+    ///
+    /// # Errors
+    /// [`ErrorKind::StorageFull`] where that would leave less than the reserve.
+    pub fn room_for(self, folder: &Path, bytes: u64) -> io::Result<()> {
+        if self.0 == 0 || free(folder)? > self.0.saturating_add(bytes) {
+            Ok(())
+        } else {
+            Err(ErrorKind::StorageFull.into())
+        }
+    }
+}
+
+/// What a look for room found, as an error of the catalog; `bytes` are those that were to be written.
+pub(crate) fn no_room(looked: io::Result<()>, bytes: impl FnOnce() -> u64) -> Result<(), Error> {
+    looked.map_err(|error| match error.kind() {
+        ErrorKind::StorageFull => Error::NoRoom { bytes: bytes() },
+        _ => Error::Scratch(error),
+    })
+}
+
+/// The bytes that an unprivileged process may still write to the disk of a folder.
+pub fn free(folder: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_leave_less_than_the_reserve_has_no_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = free(folder.path()).unwrap();
+        assert!(left > 1 << 20, "a test needs some room");
+        let full = |reserve: u64, bytes: u64| {
+            let room = Reserve(reserve).room_for(folder.path(), bytes);
+            room.is_err_and(|error| error.kind() == ErrorKind::StorageFull)
+        };
+        // Others write to the disk meanwhile.
+        assert!(!full(left / 4, left / 4));
+        assert!(full(left / 4, 2 * left));
+        assert!(full(2 * left, 0));
+        assert!(full(u64::MAX, u64::MAX));
+        assert!(!full(0, u64::MAX));
+        assert!(Reserve(1).room_for(&folder.path().join("missing"), 0).is_err());
+    }
+}
