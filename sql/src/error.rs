@@ -53,6 +53,12 @@ pub enum Error {
         #[source]
         source: Option<io::Error>,
     },
+    /// A part of the version could not be read, or is damaged.
+    #[error("a part could not be read: {message}")]
+    Unreadable {
+        /// What the engine says.
+        message: String,
+    },
     /// A part of the version could not be opened.
     #[error("the part `{}` could not be opened", path.display())]
     Part {
@@ -82,13 +88,13 @@ impl Classify for Error {
             Self::TooLarge => Kind::TooLarge,
             Self::TimedOut { .. } => Kind::Limited,
             Self::Busy | Self::Process { .. } => Kind::Unavailable,
-            Self::Crashed { .. } | Self::Part { .. } => Kind::Internal,
+            Self::Crashed { .. } | Self::Part { .. } | Self::Unreadable { .. } => Kind::Internal,
         }
     }
 
     fn retry(&self) -> Retry {
         match self {
-            Self::Busy | Self::Process { .. } | Self::Part { .. } => Retry::Backoff,
+            Self::Busy | Self::Process { .. } | Self::Part { .. } | Self::Unreadable { .. } => Retry::Backoff,
             Self::Refused(_)
             | Self::Failed { .. }
             | Self::TooLarge

@@ -164,13 +164,25 @@ impl Inner {
         }
     }
 
+    /// A process that was told the query.
+    async fn told(&self, job: &Job) -> Result<Process, Error> {
+        let mut left = self.config.standby;
+        loop {
+            let mut process = self.take().await?;
+            match process.line.send(job).await {
+                Ok(()) => return Ok(process),
+                // Why: one that was kept may have ended since it said that it is ready.
+                Err(error) if left > 0 => {
+                    tracing::warn!(%error, "a process that was kept ready is gone");
+                    left -= 1;
+                }
+                Err(error) => return Err(Error::process("the query could not be sent")(error)),
+            }
+        }
+    }
+
     async fn run(&self, job: &Job, parts: &[Part]) -> Result<Answer, Error> {
-        let mut process = self.take().await?;
-        process
-            .line
-            .send(job)
-            .await
-            .map_err(Error::process("the query could not be sent"))?;
+        let mut process = self.told(job).await?;
         for batch in parts.chunks(BATCH) {
             let files = open(batch.to_vec()).await?;
             if let Err(error) = process.line.send_files(&files).await {
@@ -191,6 +203,7 @@ impl Inner {
             Reply::Answer(answer) => Ok(answer),
             Reply::Refused { what, rule } => Err(Refusal { what, rule }.into()),
             Reply::Failed(message) => Err(Error::Failed { message }),
+            Reply::Unreadable(message) => Err(Error::Unreadable { message }),
             Reply::TooLarge => Err(Error::TooLarge),
             Reply::OutOfMemory => Err(Error::OutOfMemory {
                 bytes: self.config.memory_bytes,

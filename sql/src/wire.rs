@@ -67,6 +67,8 @@ pub(crate) enum Reply {
         rule: String,
     },
     Failed(String),
+    /// A part could not be read.
+    Unreadable(String),
     TooLarge,
     OutOfMemory,
 }

@@ -114,7 +114,7 @@ async fn a_process_is_fenced_in_before_it_sees_a_query() {
     let expected = [
         "1",
         "2147483648 2147483648 bytes",
-        "42 42 seconds",
+        "42 43 seconds",
         "0 0 bytes",
         "0 0 bytes",
     ];

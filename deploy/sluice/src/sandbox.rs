@@ -157,7 +157,7 @@ async fn measured<T>(query: impl Future<Output = Result<T, sql::Error>>) -> Resu
         Err(sql::Error::OutOfMemory { .. }) => "out_of_memory",
         Err(sql::Error::Crashed { .. }) => "crashed",
         Err(sql::Error::Busy) => "busy",
-        Err(sql::Error::Process { .. } | sql::Error::Part { .. }) => "unavailable",
+        Err(sql::Error::Process { .. } | sql::Error::Part { .. } | sql::Error::Unreadable { .. }) => "unavailable",
     };
     metrics::counter!(metric::QUERIES, "result" => result).increment(1);
     answer
@@ -183,8 +183,10 @@ fn failure(error: sql::Error) -> Failure {
                 message: "the query ended its process".to_owned(),
             }
         }
-        sql::Error::Busy | sql::Error::Process { .. } | sql::Error::Part { .. } => Failure::Unavailable {
-            context: format!("{:#}", anyhow::Error::from(error)),
-        },
+        sql::Error::Busy | sql::Error::Process { .. } | sql::Error::Part { .. } | sql::Error::Unreadable { .. } => {
+            Failure::Unavailable {
+                context: format!("{:#}", anyhow::Error::from(error)),
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::TimestampMicrosecondType;
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::temporal_conversions::as_datetime;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::SQLOptions;
@@ -187,7 +188,14 @@ fn failed(error: &DataFusionError) -> Reply {
     if message.contains(NO_MEMORY) {
         return Reply::OutOfMemory;
     }
-    Reply::Failed(shortened(&message))
+    match error.find_root() {
+        // Why not the statement's: nothing but parts is read, and no expression fails so.
+        DataFusionError::ParquetError(_) | DataFusionError::IoError(_) => Reply::Unreadable(shortened(&message)),
+        DataFusionError::ArrowError(arrow, _) if matches!(**arrow, ArrowError::ParquetError(_)) => {
+            Reply::Unreadable(shortened(&message))
+        }
+        _ => Reply::Failed(shortened(&message)),
+    }
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> String {

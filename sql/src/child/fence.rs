@@ -8,9 +8,13 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpabl
 use crate::wire::Setup;
 
 fn set(resource: Resource, value: u64) -> Result<(), String> {
+    set_both(resource, value, value)
+}
+
+fn set_both(resource: Resource, current: u64, maximum: u64) -> Result<(), String> {
     let limit = Rlimit {
-        current: Some(value),
-        maximum: Some(value),
+        current: Some(current),
+        maximum: Some(maximum),
     };
     setrlimit(resource, limit).map_err(|error| format!("the limit {resource:?} could not be set: {error}"))
 }
@@ -28,7 +32,8 @@ pub(super) fn limit_files() -> Result<(), String> {
 /// Bounded memory and processor time.
 pub(super) fn limit(setup: &Setup) -> Result<(), String> {
     set(Resource::As, setup.memory)?;
-    set(Resource::Cpu, setup.processor)
+    // Why one more: at the second limit it is killed, which does not tell why.
+    set_both(Resource::Cpu, setup.processor, setup.processor + 1)
 }
 
 /// Shuts every system call off that a query does not need, for all threads and for good.

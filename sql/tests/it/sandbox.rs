@@ -102,7 +102,7 @@ async fn parts_that_are_missing_or_damaged_are_told_apart() {
     let damaged = directory.path().join("damaged");
     fs::write(&damaged, [7; 1_000]).unwrap();
     let damaged = sandbox.query(&with(damaged), "SELECT id FROM records", 10).await;
-    assert!(matches!(damaged, Err(Error::Failed { .. })), "{damaged:?}");
+    assert!(matches!(damaged, Err(Error::Unreadable { .. })), "{damaged:?}");
 }
 
 #[tokio::test]
