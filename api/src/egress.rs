@@ -12,17 +12,22 @@ use futures_util::stream::StreamExt as _;
 use store::Store;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use types::{OperatorId, Timestamp, metric};
+use types::{Clock, ContributionId, OperatorId, Timestamp, metric};
 
 use crate::answer::Output;
 
 /// How often sums are stored.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// By operator and month, the bytes.
+type Sums = HashMap<(OperatorId, i64), u64>;
+
 /// What left the service and is not stored yet. Clones share their sums.
 #[derive(Clone, Debug, Default)]
 pub struct Egress {
-    sums: Arc<Mutex<HashMap<(OperatorId, i64), u64>>>,
+    sums: Arc<Mutex<Sums>>,
+    /// What is being stored, under the id that it is known by should it be stored again.
+    storing: Arc<tokio::sync::Mutex<Option<(String, Sums)>>>,
 }
 
 impl Egress {
@@ -60,33 +65,36 @@ impl Egress {
         }
     }
 
-    /// Stores what was counted. What cannot be stored is kept for the next time.
-    pub async fn store(&self, store: &Store) -> Result<(), store::Error> {
-        let taken = std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
-        if taken.is_empty() {
-            return Ok(());
+    /// Stores what was counted. What is not known to be stored is stored first the next time, once.
+    pub async fn store(&self, store: &Store, now: Timestamp) -> Result<(), store::Error> {
+        let mut storing = self.storing.lock().await;
+        loop {
+            let (id, sums) = if let Some(again) = storing.take() {
+                again
+            } else {
+                let sums = std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
+                if sums.is_empty() {
+                    return Ok(());
+                }
+                (ContributionId::new(now).to_string(), sums)
+            };
+            let of =
+                |(&(operator, month), &bytes): (&(OperatorId, i64), &u64)| store::Egress { operator, month, bytes };
+            let sent = sums.iter().map(of).collect();
+            // Why kept before: whoever waits for it may be gone by its end.
+            let (id, _) = storing.insert((id, sums));
+            store.egress_add(id.clone(), sent, now).await?;
+            *storing = None;
         }
-        let sent = taken
-            .iter()
-            .map(|(&(operator, month), &bytes)| store::Egress { operator, month, bytes });
-        let stored = store.egress_add(sent.collect()).await;
-        if stored.is_err() {
-            let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
-            for (whose, bytes) in taken {
-                let sum = sums.entry(whose).or_default();
-                *sum = sum.saturating_add(bytes);
-            }
-        }
-        stored
     }
 
     /// Stores what is counted once a second until `stop`, and then what is left.
-    pub async fn run(self, store: Store, stop: CancellationToken) {
+    pub async fn run(self, store: Store, clock: Arc<dyn Clock>, stop: CancellationToken) {
         let mut tick = tokio::time::interval(EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let stopped = stop.run_until_cancelled(tick.tick()).await.is_none();
-            if let Err(error) = self.store(&store).await {
+            if let Err(error) = self.store(&store, clock.now()).await {
                 tracing::warn!(%error, "egress could not be stored");
             }
             if stopped {

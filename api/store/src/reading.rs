@@ -21,6 +21,9 @@ pub enum LeaseTaken {
     },
 }
 
+/// For how many microseconds it is known which sums were added.
+const SUMS_REMEMBERED: i64 = 24 * 3_600 * 1_000_000;
+
 /// Bytes that left the service for an operator in a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Egress {
@@ -83,12 +86,27 @@ impl Store {
         .await
     }
 
-    /// Adds what left the service, all of it or nothing.
-    pub async fn egress_add(&self, mut sent: Vec<Egress>) -> Result<(), Error> {
+    /// Adds what left the service, all of it or nothing, and once however often it is added under the same id within a
+    /// day: after an error it can be added again.
+    pub async fn egress_add(&self, id: String, mut sent: Vec<Egress>, now: Timestamp) -> Result<(), Error> {
         // One order for everybody who adds at the same time, so that none waits for another in a circle.
         sent.sort_unstable_by_key(|egress| (egress.operator, egress.month));
         self.write(move |cx| {
             Box::pin(async move {
+                let before = now.micros().saturating_sub(SUMS_REMEMBERED);
+                sqlx::query("DELETE FROM egress_sums WHERE added_at < $1")
+                    .bind(before)
+                    .execute(&mut *cx)
+                    .await?;
+                let new =
+                    sqlx::query("INSERT INTO egress_sums (id, added_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING")
+                        .bind(id)
+                        .bind(now.micros())
+                        .execute(&mut *cx)
+                        .await?;
+                if new.rows_affected() == 0 {
+                    return Ok(Change::Keep(()));
+                }
                 for Egress { operator, month, bytes } in sent {
                     sqlx::query(
                         "INSERT INTO egress (operator_id, month, byte_count) VALUES ($1, $2, $3)

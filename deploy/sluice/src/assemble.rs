@@ -287,8 +287,8 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
     let freeing = Freeing::new(store.clone(), places, Arc::clone(&clock), every);
     tasks.spawn("freeing", |stop| freeing.run(stop).map(anyhow::Ok));
     let egress = Egress::default();
-    let (counting, counted) = (egress.clone(), store.clone());
-    tasks.spawn("egress", |stop| counting.run(counted, stop).map(anyhow::Ok));
+    let (counting, counted, by) = (egress.clone(), store.clone(), Arc::clone(&clock));
+    tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
     let committing = store.clone();
     tasks.spawn("commits", |stop| count_commits(committing, stop).map(anyhow::Ok));
     let files = match config.objects.backend {

@@ -97,9 +97,9 @@ async fn what_is_read_counts_toward_egress_of_the_readers_operator() {
 
     let operator: OperatorId = url.split("account=").nth(1).unwrap()[..36].parse().unwrap();
     let (app, month) = (&service.app, service.app.clock.now().month());
-    app.egress.store(&app.store).await.unwrap();
+    app.egress.store(&app.store, app.clock.now()).await.unwrap();
     assert_eq!(app.store.egress(operator, month).await.unwrap(), bytes);
     // What is stored is not stored again.
-    app.egress.store(&app.store).await.unwrap();
+    app.egress.store(&app.store, app.clock.now()).await.unwrap();
     assert_eq!(app.store.egress(operator, month).await.unwrap(), bytes);
 }

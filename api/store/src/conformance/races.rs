@@ -250,7 +250,7 @@ pub async fn counts_add_up_under_contention(url: &str) {
         };
         let mut sent = operators.map(of).to_vec();
         sent.rotate_left(number % 3);
-        store.egress_add(sent).await.unwrap();
+        store.egress_add(number.to_string(), sent, at(0)).await.unwrap();
         store.usage_count(1, "search", 1).await.unwrap();
     })
     .await;

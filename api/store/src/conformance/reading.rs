@@ -195,17 +195,22 @@ pub async fn egress_adds_up_by_month(url: &str) {
     let store = open(url).await;
     let (ada, eve) = (OperatorId::new(at(0)), OperatorId::new(at(0)));
     let of = |operator, month, bytes| Egress { operator, month, bytes };
-    store
-        .egress_add(vec![of(ada, 1, 5), of(eve, 1, 7), of(ada, 2, 1)])
-        .await
-        .unwrap();
-    store.egress_add(vec![of(ada, 1, 10)]).await.unwrap();
+    let add = |id: &str, sent, now| store.egress_add(id.to_owned(), sent, at(now));
+    // Those that are added again were added.
+    for now in [0, 1, 24 * 3_600] {
+        let sent = vec![of(ada, 1, 5), of(eve, 1, 7), of(ada, 2, 1)];
+        add("first", sent, now).await.unwrap();
+    }
+    add("second", vec![of(ada, 1, 10)], 24 * 3_600).await.unwrap();
     for (operator, month, expected) in [(ada, 1, 15), (ada, 2, 1), (eve, 1, 7), (eve, 2, 0)] {
         assert_eq!(store.egress(operator, month).await.unwrap(), expected);
     }
-    let beyond = store.egress_add(vec![of(ada, 3, 1), of(ada, 3, u64::MAX)]).await;
+    let beyond = add("third", vec![of(ada, 3, 1), of(ada, 3, u64::MAX)], 2).await;
     assert_eq!(beyond.unwrap_err().kind(), Kind::Invalid);
     assert_eq!(store.egress(ada, 3).await.unwrap(), 0);
+    // What was undone was not added.
+    add("third", vec![of(ada, 3, 1)], 3).await.unwrap();
+    assert_eq!(store.egress(ada, 3).await.unwrap(), 1);
 }
 
 /// The versions after one and up to another, oldest first.
