@@ -45,6 +45,8 @@ pub(crate) const PAGE_ROWS: usize = 1_024;
 pub(crate) const SMALL: usize = 4 * PAGE_ROWS;
 /// How many rows a row group has at most.
 const GROUP_ROWS: usize = 131_072;
+/// How many bytes it has at most, roughly: what who reads many rows of a large part holds.
+pub(crate) const GROUP_BYTES: usize = 16 << 20;
 /// How many bytes the dictionary of a column of a row group has at most; of texts that do not repeat it is given up early.
 const DICTIONARY_BYTES: usize = 256 << 10;
 /// Up to this many bytes on average texts are names rather than prose, and looked up by their value.
@@ -238,6 +240,7 @@ pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, Parquet
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_max_row_group_bytes(Some(GROUP_BYTES))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_column_encoding(ordinal.clone(), Encoding::DELTA_BINARY_PACKED)
         // Why: keys are random, so a range of them helps nobody.

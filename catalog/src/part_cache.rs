@@ -280,6 +280,11 @@ impl Files {
         if self.bytes <= shared.capacity {
             return true;
         }
+        let held = self.entries.values().filter(|entry| entry.holders > 0);
+        if held.map(|entry| entry.bytes).sum::<u64>() > shared.capacity {
+            // Why none is taken away: it would not be enough.
+            return false;
+        }
         let unused = self.entries.iter().filter(|(_, entry)| entry.holders == 0);
         let mut unused: Vec<_> = unused.map(|(name, entry)| (entry.used, name.clone())).collect();
         unused.sort_unstable();

@@ -116,7 +116,7 @@ impl Writer {
             from += some;
             self.filled += some;
             self.rows += some as u64;
-            if self.filled == self.group_rows {
+            if self.filled == self.group_rows || self.unwritten() >= part::GROUP_BYTES {
                 self.end_group()?;
             }
         }

@@ -76,6 +76,10 @@ async fn files_make_room_for_others_unless_they_are_in_use() {
     let cache = PartCache::open(&catalog, world.index_directory("cache"), bytes - 1).unwrap();
     assert!(matches!(cache.hold(&whole).await, Err(CacheError::Full { .. })));
     assert_eq!((cache.fetched(), files(&world)), (0, 0));
+    // And nothing is taken away for it.
+    let there = cache.hold(&small).await.unwrap().paths();
+    assert!(matches!(cache.hold(&whole).await, Err(CacheError::Full { .. })));
+    assert!(there.iter().all(|path| path.exists()));
 }
 
 #[tokio::test]
