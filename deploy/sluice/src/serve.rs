@@ -1,7 +1,9 @@
 //! The HTTP server: accepts connections, bounds what a peer can hold, and ends without cutting an answer off.
 //!
 //! Invariant: HTTP/1.1 only. A head that does not arrive in time, a connection beyond the limit and a peer that never
-//! reads cost a bounded amount of memory; TLS and HTTP/2 are the business of what stands in front.
+//! reads cost a bounded amount of memory for a bounded time; TLS and HTTP/2 are the business of what stands in front.
+
+mod taken;
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,6 +24,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use self::taken::Taken;
 use crate::config;
 
 /// The pause after an accept that failed for want of file descriptors or memory.
@@ -43,7 +46,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
             request.extensions_mut().insert(ConnectInfo(peer));
             router.clone().oneshot(request.map(Body::new))
         });
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(Taken::new(stream)), service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%peer, %error, "connection ended");

@@ -1,0 +1,151 @@
+//! A connection whose peer has to take what it is sent.
+//!
+//! Invariant: who waits for a peer to take bytes waits a minute, and a second more for every [`SLOWEST`] bytes that it took;
+//! then writing fails, and the connection with it.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long a connection waits in all for its peer to take bytes, beside what these bytes may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How many bytes a peer takes in a second at least, on average, while it is waited for.
+const SLOWEST: u64 = 16 << 10;
+
+/// A stream with a peer that is not waited for without end.
+pub(super) struct Taken<S> {
+    stream: S,
+    patience: Duration,
+    /// How many bytes it took.
+    bytes: u64,
+    /// How long it was waited for.
+    waited: Duration,
+    /// Since when it is waited for, and what ends that.
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl<S: AsyncWrite + Unpin> Taken<S> {
+    pub(super) const fn new(stream: S) -> Self {
+        Self {
+            stream,
+            patience: PATIENCE,
+            bytes: 0,
+            waited: Duration::ZERO,
+            waiting: None,
+        }
+    }
+
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = write(Pin::new(&mut self.stream), cx) {
+            if let Some((since, _)) = self.waiting.take() {
+                self.waited += since.elapsed();
+            }
+            let written = written?;
+            self.bytes = self.bytes.saturating_add(written as u64);
+            return Poll::Ready(Ok(written));
+        }
+        let left = left(self.patience, self.bytes, self.waited);
+        let (_, end) = self.waiting.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(sleep_until(now + left)))
+        });
+        ready!(end.as_mut().poll(cx));
+        let problem = "the peer does not take what it is sent";
+        Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, problem)))
+    }
+}
+
+/// How long a peer is still waited for that took so many bytes and was waited for so long.
+fn left(patience: Duration, bytes: u64, waited: Duration) -> Duration {
+    (patience + Duration::from_secs(bytes / SLOWEST)).saturating_sub(waited)
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.get_mut().write(cx, |stream, cx| stream.poll_write(cx, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.get_mut()
+            .write(cx, |stream, cx| stream.poll_write_vectored(cx, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Taken<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(cx, buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    const BYTES: usize = 16 << 10;
+
+    #[tokio::test]
+    async fn a_peer_that_takes_nothing_more_is_not_waited_for_without_end() {
+        let (ours, mut theirs) = duplex(1 << 10);
+        let mut taken = Taken {
+            patience: Duration::from_millis(20),
+            ..Taken::new(ours)
+        };
+        let sending = tokio::spawn(async move { taken.write_all(&[7; BYTES]).await });
+        theirs.read_exact(&mut [0; BYTES / 2]).await.unwrap();
+        let sent = sending.await.unwrap();
+        assert_eq!(sent.unwrap_err().kind(), ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_takes_its_bytes_one_by_one_gets_all() {
+        let (ours, mut theirs) = duplex(1 << 10);
+        let mut taken = Taken::new(ours);
+        let sending = tokio::spawn(async move {
+            taken.write_all(&[7; BYTES]).await.unwrap();
+            taken.waited
+        });
+        for _ in 0..BYTES {
+            assert_eq!(theirs.read_u8().await.unwrap(), 7);
+            yield_now().await;
+        }
+        assert!(sending.await.unwrap() > Duration::ZERO);
+    }
+
+    #[test]
+    fn who_takes_little_is_waited_for_a_minute_in_all_and_who_takes_more_for_longer() {
+        let [minute, less, second] = [60, 59, 1].map(Duration::from_secs);
+        assert_eq!(left(PATIENCE, 0, Duration::ZERO), minute);
+        assert_eq!(left(PATIENCE, SLOWEST - 1, less), second);
+        assert_eq!(left(PATIENCE, SLOWEST - 1, minute), Duration::ZERO);
+        // An hour at 16 KiB in a second, and one at half of that.
+        assert_eq!(left(PATIENCE, 3_600 * SLOWEST, 3_600 * second), minute);
+        assert_eq!(left(PATIENCE, 1_800 * SLOWEST, 3_600 * second), Duration::ZERO);
+    }
+}
