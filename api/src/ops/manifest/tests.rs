@@ -189,7 +189,7 @@ async fn parts_that_the_store_hands_out_are_counted_once_for_as_long_as_their_ad
         }
         expected += new.iter().map(|&part| parts[part].bytes).sum::<u64>();
         let app = &service.app;
-        app.egress.store(&app.store).await.unwrap();
+        app.egress.store(&app.store, app.clock.now()).await.unwrap();
         assert_eq!(
             app.store.egress(operator, app.clock.now().month()).await.unwrap(),
             expected
@@ -202,7 +202,14 @@ async fn parts_that_the_store_hands_out_are_counted_once_for_as_long_as_their_ad
     read(&service, &format!("{path}?version=1"), &[]).await;
     read(&service, path, &[1]).await;
     read(&service, path, &[]).await;
+    // Each part by itself: what is handed out later is good for longer.
+    service.clock.advance(Duration::from_mins(14));
+    service.merged(&mine, "weather", &[json!({"name": "c"})]).await;
+    read(&service, path, &[2]).await;
     // The addresses are over, so new ones are for new transfers.
-    service.clock.advance(Duration::from_mins(16));
+    service.clock.advance(Duration::from_mins(2));
     read(&service, path, &[0, 1]).await;
+    read(&service, path, &[]).await;
+    service.clock.advance(Duration::from_mins(14));
+    read(&service, path, &[2]).await;
 }
