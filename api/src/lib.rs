@@ -31,6 +31,7 @@ pub mod names;
 pub mod openapi;
 pub mod operation;
 mod ops;
+mod places;
 pub mod price;
 pub mod probes;
 mod problem;

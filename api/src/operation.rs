@@ -36,6 +36,8 @@ pub struct Caller {
     pub client: IpAddr,
     /// The value of the `Authorization` header; `Err` when it is not text.
     pub authorization: Option<Result<String, ()>>,
+    /// Whether it takes no body of the answer.
+    pub takes_no_body: bool,
 }
 
 /// Why by hand: a credential is never shown.
@@ -214,6 +216,7 @@ impl Operations {
         if spec.rate == Rate::Call {
             app.admit(caller.client).await?;
         }
+        let is_sent = !caller.takes_no_body;
         let principal = auth::authenticate(app, spec.auth, caller.authorization).await?;
         let Input { members, body } = input.await?;
         let input = Value::Object(members);
@@ -230,7 +233,7 @@ impl Operations {
         let (operator, now) = (cx.operator(), cx.now);
         let output = (operation.call)(cx, input).await?;
         Ok(match operator {
-            Some(operator) if spec.egress => app.egress.counted(operator, now, output),
+            Some(operator) if spec.egress && is_sent => app.egress.counted(operator, now, output),
             _ => output,
         })
     }

@@ -125,6 +125,7 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
     let caller = Caller {
         client: client(app, &parts),
         authorization: authorization(&parts.headers),
+        takes_no_body: parts.method == Method::HEAD,
     };
     let limit = match operation.spec.body {
         BodySize::Ordinary => app.limits.body_bytes,

@@ -4,6 +4,7 @@
 //! the client takes it.
 
 use std::io;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use catalog::Columns;
@@ -20,10 +21,15 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, chain};
 use crate::operation::{Auth, Operations, Spec};
+use crate::places::Places;
 use crate::schema;
 
 /// How many bytes are rendered at once, and a record more.
 const PIECE: usize = 64 << 10;
+/// How many exports of one operator go on at once; more wait.
+const OF_ONE: usize = 8;
+
+static EXPORTS: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -32,7 +38,7 @@ pub(super) fn add(table: &mut Operations) {
             path: "/projects/{slug}/export",
             summary: "All records of a version, one JSON object a line",
             description: "The records are those of `read_dataset`, in the same order. An answer that ends early breaks \
-                          its connection off.",
+                          its connection off. Eight of an operator are sent at once, and more wait.",
             tag: "datasets",
             auth: Auth::Key,
             egress: true,
@@ -74,10 +80,13 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
     let Some(contract) = snapshot.contract().cloned() else {
         return Ok(Streamed::ok(stream::empty().boxed()));
     };
+    let place = EXPORTS.take(cx.the_operator()?).await;
     let batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
     let body = batches
         .map_err(|error| broken(&error))
         .and_then(move |rows| {
+            // Why here: it is given back when the answer ends, however it does.
+            let _held = &place;
             let lines = Lines::new(&contract, &rows).map_err(|error| broken(&error));
             std::future::ready(lines.map(pieces))
         })

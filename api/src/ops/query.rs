@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use store::{LeaseTaken, Store};
+use tokio::time::Instant;
 use types::{ContributionId, Kind, OperatorId, Version};
 
 use super::contribute::contract;
@@ -25,7 +26,7 @@ use crate::operation::{Auth, Operations, Spec};
 use crate::sandbox::{Column, Failure};
 use crate::schema::Bound;
 
-/// How much longer than a query its lease lasts.
+/// How much longer than a query its lease lasts, and how long it may take to get it.
 const MARGIN: Duration = Duration::from_secs(5);
 /// When to try again while another query runs, in seconds; most end sooner.
 const RETRY_SECONDS: u64 = 1;
@@ -189,7 +190,7 @@ impl Lease {
     async fn take(cx: &Cx, operator: OperatorId) -> Result<Self, ApiError> {
         let holder = ContributionId::new(cx.now).to_string();
         let lasting = Duration::from_secs(cx.app.limits.query_seconds.into()) + MARGIN;
-        let now = cx.app.clock.now();
+        let (now, begun) = (cx.app.clock.now(), Instant::now());
         // Why made before it is taken: should the caller go away meanwhile, it is ended all the same.
         let mut lease = Self {
             store: cx.app.store.clone(),
@@ -202,7 +203,12 @@ impl Lease {
             .query_lease_take(operator, holder, now.plus(lasting), now)
             .await;
         match taken? {
-            LeaseTaken::Taken => Ok(lease),
+            LeaseTaken::Taken if begun.elapsed() < MARGIN => Ok(lease),
+            LeaseTaken::Taken => {
+                // Why: it could end before the query does.
+                lease.end().await;
+                Err(ApiError::unavailable("the lease of a query came too late"))
+            }
             LeaseTaken::Held { .. } => {
                 lease.holder = None;
                 let message = "another query of the operator runs; one at a time";

@@ -3,8 +3,7 @@
 //! Invariant: nothing is read of a request whose address is not good, whose upload takes no parts, or whose length is
 //! not that of its part. A part is written as it comes and never held.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -21,13 +20,14 @@ use store::{Upload, UploadStatus};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
-use types::{ContributionId, Kind, OperatorId};
+use types::{ContributionId, Kind};
 
 use super::{RequestId, body, refusal};
 use crate::answer::JSON;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, cut, place_failed, seconds};
+use crate::places::Places;
 
 /// The route.
 pub(super) const PATH: &str = "/uploads/{id}/{n}";
@@ -43,8 +43,7 @@ const AT_ONCE: usize = 16;
 const OF_ONE: usize = AT_ONCE / 2;
 
 static PLACES: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(AT_ONCE));
-/// The places of each operator who sends or waits.
-static OWN_PLACES: LazyLock<Mutex<HashMap<OperatorId, Weak<Semaphore>>>> = LazyLock::new(Mutex::default);
+static OWN_PLACES: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -158,9 +157,8 @@ async fn take(
     size: u64,
     body: &mut Body,
 ) -> Result<(u32, String), ApiError> {
-    // Why: semaphores that are never closed always give their places.
-    let own = places_of(upload.operator);
-    let _own_place = own.acquire().await;
+    let _own_place = OWN_PLACES.take(upload.operator).await;
+    // Why: a semaphore that is never closed always gives its places.
     let _place = PLACES.acquire().await;
     let begun = Instant::now();
     let place = local.clone();
@@ -223,19 +221,6 @@ async fn name(
             Err(closed())
         }
     }
-}
-
-/// The places that parts of this operator have among all.
-fn places_of(operator: OperatorId) -> Arc<Semaphore> {
-    // Why: a map of what is waited for is whole whatever a panicking holder did.
-    let mut all = OWN_PLACES.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|_, places| places.strong_count() > 0);
-    let known = all.get(&operator).and_then(Weak::upgrade);
-    known.unwrap_or_else(|| {
-        let places = Arc::new(Semaphore::new(OF_ONE));
-        all.insert(operator, Arc::downgrade(&places));
-        places
-    })
 }
 
 /// Whether a part of which so much came in this time holds its place too long.
