@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
 
 /// How many rows a batch has at most.
 const ROWS: usize = 4_096;
@@ -41,20 +42,44 @@ pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, r
         .filter(|(column, described)| described.physical_type() == Type::BYTE_ARRAY && is_read(*column))
         .map(|(column, _)| column)
         .collect();
-    let groups = || 0..footer.num_row_groups();
-    let all: u64 = groups()
-        .flat_map(|group| read.iter().map(move |column| bytes_of(footer, group, *column)))
-        .sum();
+    let groups = groups(footer, rows);
+    let of_group = |group: &Group| -> u64 { read.iter().map(|column| bytes_of(footer, group.number, *column)).sum() };
+    let all: u64 = groups.iter().map(of_group).sum();
     if all <= BYTES {
         return most;
     }
-    let columns: Vec<Vec<Page>> = read.iter().map(|column| pages(footer, *column, rows)).collect();
+    let columns: Vec<Vec<Page>> = read
+        .iter()
+        .map(|column| pages(footer, &groups, *column, rows))
+        .collect();
     let fits = |at_once: &usize| {
         let columns = columns.iter().map(|pages| heaviest(pages, *at_once as u64));
         columns.fold(0, u64::saturating_add) <= BYTES
     };
     let halves = std::iter::successors(Some(most), |at_once| Some(at_once / 2));
     halves.take_while(|at_once| *at_once > 1).find(fits).unwrap_or(1)
+}
+
+/// A row group, and which rows of the file it has.
+struct Group {
+    number: usize,
+    rows: Range<u64>,
+}
+
+/// The row groups that have some of these rows.
+fn groups(footer: &ParquetMetaData, rows: &Range<u64>) -> Vec<Group> {
+    let mut before = 0;
+    let groups = footer.row_groups().iter().enumerate().map(|(number, group)| {
+        let first = before;
+        before += group.num_rows().unsigned_abs();
+        Group {
+            number,
+            rows: first..before,
+        }
+    });
+    groups
+        .filter(|group| group.rows.start < rows.end && rows.start < group.rows.end)
+        .collect()
 }
 
 /// The bytes of a column of a row group when it is decoded.
@@ -64,10 +89,10 @@ fn bytes_of(footer: &ParquetMetaData, group: usize, column: usize) -> u64 {
     bytes.unwrap_or_else(|| column.uncompressed_size()).unsigned_abs()
 }
 
-/// The pages of a column as far as they have some of these rows; a row group whose pages are not told of is one.
-fn pages(footer: &ParquetMetaData, column: usize, rows: &Range<u64>) -> Vec<Page> {
+/// The pages of a column in these row groups as far as they have some of these rows; a row group whose pages are not told of
+/// is one.
+fn pages(footer: &ParquetMetaData, groups: &[Group], column: usize, rows: &Range<u64>) -> Vec<Page> {
     let mut pages = Vec::new();
-    let mut before = 0;
     let mut add = |of: Range<u64>, bytes: u64| {
         let page = Page {
             rows: of.end.saturating_sub(of.start),
@@ -81,22 +106,25 @@ fn pages(footer: &ParquetMetaData, column: usize, rows: &Range<u64>) -> Vec<Page
             });
         }
     };
-    for group in 0..footer.num_row_groups() {
-        let end = before + footer.row_group(group).num_rows().unsigned_abs();
-        let index = footer.offset_index().and_then(|groups| groups.get(group)?.get(column));
+    for group in groups {
+        let Range { start, end } = group.rows;
+        let index = footer
+            .offset_index()
+            .and_then(|groups| groups.get(group.number)?.get(column));
         let told = index.and_then(|index| Some((index.page_locations(), index.unencoded_byte_array_data_bytes()?)));
-        if let Some((locations, sizes)) = told.filter(|(locations, sizes)| locations.len() == sizes.len()) {
-            let firsts = locations
-                .iter()
-                .map(|page| before + page.first_row_index.unsigned_abs());
-            let ends = firsts.clone().skip(1).chain([end]);
-            for ((first, end), bytes) in firsts.zip(ends).zip(sizes) {
-                add(first..end, bytes.unsigned_abs());
-            }
-        } else {
-            add(before..end, bytes_of(footer, group, column));
+        let Some((locations, sizes)) = told.filter(|(locations, sizes)| locations.len() == sizes.len()) else {
+            add(start..end, bytes_of(footer, group.number, column));
+            continue;
+        };
+        let first_of = |page: &PageLocation| start + page.first_row_index.unsigned_abs();
+        let from = locations
+            .partition_point(|page| first_of(page) <= rows.start)
+            .saturating_sub(1);
+        let wanted = locations[from..].iter().zip(&sizes[from..]).enumerate();
+        for (at, (page, bytes)) in wanted.take_while(|(_, (page, _))| first_of(page) < rows.end) {
+            let next = locations.get(from + at + 1);
+            add(first_of(page)..next.map_or(end, first_of), bytes.unsigned_abs());
         }
-        before = end;
     }
     pages
 }
