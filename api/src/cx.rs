@@ -24,6 +24,8 @@ pub struct Cx {
     pub client: IpAddr,
     /// The instant the call is answered as of.
     pub now: Timestamp,
+    /// Whether the body of the answer is sent.
+    pub answer_is_sent: bool,
     /// The body as it came, strict JSON, where a member of the input is only an outline of what it says.
     pub body: Option<Bytes>,
 }

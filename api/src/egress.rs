@@ -68,24 +68,13 @@ impl Egress {
     /// Stores what was counted. What is not known to be stored is stored first the next time, once.
     pub async fn store(&self, store: &Store, now: Timestamp) -> Result<(), store::Error> {
         let mut storing = self.storing.lock().await;
-        loop {
-            let (id, sums) = if let Some(again) = storing.take() {
-                again
-            } else {
-                let sums = std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
-                if sums.is_empty() {
-                    return Ok(());
-                }
-                (ContributionId::new(now).to_string(), sums)
-            };
-            let of =
-                |(&(operator, month), &bytes): (&(OperatorId, i64), &u64)| store::Egress { operator, month, bytes };
-            let sent = sums.iter().map(of).collect();
-            // Why kept before: whoever waits for it may be gone by its end.
-            let (id, _) = storing.insert((id, sums));
-            store.egress_add(id.clone(), sent, now).await?;
-            *storing = None;
+        add(&mut storing, store, now).await?;
+        // Why no more than this: while anything is read, there always is more.
+        let sums = std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
+        if !sums.is_empty() {
+            *storing = Some((ContributionId::new(now).to_string(), sums));
         }
+        add(&mut storing, store, now).await
     }
 
     /// Stores what is counted once a second until `stop`, and then what is left.
@@ -102,4 +91,15 @@ impl Egress {
             }
         }
     }
+}
+
+/// Adds sums to what is stored, if there are any, and forgets them then.
+async fn add(storing: &mut Option<(String, Sums)>, store: &Store, now: Timestamp) -> Result<(), store::Error> {
+    let Some((id, sums)) = &*storing else {
+        return Ok(());
+    };
+    let of = |(&(operator, month), &bytes): (&(OperatorId, i64), &u64)| store::Egress { operator, month, bytes };
+    store.egress_add(id.clone(), sums.iter().map(of).collect(), now).await?;
+    *storing = None;
+    Ok(())
 }

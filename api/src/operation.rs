@@ -227,6 +227,7 @@ impl Operations {
             operations: Arc::clone(self),
             caller: principal,
             client: caller.client,
+            answer_is_sent: is_sent,
             now: app.clock.now(),
             body,
         };

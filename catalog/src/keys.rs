@@ -344,6 +344,11 @@ impl KeyIndex {
         true
     }
 
+    /// Whether keys are stored at all, rather than kept in memory.
+    pub(crate) fn is_stored(&self) -> bool {
+        !self.read().in_memory
+    }
+
     /// Gives up the stored keys after they could not be read: the index is empty and has to catch up.
     pub(crate) fn forget_stored(&self) {
         self.store.condemn();

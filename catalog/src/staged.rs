@@ -344,7 +344,7 @@ impl Filling {
         self.writing.push(columns)
     }
 
-    /// Whether the disk has room for what is to be written of the rows so far.
+    /// Whether the disk has room for what is to be written of the rows so far, but for the few batches that wait.
     fn has_room(&self) -> Result<(), Error> {
         let Self { writing, rows } = self;
         // Why also that of the keys: they are stored once more when the rows are merged.

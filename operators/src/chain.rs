@@ -14,8 +14,8 @@ use crate::screen::{Screen, Screener};
 use crate::verdict::fit;
 use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
 
-/// The most bytes that the verdicts on a batch have as JSON: they travel in messages, commits and answers.
-const MAX_VERDICT_BYTES: usize = 256 << 10;
+/// The most bytes that the verdicts on a batch or an upload have as JSON: they travel in messages, commits and answers.
+pub const MAX_VERDICT_BYTES: usize = 256 << 10;
 
 /// An ordered list of operators; each judges the rows that all before it passed.
 #[derive(Debug, Default)]

@@ -28,6 +28,6 @@ pub mod screen;
 mod text;
 pub mod verdict;
 
-pub use chain::{Chain, Decision, Judged, Tally, standard_chain};
+pub use chain::{Chain, Decision, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
 pub use gate::{Gate, Stage};
 pub use verdict::{MAX_REASONS, Reason, RowVerdict, Verdict, Verdicts};

@@ -98,8 +98,10 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
     let until = Timestamp::from_micros(at);
     signed.manifest.urls_expire_at = Some(until);
     if let Some(direct) = &cx.app.direct {
-        let bytes = cx.app.handed_out.new_bytes(account, project.id, &chain, cx.now, until);
-        cx.app.egress.add(account, cx.now, bytes);
+        if cx.answer_is_sent {
+            let bytes = cx.app.handed_out.new_bytes(account, project.id, &chain, cx.now, until);
+            cx.app.egress.add(account, cx.now, bytes);
+        }
         for part in &mut signed.manifest.parts {
             part.url = Some(direct.address(project.id, &part.path, lasting));
         }

@@ -13,6 +13,8 @@ use parquet::file::page_index::offset_index::PageLocation;
 const ROWS: usize = 4_096;
 /// How many bytes of texts a batch has at most, roughly.
 const BYTES: u64 = 16 << 20;
+/// How long a text of a dictionary is at most.
+const LONGEST: u64 = 256 << 10;
 
 /// Rows of one column that follow each other, and how many bytes they are when they are decoded.
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +24,16 @@ struct Page {
 }
 
 impl Page {
-    /// Roughly the bytes of some of its rows.
-    const fn bytes_of(self, rows: u64) -> u64 {
-        match self.bytes.saturating_mul(rows).checked_div(self.rows) {
-            Some(bytes) => bytes,
-            None => self.bytes,
+    /// Roughly the bytes of some of its rows; of a page of more than a batch may have, the most.
+    fn bytes_of(self, rows: u64) -> u64 {
+        let Some(even) = self.bytes.saturating_mul(rows).checked_div(self.rows) else {
+            return self.bytes;
+        };
+        if self.bytes <= BYTES {
+            return even;
         }
+        // Why: so large are only pages that name texts of a dictionary, and these can all be together.
+        even.max(self.bytes.min(rows.saturating_mul(LONGEST)))
     }
 }
 
@@ -224,6 +230,15 @@ mod tests {
         sizes[15_000] = 4 << 20;
         let footer = footer(&sizes, PageIndexPolicy::Required);
         assert_eq!(rows_at_once(&footer, |_| true, &ALL), 4_096);
+    }
+
+    #[test]
+    fn long_texts_of_a_page_may_all_be_together() {
+        let mut sizes = vec![1; 1_000];
+        sizes[510..590].fill(250 << 10);
+        let footer = footer(&sizes, PageIndexPolicy::Required);
+        let found = rows_at_once(&footer, |_| true, &ALL);
+        assert!((32..=64).contains(&found), "{found}");
     }
 
     #[test]

@@ -98,11 +98,30 @@ impl State {
         self.insert(index, of_few).await
     }
 
-    /// Stores the keys of a version that has many, by way of files, so that they are in memory a part at a time; takes them
-    /// into memory only where they cannot be stored.
+    /// Stores the keys of a version that has many; takes them into memory only where they cannot be stored.
     async fn store_or_insert(self: &Arc<Self>, index: &KeyIndex, parts: &[PartInfo]) -> Result<(), Error> {
+        let stored = if index.is_stored() {
+            match self.store_all(index, parts).await {
+                Err(error @ (Error::Scratch(_) | Error::NoRoom { .. })) => {
+                    tracing::warn!(dataset = %self.dataset, %error, "keys could not be brought up by way of files");
+                    false
+                }
+                stored => stored?,
+            }
+        } else {
+            false
+        };
+        if stored {
+            Ok(())
+        } else {
+            self.insert(index, parts.to_vec()).await
+        }
+    }
+
+    /// Stores the keys of a version by way of files, so that some millions are in memory at most; whether it could.
+    async fn store_all(self: &Arc<Self>, index: &KeyIndex, parts: &[PartInfo]) -> Result<bool, Error> {
         let Some(version) = parts.first().map(|part| part.version) else {
-            return Ok(());
+            return Ok(true);
         };
         let before = index.reflects();
         if let Some(leaving) = self.flush(before, self.root_at(before)).await? {
@@ -114,15 +133,10 @@ impl State {
             let some = part::keys(self.source(), part).await?;
             in_place(|| keys.insert_all(&some)).map_err(Error::Scratch)?;
         }
-        let stored = in_place(|| {
+        in_place(|| {
             let ascending = keys.ascending().map_err(Error::Scratch)?;
             Ok(index.ingest(version, self.root_at(version), self.rows_at(version), ascending))
-        })?;
-        if stored {
-            Ok(())
-        } else {
-            self.insert(index, parts.to_vec()).await
-        }
+        })
     }
 
     /// Takes the keys of parts, all those of a version or none, into memory, and stores them when that is due.

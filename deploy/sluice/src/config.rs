@@ -246,7 +246,8 @@ pub struct Log {
     pub backend: LogBackend,
     /// The partitions of each topic.
     pub partitions: NonZeroU32,
-    /// Embedded: how many records per partition stay after every reader has done them; contributions go at once.
+    /// Embedded: how many records per partition stay after every reader has done them; of
+    /// contributions none but up to 63.
     pub retain: u64,
     /// Kafka, with all that follows: where the brokers are.
     pub brokers: String,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use catalog::{Staged, Stager};
-use operators::{Decision, Reason, RowVerdict, Tally, Verdict};
+use operators::{Decision, MAX_VERDICT_BYTES, Reason, RowVerdict, Tally, Verdict};
 use types::RecordKey;
 
 use super::judge::{JudgedUnit, duplicate};
@@ -138,7 +138,7 @@ impl Collector {
             _ => self.dropped,
         };
         verdicts.sort_by_key(|said| said.row);
-        operators::verdict::fit(&mut verdicts, 1 << 20);
+        operators::verdict::fit(&mut verdicts, MAX_VERDICT_BYTES);
         let staged = match decision {
             Decision::Merge => Some(self.stager.finish()?),
             _ => None,

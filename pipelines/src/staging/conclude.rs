@@ -142,7 +142,7 @@ async fn attempts(
                     "an upload could not be staged, trying again");
                 if let Error::Catalog(catalog::Error::NoRoom { bytes }) = error {
                     // Why: until there is as much room, all that work would come to the same end.
-                    least = least.max(bytes);
+                    least = least.max(bytes + bytes / 16);
                 }
                 context.backoff.wait(failures, &context.stop).await?;
                 failures += 1;
@@ -201,6 +201,12 @@ async fn settle(
         };
         match merging {
             Ok(told) => break told,
+            Err(error @ catalog::Error::NoRoom { .. }) => {
+                // Why not waited for: what is staged takes the room. Its message comes again, as it has no outcome.
+                tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
+                    error = described(&error), "an upload could not be merged, and is staged again later");
+                return Ok(Ok(()));
+            }
             Err(error) if !may_pass(&error) => return Ok(Err(described(&error))),
             Err(error) => {
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,

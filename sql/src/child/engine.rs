@@ -19,6 +19,7 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{SessionState, SessionStateDefaults};
 use datafusion::logical_expr::LogicalPlanBuilder;
 use datafusion::object_store::memory::InMemory;
+use datafusion::parquet::errors::ParquetError;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement;
@@ -188,15 +189,33 @@ fn failed(error: &DataFusionError) -> Reply {
     if message.contains(NO_MEMORY) {
         return Reply::OutOfMemory;
     }
-    match error.find_root() {
-        // Why not the statement's: nothing but parts is read, and no expression fails so.
-        DataFusionError::ParquetError(_) | DataFusionError::IoError(_) => Reply::Unreadable(shortened(&message)),
-        DataFusionError::ArrowError(arrow, _) if matches!(**arrow, ArrowError::ParquetError(_)) => {
-            Reply::Unreadable(shortened(&message))
-        }
-        _ => Reply::Failed(shortened(&message)),
+    if is_of_a_part(error) {
+        Reply::Unreadable(shortened(&message))
+    } else {
+        Reply::Failed(shortened(&message))
     }
 }
+
+/// Whether a part could not be read, which is no fault of the statement.
+fn is_of_a_part(error: &DataFusionError) -> bool {
+    let of_arrow = |error: &ArrowError| match error {
+        ArrowError::ParquetError(text) => !text.contains(FILTER_FAILED),
+        _ => false,
+    };
+    match error.find_root() {
+        DataFusionError::IoError(_) => true,
+        DataFusionError::ArrowError(arrow, _) => of_arrow(arrow),
+        // Why not all: a condition of the statement is evaluated while parts are read, and fails as an error of that.
+        DataFusionError::ParquetError(parquet) => match &**parquet {
+            ParquetError::External(source) => source.downcast_ref().is_none_or(of_arrow),
+            other => !other.to_string().contains(FILTER_FAILED),
+        },
+        _ => false,
+    }
+}
+
+/// What the engine says where a condition fails that it evaluates while it reads.
+const FILTER_FAILED: &str = "Error evaluating filter predicate";
 
 fn panicked(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -103,6 +103,14 @@ async fn parts_that_are_missing_or_damaged_are_told_apart() {
     fs::write(&damaged, [7; 1_000]).unwrap();
     let damaged = sandbox.query(&with(damaged), "SELECT id FROM records", 10).await;
     assert!(matches!(damaged, Err(Error::Unreadable { .. })), "{damaged:?}");
+    // A condition is evaluated while parts are read, and is the statement's all the same.
+    for sql in [
+        "SELECT device FROM records WHERE 10 / seq > 1",
+        "SELECT id, device FROM records WHERE CAST(id AS BIGINT) > 5",
+    ] {
+        let failed = sandbox.query(&fixture.records, sql, 10).await;
+        assert!(matches!(failed, Err(Error::Failed { .. })), "{sql}: {failed:?}");
+    }
 }
 
 #[tokio::test]

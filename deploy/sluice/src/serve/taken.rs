@@ -1,7 +1,7 @@
 //! A connection whose peer has to take what it is sent.
 //!
-//! Invariant: who waits for a peer to take bytes waits a minute, and a second more for every [`SLOWEST`] bytes that it took;
-//! then writing fails, and the connection with it.
+//! Invariant: a peer is waited for for [`PATIENCE`] in all, of which it gets a second back for every [`SLOWEST`] bytes that it
+//! takes; then writing fails, and the connection with it.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -11,19 +11,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a connection waits in all for its peer to take bytes, beside what these bytes may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a peer is waited for that takes nothing.
+const PATIENCE: Duration = Duration::from_mins(2);
 /// How many bytes a peer takes in a second at least, on average, while it is waited for.
 const SLOWEST: u64 = 16 << 10;
 
 /// A stream with a peer that is not waited for without end.
 pub(super) struct Taken<S> {
     stream: S,
-    patience: Duration,
-    /// How many bytes it took.
-    bytes: u64,
-    /// How long it was waited for.
-    waited: Duration,
+    /// How long it may still be waited for.
+    left: Duration,
     /// Since when it is waited for, and what ends that.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
@@ -32,9 +29,7 @@ impl<S: AsyncWrite + Unpin> Taken<S> {
     pub(super) const fn new(stream: S) -> Self {
         Self {
             stream,
-            patience: PATIENCE,
-            bytes: 0,
-            waited: Duration::ZERO,
+            left: PATIENCE,
             waiting: None,
         }
     }
@@ -45,14 +40,12 @@ impl<S: AsyncWrite + Unpin> Taken<S> {
         write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = write(Pin::new(&mut self.stream), cx) {
-            if let Some((since, _)) = self.waiting.take() {
-                self.waited += since.elapsed();
-            }
+            let waited = self.waiting.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
             let written = written?;
-            self.bytes = self.bytes.saturating_add(written as u64);
+            self.left = left(self.left, waited, written as u64);
             return Poll::Ready(Ok(written));
         }
-        let left = left(self.patience, self.bytes, self.waited);
+        let left = self.left;
         let (_, end) = self.waiting.get_or_insert_with(|| {
             let now = Instant::now();
             (now, Box::pin(sleep_until(now + left)))
@@ -63,9 +56,10 @@ impl<S: AsyncWrite + Unpin> Taken<S> {
     }
 }
 
-/// How long a peer is still waited for that took so many bytes and was waited for so long.
-fn left(patience: Duration, bytes: u64, waited: Duration) -> Duration {
-    (patience + Duration::from_secs(bytes / SLOWEST)).saturating_sub(waited)
+/// How long a peer may be waited for that was waited for so long, of what was left, and then took so many bytes.
+fn left(left: Duration, waited: Duration, bytes: u64) -> Duration {
+    let earned = Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST);
+    left.saturating_sub(waited).saturating_add(earned).min(PATIENCE)
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
@@ -114,7 +108,7 @@ mod tests {
     async fn a_peer_that_takes_nothing_more_is_not_waited_for_without_end() {
         let (ours, mut theirs) = duplex(1 << 10);
         let mut taken = Taken {
-            patience: Duration::from_millis(20),
+            left: Duration::from_millis(20),
             ..Taken::new(ours)
         };
         let sending = tokio::spawn(async move { taken.write_all(&[7; BYTES]).await });
@@ -129,7 +123,7 @@ mod tests {
         let mut taken = Taken::new(ours);
         let sending = tokio::spawn(async move {
             taken.write_all(&[7; BYTES]).await.unwrap();
-            taken.waited
+            taken.left
         });
         for _ in 0..BYTES {
             assert_eq!(theirs.read_u8().await.unwrap(), 7);
@@ -139,13 +133,16 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_little_is_waited_for_a_minute_in_all_and_who_takes_more_for_longer() {
-        let [minute, less, second] = [60, 59, 1].map(Duration::from_secs);
-        assert_eq!(left(PATIENCE, 0, Duration::ZERO), minute);
-        assert_eq!(left(PATIENCE, SLOWEST - 1, less), second);
-        assert_eq!(left(PATIENCE, SLOWEST - 1, minute), Duration::ZERO);
-        // An hour at 16 KiB in a second, and one at half of that.
-        assert_eq!(left(PATIENCE, 3_600 * SLOWEST, 3_600 * second), minute);
-        assert_eq!(left(PATIENCE, 1_800 * SLOWEST, 3_600 * second), Duration::ZERO);
+    fn who_takes_little_is_waited_for_less_and_who_takes_more_no_longer() {
+        let seconds = Duration::from_secs;
+        assert_eq!(left(PATIENCE, seconds(20), 0), seconds(100));
+        assert_eq!(
+            left(seconds(100), seconds(1), SLOWEST / 2),
+            Duration::from_millis(99_500)
+        );
+        assert_eq!(left(seconds(100), seconds(1), SLOWEST), seconds(100));
+        assert_eq!(left(seconds(1), seconds(2), 0), Duration::ZERO);
+        // What was taken quickly is no credit.
+        assert_eq!(left(seconds(100), Duration::ZERO, 1 << 40), PATIENCE);
     }
 }
