@@ -103,3 +103,34 @@ async fn add(storing: &mut Option<(String, Sums)>, store: &Store, now: Timestamp
     *storing = None;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::testing::{Service, config, limits};
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn storing_ends_although_more_is_counted_meanwhile() {
+        let service = Service::with(config(), limits()).await;
+        let (egress, store, now) = (Egress::default(), &service.app.store, service.app.clock.now());
+        let operator = OperatorId::new(now);
+        let (ended, counting) = (Arc::new(AtomicBool::new(false)), egress.clone());
+        let until = Arc::clone(&ended);
+        let reading = std::thread::spawn(move || {
+            let mut counted = 0;
+            while !until.load(Ordering::Relaxed) {
+                counting.add(operator, now, 1);
+                counted += 1;
+            }
+            counted
+        });
+        let stored = tokio::time::timeout(EVERY * 20, egress.store(store, now)).await;
+        ended.store(true, Ordering::Relaxed);
+        let counted = reading.join().unwrap();
+        stored.expect("it ends").unwrap();
+        egress.store(store, now).await.unwrap();
+        assert_eq!(store.egress(operator, now.month()).await.unwrap(), counted);
+    }
+}
