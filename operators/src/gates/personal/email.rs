@@ -3,6 +3,8 @@
 //! Invariant: an address ends in a top-level domain that exists, or in another one next to a word for e-mail; so file
 //! names, decorators, packages, matrix products and hosts are not addresses.
 
+use std::cell::LazyCell;
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -10,7 +12,7 @@ use regex::Regex;
 use super::context::Hints;
 
 /// Generic top-level domains that addresses are found under, and those reserved for examples (RFC 2606).
-const GENERIC: &str = " com org net edu gov mil int info biz name pro mobi aero asia cat coop jobs museum post tel travel \
+const GENERIC: &str = "com org net edu gov mil int info biz name pro mobi aero asia cat coop jobs museum post tel travel \
     app dev page web cloud online site website store shop tech blog news club email mail live life world today company \
     agency studio design digital media network systems solutions services support group global center centre team space \
     works zone academy school college university education science health clinic hospital doctor dental care law legal \
@@ -20,16 +22,16 @@ const GENERIC: &str = " com org net edu gov mil int info biz name pro mobi aero 
     realty properties rent apartments hotel travel tours restaurant cafe bar pub kitchen pizza fashion clothing shoes jewelry \
     car cars auto bike taxi london berlin paris tokyo nyc wien hamburg koeln bayern amsterdam brussels moscow istanbul \
     sydney melbourne africa swiss scot wales cymru eus gal bzh corsica quebec lat krd kiwi family baby love wedding gmbh ltd \
-    inc llc srl example test invalid google microsoft samsung ";
+    inc llc srl example test invalid google microsoft samsung";
 
 /// Country codes (ISO 3166-1 alpha-2 as delegated by IANA).
-const COUNTRIES: &str = " ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw \
+const COUNTRIES: &str = "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw \
     by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et eu fi fj fk fm fo fr \
     ga gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie il im in io iq ir is it je jm jo jp ke kg \
     kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv ly ma mc md me mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx \
     my mz na nc ne nf ng ni nl no np nr nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se \
     sg sh si sk sl sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug uk us uy uz va vc \
-    ve vg vi vn vu wf ws ye yt za zm zw ";
+    ve vg vi vn vu wf ws ye yt za zm zw";
 
 /// Top-level domains in other scripts.
 const OTHER_SCRIPTS: [&str; 14] = [
@@ -50,9 +52,13 @@ const OTHER_SCRIPTS: [&str; 14] = [
 ];
 
 /// Unknown endings that are files or private networks even next to a word for e-mail.
-const NEVER: &str = " png jpg jpeg gif svg webp ico css html htm json xml yaml yml toml txt csv pdf zip gz tar jar exe dll \
+const NEVER: &str = "png jpg jpeg gif svg webp ico css html htm json xml yaml yml toml txt csv pdf zip gz tar jar exe dll \
     local localhost localdomain internal lan intranet corp home service socket target timer mount slice scope js ts jsx tsx \
-    java cpp hpp class conf cfg ini log lock sock bak tmp map wasm ";
+    java cpp hpp class conf cfg ini log lock sock bak tmp map wasm";
+
+static GENERIC_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| GENERIC.split_whitespace().collect());
+static COUNTRY_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| COUNTRIES.split_whitespace().collect());
+static NEVER_NAMES: LazyLock<HashSet<&str>> = LazyLock::new(|| NEVER.split_whitespace().collect());
 
 /// Names of key exchange and cipher algorithms end so.
 const ALGORITHMS: [&str; 3] = ["openssh.com", "libssh.org", "lysator.liu.se"];
@@ -65,6 +71,7 @@ pub(super) fn has_address(text: &str, field: Hints) -> bool {
 /// Whether an address stands around the `@` at byte `at`.
 fn is_address(text: &str, at: usize, field: Hints) -> bool {
     const LONGEST_LOCAL: usize = 64;
+    const LONGEST_DOMAIN: usize = 255;
     const LONGEST_PATH: usize = 1_024;
     let before = &text[..at];
     let local_start = before
@@ -83,13 +90,16 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
     }
     let after = &text[at + 1..];
     let end = after
-        .find(|character: char| {
-            !(character.is_alphanumeric() || character == '-' || character == '.' || character == '_')
-        })
-        .unwrap_or(after.len());
-    let Some(domain) = domain(&after[..end], || {
+        .char_indices()
+        .take(LONGEST_DOMAIN)
+        .take_while(|(_, character)| character.is_alphanumeric() || "-._".contains(*character))
+        .last()
+        .map_or(0, |(start, character)| start + character.len_utf8());
+    // Why kept: every label may ask.
+    let called = LazyCell::new(|| {
         field.has(Hints::EMAIL) || Hints::near(text.as_bytes(), local_start, at + 1 + end).has(Hints::EMAIL)
-    }) else {
+    });
+    let Some(domain) = domain(&after[..end], || *called) else {
         return false;
     };
     let is_copy = after[domain.len()..].strip_prefix(':').is_some_and(|path| {
@@ -154,15 +164,12 @@ fn top_level(label: &str, called: &impl Fn() -> bool) -> Option<usize> {
     if rest.starts_with(|character: char| character.is_ascii_digit()) {
         return None;
     }
-    let listed = |list: &str| {
-        let name = name.to_ascii_lowercase();
-        list.match_indices(name.as_str())
-            .any(|(index, _)| list.as_bytes()[index - 1] == b' ' && list.as_bytes()[index + length] == b' ')
-    };
+    let name = name.to_ascii_lowercase();
+    let listed = |list: &HashSet<&str>| list.contains(name.as_str());
     let known = match length {
         0 | 1 => false,
-        2 => listed(COUNTRIES),
-        _ => listed(GENERIC) || (length <= 18 && !listed(NEVER) && called()),
+        2 => listed(&COUNTRY_NAMES),
+        _ => listed(&GENERIC_NAMES) || (length <= 18 && !listed(&NEVER_NAMES) && called()),
     };
     known.then_some(length)
 }
