@@ -14,6 +14,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use types::Contract;
 
+use crate::Error;
+
 /// The one table.
 pub const TABLE: &str = "records";
 /// The longest statement, in characters.
@@ -75,13 +77,15 @@ impl Refusal {
 
 /// Whether a statement may be run: one SELECT over the table `records`.
 ///
-/// Takes well below a millisecond for any text, and opens nothing.
-pub fn check(sql: &str) -> Result<(), Refusal> {
+/// Takes well below a millisecond for any text, and opens nothing. Fails with [`Error::Refused`] where it may not, and with
+/// [`Error::Process`] where there is no thread to look at it.
+pub fn check(sql: &str) -> Result<(), Error> {
     // Why: the parser and the walk recurse; a stack of their own is deep enough for whatever passes the bounds.
     let thread = std::thread::Builder::new().stack_size(STACK);
     let walk = || parse(sql, None).map(drop);
-    let checked = std::thread::scope(|scope| thread.spawn_scoped(scope, walk).ok()?.join().ok());
-    checked.unwrap_or_else(|| Err(Refusal::new("the statement", "it could not be checked; try again")))
+    let ended = std::thread::scope(|scope| Ok(thread.spawn_scoped(scope, walk)?.join()));
+    let checked = ended.map_err(Error::process("no thread to check it"))?;
+    Ok(checked.unwrap_or_else(|_panic| Err(Refusal::new("the statement", "it could not be checked")))?)
 }
 
 /// Parses a statement that may be run, on the stack of the caller: it must have [`STACK`] bytes.

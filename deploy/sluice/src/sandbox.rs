@@ -64,7 +64,7 @@ fn program() -> anyhow::Result<PathBuf> {
 #[async_trait]
 impl api::sandbox::Sandbox for Sandbox {
     fn check(&self, sql: &str) -> Result<(), Failure> {
-        sql::check(sql).map_err(|refusal| failure(refusal.into()))
+        sql::check(sql).map_err(failure)
     }
 
     async fn query(
