@@ -237,6 +237,26 @@ async fn an_empty_file_is_not_pushed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_that_is_refused_leaves_no_copy_of_its_file() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let project = format!("/projects/{slug}");
+    world
+        .agent
+        .http
+        .patch(&project, &json!({"status": "paused"}))
+        .await
+        .expect(200);
+    let file = world.folder().join("rows.csv");
+    fs::write(&file, "station,sample\na,1\n").unwrap();
+    let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("project_not_open"), "{}", said(&output));
+    let left = fs::read_dir(file.with_extension("state")).unwrap().count();
+    assert_eq!(left, 0, "files in the folder of the push");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn short_lines_of_records_of_many_fields_take_bounded_memory() {
     let world = World::start(binary()).await;
     let fields: Vec<_> = (0..256)

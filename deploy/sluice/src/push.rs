@@ -45,10 +45,13 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     let sending = bar("{bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left");
     let contribution = client.push(&push, &watcher(&sending)).await;
     sending.finish_and_clear();
+    // Why not always: what the state says was sent is of this very file.
+    let removed = match prepared.made.filter(|_| !place.state.exists()) {
+        Some(made) => fs::remove_file(&made).with_context(|| format!("`{}` could not be removed", made.display())),
+        None => Ok(()),
+    };
     let contribution = contribution?;
-    if let Some(made) = prepared.made {
-        fs::remove_file(&made).with_context(|| format!("`{}` could not be removed", made.display()))?;
-    }
+    removed?;
     summary(&arguments.project, &contribution)?;
     Ok(if contribution.is_merged() {
         ExitCode::SUCCESS
