@@ -87,8 +87,7 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
             Err(error) => {
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
                     error = described(&error), "the merge failed, trying again");
-                context.backoff.wait(failures, &context.stop).await?;
-                failures += 1;
+                context.wait(&mut failures, &error).await?;
             }
         }
     };

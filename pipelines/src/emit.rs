@@ -24,7 +24,8 @@ const FEW_WORDS: usize = 64 << 10;
 const MAX_REASON: usize = 1_024;
 const MAX_KEY: usize = 64;
 
-/// The worker stopped before the work could be brought to its end: its message stays open.
+/// The worker stopped, or a lane gave its table up, before the work could be brought to its end. Its message stays open
+/// with the worker, and comes again without the lane ([`Ticket`](crate::progress::Ticket)).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopped;
 

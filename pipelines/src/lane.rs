@@ -2,8 +2,9 @@
 //!
 //! Invariant: within a process, only its lane changes a table, one submission at a time, and a position is marked done
 //! only after the submission's outcome is durable. A hold ends a submission's turn like any outcome, so it never
-//! blocks the lane.
+//! blocks the lane. A lane whose table stays damaged ends, and what it had comes again: the log lets go of it meanwhile.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use catalog::{Catalog, Table};
@@ -12,7 +13,7 @@ use futures_util::stream::{self, StreamExt as _};
 use operators::screen::Screener;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
-use types::{Clock, DatasetId, Version, metric};
+use types::{Classify, Clock, DatasetId, Kind, Version, metric};
 
 use crate::compactor::Compactor;
 use crate::conclude::{conclude, may_pass};
@@ -26,6 +27,9 @@ use crate::places::Places;
 use crate::settled::{bury, tell_again};
 use crate::staging::Uploads;
 use crate::staging::conclude::{Running, conclude as conclude_upload};
+
+/// How often a table that is damaged is asked again before its lane gives it up: after a minute, with the usual waits.
+const DAMAGED: u32 = 9;
 
 /// What every lane of a worker shares.
 #[derive(Clone, Debug)]
@@ -48,7 +52,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Asks a table, for as long as it takes.
+    /// Asks a table, for as long as that can help.
     pub(crate) async fn ask<T, A: Future<Output = Result<T, catalog::Error>>>(
         &self,
         dataset: DatasetId,
@@ -60,11 +64,25 @@ impl Context {
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     tracing::error!(%dataset, error = described(&error), "the table cannot be asked, trying again");
-                    self.backoff.wait(failures, &self.stop).await?;
-                    failures += 1;
+                    self.wait(&mut failures, &error).await?;
                 }
             }
         }
+    }
+
+    /// Waits before a table that failed is asked again. One that stays damaged is given up: it is mended from a copy, and
+    /// until then what its lane has would keep the log from being trimmed.
+    pub(crate) async fn wait<E: Classify + Error>(&self, failures: &mut u32, error: &E) -> Result<(), Stopped> {
+        if error.kind() == Kind::Internal && *failures >= DAMAGED {
+            tracing::error!(
+                error = described(error),
+                "a table is damaged; its submissions come again"
+            );
+            return Err(Stopped);
+        }
+        self.backoff.wait(*failures, &self.stop).await?;
+        *failures += 1;
+        Ok(())
     }
 }
 
@@ -101,7 +119,7 @@ async fn read(context: &Context, work: &Work) -> Result<Submission, String> {
     read.unwrap_or_else(|_panic| Err("reading it panicked".to_owned()))
 }
 
-/// Opens the table, however long that takes: a table that cannot be opened holds up only its own lane. A submission
+/// Opens the table, for as long as that can help: a table that cannot be opened holds up only its own lane. A submission
 /// that contradicts its table is poison, and the reason is returned.
 async fn open(context: &Context, submission: &Submission) -> Result<Result<Table, String>, Stopped> {
     let contract = Arc::new(submission.contract.clone());
@@ -117,8 +135,7 @@ async fn open(context: &Context, submission: &Submission) -> Result<Result<Table
             Err(error) if !may_pass(&error) => return Ok(Err(described(&error))),
             Err(error) => {
                 tracing::error!(dataset = %submission.dataset, error = described(&error), "the table cannot be opened");
-                context.backoff.wait(failures, &context.stop).await?;
-                failures += 1;
+                context.wait(&mut failures, &error).await?;
             }
         }
     }

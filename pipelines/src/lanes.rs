@@ -2,8 +2,9 @@
 //!
 //! Invariant: handing a message to a lane never waits. The bytes queued in memory are bounded, per lane and in all; a
 //! message beyond the bound is left out, which is safe because the marketplace appends it again until it has an
-//! outcome. What a lane that died had queued is left out in the same way ([`Ticket`](crate::progress::Ticket)). A lane
-//! works on messages of partitions that the reader has: with its partition, it ends.
+//! outcome. What a lane that died or gave up its table had queued is left out in the same way
+//! ([`Ticket`](crate::progress::Ticket)). A lane works on messages of partitions that the reader has: with its
+//! partition, it ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,7 +104,7 @@ impl Lanes {
         let Some((dataset, work)) = self.hand(work) else {
             return;
         };
-        tracing::error!(%dataset, "the lane died; a new one takes over");
+        tracing::error!(%dataset, "the lane ended before its time; a new one takes over");
         // Why only once: where that dies at once, the runtime ends, and with it this worker.
         if self.hand(work).is_some() {
             tracing::error!(%dataset, "there are no lanes any more; the message will come again");

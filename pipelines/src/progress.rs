@@ -127,8 +127,8 @@ impl Progress {
 /// One open message.
 ///
 /// Dropped when the worker stops, it leaves the message open: it will be redelivered after a restart. Dropped at any
-/// other time, which only the death of a lane does, it ends the message: it would pin the mark of its partition for
-/// ever, and the marketplace appends it again for as long as it has no outcome.
+/// other time, which only the end of a lane does that died or gave up its table, it ends the message: it would pin the
+/// mark of its partition for ever, and the marketplace appends it again for as long as it has no outcome.
 #[derive(Debug)]
 pub struct Ticket {
     position: Position,

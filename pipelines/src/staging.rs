@@ -39,13 +39,14 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
-use types::{Classify as _, Retry, fault};
+use types::{Classify, Kind, Retry, fault};
 
 use self::collect::{Collected, Collector, MOST_ROWS};
 use self::cut::{CutError, SourceFailed, Unit, cut};
 use self::judge::{Bench, JudgedUnit, judge};
 use self::objects::{Cut, Objects};
 use self::progress::Counters;
+use crate::conclude::may_pass;
 use crate::in_work::InWork;
 
 pub use progress::{Staging, Stagings};
@@ -94,18 +95,30 @@ pub(crate) enum Error {
     /// What was made of them could not be written.
     #[error("an upload could not be staged")]
     Catalog(#[from] catalog::Error),
+    /// There is no thread to stage it on.
+    #[error("no thread could be started")]
+    Thread(#[source] io::Error),
     /// A gate, or the staging itself, panicked.
     #[error("staging it panicked")]
     Panicked,
 }
 
-impl Error {
-    /// Whether trying again can help.
-    pub(crate) fn may_pass(&self) -> bool {
+impl Classify for Error {
+    fn kind(&self) -> Kind {
         match self {
-            Self::Objects(error) => error.retry() == Retry::Backoff,
-            Self::Catalog(error) => crate::conclude::may_pass(error),
-            Self::Panicked => false,
+            Self::Objects(error) => error.kind(),
+            Self::Catalog(error) => error.kind(),
+            Self::Thread(_) => Kind::Unavailable,
+            Self::Panicked => Kind::Internal,
+        }
+    }
+
+    fn retry(&self) -> Retry {
+        match self {
+            Self::Objects(error) => error.retry(),
+            Self::Catalog(error) if may_pass(error) => Retry::Backoff,
+            Self::Thread(_) => Retry::Backoff,
+            Self::Catalog(_) | Self::Panicked => Retry::Never,
         }
     }
 }
@@ -224,11 +237,13 @@ fn run(
     let to_judge = Mutex::new(to_judge);
     thread::scope(|scope| {
         let fields = bench.contract.fields().len();
-        let cutter = scope.spawn(move || cut_into(pieces, cut, fields, &permits, &units));
+        let cutter = thread::Builder::new()
+            .spawn_scoped(scope, move || cut_into(pieces, cut, fields, &permits, &units))
+            .map_err(Error::Thread)?;
         let to_judge = &to_judge;
         for _ in 0..judges {
             let judged = judged.clone();
-            scope.spawn(move || {
+            let work = move || {
                 while let Some(unit) = next(to_judge) {
                     let judging = async { stop.run_until_cancelled(judge(bench, unit)).await };
                     let judging = AssertUnwindSafe(|| handle.block_on(judging));
@@ -237,7 +252,10 @@ fn run(
                         return;
                     }
                 }
-            });
+            };
+            thread::Builder::new()
+                .spawn_scoped(scope, work)
+                .map_err(Error::Thread)?;
         }
         drop(judged);
         let collected = collect(stager, bench.most_rows, &to_collect, &released, counters);

@@ -15,7 +15,7 @@ use operators::Decision;
 use operators::screen::Screener;
 use tokio_util::task::AbortOnDropHandle;
 use types::fault::{self, Plant};
-use types::{AgentId, ContributionId};
+use types::{AgentId, Classify as _, ContributionId, Retry};
 
 use super::collect::Collected;
 use super::{Error, Uploads, stage};
@@ -137,15 +137,14 @@ async fn attempts(
         // Why boxed: it is large.
         let staged = context.stop.run_until_cancelled(staging.boxed()).await.ok_or(Stopped)?;
         match staged {
-            Err(error) if error.may_pass() => {
+            Err(error) if error.retry() == Retry::Backoff => {
                 tracing::error!(contribution = %address.contribution, error = described(&error),
                     "an upload could not be staged, trying again");
                 if let Error::Catalog(catalog::Error::NoRoom { bytes }) = error {
                     // Why: until there is as much room, all that work would come to the same end.
                     least = least.max(bytes + bytes / 16);
                 }
-                context.backoff.wait(failures, &context.stop).await?;
-                failures += 1;
+                context.wait(&mut failures, &error).await?;
             }
             staged => return Ok(staged),
         }
@@ -211,8 +210,7 @@ async fn settle(
             Err(error) => {
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
                     error = described(&error), "the merge of an upload failed, trying again");
-                context.backoff.wait(failures, &context.stop).await?;
-                failures += 1;
+                context.wait(&mut failures, &error).await?;
             }
         }
     };

@@ -275,6 +275,47 @@ async fn a_lane_that_dies_keeps_no_position_back() {
 }
 
 #[tokio::test]
+async fn a_table_that_is_damaged_keeps_no_position_back_and_goes_on_once_it_is_mended() {
+    let mut world = World::new().await;
+    let [batches, file, closed] = [(); 3].map(|()| world.dataset());
+    for dataset in [batches, file] {
+        let first = world.submit(dataset, texts(["first"])).await;
+        assert_eq!(world.merged(first).await, (1, 1));
+    }
+    let id = ContributionId::new(world.clock.now());
+    merge_elsewhere(&world, closed, contract(), id, json!({"text": "first"})).await;
+    // Two lanes meet the damage when they merge, one when it opens its table.
+    let commit = |dataset, version| {
+        let commit = format!("tables/{dataset}/_delta_log/{version:020}.json");
+        world.dir.path().join(commit)
+    };
+    let damaged = [commit(batches, 2), commit(file, 2), commit(closed, 1)];
+    let sound = std::fs::read(&damaged[2]).unwrap();
+    for commit in &damaged {
+        std::fs::write(commit, "{").unwrap();
+    }
+    let lines = b"{\"text\": \"second\"}\n";
+    let submissions = [
+        world.submission(batches, texts(["second"])),
+        world.submission(batches, texts(["third"])),
+        world.upload(file, lines, lines.len(), Compression::None).await,
+        world.submission(closed, texts(["second"])),
+    ];
+    for submission in &submissions {
+        world.append(submission.record().unwrap()).await;
+    }
+    world.log.committed(6).await;
+    std::fs::remove_file(&damaged[0]).unwrap();
+    std::fs::remove_file(&damaged[1]).unwrap();
+    std::fs::write(&damaged[2], sound).unwrap();
+    // The marketplace appends them again, as it does with whatever has no outcome.
+    for (submission, version) in submissions.iter().zip([2, 3, 2, 2]) {
+        world.append(submission.record().unwrap()).await;
+        assert_eq!(world.merged(submission.contribution).await, (version, 1));
+    }
+}
+
+#[tokio::test]
 async fn a_log_that_takes_no_outcomes_ends_the_worker() {
     let mut world = World::new().await;
     let dataset = world.dataset();
