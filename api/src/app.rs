@@ -18,6 +18,7 @@ use crate::limit::{Limiter, Rule};
 use crate::links::Links;
 use crate::ops::uploads::UploadPlane;
 use crate::sandbox::Sandbox;
+use crate::usage::Usage;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -43,6 +44,8 @@ pub struct App {
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom.
     pub egress: Egress,
+    /// What was used how often.
+    pub(crate) usage: Usage,
     /// Where uploads are.
     pub uploads: UploadPlane,
     /// When an acknowledged contribution is submitted again.
@@ -90,6 +93,8 @@ pub struct Planes {
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom; somebody else stores it.
     pub egress: Egress,
+    /// What was used how often; somebody else stores it.
+    pub usage: Usage,
     /// Where uploads are.
     pub uploads: UploadPlane,
     /// When an acknowledged contribution is submitted again.
@@ -114,6 +119,7 @@ impl App {
             clock: planes.clock,
             sandbox: planes.sandbox,
             egress: planes.egress,
+            usage: planes.usage,
             uploads: planes.uploads,
             links: Arc::default(),
             direct: planes.direct,

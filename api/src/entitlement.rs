@@ -28,16 +28,16 @@ fn judge(caller: Option<OperatorId>, project: &Project) -> Entitlement {
         _ if owns => Entitlement::Granted,
         (Visibility::Private, _) => Entitlement::Hidden,
         (Visibility::Public, Access::Public) => Entitlement::Granted,
-        (Visibility::Public, Access::Paid) => match price_of(project) {
+        (Visibility::Public, Access::Paid) => match price_of(project.price_micro) {
             MicroUsdc(0) => Entitlement::Granted,
             price => Entitlement::Priced(price),
         },
     }
 }
 
-/// What a version of a paid project costs.
-pub(crate) fn price_of(project: &Project) -> MicroUsdc {
-    project.price_micro.map_or(price::DATASET_DEFAULT, MicroUsdc)
+/// What a version of a paid project costs that has this price of its own.
+pub(crate) fn price_of(micro: Option<i64>) -> MicroUsdc {
+    micro.map_or(price::DATASET_DEFAULT, MicroUsdc)
 }
 
 /// The project with this slug, if the caller may know of it.

@@ -40,6 +40,7 @@ pub mod sandbox;
 pub mod schema;
 #[cfg(test)]
 mod testing;
+pub mod usage;
 mod wire;
 
 pub use app::{App, Planes};

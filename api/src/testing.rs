@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::response::Response;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, Merge, MergeOutcome, Proposal, Snapshot};
 use http::{Request, StatusCode};
@@ -31,6 +32,7 @@ use crate::flow::{Relay, SweeperConfig, Waiters};
 use crate::limit::Limiter;
 use crate::ops::uploads::UploadPlane;
 use crate::sandbox::{Answered, Column, Failure, Sandbox};
+use crate::usage::Usage;
 
 /// The limits of the interface.
 pub(crate) fn limits() -> Limits {
@@ -176,6 +178,7 @@ impl Service {
             clock: shared,
             sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
             egress: Egress::default(),
+            usage: Usage::default(),
             uploads: UploadPlane {
                 objects: Arc::new(local.clone()),
                 local: Some(local),
@@ -305,24 +308,20 @@ impl Service {
     }
 
     pub(crate) async fn call(&self, method: &str, path: &str, credential: Option<&str>, body: &str) -> Got {
-        let mut request = Request::builder().method(method).uri(path);
-        if let Some(credential) = credential {
-            request = request.header("authorization", format!("Bearer {credential}"));
-        }
-        self.send(request.body(Body::from(body.to_owned())).unwrap()).await
+        self.send(request(method, path, credential, body)).await
     }
 
     pub(crate) async fn get(&self, path: &str, credential: Option<&str>) -> Got {
         self.call("GET", path, credential, "").await
     }
 
-    pub(crate) async fn send(&self, mut request: Request<Body>) -> Got {
-        let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 40_000);
-        if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
-            request.extensions_mut().insert(ConnectInfo(peer));
-        }
-        let response = self.router.clone().oneshot(request).await.unwrap();
-        let (parts, body) = response.into_parts();
+    /// The answer of a call, whose body nobody takes yet.
+    pub(crate) async fn untaken(&self, path: &str, credential: &str) -> Response {
+        self.answer(request("GET", path, Some(credential), "")).await
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Got {
+        let (parts, body) = self.answer(request).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         Got {
             status: parts.status,
@@ -330,4 +329,20 @@ impl Service {
             bytes,
         }
     }
+
+    async fn answer(&self, mut request: Request<Body>) -> Response {
+        let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 40_000);
+        if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
+            request.extensions_mut().insert(ConnectInfo(peer));
+        }
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+}
+
+fn request(method: &str, path: &str, credential: Option<&str>, body: &str) -> Request<Body> {
+    let mut request = Request::builder().method(method).uri(path);
+    if let Some(credential) = credential {
+        request = request.header("authorization", format!("Bearer {credential}"));
+    }
+    request.body(Body::from(body.to_owned())).unwrap()
 }

@@ -48,7 +48,7 @@ pub use operators::{NewOperator, Operator, OperatorCreated};
 pub use outcomes::{Applied, OutcomeRow, Resolution};
 pub use projects::{
     Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
-    ProjectUpdated, ProjectVersion,
+    ProjectSummary, ProjectUpdated, ProjectVersion,
 };
 pub use reading::{Egress, LeaseTaken};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};

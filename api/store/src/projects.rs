@@ -15,7 +15,7 @@ use crate::{Error, Store, operators};
 mod find;
 mod update;
 
-pub use find::{ParseCursorError, ProjectCursor, ProjectFilter};
+pub use find::{ParseCursorError, ProjectCursor, ProjectFilter, ProjectSummary};
 pub use update::{ProjectChanges, ProjectUpdated};
 
 /// A project to create; it starts open and empty.
@@ -306,10 +306,6 @@ impl Store {
 
 /// A row with every column of `projects` but the keys that searches use.
 fn project(row: &AnyRow) -> Result<Project, Error> {
-    let tags = serde_json::from_str(row.value("tags")?).map_err(|error| Error::Malformed {
-        column: "tags",
-        problem: error.to_string(),
-    })?;
     Ok(Project {
         id: row.parsed("id")?,
         slug: row.value("slug")?,
@@ -317,7 +313,7 @@ fn project(row: &AnyRow) -> Result<Project, Error> {
         readme: row.value("readme")?,
         contract_json: row.value("contract")?,
         license: row.value("license")?,
-        tags,
+        tags: tags(row)?,
         access: row.parsed("access")?,
         visibility: row.parsed("visibility")?,
         price_micro: row.value("price_micro")?,
@@ -342,6 +338,13 @@ fn version(row: &AnyRow) -> Result<ProjectVersion, Error> {
         record_count: row.number("record_count")?,
         root: row.value("root")?,
         created_at: row.time("created_at")?,
+    })
+}
+
+fn tags(row: &AnyRow) -> Result<Vec<String>, Error> {
+    serde_json::from_str(row.value("tags")?).map_err(|error| Error::Malformed {
+        column: "tags",
+        problem: error.to_string(),
     })
 }
 

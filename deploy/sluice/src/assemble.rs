@@ -15,6 +15,7 @@ use anyhow::{Context, anyhow, bail};
 use api::drain::Drain;
 use api::egress::Egress;
 use api::flow::{Follower, Freeing, Projector, Relay, Sweeper, Waiters};
+use api::usage::Usage;
 use api::{App, Planes, UploadPlane};
 use axum::Router;
 use catalog::storage::DurableStore;
@@ -289,6 +290,9 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
     let egress = Egress::default();
     let (counting, counted, by) = (egress.clone(), store.clone(), Arc::clone(&clock));
     tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
+    let usage = Usage::default();
+    let (counting, counted) = (usage.clone(), store.clone());
+    tasks.spawn("usage", |stop| counting.run(counted, stop).map(anyhow::Ok));
     let committing = store.clone();
     tasks.spawn("commits", |stop| count_commits(committing, stop).map(anyhow::Ok));
     let files = match config.objects.backend {
@@ -305,6 +309,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         sandbox: Arc::new(Sandbox::start(config, files, &clock)?),
         clock,
         egress,
+        usage,
         uploads,
         sweeper: sweeping,
         direct: objects.direct,

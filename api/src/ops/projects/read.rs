@@ -60,19 +60,16 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
         after,
         limit: limit + 1,
     };
-    let counted = async {
-        if searches && let Err(error) = cx.app.store.usage_count(cx.now.day(), SEARCH, 1).await {
-            tracing::warn!(%error, "a search could not be counted");
-        }
-    };
-    let (projects, ()) = tokio::join!(cx.app.store.projects(&filter), counted);
-    let mut projects = projects?;
+    if searches {
+        cx.app.usage.add(SEARCH, cx.now);
+    }
+    let mut projects = cx.app.store.projects(&filter).await?;
     let more = projects.len() > limit as usize;
     projects.truncate(limit as usize);
-    let last = projects.last().filter(|_| more);
+    let next = projects.last().filter(|_| more).map(ProjectCursor::from);
     Ok(Reply::ok(Page {
-        next_cursor: last.map(|project| ProjectCursor::from(project).to_string()),
-        items: projects.iter().map(Summary::from).collect(),
+        next_cursor: next.map(|cursor| cursor.to_string()),
+        items: projects.into_iter().map(Summary::from).collect(),
     }))
 }
 

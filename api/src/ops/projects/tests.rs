@@ -317,8 +317,11 @@ async fn the_list_is_searched_paged_and_its_searches_counted() {
     assert_eq!(slugs(&second), ["tides"]);
     assert!(second.get("nextCursor").is_none());
     assert_eq!(service.get("/projects?cursor=x", None).await.status, 400);
-    let counts = service.app.store.usage(service.app.clock.now().day()).await.unwrap();
-    assert_eq!(counts, [("project_search".to_owned(), 2)]);
+    let (store, today) = (&service.app.store, service.app.clock.now().day());
+    service.app.usage.store(store).await.unwrap();
+    assert_eq!(store.usage(today).await.unwrap(), [("project_search".to_owned(), 2)]);
+    service.app.usage.store(store).await.unwrap();
+    assert_eq!(store.usage(today).await.unwrap(), [("project_search".to_owned(), 2)]);
 }
 
 #[tokio::test]

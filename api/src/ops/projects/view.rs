@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use store::{Access, Contributor, Project, ProjectStatus, ProjectVersion, Visibility};
+use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, ProjectVersion, Visibility};
 
 use crate::entitlement;
 use crate::error::ApiError;
@@ -50,15 +50,15 @@ pub(super) struct Summary {
     updated_at: When,
 }
 
-impl From<&Project> for Summary {
-    fn from(project: &Project) -> Self {
-        let price = (project.access == Access::Paid).then(|| entitlement::price_of(project));
+impl From<ProjectSummary> for Summary {
+    fn from(project: ProjectSummary) -> Self {
+        let price = (project.access == Access::Paid).then(|| entitlement::price_of(project.price_micro));
         Self {
             id: project.id.to_string(),
-            slug: project.slug.clone(),
-            title: project.title.clone(),
-            license: project.license.clone(),
-            tags: project.tags.clone(),
+            slug: project.slug,
+            title: project.title,
+            license: project.license,
+            tags: project.tags,
             access: project.access,
             visibility: project.visibility,
             price: price.map(|price| price.to_string()),
@@ -91,7 +91,7 @@ impl Details {
         let schema_def = serde_json::from_str(&project.contract_json)
             .map_err(|error| ApiError::internal(format!("contract of project {}: {error}", project.id)))?;
         Ok(Self {
-            summary: project.into(),
+            summary: ProjectSummary::from(project).into(),
             readme: project.readme.clone(),
             schema_def,
         })

@@ -7,7 +7,7 @@ use types::{Classify, DatasetId, Kind, OperatorId};
 use super::fixture::{World, agent, at, new_project, open, operator, project};
 use crate::{
     Access, NewContribution, NewProject, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
-    ProjectStatus, ProjectUpdated, Store, Visibility,
+    ProjectStatus, ProjectSummary, ProjectUpdated, Store, Visibility,
 };
 
 const DAY: Duration = Duration::from_hours(24);
@@ -176,7 +176,7 @@ pub async fn pages_neither_repeat_nor_skip(url: &str) {
         project(&store, dated).await;
     }
     let mut after = None;
-    let mut seen: Vec<Project> = Vec::new();
+    let mut seen: Vec<ProjectSummary> = Vec::new();
     for _ in 0..9 {
         let page = store
             .projects(&ProjectFilter {

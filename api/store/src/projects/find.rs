@@ -6,11 +6,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use types::{DatasetId, OperatorId, Timestamp};
+use sqlx::any::AnyRow;
+use types::{DatasetId, OperatorId, Timestamp, Version};
 
-use super::{Project, project};
-use crate::row::texts;
-use crate::{Error, Store};
+use super::{Project, project, tags};
+use crate::row::{Columns as _, texts};
+use crate::{Access, Error, ProjectStatus, Store, Visibility};
 
 /// Which projects to list.
 #[derive(Clone, Debug)]
@@ -25,6 +26,60 @@ pub struct ProjectFilter {
     pub limit: u32,
 }
 
+/// A project as a list shows it: without its readme and its contract, which may be large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectSummary {
+    /// Its id.
+    pub id: DatasetId,
+    /// Its name in addresses.
+    pub slug: String,
+    /// Its title.
+    pub title: String,
+    /// Id of the licence.
+    pub license: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Who may read its records.
+    pub access: Access,
+    /// Who may know of it.
+    pub visibility: Visibility,
+    /// Price of a version in micro-USDC: 0 is free, `None` the platform's default.
+    pub price_micro: Option<i64>,
+    /// Whether buyers may pay with given credits.
+    pub trial_sale: bool,
+    /// Whether it takes contributions.
+    pub status: ProjectStatus,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When its title, readme, tags, status, price or sale terms last changed.
+    pub updated_at: Timestamp,
+    /// The latest version that an outcome told of.
+    pub version: Version,
+    /// How many records that version has.
+    pub record_count: u64,
+}
+
+impl From<&Project> for ProjectSummary {
+    fn from(project: &Project) -> Self {
+        Self {
+            id: project.id,
+            slug: project.slug.clone(),
+            title: project.title.clone(),
+            license: project.license.clone(),
+            tags: project.tags.clone(),
+            access: project.access,
+            visibility: project.visibility,
+            price_micro: project.price_micro,
+            trial_sale: project.trial_sale,
+            status: project.status,
+            created_at: project.created_at,
+            updated_at: project.updated_at,
+            version: project.version,
+            record_count: project.record_count,
+        }
+    }
+}
+
 /// The place of a project in the list, newest first; text of the form `<microseconds>.<id>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectCursor {
@@ -34,8 +89,8 @@ pub struct ProjectCursor {
     pub id: DatasetId,
 }
 
-impl From<&Project> for ProjectCursor {
-    fn from(project: &Project) -> Self {
+impl From<&ProjectSummary> for ProjectCursor {
+    fn from(project: &ProjectSummary) -> Self {
         Self {
             created_at: project.created_at,
             id: project.id,
@@ -89,7 +144,7 @@ impl Store {
     }
 
     /// A page of the public projects and the viewer's private ones, newest first.
-    pub async fn projects(&self, filter: &ProjectFilter) -> Result<Vec<Project>, Error> {
+    pub async fn projects(&self, filter: &ProjectFilter) -> Result<Vec<ProjectSummary>, Error> {
         if texts(&[("q", filter.q.as_deref().unwrap_or_default())]).is_err() {
             return Ok(Vec::new());
         }
@@ -98,8 +153,8 @@ impl Store {
         });
         self.read(async {
             sqlx::query(
-                r"SELECT id, slug, title, readme, contract, license, tags, access, visibility, price_micro, trial_sale,
-                        status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count
+                r"SELECT id, slug, title, license, tags, access, visibility, price_micro, trial_sale, status, created_at,
+                        updated_at, version, record_count
                  FROM projects
                  WHERE (created_at < $1 OR (created_at = $1 AND id < $2))
                    AND (visibility = 'public' OR operator_id = $3)
@@ -114,11 +169,30 @@ impl Store {
             .fetch_all(self.readers())
             .await?
             .iter()
-            .map(project)
+            .map(summary)
             .collect()
         })
         .await
     }
+}
+
+fn summary(row: &AnyRow) -> Result<ProjectSummary, Error> {
+    Ok(ProjectSummary {
+        id: row.parsed("id")?,
+        slug: row.value("slug")?,
+        title: row.value("title")?,
+        license: row.value("license")?,
+        tags: tags(row)?,
+        access: row.parsed("access")?,
+        visibility: row.parsed("visibility")?,
+        price_micro: row.value("price_micro")?,
+        trial_sale: row.flag("trial_sale")?,
+        status: row.parsed("status")?,
+        created_at: row.time("created_at")?,
+        updated_at: row.time("updated_at")?,
+        version: Version(row.number("version")?),
+        record_count: row.number("record_count")?,
+    })
 }
 
 /// The text with its case folded, character by character, so that a part of a text folds to a part of its fold.
