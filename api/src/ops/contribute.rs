@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Method;
 use pipelines::message::{FORMAT, Records, Submission};
 use schemars::JsonSchema;
@@ -114,11 +115,13 @@ struct Contribute {
     source_declaration: Option<String>,
 }
 
-async fn contribute(cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> {
+async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let wait = Duration::from_secs(input.wait.into());
     let id = ContributionId::new(cx.now);
-    let (new, record) = submission(&cx, &project, id, input)?;
+    // Why taken: the submission has what it says, and who waits for its outcome must not keep it.
+    let body = cx.body.take();
+    let (new, record) = submission(&cx, &project, id, input, body)?;
     let before = match cx.app.backlog.full() {
         None => None,
         // What was answered before needs no room.
@@ -177,14 +180,15 @@ fn submission(
     project: &Project,
     id: ContributionId,
     input: Contribute,
+    body: Option<Bytes>,
 ) -> Result<(NewContribution, eventlog::Record), ApiError> {
     let limits = &cx.app.limits;
     let agent = cx.the_agent()?;
     let private = project.visibility == Visibility::Private;
     let rows = u32::try_from(input.records.len()).map_err(ApiError::internal)?;
     let unencodable = |error: &dyn std::error::Error| ApiError::internal(format!("submission: {error}"));
-    let records = match &cx.body {
-        Some(body) => Records::of_body(body.clone()),
+    let records = match body {
+        Some(body) => Records::of_body(body),
         None => Records::of(&input.records).map_err(|error| unencodable(&error))?,
     };
     let idempotency = match input.idempotency_key {
