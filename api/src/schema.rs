@@ -213,12 +213,7 @@ fn without_null(property: &mut Map<String, Value>) {
 /// Text to JSON, guided by the member's schema: what a path, a query or a header says is text, the input may want a
 /// number. Text that is not exactly such a value stays text, and the schema refuses it.
 pub fn coerce(schema: &Value, text: &str) -> Value {
-    let kind = schema.get("type");
-    let wants = |name: &str| match kind {
-        Some(Value::String(one)) => one == name,
-        Some(Value::Array(types)) => types.iter().any(|one| one == name),
-        _ => false,
-    };
+    let wants = |name| takes(schema, name);
     let digits = text.strip_prefix('-').unwrap_or(text);
     let numeric = digits.starts_with(|first: char| first.is_ascii_digit()) && text != "-0";
     if (wants("integer") && numeric && digits.bytes().all(|byte| byte.is_ascii_digit()) || wants("number") && numeric)
@@ -230,6 +225,30 @@ pub fn coerce(schema: &Value, text: &str) -> Value {
         "true" if wants("boolean") => Value::Bool(true),
         "false" if wants("boolean") => Value::Bool(false),
         _ => Value::String(text.to_owned()),
+    }
+}
+
+/// A value of a body as its member's schema means it: a number without a fraction is an integer however it is written
+/// (JSON Schema 2020-12, validation section 6.1.1), as in `1e9`. One beyond what is exact stays as it is, and is refused.
+pub fn whole(schema: &Value, value: Value) -> Value {
+    match value.as_f64() {
+        #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and fits")]
+        Some(float) if value.is_f64() && takes(schema, "integer") && float.fract() == 0.0 && float.abs() <= EXACT => {
+            Value::from(float as i64)
+        }
+        _ => value,
+    }
+}
+
+/// The greatest integer that every JSON reader takes exactly (RFC 7493 section 2.2).
+const EXACT: f64 = 9_007_199_254_740_991.0;
+
+/// Whether values of this type are taken.
+fn takes(schema: &Value, name: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(one)) => one == name,
+        Some(Value::Array(types)) => types.iter().any(|one| one == name),
+        _ => false,
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::{body, takes_body};
 use crate::error::{ApiError, Detail};
 use crate::operation::{Input, Operation, Place};
-use crate::schema::coerce;
+use crate::schema::{coerce, whole};
 
 /// Reads the input of `operation`; the body, of at most `limit` bytes, only where the operation has one.
 pub(super) async fn read(
@@ -128,6 +128,10 @@ impl Reader<'_> {
         for (name, value) in members {
             match self.operation.spec.place(&name) {
                 Place::Body => {
+                    let value = match self.operation.input.property(&name) {
+                        Some(schema) => whole(schema, value),
+                        None => value,
+                    };
                     self.input.insert(name, value);
                 }
                 Place::Path => self.refuse(&name, "is in the path and must not be in the body"),

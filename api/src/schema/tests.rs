@@ -156,3 +156,21 @@ fn text_becomes_what_the_schema_asks_for_or_stays_text() {
     assert_eq!(coerce(&json!({"type": "boolean"}), "true"), json!(true));
     assert_eq!(coerce(&json!({"type": "boolean"}), "yes"), json!("yes"));
 }
+
+#[test]
+fn an_integer_of_a_body_may_be_written_as_a_float() {
+    let integer = json!({"type": ["integer", "null"]});
+    for (written, read) in [
+        (json!(10.0), json!(10)),
+        (json!(1e9), json!(1_000_000_000)),
+        (json!(-2.0), json!(-2)),
+        (json!(-0.0), json!(0)),
+        (json!(1.5), json!(1.5)),
+        (json!(1e300), json!(1e300)),
+        (json!("1"), json!("1")),
+        (json!(null), json!(null)),
+    ] {
+        assert_eq!(whole(&integer, written.clone()), read, "{written}");
+    }
+    assert_eq!(whole(&json!({"type": "number"}), json!(1.0)), json!(1.0));
+}
