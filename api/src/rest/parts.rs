@@ -37,13 +37,13 @@ const PIECE: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How many bytes of a part come in a second at least, on average, once [`PATIENCE`] is over.
 const SLOWEST: u64 = 16 << 10;
-/// How many parts are written at once; more wait, and their senders with them.
+/// How many pieces are written at once; more wait, and their senders with them.
 const AT_ONCE: usize = 16;
-/// How many of these may be one operator's, so that nobody who sends slowly keeps the others from sending.
-const OF_ONE: usize = AT_ONCE / 2;
+/// How many parts of one operator are taken at once; more wait.
+const OF_ONE: usize = 8;
 
-static PLACES: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(AT_ONCE));
-static OWN_PLACES: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
+static WRITING: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(AT_ONCE));
+static PLACES: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -157,9 +157,7 @@ async fn take(
     size: u64,
     body: &mut Body,
 ) -> Result<(u32, String), ApiError> {
-    let _own_place = OWN_PLACES.take(upload.operator).await;
-    // Why: a semaphore that is never closed always gives its places.
-    let _place = PLACES.acquire().await;
+    let _place = PLACES.take(upload.operator).await;
     let begun = Instant::now();
     let place = local.clone();
     let opened = spawn_blocking(move || place.writer())
@@ -175,6 +173,9 @@ async fn take(
         }
         if is_too_slow(begun.elapsed(), taken) {
             return Err(broken("it comes too slowly").with_status(StatusCode::REQUEST_TIMEOUT));
+        }
+        if !upload.is_open(app.clock.now()) {
+            return Err(closed());
         }
         held.extend_from_slice(&data);
         if held.len() >= PIECE {
@@ -229,6 +230,8 @@ fn is_too_slow(elapsed: Duration, taken: u64) -> bool {
 }
 
 async fn write(mut writer: PartWriter, piece: Bytes) -> Result<PartWriter, ApiError> {
+    // Why only here: who sends slowly must not keep others from sending. It always gives its places, as it is never closed.
+    let _turn = WRITING.acquire().await;
     let written = spawn_blocking(move || writer.write(&piece).map(|()| writer)).await;
     written
         .map_err(ApiError::internal)?
