@@ -3,6 +3,9 @@
 //! Invariant: what is completed is pinned: its parts are sealed before the contribution's row, which is its outbox, is
 //! durable, and a 201 is sent only after that.
 
+mod room;
+mod unbegun;
+
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +21,7 @@ use store::{
 };
 use types::{ContributionId, Kind, Timestamp, metric};
 
+use self::unbegun::Unbegun;
 use super::contribute::{allowance_spent, contract, no_more, not_open};
 use super::contributions::View;
 use crate::answer::Reply;
@@ -197,52 +201,47 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     if let Some(local) = &cx.app.uploads.local {
         local.room_for(upload.bytes).map_err(|error| place_failed(&error))?;
     }
-    let stored = stored_bytes(&cx, &upload).await?;
+    // What is uploaded becomes the maintainer's; until then it is the uploader's.
+    let stored = room::stored_bytes(&cx, project.operator).await?;
+    let of_uploader = if project.operator == upload.operator { stored } else { 0 };
+    if stored.saturating_add(upload.bytes) > limits.storage_bytes && project.operator != upload.operator {
+        return Err(room::none_with_maintainer(&cx, &project, upload.bytes));
+    }
     let bounds = UploadBounds {
         open: limits.open_uploads,
-        bytes: limits.storage_bytes.saturating_sub(stored),
+        bytes: limits.storage_bytes.saturating_sub(of_uploader),
         allowance: (project.visibility == Visibility::Public).then_some(Allowance {
             limit: limits.public_contributions_per_day,
             day: cx.now.day(),
         }),
     };
-    match cx.app.store.upload_create(upload.clone(), bounds).await? {
-        UploadCreated::Created => {}
-        UploadCreated::NotOpen { status } => return Err(not_open(&project.slug, status)),
-        UploadCreated::AllowanceSpent => return Err(allowance_spent(&cx)),
+    let unbegun = Unbegun::new(&cx, upload.id, bounds.allowance);
+    let refused = match cx.app.store.upload_create(upload.clone(), bounds).await? {
+        UploadCreated::Created => None,
+        UploadCreated::NotOpen { status } => Some(not_open(&project.slug, status)),
+        UploadCreated::AllowanceSpent => Some(allowance_spent(&cx)),
         UploadCreated::TooMany { until } => {
             let message = format!(
                 "the operator has {} open uploads, which is the most",
                 limits.open_uploads
             );
-            return Err(ApiError::limited(
-                "too_many_uploads",
-                message,
-                until.since(cx.now).as_secs() + 1,
-            ));
+            let seconds = until.since(cx.now).as_secs() + 1;
+            Some(ApiError::limited("too_many_uploads", message, seconds))
         }
-        UploadCreated::Full { held } => {
-            let (used, allowed) = (stored.saturating_add(held), limits.storage_bytes);
-            let message = format!(
-                "{} bytes do not fit: {used} of {allowed} bytes of storage are used",
-                upload.bytes
-            );
-            let quota = serde_json::json!({"storage": {"used": used, "allowed": allowed}});
-            let (base, operator) = (&cx.app.config.public_url, upload.operator);
-            let credits = serde_json::json!({"topUp": format!("{base}/paid/credits?operator={operator}")});
-            return Err(ApiError::new(Kind::PaymentRequired, "storage_quota", message)
-                .field("quota", quota)
-                .field("credits", credits));
-        }
+        UploadCreated::Full { held } => Some(room::none(&cx, &upload, of_uploader.saturating_add(held))),
+    };
+    if let Some(refused) = refused {
+        unbegun.settle();
+        return Err(refused);
     }
     let part_urls = match part_urls(&cx, &upload).await {
         Ok(part_urls) => part_urls,
         Err(error) => {
-            // Why: nobody has its addresses, so it must not take the place of one that can be begun.
-            cx.app.store.upload_abandon(upload.id, bounds.allowance).await?;
+            unbegun.abandon().await?;
             return Err(error);
         }
     };
+    unbegun.settle();
     Ok(Reply::created(Begun {
         part_urls,
         id: upload.id.to_string(),
@@ -275,17 +274,6 @@ fn cut_is_even(input: &Begin) -> Result<(), ApiError> {
     };
     let path = if needed > 1_000 { "/partSize" } else { "/parts" };
     Err(ApiError::invalid(path, problem))
-}
-
-/// How many bytes the datasets of an upload's operator take.
-async fn stored_bytes(cx: &Cx, upload: &Upload) -> Result<u64, ApiError> {
-    let mut bytes = 0_u64;
-    for dataset in cx.app.store.datasets_of(upload.operator).await? {
-        if let Some(snapshot) = cx.app.catalog.snapshot(dataset, None).await? {
-            bytes = bytes.saturating_add(snapshot.bytes());
-        }
-    }
-    Ok(bytes)
 }
 
 /// An upload as the place of its parts knows it.

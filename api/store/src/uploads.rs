@@ -340,7 +340,9 @@ async fn beyond(cx: &mut AnyConnection, new: &Upload, bounds: UploadBounds) -> R
     }
     let row = sqlx::query(
         "SELECT CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS held
-         FROM uploads WHERE operator_id = $1 AND freed_at IS NULL",
+         FROM uploads WHERE operator_id = $1 AND freed_at IS NULL
+           AND NOT EXISTS (SELECT 1 FROM contributions
+                           WHERE contributions.id = uploads.id AND contributions.status = 'rejected')",
     )
     .bind(new.operator.to_string())
     .fetch_one(&mut *cx)

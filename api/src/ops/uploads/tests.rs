@@ -10,6 +10,7 @@ use futures_util::stream;
 use http::Request;
 use pipelines::staging::objects;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use types::{Clock as _, ContributionId};
 
 use crate::flow::Freeing;
@@ -365,6 +366,30 @@ async fn storage_and_allowance_are_bounded() {
 }
 
 #[tokio::test]
+async fn what_is_uploaded_takes_the_storage_of_who_maintains_the_dataset() {
+    let limits = crate::Limits {
+        storage_bytes: 5_000,
+        ..limits()
+    };
+    let scene = Scene::with(limits).await;
+    let maintainer = scene.service.agent(&scene.maintainer, "maintainer").await;
+    scene
+        .service
+        .merged(&maintainer, "weather", &[json!({"name": "a"})])
+        .await;
+    let body = json!({"bytes": 4_900, "parts": 1, "partSize": 4_900});
+    let full = scene.begin(&body).await;
+    is(&full, 402, "storage_quota");
+    assert_eq!(full.json()["quota"]["storage"], json!({"allowed": 5_000}));
+    scene.service.project(&scene.contributor, "mine", &json!({})).await;
+    let mine = scene
+        .service
+        .call("POST", "/projects/mine/uploads", Some(&scene.key), &body.to_string())
+        .await;
+    assert_eq!(mine.status, 201, "what others store is not the uploader's");
+}
+
+#[tokio::test]
 async fn uploads_follow_the_rules_of_contributions() {
     let scene = Scene::set().await;
     let body = json!({"bytes": 7, "parts": 2, "partSize": 4}).to_string();
@@ -445,6 +470,9 @@ async fn uploads_follow_the_rules_of_contributions() {
 #[derive(Debug)]
 struct Elsewhere {
     down: AtomicBool,
+    /// Whether it does not answer who begins.
+    silent: AtomicBool,
+    asked: Notify,
     begun: AtomicUsize,
     inner: Arc<dyn objects::Objects>,
 }
@@ -454,6 +482,10 @@ impl objects::Objects for Elsewhere {
     async fn begin(&self, cut: &objects::Cut, lasting: Duration) -> Result<Option<Vec<String>>, objects::Error> {
         if self.down.load(Ordering::SeqCst) {
             return Err(objects::Error::Io(std::io::Error::other("no answer")));
+        }
+        if self.silent.load(Ordering::SeqCst) {
+            self.asked.notify_one();
+            std::future::pending::<()>().await;
         }
         self.begun.fetch_add(1, Ordering::SeqCst);
         assert_eq!(lasting, Duration::from_hours(6));
@@ -480,6 +512,8 @@ async fn parts_go_to_the_store_that_takes_them_itself() {
     let mut app = scene.service.app.clone();
     let elsewhere = Arc::new(Elsewhere {
         down: AtomicBool::new(true),
+        silent: AtomicBool::new(true),
+        asked: Notify::new(),
         begun: AtomicUsize::new(0),
         inner: Arc::clone(&app.uploads.objects),
     });
@@ -492,6 +526,14 @@ async fn parts_go_to_the_store_that_takes_them_itself() {
         is(&scene.begin(&body).await, 503, "unavailable");
     }
     elsewhere.down.store(false, Ordering::SeqCst);
+    // Nor does what its caller did not wait for.
+    for _ in 0..4 {
+        tokio::select! {
+            begun = scene.begin(&body) => panic!("{}", begun.status),
+            () = elsewhere.asked.notified() => {}
+        }
+    }
+    elsewhere.silent.store(false, Ordering::SeqCst);
     let refused = scene.begin(&json!({"bytes": 7, "parts": 3, "partSize": 4})).await;
     assert_eq!(
         (refused.status.as_u16(), elsewhere.begun.load(Ordering::SeqCst)),

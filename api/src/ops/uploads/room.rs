@@ -1,0 +1,49 @@
+//! Whether there is room for the bytes of an upload.
+
+use serde_json::json;
+use store::{Project, Upload};
+use types::{Kind, OperatorId};
+
+use crate::cx::Cx;
+use crate::error::ApiError;
+
+/// How many bytes the datasets that an operator maintains take.
+pub(super) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
+    let mut bytes = 0_u64;
+    for dataset in cx.app.store.datasets_of(operator).await? {
+        if let Some(snapshot) = cx.app.catalog.snapshot(dataset, None).await? {
+            bytes = bytes.saturating_add(snapshot.bytes());
+        }
+    }
+    Ok(bytes)
+}
+
+/// The uploader has no room for it.
+pub(super) fn none(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
+    let allowed = cx.app.limits.storage_bytes;
+    let message = format!(
+        "{} bytes do not fit: {used} of {allowed} bytes of storage are used",
+        upload.bytes
+    );
+    let quota = json!({"storage": {"used": used, "allowed": allowed}});
+    full(cx, upload.operator, message, quota)
+}
+
+/// The maintainer of a dataset has no room for what another operator uploads.
+pub(super) fn none_with_maintainer(cx: &Cx, project: &Project, bytes: u64) -> ApiError {
+    let message = format!(
+        "whoever maintains `{}` has no storage for {bytes} bytes more",
+        project.slug
+    );
+    // Why without what is used: it tells of datasets that may be private.
+    let quota = json!({"storage": {"allowed": cx.app.limits.storage_bytes}});
+    full(cx, project.operator, message, quota)
+}
+
+fn full(cx: &Cx, operator: OperatorId, message: String, quota: serde_json::Value) -> ApiError {
+    let base = &cx.app.config.public_url;
+    let credits = json!({"topUp": format!("{base}/paid/credits?operator={operator}")});
+    ApiError::new(Kind::PaymentRequired, "storage_quota", message)
+        .field("quota", quota)
+        .field("credits", credits)
+}
