@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::ApiError;
+use crate::places::Place;
 use crate::schema;
 
 /// Media type of JSON (RFC 8259).
@@ -23,6 +24,9 @@ pub const JSON: &str = "application/json";
 pub const NDJSON: &str = "application/x-ndjson";
 /// How many lines of an NDJSON answer are written at once.
 const LINES_AT_ONCE: usize = 256;
+
+/// The most bytes of an answer that may wait to be taken without a place.
+const SMALL: usize = 64 << 10;
 
 /// A finished answer.
 pub enum Output {
@@ -54,6 +58,31 @@ impl Output {
         match self {
             Self::Json { status, .. } | Self::Stream { status, .. } => *status,
         }
+    }
+
+    /// The same answer, which keeps a place until it is sent, unless it is small. One that is made while it is sent keeps
+    /// none: it waits for its reader before it is made.
+    pub(crate) fn holding(self, place: Place) -> Self {
+        match self {
+            Self::Json { status, headers, body } if body.len() > SMALL => Self::Json {
+                status,
+                headers,
+                body: Bytes::from_owner(Held { body, _place: place }),
+            },
+            other => other,
+        }
+    }
+}
+
+/// A body with its place.
+struct Held {
+    body: Bytes,
+    _place: Place,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
     }
 }
 

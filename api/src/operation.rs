@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -23,11 +23,17 @@ use crate::auth;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::limit::{Source, Taken};
+use crate::places::Places;
 use crate::schema::{Bound, InputSchema};
 
 mod spec;
 
 pub use spec::{Auth, BodySize, Effect, Place, Rate, Scope, Spec};
+
+/// How many answers that are egress are made for one operator at once, or wait in memory until they are taken; more wait.
+const OF_ONE: usize = 8;
+
+static ANSWERS: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
 
 /// Who is at the door, as a transport sees it.
 #[derive(Clone)]
@@ -231,10 +237,14 @@ impl Operations {
             now: app.clock.now(),
             body,
         };
-        let (operator, now) = (cx.operator(), cx.now);
+        let (reader, now) = (cx.operator().filter(|_| spec.egress && is_sent), cx.now);
+        let place = match reader {
+            Some(reader) => Some(ANSWERS.take(reader).await),
+            None => None,
+        };
         let output = (operation.call)(cx, input).await?;
-        Ok(match operator {
-            Some(operator) if spec.egress && is_sent => app.egress.counted(operator, now, output),
+        Ok(match (reader, place) {
+            (Some(reader), Some(place)) => app.egress.counted(reader, now, output).holding(place),
             _ => output,
         })
     }

@@ -105,7 +105,8 @@ pub struct Spec {
     pub effect: Effect,
     /// Which limit on rate it counts toward.
     pub rate: Rate,
-    /// Whether what it answers counts toward the egress of the caller's operator.
+    /// Whether what it answers counts toward the egress of the caller's operator. A few of these are made, or wait to be
+    /// taken, at once.
     pub egress: bool,
     /// How large its body may be.
     pub body: BodySize,

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a page is of one version, which its answer names; the records of a version and their order never change.
 
+use arrow::array::RecordBatch;
 use catalog::Columns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,8 +102,9 @@ async fn read(cx: Cx, input: Read) -> Result<Reply<Page>, ApiError> {
     let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
     let snapshot = reading::snapshot(&cx, &project, version).await?;
     let total = snapshot.record_count();
-    let pages = reading::page(&snapshot, Columns::Records, input.offset, limit as usize).await?;
-    let items: Vec<_> = pages.into_iter().flat_map(|(_, records)| records).collect();
+    let (offset, nothing) = (input.offset, |_: &RecordBatch| Ok(()));
+    let pages = reading::page(&snapshot, Columns::Records, offset, limit as usize, nothing).await?;
+    let items: Vec<_> = pages.into_iter().flat_map(|((), records)| records).collect();
     let next_offset = input.offset.saturating_add(items.len() as u64);
     Ok(Reply::ok(Page {
         next_offset: (next_offset < total && !items.is_empty()).then_some(next_offset),

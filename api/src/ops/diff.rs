@@ -228,8 +228,8 @@ async fn records(
     count: usize,
 ) -> Result<Vec<Appended>, ApiError> {
     let mut found = Vec::with_capacity(count);
-    for (rows, records) in reading::page(snapshot, Columns::All, offset, count).await? {
-        found.extend(versions(&rows)?.into_iter().zip(records));
+    for (versions, records) in reading::page(snapshot, Columns::All, offset, count, versions).await? {
+        found.extend(versions.into_iter().zip(records));
     }
     let (Some((first, _)), Some((last, _))) = (found.first(), found.last()) else {
         return Ok(Vec::new());

@@ -54,14 +54,15 @@ pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version
     })
 }
 
-/// Up to `limit` records from index `offset` on, fewer where [`PAGE_BYTES`] are reached, but one if there is one. Each
-/// batch comes with its records as JSON, which are as many as its rows or, in the last, fewer.
-pub(super) async fn page(
+/// Up to `limit` records from index `offset` on, fewer where [`PAGE_BYTES`] are reached, but one if there is one. The
+/// records of each batch, as JSON, come with what `more` says of it; they are as many as its rows or, in the last, fewer.
+pub(super) async fn page<M>(
     snapshot: &Snapshot,
     columns: Columns,
     offset: u64,
     limit: usize,
-) -> Result<Vec<(RecordBatch, Vec<Box<RawValue>>)>, ApiError> {
+    more: impl Fn(&RecordBatch) -> Result<M, ApiError>,
+) -> Result<Vec<(M, Vec<Box<RawValue>>)>, ApiError> {
     let Some(contract) = snapshot.contract() else {
         return Ok(Vec::new());
     };
@@ -82,7 +83,7 @@ pub(super) async fn page(
             let text = String::from_utf8(text).map_err(|error| internal(&error))?;
             records.push(RawValue::from_string(text).map_err(|error| internal(&error))?);
         }
-        pages.push((rows, records));
+        pages.push((more(&rows)?, records));
         if bytes >= PAGE_BYTES {
             break;
         }

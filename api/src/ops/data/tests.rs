@@ -154,3 +154,30 @@ async fn a_page_of_large_records_ends_early_and_goes_on() {
     }
     assert_eq!((pages, names), (2, (0..5).map(|number| json!(text(number))).collect()));
 }
+
+#[tokio::test]
+async fn large_answers_that_nobody_takes_keep_only_their_operator_waiting() {
+    let (service, mine, theirs) = scene(&json!({})).await;
+    merge(&service, "weather", &[json!({"name": "x".repeat(70_000)})]).await;
+    merge(&service, "weather", &[json!({"name": "small"})]).await;
+    let page = "/projects/weather/data?limit=1";
+    let mut untaken = Vec::new();
+    for _ in 0..8 {
+        // What is small waits for its reader without a place.
+        untaken.push(service.untaken("/projects/weather/data?offset=1", &theirs).await);
+        untaken.push(service.untaken(page, &theirs).await);
+    }
+    let mut next = std::pin::pin!(service.get(page, Some(&theirs)));
+    let others = async {
+        for _ in 0..10 {
+            assert_eq!(service.get(page, Some(&mine)).await.status, 200);
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = &mut next => panic!("a ninth large answer is made"),
+        () = others => {}
+    }
+    untaken.pop();
+    assert_eq!(next.await.status, 200);
+}
