@@ -56,7 +56,11 @@ pub(super) fn add(table: &mut Operations) {
             effect: Effect::Write,
             success: &[(201, "The upload, with a URL for each part.")],
             failure: &[
-                (402, "The operator's storage is used up; `quota` says how much there is."),
+                (
+                    402,
+                    "The storage of the uploader, or of who maintains the dataset, is used up; `quota` says how much \
+                     there is.",
+                ),
                 (404, "There is no such project, or it is private to others."),
                 (409, "The project is not open."),
                 (413, "More bytes than an upload may have."),
@@ -203,10 +207,11 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     }
     // What is uploaded becomes the maintainer's; until then it is the uploader's.
     let stored = room::stored_bytes(&cx, project.operator).await?;
-    let of_uploader = if project.operator == upload.operator { stored } else { 0 };
-    if stored.saturating_add(upload.bytes) > limits.storage_bytes && project.operator != upload.operator {
+    let maintains = project.operator == upload.operator;
+    if !maintains && stored.saturating_add(upload.bytes) > limits.storage_bytes {
         return Err(room::none_with_maintainer(&cx, &project, upload.bytes));
     }
+    let of_uploader = if maintains { stored } else { 0 };
     let bounds = UploadBounds {
         open: limits.open_uploads,
         bytes: limits.storage_bytes.saturating_sub(of_uploader),
