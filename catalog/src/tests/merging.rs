@@ -1,7 +1,7 @@
 use serde_json::json;
 use types::Version;
 
-use super::fixture::{Trouble, Troubled, World, merged, names, numbered};
+use super::fixture::{Trouble, Troubled, World, merged, names, numbered, page};
 use crate::{Error, MergeOutcome};
 use std::sync::Arc;
 
@@ -300,4 +300,26 @@ async fn the_content_root_is_the_hash_of_the_canonical_rows() {
         assert_eq!(merge.root, blake3::Hash::from_bytes(expected).to_hex().as_str());
     }
     world.sound(2).await;
+}
+
+#[tokio::test]
+async fn the_first_and_the_last_instants_are_what_they_were_sent_as() {
+    let world = World::new();
+    let catalog = world.catalog("owner");
+    let mut table = world.table(&catalog).await;
+    let texts = [
+        "0001-01-01T00:00:00Z",
+        "9999-12-30T22:00:01Z",
+        "9999-12-31T00:00:00Z",
+        "9999-12-31T23:59:59.999999Z",
+    ];
+    let records: Vec<_> = texts.iter().map(|at| json!({"name": "n", "at": at})).collect();
+    world.merge(&mut table, &records).await;
+    world.sound(1).await;
+    let snapshot = catalog.snapshot(world.dataset, None).await.unwrap().unwrap();
+    let rows = page(&snapshot, 0, texts.len()).await;
+    assert_eq!(
+        rows.iter().map(|row| row["at"].as_str().unwrap()).collect::<Vec<_>>(),
+        texts
+    );
 }

@@ -1,6 +1,7 @@
 //! Time: every instant that is stored, compared or shown comes from a [`Clock`].
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,6 +9,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
+/// After so many microseconds the Gregorian calendar repeats.
+const FOUR_CENTURIES: i64 = 146_097 * MICROS_PER_DAY;
+/// The instants from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z: what has a text, and is read from one.
+const SAYABLE: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
 /// An instant in microseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -91,21 +96,31 @@ pub(crate) const fn civil(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// RFC 3339 in UTC with as many fractional digits as needed, such as `2026-11-21T07:10:20.5Z`.
+/// RFC 3339 in UTC with as many fractional digits as needed, such as `2026-11-21T07:10:20.5Z`; microseconds with `us` for
+/// an instant that no text can say.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match jiff::Timestamp::from_microsecond(self.0) {
-            Ok(instant) => write!(f, "{instant}"),
-            Err(_) => write!(f, "{}us", self.0),
+        if !SAYABLE.contains(&self.0) {
+            return write!(f, "{}us", self.0);
         }
+        let (year, month, day) = civil(self.day());
+        let micros = self.0.rem_euclid(MICROS_PER_DAY);
+        let (second, fraction) = (micros / 1_000_000, micros % 1_000_000);
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        if fraction != 0 {
+            let digits = format!("{fraction:06}");
+            write!(f, ".{}", digits.trim_end_matches('0'))?;
+        }
+        f.write_str("Z")
     }
 }
 
 /// Why a text is not a timestamp.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseTimestampError {
-    /// The text is not an RFC 3339 date-time with an offset.
-    #[error("not an RFC 3339 date-time with an offset")]
+    /// The text is not an RFC 3339 date-time with an offset, or not of the years 1 to 9999 in UTC.
+    #[error("not an RFC 3339 date-time with an offset, of the years 1 to 9999")]
     Syntax,
     /// The text has digits finer than a microsecond.
     #[error("finer than a microsecond")]
@@ -129,13 +144,27 @@ impl FromStr for Timestamp {
         if !shaped {
             return Err(ParseTimestampError::Syntax);
         }
-        let instant: jiff::Timestamp = text
-            .parse()
-            .map_err(|_error: jiff::Error| ParseTimestampError::Syntax)?;
+        let (instant, later) = match (text.parse::<jiff::Timestamp>(), text.strip_prefix("9999")) {
+            (Ok(instant), _) => (instant, 0),
+            // Why: the last day of year 9999, which many write for a time that never comes, is beyond what jiff takes.
+            (Err(_), Some(rest)) => {
+                let earlier = format!("9599{rest}").parse();
+                (
+                    earlier.map_err(|_error: jiff::Error| ParseTimestampError::Syntax)?,
+                    FOUR_CENTURIES,
+                )
+            }
+            (Err(_), None) => return Err(ParseTimestampError::Syntax),
+        };
         if instant.subsec_nanosecond() % 1_000 != 0 {
             return Err(ParseTimestampError::Precision);
         }
-        Ok(Self(instant.as_microsecond()))
+        let micros = instant.as_microsecond() + later;
+        // Why: another offset brings a text to a year in UTC that no text says.
+        if !SAYABLE.contains(&micros) {
+            return Err(ParseTimestampError::Syntax);
+        }
+        Ok(Self(micros))
     }
 }
 
@@ -205,12 +234,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_is_shown_and_read_again() {
+        for (text, shown) in [
+            ("9999-12-30T22:00:01Z", "9999-12-30T22:00:01Z"),
+            ("9999-12-31T00:00:00Z", "9999-12-31T00:00:00Z"),
+            ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
+            ("9999-12-31T23:59:59.99+00:00", "9999-12-31T23:59:59.99Z"),
+            ("9999-12-31T18:59:59-05:00", "9999-12-31T23:59:59Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+            ("0000-12-31T20:00:00-05:00", "0001-01-01T01:00:00Z"),
+            ("1969-12-31T23:59:59.000001Z", "1969-12-31T23:59:59.000001Z"),
+        ] {
+            let read: Timestamp = text.parse().unwrap();
+            assert_eq!(read.to_string(), shown);
+            assert_eq!(shown.parse(), Ok(read), "{text}");
+        }
+    }
+
+    #[test]
     fn other_forms_are_refused() {
         for text in [
             "2026-11-21",
             "2026-11-21 07:10:20Z",
             "2026-11-21T07:10:20",
             "2026-13-01T00:00:00Z",
+            "9999-12-31T23:59:59-00:01",
+            "9999-13-01T00:00:00Z",
+            "0001-01-01T00:00:00+00:01",
+            "0000-06-01T00:00:00Z",
             "now",
         ] {
             assert_eq!(text.parse::<Timestamp>(), Err(ParseTimestampError::Syntax), "{text}");

@@ -69,9 +69,13 @@ fn any_record() -> impl Strategy<Value = Value> {
         ),
         some(any::<bool>().prop_map(Value::from).boxed()),
         some(
-            (-62_167_219_200_000_000_i64..=253_402_300_799_999_999)
-                .prop_map(|micros| Timestamp::from_micros(micros).to_string().into())
-                .boxed(),
+            prop_oneof![
+                -62_135_596_800_000_000_i64..=253_402_300_799_999_999,
+                -62_135_596_800_000_000_i64..=-62_135_510_400_000_000,
+                253_402_128_000_000_000_i64..=253_402_300_799_999_999,
+            ]
+            .prop_map(|micros| Timestamp::from_micros(micros).to_string().into())
+            .boxed(),
         ),
         some(any_json().boxed()),
         prop::collection::btree_map("[^\u{0}]{1,3}", any_json(), 0..3),

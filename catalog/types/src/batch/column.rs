@@ -266,7 +266,9 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_plain_timestamp_is_what_the_calendar_says(seconds in -62_135_596_800_i64..253_402_300_799) {
+        fn a_plain_timestamp_is_what_the_calendar_says(
+            seconds in prop_oneof![-62_135_596_800_i64..=253_402_300_799, 253_402_128_000_i64..=253_402_300_799],
+        ) {
             let text = Timestamp::from_micros(seconds * 1_000_000).to_string();
             prop_assert_eq!(plain_instant(text.as_bytes()), Some(seconds * 1_000_000));
             agrees(&text)?;

@@ -196,13 +196,13 @@ fn plain(bytes: &[u8]) -> usize {
     done + tail.iter().position(special).unwrap_or(tail.len())
 }
 
-/// An instant as [`Timestamp`] shows it, much faster for the years 0 to 9999.
+/// An instant as [`Timestamp`] shows it, much faster for the years 1 to 9999.
 fn timestamp(out: &mut Vec<u8>, micros: i64) {
     const DAY: i64 = 86_400;
     let (seconds, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
     let (days, second) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
     let (year, month, day) = civil(days);
-    if !(0..=9_999).contains(&year) {
+    if !(1..=9_999).contains(&year) {
         write!(out, "\"{}\"", Timestamp::from_micros(micros)).unwrap_or_default();
         return;
     }
