@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow::array::AsArray as _;
 use parquet::errors::ParquetError;
 use proof::Suffix;
 use serde_json::Value;
@@ -30,7 +31,7 @@ use self::file::{Common, Written};
 use self::runs::Runs;
 use self::writing::Writing;
 use crate::disk::{Reserve, no_room};
-use crate::part::{self, PartInfo};
+use crate::part::{self, HIDDEN, PartInfo};
 use crate::state::Witness;
 use crate::{Error, Root};
 
@@ -233,7 +234,16 @@ impl Staged {
                 let records = render::records_of(&self.rows.contract, &batch);
                 let records = records.map_err(|error| Error::Encode(error.into()))?;
                 let records: Vec<Value> = records.into_iter().map(Value::Object).collect();
+                let written = batch
+                    .column_by_name(HIDDEN[0])
+                    .and_then(|keys| keys.as_binary_opt::<i32>());
                 let batch = Batch::decode(&self.rows.contract, &records);
+                let same =
+                    written.is_some_and(|keys| keys.iter().flatten().eq(batch.keys().iter().map(RecordKey::as_bytes)));
+                if !same {
+                    let problem = "its rows cannot be read back as they were written".to_owned();
+                    return Err(Error::Encode(ParquetError::General(problem)));
+                }
                 let keep: Vec<bool> = batch.keys().iter().map(|key| !hits.contains(key)).collect();
                 let kept = batch.filter(&keep).map_err(|error| Error::Encode(error.into()))?;
                 filling.push(&kept)?;
