@@ -23,7 +23,7 @@ use sha2::{Digest as _, Sha256};
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, RecordKey, Version};
 
 pub(crate) use footers::Footers;
-pub(crate) use read::{Selected, Source, decode, keys, lost, open};
+pub(crate) use read::{Selected, Source, decode, keys, lost, open, open_whole};
 
 use crate::{Error, Root};
 

@@ -1,7 +1,7 @@
 //! Building a compacted part: the rows of others, as they stream by.
 //!
-//! Invariant: no more than a row group and the encoded part is in memory, and the same rows give the same bytes, however
-//! they were laid out.
+//! Invariant: no more than one of the others, a row group and the encoded part is in memory, and the same rows give the
+//! same bytes, however they were laid out. Nothing is written of a part that is not what its commit says.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ impl Compaction {
         let writing = tokio::task::spawn_blocking(write);
         'reading: for part in &self.inputs {
             let all = Selected::All(&self.contract);
-            let mut batches = part::open(self.state.source(), part, all, 0..part.rows).await?;
+            let mut batches = part::open_whole(self.state.source(), part, all).await?;
             while let Some(batch) = batches.try_next().await? {
                 if sender.send(batch).await.is_err() {
                     // The writer failed and says why.

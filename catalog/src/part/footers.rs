@@ -1,6 +1,7 @@
 //! The footers of large parts, kept so that a page does not read and parse one for its few rows.
 //!
-//! Invariant: the cache never holds more than its budget, and a part never changes, so what it holds never lies.
+//! Invariant: the cache never holds more than its budget, and a part never changes, so what it holds never lies. Of a part
+//! that is damaged it holds nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,6 +43,14 @@ impl Footers {
         }
         if kept.footers.insert(part.clone(), Arc::clone(footer)).is_none() {
             kept.bytes += size;
+        }
+    }
+
+    /// Forgets the footer of a part that is damaged, as it may be restored from a copy.
+    pub(crate) fn forget(&self, part: &Path) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(footer) = kept.footers.remove(part) {
+            kept.bytes = kept.bytes.saturating_sub(footer.memory_size());
         }
     }
 }

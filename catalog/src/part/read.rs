@@ -4,19 +4,19 @@
 //! by its size and row count.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderBuilder, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
+use parquet::arrow::arrow_reader::{ArrowReaderBuilder, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
@@ -29,6 +29,9 @@ use crate::Error;
 
 /// Up to this size a part is read whole and its hash is checked.
 const WHOLE: u64 = 512 << 10;
+
+/// What is said of a file that the reader of Parquet files panicked on.
+const GAVE_UP: &str = "the reader of Parquet files gave up on it";
 
 /// Which columns of a part are read.
 #[derive(Clone, Copy, Debug)]
@@ -68,45 +71,108 @@ pub(crate) async fn open(
     rows: Range<u64>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let path = part.path(source.dataset);
+    let opening = async {
+        if part.bytes <= WHOLE {
+            let bytes = whole(source.objects, source.dataset, part).await?;
+            of_bytes(bytes, path.clone(), part, selected, &rows)
+        } else {
+            of_ranges(source, path.clone(), part, selected, &rows).await
+        }
+    };
+    contained(path.clone(), opening).await
+}
+
+/// Reads a part as [`open`] does, but for its size always whole, by its hash: for those who write what they read.
+pub(crate) async fn open_whole(
+    source: Source<'_>,
+    part: &PartInfo,
+    selected: Selected<'_>,
+) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
+    let path = part.path(source.dataset);
+    let opening = async {
+        let bytes = whole(source.objects, source.dataset, part).await?;
+        of_bytes(bytes, path.clone(), part, selected, &(0..part.rows))
+    };
+    contained(path.clone(), opening).await
+}
+
+/// The rows that are opened; where the reader of Parquet files panics, as it does on some damaged files, that is said of
+/// the part.
+async fn contained(
+    path: Path,
+    opening: impl Future<Output = Result<BoxStream<'static, Result<RecordBatch, Error>>, Error>>,
+) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
+    let panicked = |path: &Path| Error::corrupt(path, GAVE_UP);
+    let batches = AssertUnwindSafe(opening).catch_unwind().await;
+    let batches = batches.unwrap_or_else(|_panic| Err(panicked(&path)))?;
+    let batches = AssertUnwindSafe(batches).catch_unwind();
+    Ok(batches
+        .map(move |batch| batch.unwrap_or_else(|_panic| Err(panicked(&path))))
+        .boxed())
+}
+
+/// The rows of a part whose bytes are read.
+fn of_bytes(
+    bytes: Bytes,
+    path: Path,
+    part: &PartInfo,
+    selected: Selected<'_>,
+    rows: &Range<u64>,
+) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let wanted = selected.schema();
-    let shape = {
-        let wanted = Arc::clone(&wanted);
-        move |batch: &RecordBatch| RecordBatch::try_new(Arc::clone(&wanted), batch.columns().to_vec())
+    let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, with_pages());
+    let builder = builder.map_err(|error| damaged(&error))?;
+    let reader = select(builder, part, &wanted, rows)
+        .map_err(|problem| damaged(&problem))?
+        .build();
+    let reader = reader.map_err(|error| damaged(&error))?;
+    let batches = reader.map(move |batch| {
+        let shaped = batch.and_then(|batch| shaped(&batch, &wanted));
+        shaped.map_err(|error| Error::corrupt(&path, &error))
+    });
+    Ok(stream::iter(batches).boxed())
+}
+
+/// The rows of a large part, whose row groups are read as they are wanted.
+async fn of_ranges(
+    source: Source<'_>,
+    path: Path,
+    part: &PartInfo,
+    selected: Selected<'_>,
+    rows: &Range<u64>,
+) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
+    let (wanted, footers) = (selected.schema(), Arc::clone(source.footers));
+    // Why: it may be restored from a copy.
+    let failed = move |path: &Path, error| {
+        footers.forget(path);
+        unreadable(path, error)
     };
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
-    let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
-    if part.bytes <= WHOLE {
-        let bytes = whole(source.objects, source.dataset, part).await?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options);
-        let builder = builder.map_err(|error| damaged(&error))?;
-        let reader = select(builder, part, &wanted, &rows)
-            .map_err(|problem| damaged(&problem))?
-            .build();
-        let reader = reader.map_err(|error| damaged(&error))?;
-        let batches = reader.map(move |batch| {
-            let shaped = batch.and_then(|batch| shape(&batch));
-            shaped.map_err(|error| Error::corrupt(&path, &error))
-        });
-        Ok(stream::iter(batches).boxed())
-    } else {
-        let input = Ranged {
-            objects: Arc::clone(source.objects),
-            footers: Arc::clone(source.footers),
-            path: path.clone(),
-            bytes: part.bytes,
-        };
-        let opened = ParquetRecordBatchStreamBuilder::new_with_options(input, options).await;
-        let builder = opened.map_err(|error| unreadable(&path, error))?;
-        let stream = select(builder, part, &wanted, &rows)
-            .map_err(|problem| damaged(&problem))?
-            .build();
-        let stream = stream.map_err(|error| damaged(&error))?;
-        let shaped = stream.map(move |batch| {
-            let batch = batch.map_err(|error| unreadable(&path, error))?;
-            shape(&batch).map_err(|error| Error::corrupt(&path, &error))
-        });
-        Ok(shaped.boxed())
-    }
+    let input = Ranged {
+        objects: Arc::clone(source.objects),
+        footers: Arc::clone(source.footers),
+        path: path.clone(),
+        bytes: part.bytes,
+    };
+    let opened = ParquetRecordBatchStreamBuilder::new_with_options(input, with_pages()).await;
+    let builder = opened.map_err(|error| unreadable(&path, error))?;
+    let builder = select(builder, part, &wanted, rows).map_err(|problem| damaged(&problem))?;
+    source.footers.put(&path, builder.metadata());
+    let stream = builder.build().map_err(|error| damaged(&error))?;
+    let batches = stream.map(move |batch| {
+        let batch = batch.map_err(|error| failed(&path, error))?;
+        shaped(&batch, &wanted).map_err(|error| Error::corrupt(&path, &error))
+    });
+    Ok(batches.boxed())
+}
+
+fn with_pages() -> ArrowReaderOptions {
+    ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional)
+}
+
+fn shaped(batch: &RecordBatch, wanted: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    RecordBatch::try_new(Arc::clone(wanted), batch.columns().to_vec())
 }
 
 /// The keys of a part's rows.
@@ -221,9 +287,7 @@ impl AsyncFileReader for Ranged {
             let reader = ParquetMetaDataReader::new()
                 .with_offset_index_policy(policy)
                 .with_prefetch_hint(Some(64 << 10));
-            let footer = Arc::new(reader.load_and_finish(&mut *self, bytes).await?);
-            self.footers.put(&self.path, &footer);
-            Ok(footer)
+            reader.load_and_finish(&mut *self, bytes).await.map(Arc::new)
         }
         .boxed()
     }
@@ -233,10 +297,26 @@ fn external(error: object_store::Error) -> ParquetError {
     ParquetError::External(Box::new(error))
 }
 
-/// The rows of the bytes of a Parquet file, all columns, a batch at a time.
-pub(crate) fn decode(bytes: Bytes) -> Result<ParquetRecordBatchReader, ParquetError> {
-    let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?;
-    let at_once = rows_at_once(builder.metadata(), |_| true, &(0..u64::MAX));
-    builder.with_batch_size(at_once).build()
+/// The rows of the bytes of a Parquet file, all columns, a batch at a time. The reader panics on some damaged files; that is
+/// an error here, and the last.
+pub(crate) fn decode(bytes: Bytes) -> Result<impl Iterator<Item = Result<RecordBatch, ArrowError>>, ParquetError> {
+    let opened = catch_unwind(AssertUnwindSafe(|| {
+        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, with_pages())?;
+        let at_once = rows_at_once(builder.metadata(), |_| true, &(0..u64::MAX));
+        builder.with_batch_size(at_once).build()
+    }));
+    let opened = opened.unwrap_or_else(|_panic| Err(ParquetError::General(GAVE_UP.to_owned())));
+    let mut reader = Some(opened?);
+    Ok(std::iter::from_fn(move || {
+        let mut open = reader.take()?;
+        // Why only then kept: after a panic or the last batch there is nothing more to read.
+        match catch_unwind(AssertUnwindSafe(|| open.next().map(|batch| (batch, open)))) {
+            Ok(Some((batch, open))) => {
+                reader = Some(open);
+                Some(batch)
+            }
+            Ok(None) => None,
+            Err(_panic) => Some(Err(ArrowError::ParquetError(GAVE_UP.to_owned()))),
+        }
+    }))
 }

@@ -145,3 +145,28 @@ fn only_names_that_are_everywhere_have_no_filter() {
         [false, false, true, true, true, true]
     );
 }
+
+#[test]
+fn the_reader_of_damaged_files_ends_with_an_error_whatever_it_does() {
+    let contract = json!({"fields": [{"name": "name", "type": "string"}, {"name": "count", "type": "integer"}]});
+    let contract = Arc::new(serde_json::from_value(contract).unwrap());
+    let records: Vec<_> = (0..40)
+        .map(|row| json!({"name": format!("n{row}"), "count": row}))
+        .collect();
+    let (contribution, agent) = ids();
+    let sound = encode(&Batch::decode(&contract, &records), contribution, agent, Version(1)).unwrap();
+    assert_eq!(rows_of(&sound.bytes), Some(40));
+    for at in 0..sound.bytes.len() {
+        for flip in [1, 0x80, 0xff] {
+            let mut damaged = sound.bytes.to_vec();
+            damaged[at] ^= flip;
+            rows_of(&damaged);
+        }
+    }
+}
+
+/// How many rows a file is read to have; none where it ends with an error.
+fn rows_of(bytes: &[u8]) -> Option<usize> {
+    let batches = decode(bytes.to_vec().into()).ok()?;
+    batches.map(|batch| batch.ok().map(|batch| batch.num_rows())).sum()
+}

@@ -1,9 +1,10 @@
 use std::fs;
 
-use types::{Classify as _, Retry, Version};
+use serde_json::{Value, json};
+use types::{Batch, Classify as _, Retry, Version};
 
-use super::fixture::{World, names, numbered};
-use crate::Error;
+use super::fixture::{World, names, numbered, page};
+use crate::{Error, Policy};
 
 /// A table of three versions, closed.
 async fn three_versions() -> World {
@@ -141,4 +142,74 @@ async fn a_derived_file_that_is_damaged_or_foreign_is_ignored() {
         .unwrap()
         .unwrap();
     assert_eq!(snapshot.version(), Version(249));
+}
+
+/// Records of texts that no codec makes much of: more than two hundred of them are a part that is read by ranges.
+fn large(numbers: std::ops::Range<u64>) -> Vec<Value> {
+    let text = |number: u64| {
+        let mut bytes = [0; 3_000];
+        blake3::Hasher::new()
+            .update(&number.to_le_bytes())
+            .finalize_xof()
+            .fill(&mut bytes);
+        data_encoding::BASE64.encode(&bytes)
+    };
+    numbers
+        .map(|number| json!({"name": text(number), "count": number}))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_large_part_with_a_wrong_bit_is_not_compacted_until_it_is_restored() {
+    let world = World::new();
+    let catalog = world.catalog("owner").with_compaction(Policy::new(2, 1 << 30));
+    let mut table = world.table(&catalog).await;
+    for version in 0..2 {
+        world
+            .merge(&mut table, &large(version * 300..version * 300 + 300))
+            .await;
+    }
+    let key = *Batch::decode(&world.contract, &large(0..1)).keys()[0].as_bytes();
+    let file = |part: &String| (world.file(part), fs::read(world.file(part)).unwrap());
+    let holds = |bytes: &[u8]| bytes.windows(16).position(|window| *window == key);
+    let parts = world.parts();
+    let mut files = parts.iter().map(file);
+    let (path, mut bytes, at) = files
+        .find_map(|(path, bytes)| holds(&bytes).map(|at| (path, bytes, at)))
+        .unwrap();
+    assert!(bytes.len() > 512 << 10, "{} bytes", bytes.len());
+    // Keys are as they are in the file, and no reader would see that one is another.
+    bytes[at] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let built = table.compaction().unwrap().build().await;
+    assert!(matches!(built, Err(Error::Corrupt { .. })), "{built:?}");
+    bytes[at] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let built = table.compaction().unwrap().build().await.unwrap();
+    assert!(table.adopt(built).await.unwrap());
+    world.sound(2).await;
+}
+
+#[tokio::test]
+async fn a_large_part_that_was_another_is_read_once_it_is_restored() {
+    let (world, other) = (World::new(), World::new());
+    for (world, rows) in [(&world, 300), (&other, 290)] {
+        let catalog = world.catalog("owner");
+        let mut table = world.table(&catalog).await;
+        world.merge(&mut table, &large(0..rows)).await;
+    }
+    let path = world.file(&world.parts()[0]);
+    let sound = fs::read(&path).unwrap();
+    let mut another = fs::read(other.file(&other.parts()[0])).unwrap();
+    // As long as the part: what is between the pages and the footer is nobody's.
+    let end = another.len() - 8;
+    let footer = u32::from_le_bytes(another[end..end + 4].try_into().unwrap());
+    let place = end - usize::try_from(footer).unwrap();
+    another.splice(place..place, vec![0; sound.len() - another.len()]);
+    fs::write(&path, &another).unwrap();
+    let catalog = world.catalog("reader");
+    let snapshot = catalog.snapshot(world.dataset, None).await.unwrap().unwrap();
+    assert!(matches!(snapshot.page(0, 1).await, Err(Error::Corrupt { .. })));
+    fs::write(&path, &sound).unwrap();
+    assert_eq!(page(&snapshot, 299, 1).await[0]["count"], 299);
 }
