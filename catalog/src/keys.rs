@@ -9,7 +9,9 @@
 
 mod ordered;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::error::Error as _;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -35,6 +37,9 @@ const LOT_OF_VERSIONS: u64 = 16;
 /// Up to how many look-ups are done where they are asked for: moving them would cost more.
 const FEW: usize = 16;
 
+/// After how many failures in a row stored keys are given up although each could have passed.
+const PATIENCE: usize = 8;
+
 /// What an open file counts as: so tables that nobody uses have few.
 const OPEN_FILE: usize = 256 << 10;
 
@@ -55,6 +60,10 @@ pub(crate) struct KeyIndex {
     keys: RwLock<Keys>,
     /// Whether stored keys could not be read since they were opened or given up.
     pub(crate) unreadable: AtomicBool,
+    /// How often in a row stored keys could not be read.
+    failures: AtomicUsize,
+    /// Held while keys are on their way to the store.
+    pub(crate) storing: Arc<tokio::sync::Mutex<()>>,
     /// Held while keys are read from parts, so that it is done once.
     pub(crate) catching_up: tokio::sync::Mutex<()>,
 }
@@ -100,6 +109,8 @@ impl KeyIndex {
             store,
             keys: RwLock::new(keys),
             unreadable: AtomicBool::new(false),
+            failures: AtomicUsize::new(0),
+            storing: Arc::default(),
             catching_up: tokio::sync::Mutex::default(),
         }
     }
@@ -168,11 +179,22 @@ impl KeyIndex {
         };
         for &row in unsure {
             known[row] = stored(&keys[row]).map_err(|error| {
-                self.unreadable.store(true, Ordering::Relaxed);
+                self.note(&error);
                 Error::Index(error)
             })?;
         }
+        if !unsure.is_empty() {
+            self.failures.store(0, Ordering::Relaxed);
+        }
         Ok(())
+    }
+
+    /// Notes that stored keys could not be read: that they are lost where they are damaged, or it does not pass.
+    fn note(&self, error: &fjall::Error) {
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        if !may_pass(error) || failures >= PATIENCE {
+            self.unreadable.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Adds the keys of the next version; those of any other version are left out.
@@ -301,7 +323,7 @@ impl KeyIndex {
         version: Version,
         root: Root,
         table: u64,
-        keys: impl Iterator<Item = std::io::Result<RecordKey>>,
+        keys: impl Iterator<Item = io::Result<RecordKey>>,
     ) -> bool {
         let fits = |held: &Keys| {
             let alone = !held.in_memory && held.leaving.is_none() && held.recent.is_empty();
@@ -354,6 +376,7 @@ impl KeyIndex {
         self.store.condemn();
         let mut held = self.write();
         self.unreadable.store(false, Ordering::Relaxed);
+        self.failures.store(0, Ordering::Relaxed);
         self.store.unstored.fetch_sub(held.recent.len(), Ordering::Relaxed);
         *held = Keys {
             in_memory: true,
@@ -375,6 +398,18 @@ impl Drop for KeyIndex {
         let unstored = self.read().recent.len();
         self.store.unstored.fetch_sub(unstored, Ordering::Relaxed);
     }
+}
+
+/// Whether what cannot be read now may be read later: what an operating system says of a file that is not damaged.
+fn may_pass(error: &fjall::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return !is_damage(error);
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// What memory alone tells of keys.

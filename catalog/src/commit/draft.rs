@@ -3,6 +3,7 @@
 //! Invariant: a draft is made of one base; none of its rows is in the table at that base, and no two are equal.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use types::fault::{self, Plant};
 use types::key::{KeySet, Places};
@@ -53,7 +54,7 @@ impl Draft {
         let mut is_rebuilt = false;
         loop {
             match draft().await {
-                Err(Error::Index(error)) if !is_rebuilt => {
+                Err(Error::Index(error)) if !is_rebuilt && index.unreadable.load(Ordering::Relaxed) => {
                     let dataset = state.dataset;
                     tracing::warn!(%dataset, %error, "stored keys cannot be read; reading the parts again");
                     state.rebuild(&index).await?;

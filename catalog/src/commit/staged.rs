@@ -122,8 +122,11 @@ async fn landed(
         in_place(|| index.ingest(merge.version, root, merge.record_count, keys))
     };
     if !stored && index.reflects() < merge.version {
-        let keys = keys()?.collect::<Result<Vec<_>, _>>().map_err(Error::Scratch)?;
-        index.insert(merge.version, &keys);
+        in_place(|| {
+            let keys = keys()?.collect::<Result<Vec<_>, _>>().map_err(Error::Scratch)?;
+            index.insert(merge.version, &keys);
+            Ok::<_, Error>(())
+        })?;
     }
     show(state, number, merge, parts)?;
     drop(alone);

@@ -334,6 +334,27 @@ fn damage_that_is_met_while_the_index_is_open_is_an_error() {
 }
 
 #[test]
+fn stored_keys_are_given_up_for_damage_or_for_trouble_that_does_not_pass() {
+    let passing = || fjall::Error::Io(io::Error::other("too many open files"));
+    let is_given_up = |index: &KeyIndex| index.unreadable.load(Ordering::Relaxed);
+    let fixture = Fixture::new();
+    let index = fixture.open();
+    assert!(ingest(&index, 1, 0..5_000, 0));
+    (1..PATIENCE).for_each(|_| index.note(&passing()));
+    assert!(!is_given_up(&index));
+    // They are read once, so it passed.
+    assert_eq!(index.contains(&keys(0..1)).unwrap(), [true]);
+    (1..PATIENCE).for_each(|_| index.note(&passing()));
+    assert!(!is_given_up(&index));
+    index.note(&passing());
+    assert!(is_given_up(&index));
+    index.forget_stored();
+    let damaged = io::Error::from(io::ErrorKind::InvalidData);
+    index.note(&fjall::Error::Io(damaged));
+    assert!(is_given_up(&index));
+}
+
+#[test]
 fn a_file_that_nothing_names_is_removed_at_the_next_opening() {
     let fixture = Fixture::new();
     let index = fixture.open();
@@ -358,8 +379,8 @@ fn keys_that_cannot_be_stored_at_once_change_nothing() {
     let before = (files(&fixture), index.store.stored(fixture.dataset).unwrap());
     let mut sorted = keys(5_000..6_000);
     sorted.sort_unstable();
-    let broken = || Err(std::io::Error::other("the disk is gone"));
-    let tries: [Vec<std::io::Result<RecordKey>>; 3] = [
+    let broken = || Err(io::Error::other("the disk is gone"));
+    let tries: [Vec<io::Result<RecordKey>>; 3] = [
         sorted.iter().map(|key| Ok(*key)).chain([broken()]).collect(),
         sorted[1..].iter().map(|key| Ok(*key)).collect(),
         sorted.iter().rev().map(|key| Ok(*key)).collect(),

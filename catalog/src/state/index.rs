@@ -184,11 +184,18 @@ impl State {
         self.catch_up(index).await
     }
 
-    /// Stores keys that are in memory only; answers which, if any were.
+    /// Stores keys that are in memory only, after those that are on their way; answers which, if any were.
     pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<Leaving>, Error> {
+        let Some(index) = self.index.get() else {
+            return Ok(None);
+        };
+        let turn = Arc::clone(&index.storing).lock_owned().await;
         // Why: a table is not closed, and its index not opened again, while keys are on their way to the store.
         let state = Arc::clone(self);
-        let flush = move || state.index.get().and_then(|index| index.flush(version, root));
+        let flush = move || {
+            let _turn = turn;
+            state.index.get().and_then(|index| index.flush(version, root))
+        };
         tokio::task::spawn_blocking(flush).await.map_err(Error::Stopped)
     }
 
