@@ -60,8 +60,7 @@ impl Output {
         }
     }
 
-    /// The same answer, which keeps a place until it is sent, unless it is small. One that is made while it is sent keeps
-    /// none: it waits for its reader before it is made.
+    /// The same answer, which keeps a place until it is sent, unless it is small or made while it is sent.
     pub(crate) fn holding(self, place: Place) -> Self {
         match self {
             Self::Json { status, headers, body } if body.len() > SMALL => Self::Json {

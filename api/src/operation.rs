@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use types::metric;
 
-use crate::answer::{Answer, Output};
+use crate::answer::{Answer, JSON, Output};
 use crate::app::App;
 use crate::auth;
 use crate::cx::Cx;
@@ -30,7 +30,8 @@ mod spec;
 
 pub use spec::{Auth, BodySize, Effect, Place, Rate, Scope, Spec};
 
-/// How many answers that are egress are made for one operator at once, or wait in memory until they are taken; more wait.
+/// How many whole answers that are egress are made for one operator at once, or wait in memory until they are taken; more
+/// wait.
 const OF_ONE: usize = 8;
 
 static ANSWERS: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
@@ -238,14 +239,18 @@ impl Operations {
             body,
         };
         let (reader, now) = (cx.operator().filter(|_| spec.egress && is_sent), cx.now);
+        // Why no other: what is made while it is sent waits for its reader before it is made.
         let place = match reader {
-            Some(reader) => Some(ANSWERS.take(reader).await),
-            None => None,
+            Some(reader) if operation.content_type == JSON => Some(ANSWERS.take(reader).await),
+            _ => None,
         };
-        let output = (operation.call)(cx, input).await?;
-        Ok(match (reader, place) {
-            (Some(reader), Some(place)) => app.egress.counted(reader, now, output).holding(place),
-            _ => output,
+        let mut output = (operation.call)(cx, input).await?;
+        if let Some(reader) = reader {
+            output = app.egress.counted(reader, now, output);
+        }
+        Ok(match place {
+            Some(place) => output.holding(place),
+            None => output,
         })
     }
 }

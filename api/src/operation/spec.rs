@@ -105,8 +105,8 @@ pub struct Spec {
     pub effect: Effect,
     /// Which limit on rate it counts toward.
     pub rate: Rate,
-    /// Whether what it answers counts toward the egress of the caller's operator. A few of these are made, or wait to be
-    /// taken, at once.
+    /// Whether what it answers counts toward the egress of the caller's operator. A few of these that are not made while
+    /// they are sent wait in memory at once.
     pub egress: bool,
     /// How large its body may be.
     pub body: BodySize,
