@@ -31,7 +31,7 @@ pub enum FieldType {
     Number,
     /// `true` or `false`.
     Boolean,
-    /// An instant, RFC 3339 text with at most microseconds.
+    /// An instant of the years 1 to 9999, RFC 3339 text with at most microseconds.
     Timestamp,
     /// Any JSON value.
     Json,

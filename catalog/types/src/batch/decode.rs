@@ -189,7 +189,9 @@ impl<'a> Decoder<'a> {
             let expected = match (field.kind, code) {
                 (FieldType::Integer, "range") => "integer from -2^63 to 2^63-1, exact",
                 (FieldType::Number, "range") => "number that an IEEE double holds exactly",
-                (FieldType::Timestamp, _) => "timestamp: RFC 3339 with an offset, at most microseconds",
+                (FieldType::Timestamp, _) => {
+                    "timestamp: RFC 3339 with an offset, years 1 to 9999, at most microseconds"
+                }
                 (kind, _) => kind.name(),
             };
             self.defects
