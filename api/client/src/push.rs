@@ -114,12 +114,17 @@ impl Client {
     /// Where the service refuses, cannot be reached within the patience of the client, or the file cannot be read.
     pub async fn push(&self, push: &Push, watcher: &Watcher) -> Result<Contribution, Error> {
         let source = Source::of(push, self.base.as_str())?;
-        let mut fresh = false;
+        let (mut fresh, mut again) = (false, false);
         loop {
-            let state = if let Some(state) = State::load(&push.state, &source) {
+            let state = if let Some(mut state) = State::load(&push.state, &source) {
+                if again {
+                    state.send_again()?;
+                }
                 state
             } else {
                 fresh = true;
+                // Why before it is begun: what nobody remembers takes a place until it expires.
+                State::probe(&push.state)?;
                 let upload = new_upload(push, source.bytes);
                 let upload = self.upload_begin(&push.slug, &upload).await?;
                 State::begin(push.state.clone(), source.clone(), upload)?
@@ -127,6 +132,8 @@ impl Client {
             match self.go_on(push, state, watcher).await {
                 // Why once: an upload of before may have expired, or be of a service that was set up anew.
                 Err(error) if !fresh && is_stale(&error) => State::forget(&push.state)?,
+                // Nor is it twice that the service lost what it answered for.
+                Err(error) if !again && lacks_parts(&error) => again = true,
                 Err(error) => return Err(error),
                 Ok(contribution) => {
                     State::forget(&push.state)?;
@@ -145,8 +152,9 @@ impl Client {
                 bytes: state.upload().part_urls.iter().map(|part| part.bytes).sum(),
                 sent,
             });
+            state.check(&file)?;
             let (file, left) = (Arc::new(file), state.left());
-            let state = Mutex::new(state);
+            let (state, sent_from) = (Mutex::new(state), Arc::clone(&file));
             let sending = left.into_iter().map(|part| {
                 let (file, state) = (Arc::clone(&file), &state);
                 async move {
@@ -163,6 +171,7 @@ impl Client {
                 .try_collect::<()>()
                 .await?;
             let mut state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+            state.check(&sent_from)?;
             self.upload_complete(&push.slug, &id, state.tags()).await?;
             state.complete()?;
         }
@@ -267,6 +276,14 @@ fn is_stale(error: &Error) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether the service lacks parts that it answered for, or has others.
+fn lacks_parts(error: &Error) -> bool {
+    let Error::Refused { problem, .. } = error else {
+        return false;
+    };
+    matches!(problem.code.as_str(), "parts_missing" | "etag_mismatch")
 }
 
 fn new_upload(push: &Push, bytes: u64) -> NewUpload<'_> {

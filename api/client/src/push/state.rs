@@ -3,8 +3,9 @@
 //! Invariant: the file is replaced at once, so it is whole whenever the process dies.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -23,6 +24,8 @@ pub(super) struct Source {
     /// Nanoseconds since 1970.
     modified: u128,
     gzip: bool,
+    #[serde(default)]
+    declaration: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,7 +49,6 @@ impl Source {
         let broken = |source| Error::file(&push.file, source);
         let file = push.file.canonicalize().map_err(broken)?;
         let found = file.metadata().map_err(broken)?;
-        let modified = found.modified().map_err(broken)?;
         if found.len() == 0 {
             return Err(Error::Place {
                 path: push.file.clone(),
@@ -58,10 +60,30 @@ impl Source {
             slug: push.slug.clone(),
             file,
             bytes: found.len(),
-            modified: modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()),
+            modified: modified(&found).map_err(broken)?,
             gzip: push.gzip,
+            declaration: push.source_declaration.clone(),
         })
     }
+
+    /// Fails where the file that is open is not what was to be pushed, or not any more.
+    fn check(&self, file: &File) -> Result<(), Error> {
+        let found = file.metadata().and_then(|found| Ok((found.len(), modified(&found)?)));
+        let found = found.map_err(|source| Error::file(&self.file, source))?;
+        if found == (self.bytes, self.modified) {
+            return Ok(());
+        }
+        Err(Error::Place {
+            path: self.file.clone(),
+            problem: "was changed while it was sent, and nothing of it is completed; push it again".to_owned(),
+        })
+    }
+}
+
+/// When a file was changed, in nanoseconds since 1970.
+fn modified(found: &Metadata) -> io::Result<u128> {
+    let since = found.modified()?.duration_since(UNIX_EPOCH);
+    Ok(since.map_or(0, |since| since.as_nanos()))
 }
 
 impl State {
@@ -72,6 +94,28 @@ impl State {
             path: path.to_owned(),
             kept,
         })
+    }
+
+    /// Fails where a state could not be kept in this file.
+    pub(super) fn probe(path: &Path) -> Result<(), Error> {
+        let broken = |source| Error::file(path, source);
+        if let Some(folder) = path.parent() {
+            private_folder(folder).map_err(broken)?;
+        }
+        let probe = path.with_extension("new");
+        File::create(&probe).map_err(broken)?;
+        fs::remove_file(probe).map_err(broken)
+    }
+
+    /// Fails where the file that is open is not what is pushed, or not any more.
+    pub(super) fn check(&self, file: &File) -> Result<(), Error> {
+        self.kept.source.check(file)
+    }
+
+    /// Forgets what was sent: the service does not have it.
+    pub(super) fn send_again(&mut self) -> Result<(), Error> {
+        self.kept.tags.clear();
+        self.write()
     }
 
     /// Remembers an upload of which nothing was sent.
@@ -144,12 +188,14 @@ impl State {
 
     fn write(&self) -> Result<(), Error> {
         let broken = |source| Error::file(&self.path, source);
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(broken)?;
-        }
         let text = serde_json::to_vec(&self.kept).map_err(|error| broken(error.into()))?;
         let written = self.path.with_extension("new");
         fs::write(&written, text).map_err(broken)?;
         fs::rename(&written, &self.path).map_err(broken)
     }
+}
+
+/// Makes a folder for what is nobody else's: addresses of parts, and copies of what is sent.
+fn private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

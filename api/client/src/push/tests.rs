@@ -28,6 +28,10 @@ struct Service {
     gone: AtomicUsize,
     /// Answers as an object store does.
     is_store: AtomicBool,
+    /// How often the parts are not there when the upload is completed.
+    lacking: AtomicUsize,
+    /// The file that somebody writes to when a part arrives.
+    written: Mutex<Option<PathBuf>>,
 }
 
 type Shared = With<Arc<Service>>;
@@ -75,12 +79,22 @@ async fn take(With(service): Shared, At((id, n)): At<(usize, u32)>, body: Bytes)
     if failing.is_ok() {
         return refuse(503, "unavailable");
     }
+    if let Some(file) = &*service.written.lock().unwrap() {
+        fs::write(file, b"{\"a\":2}\n").unwrap();
+    }
     service.puts.lock().unwrap().push(n);
     service.parts.lock().unwrap().insert(n, body);
     ([("etag", format!("\"tag-{n}\""))], "{}").into_response()
 }
 
-async fn complete(body: Bytes) -> Response {
+async fn complete(With(service): Shared, body: Bytes) -> Response {
+    let lacking = service
+        .lacking
+        .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+    if lacking.is_ok() {
+        service.parts.lock().unwrap().clear();
+        return reply(409, &json!({"error": "parts_missing"}));
+    }
     let body: Value = serde_json::from_slice(&body).unwrap();
     let tags = body["etags"].as_array().unwrap();
     for (tag, n) in tags.iter().zip(1..) {
@@ -239,5 +253,35 @@ async fn an_empty_file_is_not_sent() {
     fs::write(scene.push().file, b"").unwrap();
     let error = scene.pushed().await.0.unwrap_err();
     assert!(error.to_string().ends_with("is empty"), "{error}");
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn parts_that_the_service_lost_are_sent_again_once() {
+    let scene = Scene::set().await;
+    scene.service.lacking.store(1, Ordering::SeqCst);
+    assert!(scene.pushed().await.0.unwrap().is_merged());
+    assert_eq!(scene.received(), scene.text);
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 1);
+    scene.service.lacking.store(2, Ordering::SeqCst);
+    assert!(matches!(scene.pushed().await.0, Err(Error::Refused { .. })));
+}
+
+#[tokio::test]
+async fn a_file_that_changes_while_it_is_sent_is_not_completed() {
+    let scene = Scene::set().await;
+    *scene.service.written.lock().unwrap() = Some(scene.push().file);
+    let error = scene.pushed().await.0.unwrap_err();
+    assert!(matches!(error, Error::Place { .. } | Error::File { .. }), "{error}");
+    *scene.service.written.lock().unwrap() = None;
+    assert!(scene.pushed().await.0.unwrap().is_merged());
+    assert_eq!(scene.service.begun.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_push_that_cannot_be_remembered_is_not_begun() {
+    let scene = Scene::set().await;
+    fs::write(scene.folder.path().join("state"), b"a file").unwrap();
+    assert!(scene.pushed().await.0.is_err());
     assert_eq!(scene.service.begun.load(Ordering::SeqCst), 0);
 }
