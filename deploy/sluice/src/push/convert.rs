@@ -6,9 +6,11 @@
 use std::io::{Read, Write};
 
 use anyhow::{Context, bail};
-use arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch, StringArray, new_null_array};
+use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Float64Type, Schema};
+use arrow::util::display::array_value_to_string;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Number, Value};
 use std::fs::File;
@@ -27,6 +29,9 @@ pub(super) fn csv(input: impl Read, contract: &Contract, out: &mut impl Write) -
         .iter()
         .map(|name| name.trim_start_matches('\u{feff}').to_owned())
         .collect();
+    if let Some(name) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        bail!("two columns are called `{}`", name.1);
+    }
     let kinds: Vec<Option<FieldType>> = names
         .iter()
         .map(|name| kind_of(contract, name))
@@ -112,10 +117,6 @@ pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> 
 
 /// The columns of the contract; those that a file does not have are null.
 fn shaped(contract: &Contract, batch: &RecordBatch) -> anyhow::Result<RecordBatch> {
-    let strict = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
     for field in contract.fields() {
@@ -123,16 +124,8 @@ fn shaped(contract: &Contract, batch: &RecordBatch) -> anyhow::Result<RecordBatc
         let column = match batch.column_by_name(&field.name) {
             None => new_null_array(&wanted, batch.num_rows()),
             Some(column) => {
-                // Why through the zone: a time without one is taken as UTC, whatever its unit.
-                let column = match column.data_type() {
-                    DataType::Timestamp(unit, None) => {
-                        let zoned = DataType::Timestamp(*unit, Some("UTC".into()));
-                        cast_with_options(column, &zoned, &strict)
-                    }
-                    _ => Ok(Arc::clone(column)),
-                };
-                let cast = column.and_then(|column| cast_with_options(&column, &wanted, &strict));
-                cast.with_context(|| format!("the column `{}` cannot be {}", field.name, field.kind.name()))?
+                let told = || format!("the column `{}` cannot be {}", field.name, field.kind.name());
+                exactly(column, field.kind).with_context(told)?
             }
         };
         fields.push(Field::new(&field.name, wanted, true));
@@ -141,9 +134,58 @@ fn shaped(contract: &Contract, batch: &RecordBatch) -> anyhow::Result<RecordBatc
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
+/// A column as a type, if every value of it is one of that type.
+fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let is_number = column.data_type().is_numeric();
+    if is_number && matches!(kind, FieldType::Boolean | FieldType::Timestamp) {
+        bail!("its values are {}", column.data_type());
+    }
+    // Why through the zone: a time without one is taken as UTC, whatever its unit.
+    let column = match column.data_type() {
+        DataType::Timestamp(unit, None) => {
+            let zoned = DataType::Timestamp(*unit, Some("UTC".into()));
+            cast_with_options(column, &zoned, &strict)?
+        }
+        _ => Arc::clone(column),
+    };
+    let cast = cast_with_options(&column, &kind.arrow(), &strict)?;
+    // Why back again: a cast of numbers and times cuts off what does not fit, and says nothing of it.
+    if column.data_type().is_primitive() {
+        let back = cast_with_options(&cast, column.data_type(), &strict)?;
+        let kept = not_distinct(&back, &column)?;
+        if let Some(row) = (0..kept.len()).find(|row| !kept.value(*row)) {
+            let shown = array_value_to_string(&column, row)?;
+            bail!("`{shown}` would be another value");
+        }
+    }
+    match kind {
+        FieldType::Number => {
+            let numbers = cast.as_primitive::<Float64Type>();
+            if let Some(number) = numbers.iter().flatten().find(|number| !number.is_finite()) {
+                bail!("`{number}` is no number of JSON");
+            }
+            Ok(cast)
+        }
+        FieldType::Json => {
+            let texts = cast.as_string::<i32>().iter();
+            let compact = texts.map(|text| text.map(|text| json::parse(text.as_bytes())).transpose());
+            let compact = compact.map(|value| Ok(value?.map(|value| value.to_string())));
+            let compact: Result<StringArray, json::JsonError> = compact.collect();
+            Ok(Arc::new(compact.context("a value is not JSON")?))
+        }
+        _ => Ok(cast),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Float32Array, Int32Array, StringArray, TimestampMillisecondArray};
+    use arrow::array::{
+        Float32Array, Float64Array, Int32Array, Int64Array, TimestampMillisecondArray, TimestampNanosecondArray,
+    };
     use parquet::arrow::ArrowWriter;
     use serde_json::json;
 
@@ -191,11 +233,51 @@ mod tests {
             ("name,good\na,yes\n", "line 2, column `good`"),
             ("name,more\na,{\n", "line 2, column `more`"),
             ("name,other\na,b\n", "the column `other` is no field"),
+            ("name,count,name\na,1,b\n", "two columns are called `name`"),
         ] {
             let error = format!("{:#}", converted(text, false).unwrap_err());
             assert!(error.contains(words), "{error}");
         }
         assert!(converted("name,count\na\n", false).is_err(), "a row is too short");
+    }
+
+    #[test]
+    fn a_parquet_file_whose_values_would_be_others_is_refused() {
+        let contract = contract(false);
+        let wrong: [(&str, ArrayRef, &str); 7] = [
+            ("count", Arc::new(Float64Array::from(vec![1.0, 1.9])), "`1.9`"),
+            (
+                "ratio",
+                Arc::new(Int64Array::from(vec![(1 << 53) + 1])),
+                "9007199254740993",
+            ),
+            ("ratio", Arc::new(Float64Array::from(vec![f64::NAN])), "NaN"),
+            ("good", Arc::new(Int64Array::from(vec![7])), "Int64"),
+            ("at", Arc::new(Int64Array::from(vec![1_700_000_000])), "Int64"),
+            ("at", Arc::new(TimestampNanosecondArray::from(vec![1])), "another value"),
+            ("more", Arc::new(StringArray::from(vec!["{"])), "not JSON"),
+        ];
+        for (name, column, words) in wrong {
+            let batch = RecordBatch::try_from_iter([(name, column)]).unwrap();
+            let error = format!("{:#}", shaped(&contract, &batch).unwrap_err());
+            assert!(error.contains(words) && error.contains(name), "{error}");
+        }
+        let right: [(&str, ArrayRef); 3] = [
+            ("count", Arc::new(Float64Array::from(vec![Some(2.0), None]))),
+            ("ratio", Arc::new(Int64Array::from(vec![Some(3), None]))),
+            (
+                "more",
+                Arc::new(StringArray::from(vec![Some("{\n \"x\": [1]\n}"), None])),
+            ),
+        ];
+        let batch = RecordBatch::try_from_iter(right).unwrap();
+        let batch = shaped(&contract, &batch).unwrap();
+        let lines = Lines::new(&contract, &batch).unwrap();
+        let mut line = Vec::new();
+        lines.write(0..1, &mut line);
+        let expected = json!({"name": null, "count": 2, "ratio": 3.0, "good": null, "at": null, "more": {"x": [1]}});
+        assert_eq!(serde_json::from_slice::<Value>(&line).unwrap(), expected);
+        assert!(!line[..line.len() - 1].contains(&b'\n'), "it is one line");
     }
 
     #[test]
