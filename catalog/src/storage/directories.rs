@@ -4,8 +4,9 @@
 //! synced by this process. Who made it does not matter: its maker may have been killed before the sync.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::{DirBuilder, File};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -89,7 +90,8 @@ impl Directories {
     }
 }
 
-/// Makes a directory, and those above it, where they are missing, and makes sure that it lasts.
+/// Makes a directory, and those above it, where they are missing, for the user of this process alone, and makes sure that
+/// it lasts.
 pub fn create_directory(directory: &Path) -> io::Result<()> {
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or_else(|| Path::new("."));
@@ -109,7 +111,7 @@ pub fn create_directory(directory: &Path) -> io::Result<()> {
 
 /// Whether the directory was missing.
 fn make(directory: &Path) -> io::Result<bool> {
-    match fs::create_dir(directory) {
+    match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(false),
         made => made.map(|()| true),
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use api::auth::{Secret, SecretKind};
+use catalog::storage::create_directory;
 use pipelines::message::Submission;
 use serde::Serialize;
 use serde_json::json;
@@ -26,7 +27,7 @@ const MAX_NAME: usize = 80;
 pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     let creates = matches!(command, Admin::Operator(Operator::Add { .. }));
     if creates && config.database.url.is_empty() {
-        std::fs::create_dir_all(&config.data.dir)
+        create_directory(&config.data.dir)
             .with_context(|| format!("the data directory `{}` cannot be made", config.data.dir.display()))?;
     }
     let store = assemble::connect(config, creates).await?;

@@ -450,6 +450,9 @@ impl Config {
         for (key, span) in [
             ("objects.attempt", self.objects.attempt),
             ("objects.patience", self.objects.patience),
+            ("server.header_timeout", self.server.header_timeout),
+            ("worker.retry_first", self.worker.retry_first),
+            ("worker.retry_most", self.worker.retry_most),
         ] {
             if span.0.is_zero() {
                 return Err(Error::Instant { key });

@@ -3,9 +3,10 @@
 //! Invariant: what is sent is one JSON record a line; another file becomes that here, by the project's contract, in a
 //! file of its own, so that a push can go on where it broke off.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -235,7 +236,7 @@ async fn contract(client: &Client, slug: &str) -> anyhow::Result<Contract> {
 /// Writes the lines of a file to `target`, which is there only once it is whole.
 fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool, target: &Path) -> anyhow::Result<()> {
     if let Some(folder) = target.parent() {
-        fs::create_dir_all(folder)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     let unfinished = target.with_extension("new");
     let out = BufWriter::with_capacity(1 << 20, File::create(&unfinished)?);
