@@ -8,6 +8,8 @@ Invariants:
 - The database is copied first, at one instant T, so the tables have everything that it says is merged.
 - A table is cut before its first commit of a contribution that was acknowledged after T, so the copy is the service as it
   was at T: what was acknowledged by then is merged in it, or open and merged after the restore.
+- The parts of uploads that are completed and not decided at T are copied. They are held by links before the database is
+  copied, as the service deletes them once they are decided.
 - The log and the indexes are not copied: both are made from the database and the tables when the copy is started.
 """
 
@@ -31,6 +33,64 @@ def durable(path: Path) -> None:
 def copy(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
     durable(target)
+
+
+def hold_uploads(source: Path, target: Path) -> None:
+    """Links the parts of sealed uploads, which never change; those that are deleted meanwhile are left out."""
+    for seal in source.glob("*/sealed"):
+        held = target / seal.parent.name
+        if held.exists():
+            continue
+        held.mkdir(parents=True)
+        try:
+            # The seal at last: what has one is whole.
+            parts = [part for part in seal.parent.iterdir() if part.name != seal.name]
+            for part in [*parts, seal]:
+                link(part, held / part.name)
+        except FileNotFoundError:
+            shutil.rmtree(held)
+
+
+def link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # Another file system, or one without links.
+        copy(source, target)
+
+
+def undecided_uploads(database: Path) -> set:
+    """The uploads whose parts the service needs once it is started."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as copied:
+        rows = copied.execute(
+            "SELECT uploads.id FROM uploads JOIN contributions ON contributions.id = uploads.id"
+            " WHERE uploads.freed_at IS NULL"
+            " AND (contributions.status NOT IN ('merged', 'rejected') OR contributions.reject_code = 'unprocessable')"
+        )
+        return {identifier for (identifier,) in rows}
+
+
+def copy_with_uploads(data: Path, target: Path) -> dict:
+    """The database with the parts of its undecided uploads; the contributions that it has, by project."""
+    held = target / "uploads"
+    held.mkdir()
+    while True:
+        hold_uploads(data / "uploads", held)
+        known = copy_database(data / "sluice.db", target / "sluice.db")
+        needed = undecided_uploads(target / "sluice.db")
+        # What was completed since the links were made, and is not decided yet.
+        hold_uploads(data / "uploads", held)
+        missing = needed - {folder.name for folder in held.iterdir()}
+        if not missing:
+            break
+        # Completed and decided between: at another instant it is one or the other.
+        (target / "sluice.db").unlink()
+    for folder in held.iterdir():
+        if folder.name not in needed:
+            shutil.rmtree(folder)
+    return known
 
 
 def copy_database(source: Path, target: Path) -> dict:
@@ -79,7 +139,7 @@ def main() -> int:
         return 1
     # It has the keys that manifests are signed with.
     target.mkdir(mode=0o700, parents=True)
-    known = copy_database(data / "sluice.db", target / "sluice.db")
+    known = copy_with_uploads(data, target)
     (target / "tables").mkdir()
     versions = 0
     for project, contributions in known.items():
