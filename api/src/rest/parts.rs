@@ -37,12 +37,12 @@ const PIECE: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How many bytes of a part come in a second at least, on average, once [`PATIENCE`] is over.
 const SLOWEST: u64 = 16 << 10;
-/// How many pieces are written at once; more wait, and their senders with them.
+/// How many pieces are written, and parts ended, at once; more wait, and their senders with them.
 const AT_ONCE: usize = 16;
 /// How many parts of one operator are taken at once; more wait.
 const OF_ONE: usize = 8;
 
-static WRITING: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(AT_ONCE));
+static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(AT_ONCE));
 static PLACES: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
 
 #[derive(Debug, Deserialize)]
@@ -160,9 +160,7 @@ async fn take(
     let _place = PLACES.take(upload.operator).await;
     let begun = Instant::now();
     let place = local.clone();
-    let opened = spawn_blocking(move || place.writer())
-        .await
-        .map_err(ApiError::internal)?;
+    let opened = on_disk(move || place.writer()).await?;
     let mut writer = opened.map_err(|error| place_failed(&error))?;
     let mut held = BytesMut::with_capacity(PIECE);
     let mut taken = 0;
@@ -200,9 +198,7 @@ async fn name(
     id: ContributionId,
     n: u32,
 ) -> Result<String, ApiError> {
-    let finished = spawn_blocking(move || writer.finish(id, n))
-        .await
-        .map_err(ApiError::internal)?;
+    let finished = on_disk(move || writer.finish(id, n)).await?;
     let etag = finished.map_err(|error| place_failed(&error))?;
     let upload = app.store.upload(id).await?;
     // Why after the row: an upload is sealed before its row says that it is completed, and until its parts are deleted.
@@ -230,12 +226,16 @@ fn is_too_slow(elapsed: Duration, taken: u64) -> bool {
 }
 
 async fn write(mut writer: PartWriter, piece: Bytes) -> Result<PartWriter, ApiError> {
-    // Why only here: who sends slowly must not keep others from sending. It always gives its places, as it is never closed.
-    let _turn = WRITING.acquire().await;
-    let written = spawn_blocking(move || writer.write(&piece).map(|()| writer)).await;
-    written
-        .map_err(ApiError::internal)?
-        .map_err(|error| place_failed(&error))
+    let written = on_disk(move || writer.write(&piece).map(|()| writer)).await?;
+    written.map_err(|error| place_failed(&error))
+}
+
+/// Does work on the disk in its turn. Nobody has a turn while a sender is waited for, so that who sends slowly keeps no
+/// other from sending.
+async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    // Why ignored: a semaphore that is never closed always gives its turns.
+    let _turn = TURNS.acquire().await;
+    spawn_blocking(work).await.map_err(ApiError::internal)
 }
 
 /// The next bytes of the body.

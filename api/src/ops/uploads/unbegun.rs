@@ -8,7 +8,7 @@ use crate::cx::Cx;
 /// Abandons an upload, unless it is begun: nobody has its addresses, so it must not take the place of one that can be.
 pub(super) struct Unbegun {
     store: Store,
-    /// Taken when it is begun or abandoned.
+    /// None once it is begun or abandoned.
     id: Option<ContributionId>,
     allowance: Option<Allowance>,
 }
@@ -29,10 +29,11 @@ impl Unbegun {
     }
 
     pub(super) async fn abandon(mut self) -> Result<(), store::Error> {
-        match self.id.take() {
-            Some(id) => self.store.upload_abandon(id, self.allowance).await,
-            None => Ok(()),
+        if let Some(id) = self.id {
+            self.store.upload_abandon(id, self.allowance).await?;
         }
+        self.id = None;
+        Ok(())
     }
 }
 
