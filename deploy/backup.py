@@ -76,17 +76,19 @@ def copy_with_uploads(data: Path, target: Path) -> dict:
     """The database with the parts of its undecided uploads; the contributions that it has, by project."""
     held = target / "uploads"
     held.mkdir()
-    while True:
+    for attempt in range(3):
         hold_uploads(data / "uploads", held)
         known = copy_database(data / "sluice.db", target / "sluice.db")
         needed = undecided_uploads(target / "sluice.db")
         # What was completed since the links were made, and is not decided yet.
         hold_uploads(data / "uploads", held)
         missing = needed - {folder.name for folder in held.iterdir()}
-        if not missing:
+        if not missing or attempt == 2:
             break
         # Completed and decided between: at another instant it is one or the other.
         (target / "sluice.db").unlink()
+    for identifier in sorted(missing):
+        print(f"the parts of upload {identifier} are gone from `{data}`, and not in the copy", file=sys.stderr)
     for folder in held.iterdir():
         if folder.name not in needed:
             shutil.rmtree(folder)
