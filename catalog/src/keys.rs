@@ -11,8 +11,9 @@ mod ordered;
 
 use std::error::Error as _;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use types::key::{KeySet, Known};
@@ -37,8 +38,10 @@ const LOT_OF_VERSIONS: u64 = 16;
 /// Up to how many look-ups are done where they are asked for: moving them would cost more.
 const FEW: usize = 16;
 
-/// After how many failures in a row stored keys are given up although each could have passed.
-const PATIENCE: usize = 8;
+/// How long stored keys may fail to be read before they are given up, although each failure could have passed.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// After how long a failure has nothing to do with one before.
+const FORGOTTEN: Duration = Duration::from_mins(10);
 
 /// What an open file counts as: so tables that nobody uses have few.
 const OPEN_FILE: usize = 256 << 10;
@@ -60,8 +63,8 @@ pub(crate) struct KeyIndex {
     keys: RwLock<Keys>,
     /// Whether stored keys could not be read since they were opened or given up.
     pub(crate) unreadable: AtomicBool,
-    /// How often in a row stored keys could not be read.
-    failures: AtomicUsize,
+    /// Since when stored keys fail to be read.
+    failing: Mutex<Option<Instant>>,
     /// Held while keys are on their way to the store.
     pub(crate) storing: Arc<tokio::sync::Mutex<()>>,
     /// Held while keys are read from parts, so that it is done once.
@@ -109,7 +112,7 @@ impl KeyIndex {
             store,
             keys: RwLock::new(keys),
             unreadable: AtomicBool::new(false),
-            failures: AtomicUsize::new(0),
+            failing: Mutex::default(),
             storing: Arc::default(),
             catching_up: tokio::sync::Mutex::default(),
         }
@@ -179,20 +182,24 @@ impl KeyIndex {
         };
         for &row in unsure {
             known[row] = stored(&keys[row]).map_err(|error| {
-                self.note(&error);
+                self.note(&error, Instant::now());
                 Error::Index(error)
             })?;
-        }
-        if !unsure.is_empty() {
-            self.failures.store(0, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// Notes that stored keys could not be read: that they are lost where they are damaged, or it does not pass.
-    fn note(&self, error: &fjall::Error) {
-        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
-        if !may_pass(error) || failures >= PATIENCE {
+    /// Notes that stored keys could not be read at an instant: that they are lost where they are damaged, or it does not
+    /// pass.
+    fn note(&self, error: &fjall::Error, at: Instant) {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Why not since the last success: others may be read all the while.
+        let since = *failing.get_or_insert(at);
+        let lasted = at.saturating_duration_since(since);
+        if lasted > FORGOTTEN {
+            *failing = Some(at);
+        }
+        if !may_pass(error) || (PATIENCE..=FORGOTTEN).contains(&lasted) {
             self.unreadable.store(true, Ordering::Relaxed);
         }
     }
@@ -376,7 +383,7 @@ impl KeyIndex {
         self.store.condemn();
         let mut held = self.write();
         self.unreadable.store(false, Ordering::Relaxed);
-        self.failures.store(0, Ordering::Relaxed);
+        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.store.unstored.fetch_sub(held.recent.len(), Ordering::Relaxed);
         *held = Keys {
             in_memory: true,

@@ -340,17 +340,21 @@ fn stored_keys_are_given_up_for_damage_or_for_trouble_that_does_not_pass() {
     let fixture = Fixture::new();
     let index = fixture.open();
     assert!(ingest(&index, 1, 0..5_000, 0));
-    (1..PATIENCE).for_each(|_| index.note(&passing()));
+    let begun = Instant::now();
+    let after = |seconds| begun + Duration::from_secs(seconds);
+    (0..59).for_each(|second| index.note(&passing(), after(second)));
     assert!(!is_given_up(&index));
-    // They are read once, so it passed.
+    // Long after, it is another trouble.
+    index.note(&passing(), after(1_000));
+    index.note(&passing(), after(1_059));
+    assert!(!is_given_up(&index));
+    // What else is read meanwhile says nothing of it.
     assert_eq!(index.contains(&keys(0..1)).unwrap(), [true]);
-    (1..PATIENCE).for_each(|_| index.note(&passing()));
-    assert!(!is_given_up(&index));
-    index.note(&passing());
+    index.note(&passing(), after(1_060));
     assert!(is_given_up(&index));
     index.forget_stored();
     let damaged = io::Error::from(io::ErrorKind::InvalidData);
-    index.note(&fjall::Error::Io(damaged));
+    index.note(&fjall::Error::Io(damaged), begun);
     assert!(is_given_up(&index));
 }
 

@@ -33,17 +33,19 @@ impl Footers {
 
     /// Keeps a footer; what is beyond the budget makes room by forgetting the rest.
     pub(crate) fn put(&self, part: &Path, footer: &Arc<ParquetMetaData>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.footers.contains_key(part) {
+            return;
+        }
         let size = footer.memory_size();
         if size > BUDGET / 4 {
             return;
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.bytes + size > BUDGET {
             *kept = Kept::default();
         }
-        if kept.footers.insert(part.clone(), Arc::clone(footer)).is_none() {
-            kept.bytes += size;
-        }
+        kept.footers.insert(part.clone(), Arc::clone(footer));
+        kept.bytes += size;
     }
 
     /// Forgets the footer of a part that is damaged, as it may be restored from a copy.

@@ -79,7 +79,7 @@ pub(crate) async fn open(
             of_ranges(source, path.clone(), part, selected, &rows).await
         }
     };
-    contained(path.clone(), opening).await
+    contained(source, path.clone(), opening).await
 }
 
 /// Reads a part as [`open`] does, but for its size always whole, by its hash: for those who write what they read.
@@ -93,21 +93,32 @@ pub(crate) async fn open_whole(
         let bytes = whole(source.objects, source.dataset, part).await?;
         of_bytes(bytes, path.clone(), part, selected, &(0..part.rows))
     };
-    contained(path.clone(), opening).await
+    contained(source, path.clone(), opening).await
 }
 
-/// The rows that are opened; where the reader of Parquet files panics, as it does on some damaged files, that is said of
-/// the part.
+/// The rows that are opened. Where the reader of Parquet files panics, as it does on some damaged files, that is said of
+/// the part; and of one that is damaged nothing is kept, as it may be restored from a copy.
 async fn contained(
+    source: Source<'_>,
     path: Path,
     opening: impl Future<Output = Result<BoxStream<'static, Result<RecordBatch, Error>>, Error>>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
-    let panicked = |path: &Path| Error::corrupt(path, GAVE_UP);
+    let footers = Arc::clone(source.footers);
+    let panicked = {
+        let path = path.clone();
+        move || Error::corrupt(&path, GAVE_UP)
+    };
+    let noted = move |error| {
+        if matches!(error, Error::Corrupt { .. }) {
+            footers.forget(&path);
+        }
+        error
+    };
     let batches = AssertUnwindSafe(opening).catch_unwind().await;
-    let batches = batches.unwrap_or_else(|_panic| Err(panicked(&path)))?;
+    let batches = batches.unwrap_or_else(|_panic| Err(panicked())).map_err(&noted)?;
     let batches = AssertUnwindSafe(batches).catch_unwind();
     Ok(batches
-        .map(move |batch| batch.unwrap_or_else(|_panic| Err(panicked(&path))))
+        .map(move |batch| batch.unwrap_or_else(|_panic| Err(panicked())).map_err(&noted))
         .boxed())
 }
 
@@ -142,12 +153,7 @@ async fn of_ranges(
     selected: Selected<'_>,
     rows: &Range<u64>,
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
-    let (wanted, footers) = (selected.schema(), Arc::clone(source.footers));
-    // Why: it may be restored from a copy.
-    let failed = move |path: &Path, error| {
-        footers.forget(path);
-        unreadable(path, error)
-    };
+    let wanted = selected.schema();
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
     let input = Ranged {
         objects: Arc::clone(source.objects),
@@ -161,7 +167,7 @@ async fn of_ranges(
     source.footers.put(&path, builder.metadata());
     let stream = builder.build().map_err(|error| damaged(&error))?;
     let batches = stream.map(move |batch| {
-        let batch = batch.map_err(|error| failed(&path, error))?;
+        let batch = batch.map_err(|error| unreadable(&path, error))?;
         shaped(&batch, &wanted).map_err(|error| Error::corrupt(&path, &error))
     });
     Ok(batches.boxed())
