@@ -23,6 +23,8 @@ mod readme;
 #[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]
 mod scale;
 mod tidy;
+#[cfg(feature = "s3")]
+mod tls;
 mod uploads;
 #[cfg(feature = "s3")]
 mod uploads_bucket;

@@ -59,7 +59,11 @@ impl Sent {
         let body = json!({"bytes": lines.len(), "parts": 1, "partSize": lines.len(), "sourceDeclaration": "made up"});
         let path = format!("/projects/{slug}/uploads");
         let begun = http.post(&path, &body).await.expect(201);
-        let part = reqwest::Client::new().put(begun.text("/partUrls/0/url")).body(lines);
+        let part = s3_server::caller()
+            .build()
+            .unwrap()
+            .put(begun.text("/partUrls/0/url"))
+            .body(lines);
         let tag = part.send().await.unwrap().headers()["etag"]
             .to_str()
             .unwrap()

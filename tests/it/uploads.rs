@@ -41,12 +41,8 @@ pub(crate) fn said(output: &Output) -> String {
 
 /// Puts bytes to a part's address: the status and the tag.
 pub(crate) async fn put(url: &str, bytes: &[u8]) -> (u16, String) {
-    let sent = reqwest::Client::new()
-        .put(url)
-        .body(bytes.to_vec())
-        .send()
-        .await
-        .unwrap();
+    let client = s3_server::caller().build().unwrap();
+    let sent = client.put(url).body(bytes.to_vec()).send().await.unwrap();
     let tag = sent.headers().get("etag").map(|tag| tag.to_str().unwrap().to_owned());
     (sent.status().as_u16(), tag.unwrap_or_default())
 }

@@ -74,7 +74,7 @@ pub struct Http {
 impl Http {
     /// A caller of the service at `base` (`http://host:port`) without a credential.
     pub fn new(base: &str) -> Self {
-        let client = reqwest::Client::builder().timeout(TIMEOUT).no_proxy().build().unwrap();
+        let client = s3_server::caller().timeout(TIMEOUT).build().unwrap();
         Self {
             client,
             base: base.to_owned(),

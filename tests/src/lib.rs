@@ -17,6 +17,7 @@ pub mod history;
 pub mod http;
 pub mod random;
 pub mod server;
+pub mod tls;
 #[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]
 pub mod topology;
 pub mod world;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::call::Call;
 use crate::patience::Pauses;
-use crate::{Error, Patience, Problem};
+use crate::{Error, Patience, Problem, tls};
 
 /// How long an answer may take, not counting the `wait` the call asks for.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -42,10 +42,14 @@ impl Client {
             problem,
         };
         let base = Url::parse(base_url).map_err(|error| refuse(error.to_string()))?;
-        if base.scheme() != "http" {
-            return Err(refuse("only `http://` is spoken".to_owned()));
+        let (tls, nobody_is_trusted) = tls::config().map_err(|error| refuse(error.to_string()))?;
+        match (base.scheme(), nobody_is_trusted) {
+            ("http", _) | ("https", None) => {}
+            ("https", Some(problem)) => return Err(refuse(problem)),
+            _ => return Err(refuse("only `http://` and `https://` are spoken".to_owned())),
         }
         let mut http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
             .connect_timeout(Duration::from_secs(10))
             // Why: shorter than the service keeps an idle connection, so that none is reused as it closes.
             .pool_idle_timeout(Duration::from_secs(20))
@@ -97,11 +101,7 @@ impl Client {
     }
 
     async fn once(&self, call: &Call) -> Result<Bytes, Error> {
-        let broken = |source: reqwest::Error| Error::Transport {
-            method: call.method.to_string(),
-            path: call.path(),
-            source: source.without_url(),
-        };
+        let broken = |source| Error::unanswered(call.method.as_str(), call.path(), source);
         let mut request = self
             .http
             .request(call.method.clone(), call.url(&self.base))

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use types::{Classify, Kind, Retry};
 
+use crate::tls;
+
 /// Why a call gave no result, or a version could not be pulled or verified.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -28,6 +30,17 @@ pub enum Error {
         /// The path called.
         path: String,
         /// The cause.
+        #[source]
+        source: reqwest::Error,
+    },
+    /// Whoever answered did not prove to be the service or its store. Nothing was sent.
+    #[error("the certificate shown for {method} {path} is not trusted; `SSL_CERT_FILE` names whom to trust instead")]
+    Certificate {
+        /// The HTTP method.
+        method: String,
+        /// The path called.
+        path: String,
+        /// What is wrong with the certificate.
         #[source]
         source: reqwest::Error,
     },
@@ -115,6 +128,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// A request that got no answer.
+    pub(crate) fn unanswered(method: impl Into<String>, path: String, source: reqwest::Error) -> Self {
+        // Why: an address of a part lets whoever reads it read the part.
+        let (method, source) = (method.into(), source.without_url());
+        if tls::is_distrust(&source) {
+            Self::Certificate { method, path, source }
+        } else {
+            Self::Transport { method, path, source }
+        }
+    }
+
     pub(crate) fn file(path: &Path, source: io::Error) -> Self {
         Self::File {
             path: path.to_owned(),
@@ -141,7 +165,9 @@ impl Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Address { .. } | Self::Untrusted { .. } | Self::UnknownService { .. } => Kind::Invalid,
+            Self::Address { .. } | Self::Certificate { .. } | Self::Untrusted { .. } | Self::UnknownService { .. } => {
+                Kind::Invalid
+            }
             Self::Transport { .. } | Self::Part { .. } | Self::File { .. } | Self::Stopped(_) => Kind::Unavailable,
             Self::Answer { .. } | Self::OtherManifest { .. } => Kind::Internal,
             Self::Place { .. } => Kind::Conflict,

@@ -17,6 +17,7 @@ pub mod model;
 mod patience;
 mod pull;
 mod push;
+mod tls;
 mod verify;
 
 pub use client::Client;

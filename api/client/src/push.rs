@@ -219,11 +219,7 @@ impl Client {
 
     async fn put_once(&self, part: &PartUrl, bytes: Bytes) -> Result<String, Error> {
         let name = || format!("part {}", part.n);
-        let broken = |source: reqwest::Error| Error::Transport {
-            method: "PUT".to_owned(),
-            path: name(),
-            source: source.without_url(),
-        };
+        let broken = |source| Error::unanswered("PUT", name(), source);
         let url = self.base.join(&part.url).map_err(|error| Error::Part {
             part: name(),
             problem: error.to_string(),

@@ -137,7 +137,7 @@ impl Ledger {
             *batch.begun.lock().unwrap() = Some(begun.clone());
             begun
         };
-        let sent = reqwest::Client::new().put(url).body(lines).send().await?;
+        let sent = s3_server::caller().build()?.put(url).body(lines).send().await?;
         // Nothing takes a part any more where the upload was completed and the answer lost: its tag stays what it was.
         let tag = sent.headers().get("etag").and_then(|tag| tag.to_str().ok());
         if let Some(tag) = tag {

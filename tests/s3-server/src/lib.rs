@@ -9,6 +9,7 @@
 //! stays, so that another server can go on with it.
 
 mod backend;
+mod caller;
 mod connection;
 mod faults;
 
@@ -24,6 +25,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use backend::Backend;
+pub use caller::caller;
 pub use faults::{Fault, Faults, Requests, Rule};
 
 /// The one bucket.

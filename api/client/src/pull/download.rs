@@ -17,7 +17,7 @@ use super::addresses::Addresses;
 use super::{Progress, Watch, under_way};
 use crate::client::retry_after;
 use crate::patience::Pauses;
-use crate::{Client, Error};
+use crate::{Client, Error, tls};
 
 /// How long the next bytes may take.
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
@@ -166,6 +166,10 @@ impl Download<'_> {
         }
         let response = match tokio::time::timeout(NEXT_WITHIN, request.send()).await {
             Ok(Ok(response)) => response,
+            Ok(Err(error)) if tls::is_distrust(&error) => {
+                let error = Error::unanswered("GET", self.part.path.clone(), error);
+                return Err(Halt::Failed(error));
+            }
             Ok(Err(error)) => return Err(Halt::Broken(None, describe(error))),
             Err(_) => return Err(Halt::Broken(None, "no answer in time".to_owned())),
         };

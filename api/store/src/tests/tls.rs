@@ -1,57 +1,14 @@
 //! TLS between the store and `PostgreSQL`: who is trusted, and who is not.
 //!
-//! Invariant: every certificate is made here, for this run; `openssl` is where `PostgreSQL` is.
+//! Invariant: every certificate is made for this run; `openssl` is where `PostgreSQL` is.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use tempfile::TempDir;
 use types::{Classify as _, Kind};
 
-use crate::testing::Postgres;
+use crate::testing::{Authority, Postgres};
 use crate::{Error, Options, Store};
-
-/// A key of its own for what is made.
-const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-
-/// An authority that nobody else knows, in a folder of its own.
-struct Authority(TempDir);
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let authority = Self(tempfile::tempdir().unwrap());
-        authority.openssl(&format!(
-            "req -x509 -days 2 -subj /CN={name} {KEY} -keyout ca.key -out ca.crt"
-        ));
-        authority
-    }
-
-    /// The file that says whom to trust.
-    fn roots(&self) -> PathBuf {
-        self.0.path().join("ca.crt")
-    }
-
-    /// A certificate for `localhost`, and for no address, with its key.
-    fn certificate(&self) -> (String, String) {
-        fs::write(self.0.path().join("names"), "subjectAltName = DNS:localhost\n").unwrap();
-        self.openssl(&format!(
-            "req -subj /CN=localhost {KEY} -keyout server.key -out server.csr"
-        ));
-        self.openssl(
-            "x509 -req -in server.csr -days 2 -extfile names -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt",
-        );
-        let read = |name: &str| fs::read_to_string(self.0.path().join(name)).unwrap();
-        (read("server.crt"), read("server.key"))
-    }
-
-    fn openssl(&self, arguments: &str) {
-        let mut command = Command::new("openssl");
-        command.current_dir(self.0.path()).args(arguments.split(' '));
-        let ran = command.output().expect("openssl is needed");
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    }
-}
 
 /// Connects, and asks and changes something.
 async fn used(url: &str) -> Result<(), Error> {
@@ -75,7 +32,9 @@ fn trusting(mode: &str, roots: &Path) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_is_trusted_as_far_as_the_url_says() {
-    let (authority, stranger) = (Authority::new("authority"), Authority::new("stranger"));
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let authority = Authority::new(folders[0].path(), "authority");
+    let stranger = Authority::new(folders[1].path(), "stranger");
     let (certificate, key) = authority.certificate();
     let Some(server) = Postgres::start_with_tls(&certificate, &key) else {
         return;

@@ -160,7 +160,11 @@ async fn prefixes_of_a_bucket_share_nothing() {
         ("1".into(), "2".into())
     );
     assert_eq!(text(&all, "some/tables/a/one").await, "1");
-    let read = |store: &S3| reqwest::get(store.presigner().read(&Path::from("a/one"), Duration::from_mins(1)));
+    let client = s3_server::caller().build().unwrap();
+    let read = |store: &S3| {
+        let url = store.presigner().read(&Path::from("a/one"), Duration::from_mins(1));
+        client.get(url).send()
+    };
     assert_eq!(read(&one).await.unwrap().text().await.unwrap(), "1");
     assert_eq!(read(&other).await.unwrap().text().await.unwrap(), "2");
 }
@@ -172,7 +176,7 @@ async fn an_address_is_good_for_its_object_its_method_and_its_time() {
     create(&store, "a/one", "some text").await.unwrap();
     create(&store, "a/two", "other text").await.unwrap();
     let url = store.presigner().read(&Path::from("a/one"), Duration::from_mins(15));
-    let client = reqwest::Client::new();
+    let client = s3_server::caller().build().unwrap();
     let got = client.get(&url).send().await.unwrap();
     assert_eq!(
         (got.status().as_u16(), got.text().await.unwrap()),

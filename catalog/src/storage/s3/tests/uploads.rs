@@ -6,7 +6,8 @@ const MIB: usize = 1 << 20;
 
 /// Puts bytes to an address; answers the status and the entity tag.
 async fn put(url: &str, bytes: Vec<u8>) -> (u16, String) {
-    let answer = reqwest::Client::new().put(url).body(bytes).send().await.unwrap();
+    let client = s3_server::caller().build().unwrap();
+    let answer = client.put(url).body(bytes).send().await.unwrap();
     let tag = answer.headers().get("etag").map(|tag| tag.to_str().unwrap().to_owned());
     (answer.status().as_u16(), tag.unwrap_or_default())
 }

@@ -57,7 +57,8 @@ impl Place {
 
 /// Puts bytes to an address; the status, and the tag.
 async fn send(url: &str, bytes: impl Into<Bytes>) -> (u16, Option<String>) {
-    let sent = reqwest::Client::new().put(url).body(bytes.into()).send().await.unwrap();
+    let client = s3_server::caller().build().unwrap();
+    let sent = client.put(url).body(bytes.into()).send().await.unwrap();
     let tag = sent.headers().get("etag").map(|tag| tag.to_str().unwrap().to_owned());
     (sent.status().as_u16(), tag)
 }
