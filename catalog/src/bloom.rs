@@ -46,6 +46,13 @@ impl Filter {
         }
     }
 
+    /// A filter for so many keys, to be [absorbed](Self::absorb); none where they are too few for one of their own, and
+    /// are to be inserted. A look-up touches every generation, so each has at least twice the keys of the one before.
+    pub(crate) fn apart(&self, keys: usize) -> Option<Self> {
+        let last = self.generations.last().map_or(0, |last| last.capacity);
+        (keys >= last.saturating_mul(2)).then(|| Self::with_capacity(keys))
+    }
+
     /// Takes the keys of another filter over.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.generations.extend(other.generations);
@@ -144,6 +151,32 @@ mod tests {
             .filter(|key| filter.may_contain(key))
             .count();
         assert!(wrong < 1_500, "{wrong} of 100,000");
+    }
+
+    #[test]
+    fn generations_are_few_however_keys_come() {
+        let mut filter = Filter::default();
+        let mut added = 0;
+        for many in [
+            1_000, 200_000, 1_000, 100_000, 100_000, 100_000, 600_000, 70_000, 70_000, 70_000,
+        ] {
+            let more = keys(added..added + many);
+            let mut apart = filter.apart(more.len());
+            for key in &more {
+                apart.as_mut().unwrap_or(&mut filter).insert(key);
+            }
+            if let Some(apart) = apart {
+                filter.absorb(apart);
+            }
+            added += many;
+        }
+        assert!(keys(0..added).iter().all(|key| filter.may_contain(key)));
+        let sizes: Vec<_> = filter
+            .generations
+            .iter()
+            .map(|generation| generation.capacity)
+            .collect();
+        assert!(sizes.windows(2).all(|sizes| sizes[1] >= 2 * sizes[0]), "{sizes:?}");
     }
 
     #[test]

@@ -35,6 +35,8 @@ const VERSIONS: u64 = 256;
 /// From how many keys, or versions, on it is worth to store keys that will not grow more soon.
 const LOT: usize = 4 << 10;
 const LOT_OF_VERSIONS: u64 = 16;
+/// How many keys go into the filter of a table that is read meanwhile at once.
+const PIECE: usize = 4 << 10;
 /// Up to how many look-ups are done where they are asked for: moving them would cost more.
 const FEW: usize = 16;
 
@@ -336,23 +338,31 @@ impl KeyIndex {
             let alone = !held.in_memory && held.leaving.is_none() && held.recent.is_empty();
             alone && held.reflects.next() == version && held.reflects == held.stored
         };
-        let (count, files) = {
+        let (count, files, mut apart) = {
             let held = self.read();
             if !fits(&held) {
                 return false;
             }
             let count = usize::try_from(table.saturating_sub(held.count)).unwrap_or(0);
-            (count, held.files.clone())
+            (count, held.files.clone(), held.filter.apart(count))
         };
-        let mut filter = Filter::with_capacity(count);
+        let mut some = Vec::new();
         let stored = Stored {
             version,
             root,
             keys: table,
         };
         let filtered = keys.inspect(|key| {
-            if let Ok(key) = key {
+            let Ok(key) = key else { return };
+            if let Some(filter) = &mut apart {
                 filter.insert(key);
+                return;
+            }
+            some.push(*key);
+            // Why in pieces: readers wait meanwhile. That the keys are not stored yet makes the filter no less right.
+            if some.len() == PIECE {
+                let mut held = self.write();
+                some.drain(..).for_each(|key| held.filter.insert(&key));
             }
         });
         let files = match self.store.add_file(self.dataset, &files, (filtered, count), stored) {
@@ -366,7 +376,10 @@ impl KeyIndex {
         if !fits(&held) {
             return false;
         }
-        held.filter.absorb(filter);
+        some.iter().for_each(|key| held.filter.insert(key));
+        if let Some(apart) = apart {
+            held.filter.absorb(apart);
+        }
         held.files = files;
         held.count = table;
         (held.reflects, held.stored) = (version, version);
