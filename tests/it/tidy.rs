@@ -50,7 +50,7 @@ const EDGES: [(&str, &[&str]); 12] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 19] = [
+const OWNERS: [(&str, &[&str]); 20] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("seccompiler", &["sql"]),
