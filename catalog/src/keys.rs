@@ -376,7 +376,9 @@ impl KeyIndex {
         if !fits(&held) {
             return false;
         }
-        some.iter().for_each(|key| held.filter.insert(key));
+        for key in &some {
+            held.filter.insert(key);
+        }
         if let Some(apart) = apart {
             held.filter.absorb(apart);
         }
