@@ -13,7 +13,7 @@ use serde::Deserialize;
 use store::{Due, Store, Swept};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use types::{Clock, Timestamp, metric};
+use types::{Classify as _, Clock, ContributionId, Kind, Timestamp, metric};
 
 /// How many submissions are read and appended at once; each is at most a few MiB.
 const PAGE: u32 = 16;
@@ -81,19 +81,20 @@ impl Sweeper {
         let sweeping = async {
             let mut tick = tokio::time::interval(Duration::from_secs(self.config.interval_seconds.max(1)));
             tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let mut started = false;
+            // Up to which submission everything was appended; none once that is done.
+            let mut beginning = Some(None);
             loop {
                 tick.tick().await;
-                let swept = if started {
-                    self.due().await
-                } else {
-                    self.everything().await
+                let swept = match &mut beginning {
+                    Some(after) => self.everything(after).await,
+                    None => self.due().await,
                 };
                 match swept {
-                    Ok(0) => started = true,
                     Ok(count) => {
-                        started = true;
-                        tracing::info!(count, "appended open submissions again");
+                        beginning = None;
+                        if count > 0 {
+                            tracing::info!(count, "appended open submissions again");
+                        }
                     }
                     Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the sweep ended early"),
                 }
@@ -108,16 +109,16 @@ impl Sweeper {
         stop.run_until_cancelled(sweeping).await;
     }
 
-    /// What the process before this one left open. The rest of a crash is here, so this does not wait until it is due.
-    async fn everything(&self) -> Result<usize, SweepError> {
+    /// What the process before this one left open, beginning `after` a submission, which is then the last that was
+    /// appended. The rest of a crash is here, so this does not wait until it is due.
+    async fn everything(&self, after: &mut Option<ContributionId>) -> Result<usize, SweepError> {
         let mut count = 0;
-        let mut after = None;
         loop {
-            let page = self.store.contributions_open_at_start(PAGE, after).await?;
+            let page = self.store.contributions_open_at_start(PAGE, *after).await?;
             let Some(last) = page.last() else { return Ok(count) };
-            after = Some(last.id);
-            count += page.len();
-            self.append(page).await?;
+            let last = last.id;
+            count += self.append(page).await?;
+            *after = Some(last);
         }
     }
 
@@ -128,8 +129,7 @@ impl Sweeper {
             if page.is_empty() {
                 return Ok(count);
             }
-            count += page.len();
-            self.append(page).await?;
+            count += self.append(page).await?;
         }
     }
 
@@ -139,7 +139,8 @@ impl Sweeper {
         self.store.idempotency_prune(before, KEYS).await
     }
 
-    async fn append(&self, page: Vec<Due>) -> Result<(), SweepError> {
+    /// Appends submissions and notes when they are due again; how many the log took.
+    async fn append(&self, page: Vec<Due>) -> Result<usize, SweepError> {
         let now = self.clock.now();
         let mut swept = Vec::with_capacity(page.len());
         let mut records = Vec::with_capacity(page.len());
@@ -159,11 +160,36 @@ impl Sweeper {
                 value: submission.into(),
             });
         }
-        self.log.append_kept(CONTRIBUTIONS, records).await?;
-        metrics::counter!(metric::SWEEPER_APPENDED).increment(swept.len() as u64);
+        let taken = match self.log.append_kept(CONTRIBUTIONS, records.clone()).await {
+            Ok(_) => swept.len(),
+            Err(error) if is_of_one(&error) => self.append_each(&swept, records).await?,
+            Err(error) => return Err(error.into()),
+        };
+        metrics::counter!(metric::SWEEPER_APPENDED).increment(taken as u64);
         self.store.contributions_swept(swept).await?;
-        Ok(())
+        Ok(taken)
     }
+
+    /// The same one by one, so that a submission that the log does not take keeps no other waiting.
+    async fn append_each(&self, swept: &[Swept], records: Vec<Record>) -> Result<usize, SweepError> {
+        let mut taken = 0;
+        for (swept, record) in swept.iter().zip(records) {
+            match self.log.append_kept(CONTRIBUTIONS, vec![record]).await {
+                Ok(_) => taken += 1,
+                // Why not rejected: it was acknowledged, and a log may be set to take more.
+                Err(error) if is_of_one(&error) => {
+                    tracing::error!(id = %swept.id, %error, "the log does not take a submission, which stays open");
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(taken)
+    }
+}
+
+/// Whether the log refused a record for what it is.
+fn is_of_one(error: &eventlog::Error) -> bool {
+    matches!(error.kind(), Kind::TooLarge | Kind::Invalid)
 }
 
 #[cfg(test)]

@@ -387,6 +387,14 @@ pub enum Error {
         /// The least that makes sense.
         least: u64,
     },
+    /// A size is more than the parts of the service can have.
+    #[error("`{key}` must be at most {most}")]
+    TooLarge {
+        /// The key, with its section.
+        key: &'static str,
+        /// The most that works.
+        most: Size,
+    },
     /// What a crash test asks for does not exist.
     #[cfg(feature = "faults")]
     #[error("{0}")]
@@ -479,6 +487,15 @@ impl Config {
             let length = Duration::from_secs(length).as_nanos();
             if span.0.is_zero() || span.0.as_nanos() % length != 0 {
                 return Err(Error::Fraction { key, unit });
+            }
+        }
+        // Why: a contribution goes through the log with the contract of its dataset.
+        for (key, size, most) in [
+            ("limits.contribution_body", self.limits.contribution_body, 8 << 20),
+            ("limits.body", self.limits.body, 4 << 20),
+        ] {
+            if size.0 > most {
+                return Err(Error::TooLarge { key, most: Size(most) });
             }
         }
         if self.compaction.fan_in.get() < 2 {

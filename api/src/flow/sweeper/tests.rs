@@ -1,4 +1,7 @@
-use eventlog::{Embedded, Options};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use async_trait::async_trait;
+use eventlog::{Bounds, Embedded, Error, Options, Position, Subscription};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -42,6 +45,56 @@ async fn world(contributions: usize) -> (Service, Arc<Embedded>, TempDir, Sweepe
     (service, log, directory, sweeper)
 }
 
+/// A log that takes no large records, and as many appends as it was told to.
+#[derive(Debug)]
+struct Picky {
+    log: Arc<Embedded>,
+    largest: usize,
+    appends: AtomicI64,
+}
+
+#[async_trait]
+impl EventLog for Picky {
+    async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
+        if self.appends.fetch_sub(1, Ordering::SeqCst) <= 0 {
+            return Err(Error::Closed);
+        }
+        if let Some(large) = records.iter().find(|record| record.value.len() > self.largest) {
+            return Err(Error::TooLarge {
+                bytes: large.value.len(),
+                limit: self.largest,
+            });
+        }
+        self.log.append(topic, records).await
+    }
+
+    async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error> {
+        self.log.subscribe(topic, group).await
+    }
+
+    async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
+        self.log.recent(topic, count).await
+    }
+
+    async fn keep(&self, topic: &str, count: u64) -> Result<(), Error> {
+        self.log.keep(topic, count).await
+    }
+
+    async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
+        self.log.bounds(topic).await
+    }
+}
+
+/// The same sweeper on a log that is picky.
+fn picky(sweeper: Sweeper, log: &Arc<Embedded>, largest: usize, appends: i64) -> Sweeper {
+    let log = Arc::new(Picky {
+        log: Arc::clone(log),
+        largest,
+        appends: AtomicI64::new(appends),
+    });
+    Sweeper { log, ..sweeper }
+}
+
 async fn appended(log: &Embedded) -> u64 {
     log.bounds(CONTRIBUTIONS)
         .await
@@ -55,7 +108,7 @@ async fn appended(log: &Embedded) -> u64 {
 async fn everything_open_at_the_start_is_appended_at_once() {
     let open = 2 * PAGE as usize + 3;
     let (_service, log, _directory, sweeper) = world(open).await;
-    assert_eq!(sweeper.everything().await.unwrap(), open);
+    assert_eq!(sweeper.everything(&mut None).await.unwrap(), open);
     assert_eq!(appended(&log).await, open as u64);
     let mut subscription = log.subscribe(CONTRIBUTIONS, "test").await.unwrap();
     let mut names = std::collections::HashSet::new();
@@ -81,6 +134,49 @@ async fn what_is_due_is_appended_again_and_later_each_time() {
         total += 1;
         assert_eq!(appended(&log).await, total);
     }
+}
+
+#[tokio::test]
+async fn a_submission_that_the_log_does_not_take_keeps_no_other_waiting() {
+    let (service, log, _directory, sweeper) = world(3).await;
+    let open = service.app.store.contributions_open_at_start(PAGE, None).await.unwrap();
+    let smallest = open.iter().map(|due| due.submission.len()).min().unwrap();
+    let token = service.operator().await;
+    let key = service.agent(&token, "other").await;
+    service.project(&key, "tides", &json!({})).await;
+    let large = json!({"records": [{"name": (0..5_000).map(|number| number.to_string()).collect::<String>()}]});
+    let contribute = async |body: &serde_json::Value| {
+        let got = service
+            .call("POST", "/projects/tides/contribute", Some(&key), &body.to_string())
+            .await;
+        assert_eq!(got.status, 201);
+    };
+    contribute(&large).await;
+    contribute(&json!({"records": [{"name": "after it"}]})).await;
+
+    let sweeper = picky(sweeper, &log, smallest + 1_000, i64::MAX);
+    assert_eq!(sweeper.everything(&mut None).await.unwrap(), 4);
+    assert_eq!(appended(&log).await, 4);
+    // Each is due again in its time, also the one that was refused: a log may be set to take more.
+    service.clock.advance(Duration::from_secs(30));
+    assert_eq!(sweeper.due().await.unwrap(), 4);
+    assert_eq!(sweeper.due().await.unwrap(), 0);
+    let lenient = picky(sweeper, &log, usize::MAX, i64::MAX);
+    service.clock.advance(Duration::from_mins(1));
+    assert_eq!(lenient.due().await.unwrap(), 5);
+}
+
+#[tokio::test]
+async fn a_beginning_that_was_broken_off_is_gone_on_with() {
+    let page = PAGE as usize;
+    let (_service, log, _directory, sweeper) = world(3 * page).await;
+    let sweeper = picky(sweeper, &log, usize::MAX, 2);
+    let mut after = None;
+    assert!(sweeper.everything(&mut after).await.is_err());
+    assert_eq!(appended(&log).await, 2 * u64::from(PAGE));
+    let sweeper = picky(sweeper, &log, usize::MAX, i64::MAX);
+    assert_eq!(sweeper.everything(&mut after).await.unwrap(), page);
+    assert_eq!(appended(&log).await, 3 * u64::from(PAGE));
 }
 
 #[tokio::test]

@@ -182,6 +182,18 @@ fn properties_of_kafka_are_pairs_and_never_shown() {
 }
 
 #[test]
+fn a_body_is_not_larger_than_the_log_takes() {
+    for (name, most, key) in [
+        ("SLUICE__LIMITS__CONTRIBUTION_BODY", 8, "limits.contribution_body"),
+        ("SLUICE__LIMITS__BODY", 4, "limits.body"),
+    ] {
+        let of = |mib: u64| load(None, &[(name, &format!("{mib}MiB"))], &[]);
+        assert!(of(most).is_ok());
+        assert_eq!(told(of(most + 1)), format!("`{key}` must be at most {most}MiB"));
+    }
+}
+
+#[test]
 fn one_part_cannot_become_one() {
     let refused = told(load(None, &[("SLUICE__COMPACTION__FAN_IN", "1")], &[]));
     assert_eq!(refused, "`compaction.fan_in` must be at least 2");
