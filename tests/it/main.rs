@@ -22,6 +22,8 @@ mod readers;
 mod readme;
 #[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]
 mod scale;
+#[cfg(feature = "postgres")]
+mod slow_database;
 mod tidy;
 #[cfg(feature = "s3")]
 mod tls;

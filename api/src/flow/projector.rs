@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use data_encoding::BASE64;
@@ -30,6 +31,8 @@ pub struct Projector {
     log: Arc<dyn EventLog>,
     waiters: Waiters,
     clock: Arc<dyn Clock>,
+    /// How many outcomes the database takes in one transaction, which has a bounded time.
+    at_once: AtomicUsize,
 }
 
 impl Projector {
@@ -40,6 +43,7 @@ impl Projector {
             log,
             waiters,
             clock,
+            at_once: AtomicUsize::new(FETCH),
         }
     }
 
@@ -67,10 +71,10 @@ impl Projector {
             }
         }
         let all: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
-        if self.apply(all).await.is_err() {
+        if self.apply(&all).await.is_err() {
             // One of them cannot be applied, ever: the others are, one by one.
             for (row, delivered) in &rows {
-                if let Err(error) = self.apply(vec![row.clone()]).await {
+                if let Err(error) = self.apply(std::slice::from_ref(row)).await {
                     self.unreadable(OUTCOMES, delivered, &error.to_string()).await;
                     self.waiters.wake(row.id);
                 }
@@ -79,12 +83,19 @@ impl Projector {
         outcomes.commit(&marks(&batch)).await
     }
 
-    /// Applies outcomes in one transaction, trying for as long as that can help, and wakes whoever waits for them.
-    async fn apply(&self, rows: Vec<OutcomeRow>) -> Result<(), store::Error> {
-        let mut failures = 0;
-        loop {
-            match self.store.outcomes_apply(rows.clone()).await {
+    /// Applies outcomes in their order, in one transaction if they are not too many for it, trying for as long as that can
+    /// help, and wakes whoever waits for them.
+    async fn apply(&self, rows: &[OutcomeRow]) -> Result<(), store::Error> {
+        let (mut rest, mut failures) = (rows, 0);
+        while !rest.is_empty() {
+            let at_once = self.at_once.load(Ordering::Relaxed);
+            let (rows, later) = rest.split_at(at_once.min(rest.len()));
+            match self.store.outcomes_apply(rows.to_vec()).await {
                 Ok(applied) => {
+                    (rest, failures) = (later, 0);
+                    if rows.len() == at_once {
+                        self.at_once.store((2 * at_once).min(FETCH), Ordering::Relaxed);
+                    }
                     for (row, Applied { applied, .. }) in rows.iter().zip(applied) {
                         // Why: one that changed nothing is not what the database says.
                         if applied {
@@ -94,12 +105,16 @@ impl Projector {
                             self.waiters.wake(row.id);
                         }
                     }
-                    return Ok(());
                 }
                 Err(error) if error.retry() == Retry::Never => return Err(error),
-                Err(error) => back_off(&error, &mut failures).await,
+                Err(error) => {
+                    // Why: so many may never be done in the time of one transaction.
+                    self.at_once.store((rows.len() / 2).max(1), Ordering::Relaxed);
+                    back_off(&error, &mut failures).await;
+                }
             }
         }
+        Ok(())
     }
 
     async fn bury(&self, letters: &mut dyn Subscription, batch: Vec<Delivered>) -> Result<(), eventlog::Error> {

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +23,8 @@ pub enum Mode {
     /// It passes nothing on and does not hang up: neither on the connections there are, which stay dead whatever the
     /// mode is later, nor on new ones.
     Silent,
+    /// It passes everything on, what is asked only after this time.
+    Slow(Duration),
 }
 
 /// A running proxy; it ends with this value, and its connections with it.
@@ -94,6 +97,10 @@ async fn pass(mut client: TcpStream, server: SocketAddr, mut mode: watch::Receiv
                 let count = read.unwrap_or(0);
                 let commits = asked[..count].ends_with(COMMIT);
                 loses |= commits && *mode.borrow() == Mode::LoseCommit;
+                let slow = *mode.borrow();
+                if let Mode::Slow(late) = slow {
+                    tokio::time::sleep(late).await;
+                }
                 (server.write_all(&asked[..count]).await, count == 0)
             }
             read = server.read(&mut answered) => {
