@@ -30,6 +30,8 @@ use crate::staging::conclude::{Running, conclude as conclude_upload};
 
 /// How often a table that is damaged is asked again before its lane gives it up: after a minute, with the usual waits.
 const DAMAGED: u32 = 9;
+/// The same for one that cannot be asked, whatever keeps it: after some twelve minutes.
+const AWAY: u32 = 30;
 
 /// What every lane of a worker shares.
 #[derive(Clone, Debug)]
@@ -70,13 +72,14 @@ impl Context {
         }
     }
 
-    /// Waits before a table that failed is asked again. One that stays damaged is given up: it is mended from a copy, and
+    /// Waits before a table that failed is asked again. One that stays as it is is given up: somebody has to mend it, and
     /// until then what its lane has would keep the log from being trimmed.
     pub(crate) async fn wait<E: Classify + Error>(&self, failures: &mut u32, error: &E) -> Result<(), Stopped> {
-        if error.kind() == Kind::Internal && *failures >= DAMAGED {
+        let most = if error.kind() == Kind::Internal { DAMAGED } else { AWAY };
+        if *failures >= most {
             tracing::error!(
                 error = described(error),
-                "a table is damaged; its submissions come again"
+                "a table is given up for now; its submissions come again"
             );
             return Err(Stopped);
         }
