@@ -34,6 +34,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
+use crate::unwind::OnPanic;
 use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name, check_size};
 use committer::{Append, Committer, Entry, Request};
 use state::{Shared, locked};
@@ -89,19 +90,29 @@ impl Embedded {
     /// [`Error::Locked`] when another process has it open, [`Error::Damaged`] when a checksum does not match or an
     /// offset is missing, [`Error::Format`] for a directory of another version.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Arc<Self>, Error> {
+        Self::start(path.as_ref(), options, Committer::run)
+    }
+
+    fn start(path: &Path, options: Options, run: fn(Committer)) -> Result<Arc<Self>, Error> {
         if !(1..=MAX_PARTITIONS).contains(&options.partitions) {
             return Err(Error::Invalid {
                 field: "partitions",
                 rule: format!("must be from 1 to {MAX_PARTITIONS}, not {}", options.partitions),
             });
         }
-        let (store, topics) = recovery::open(path.as_ref(), options)?;
+        let (store, topics) = recovery::open(path, options)?;
         let (shared, requests) = Shared::new(&store, options, topics);
         let shared = Arc::new(shared);
         let committer = Committer::new(Arc::clone(&shared), store, requests);
         let thread = std::thread::Builder::new()
             .name("eventlog-committer".to_owned())
-            .spawn(move || committer.run())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || {
+                    let _said = OnPanic(|| shared.fail_by_panic());
+                    run(committer);
+                }
+            })
             .map_err(|error| Error::Storage {
                 path: shared.path.clone(),
                 cause: Arc::new(error.into()),
@@ -226,5 +237,29 @@ impl Drop for Embedded {
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!(path = %self.shared.path.display(), "the committer of the log ended by a panic");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Event;
+
+    #[tokio::test]
+    async fn whoever_waits_for_a_committer_that_panicked_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = Embedded::start(directory.path(), Options::default(), |mut committer| {
+            committer.one();
+            panic!("planted");
+        })
+        .unwrap();
+        let mut reader = log.subscribe("topic", "group").await.unwrap();
+        assert!(matches!(reader.event(1).await.unwrap(), Event::Assigned(_)));
+        assert!(matches!(reader.event(1).await, Err(Error::Failed { .. })));
+        let record = Record {
+            key: "key".into(),
+            value: "value".into(),
+        };
+        log.append("topic", vec![record]).await.unwrap_err();
     }
 }

@@ -21,6 +21,7 @@ pub mod kafka;
 mod partition;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod unwind;
 
 use std::fmt::Debug;
 

@@ -96,19 +96,23 @@ impl Committer {
 
     /// Runs until the log is closed.
     pub(super) fn run(mut self) {
-        while !self.shared.is_closing() {
-            let request = if self.trims.are_due() {
-                self.requests.try_recv().unwrap_or(Request::Wake)
-            } else {
-                match self.requests.blocking_recv() {
-                    Some(request) => request,
-                    None => break,
-                }
-            };
-            let requests = self.gather(request);
-            self.write(requests);
-        }
+        while !self.shared.is_closing() && self.one() {}
         self.close();
+    }
+
+    /// Waits for requests and writes them, in one batch; `false` when there are none any more.
+    pub(super) fn one(&mut self) -> bool {
+        let request = if self.trims.are_due() {
+            self.requests.try_recv().unwrap_or(Request::Wake)
+        } else {
+            match self.requests.blocking_recv() {
+                Some(request) => request,
+                None => return false,
+            }
+        };
+        let requests = self.gather(request);
+        self.write(requests);
+        true
     }
 
     /// Everything that waits by now, up to the limits of a batch.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -241,6 +242,12 @@ impl Shared {
         let cause = Arc::clone(self.failed.get_or_init(|| Arc::new(cause)));
         self.wake_all();
         self.failure_of(cause)
+    }
+
+    /// Notes that the committer panicked: nothing is written any more, and nobody is to wait for it.
+    pub(super) fn fail_by_panic(&self) {
+        let cause = io::Error::other("the thread that writes panicked");
+        drop(self.fail(cause.into()));
     }
 
     pub(super) fn failure(&self) -> Option<Error> {

@@ -26,6 +26,7 @@ use super::state::Shared;
 use super::stats::{Counters, count};
 use super::watchdog::{Lost, Watchdog};
 use crate::Error;
+use crate::unwind::OnPanic;
 
 /// For how many polls a consumer is waited for that leaves its group.
 const LEAVING: u32 = 50;
@@ -142,6 +143,12 @@ impl Consumers {
         let consumers = Arc::clone(self);
         let thread = std::thread::Builder::new().name("eventlog-kafka".to_owned());
         let running = move || {
+            let _said = OnPanic(|| {
+                consumers.shared.fail(Error::Unavailable {
+                    what: format!("reading topic `{}`", consumers.topic),
+                    cause: "the thread that reads panicked".to_owned(),
+                });
+            });
             consumers.run(consumer);
             drop(lease);
         };
