@@ -23,6 +23,8 @@ const MOST_TEXT: u64 = 20 << 30;
 /// How many bytes may come of one, beyond the first [`UNSUSPECTED`].
 const MOST_RATIO: u64 = 100;
 const UNSUSPECTED: u64 = 64 << 20;
+/// How many lines there may be: each has a number, in verdicts too.
+const MOST_LINES: u64 = u32::MAX as u64;
 /// How gzip begins (RFC 1952 section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// U+FEFF as UTF-8.
@@ -80,7 +82,7 @@ pub(super) fn cut(
 ) -> Result<(), CutError> {
     let most = (UNIT_VALUES / fields.max(1)).max(1);
     match compression {
-        Compression::None => lines(input, most, emit),
+        Compression::None => Cutter::default().run(input, most, emit),
         Compression::Gzip => {
             let read = Arc::new(AtomicU64::new(0));
             let counted = Counted {
@@ -92,7 +94,7 @@ pub(super) fn cut(
                 read,
                 written: 0,
             };
-            lines(bounded, most, emit)
+            Cutter::default().run(bounded, most, emit)
         }
     }
     .map_err(|error| match error {
@@ -125,58 +127,6 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// Cuts into units of at most `most` lines.
-fn lines(mut input: impl Read, most: usize, mut emit: impl FnMut(Unit) -> bool) -> Result<(), Broken> {
-    let mut cutter = Cutter::default();
-    let mut held = Vec::with_capacity(UNIT + UNIT / 4);
-    loop {
-        let end = fill(&mut input, &mut held)?;
-        if !cutter.begun {
-            cutter.begun = true;
-            if held.starts_with(&GZIP) {
-                return Err(Broken::Content(unreadable(
-                    "gzip_unexpected",
-                    "the lines begin like gzip: it is compressed twice, or its compression was not declared",
-                )));
-            }
-            if held.starts_with(MARK) {
-                held.drain(..MARK.len());
-            }
-        }
-        if cutter.passing {
-            match memchr::memchr(b'\n', &held) {
-                Some(end) => {
-                    held.drain(..=end);
-                    cutter.passing = false;
-                }
-                None => held.clear(),
-            }
-        }
-        let complete = if end {
-            held.len()
-        } else {
-            memchr::memrchr(b'\n', &held).map_or(0, |last| last + 1)
-        };
-        if complete > 0 {
-            let mut rest = Vec::with_capacity(UNIT + UNIT / 4);
-            rest.extend_from_slice(&held[complete..]);
-            held.truncate(complete);
-            if !cutter.units(std::mem::replace(&mut held, rest), most, &mut emit) {
-                return Err(Broken::Unwanted);
-            }
-        } else if held.len() > LONGEST {
-            held.clear();
-            cutter.passing = true;
-            if !emit(cutter.long_line()) {
-                return Err(Broken::Unwanted);
-            }
-        }
-        if end {
-            return Ok(());
-        }
-    }
-}
-
 /// Reads until there is a unit more, or to the end; whether that was reached.
 fn fill(input: &mut impl Read, held: &mut Vec<u8>) -> io::Result<bool> {
     let wanted = held.len() + UNIT;
@@ -200,6 +150,63 @@ struct Cutter {
 }
 
 impl Cutter {
+    /// Cuts into units of at most `most` lines.
+    fn run(mut self, mut input: impl Read, most: usize, mut emit: impl FnMut(Unit) -> bool) -> Result<(), Broken> {
+        let mut held = Vec::with_capacity(UNIT + UNIT / 4);
+        loop {
+            let end = fill(&mut input, &mut held)?;
+            if !self.begun {
+                self.begun = true;
+                if held.starts_with(&GZIP) {
+                    return Err(Broken::Content(unreadable(
+                        "gzip_unexpected",
+                        "the lines begin like gzip: it is compressed twice, or its compression was not declared",
+                    )));
+                }
+                if held.starts_with(MARK) {
+                    held.drain(..MARK.len());
+                }
+            }
+            if self.passing {
+                match memchr::memchr(b'\n', &held) {
+                    Some(end) => {
+                        held.drain(..=end);
+                        self.passing = false;
+                    }
+                    None => held.clear(),
+                }
+            }
+            let complete = if end {
+                held.len()
+            } else {
+                memchr::memrchr(b'\n', &held).map_or(0, |last| last + 1)
+            };
+            if complete > 0 {
+                let mut rest = Vec::with_capacity(UNIT + UNIT / 4);
+                rest.extend_from_slice(&held[complete..]);
+                held.truncate(complete);
+                if !self.units(std::mem::replace(&mut held, rest), most, &mut emit) {
+                    return Err(Broken::Unwanted);
+                }
+            } else if held.len() > LONGEST {
+                held.clear();
+                self.passing = true;
+                if !emit(self.long_line()) {
+                    return Err(Broken::Unwanted);
+                }
+            }
+            if self.lines > MOST_LINES {
+                return Err(Broken::Content(unreadable(
+                    "too_many_lines",
+                    "it has more than 4,294,967,295 lines, empty ones counted in",
+                )));
+            }
+            if end {
+                return Ok(());
+            }
+        }
+    }
+
     /// Hands on whole lines, of which there are some, at most `most` at once; whether more are wanted.
     fn units(&mut self, text: Vec<u8>, most: usize, mut emit: impl FnMut(Unit) -> bool) -> bool {
         let ended = memchr::memchr_iter(b'\n', &text).count();

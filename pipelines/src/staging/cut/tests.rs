@@ -156,6 +156,25 @@ fn a_bomb_is_found_long_before_its_end() {
 }
 
 #[test]
+fn there_are_no_more_lines_than_numbers() {
+    for (before, ends) in [(3, false), (2, true)] {
+        let cutter = Cutter {
+            lines: MOST_LINES - before,
+            ..Cutter::default()
+        };
+        let ended = cutter.run(&b"\n\n\n"[..], 100, |_| true);
+        let many = matches!(
+            ended,
+            Err(Broken::Content(CutError::Unreadable {
+                code: "too_many_lines",
+                ..
+            }))
+        );
+        assert_eq!((many, ended.is_ok()), (ends, !ends), "{before} before");
+    }
+}
+
+#[test]
 fn a_source_that_fails_is_not_the_contributors_fault() {
     struct Fails;
     impl Read for Fails {
