@@ -10,7 +10,7 @@ use pipelines::staging::objects::Objects;
 use store::Store;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
-use types::{Clock, fault};
+use types::{Clock, ContributionId, fault};
 
 use crate::error::chain;
 
@@ -54,11 +54,23 @@ impl Freeing {
 
     /// Frees what can be freed now; what fails is tried again the next time. How many uploads were freed.
     pub async fn free(&self) -> usize {
-        let uploads = self.store.uploads_to_free(self.clock.now(), REPLAYABLE, PAGE).await;
-        let uploads = uploads.unwrap_or_else(|error| {
-            tracing::warn!(error = chain(&error), "uploads to free could not be looked for");
-            Vec::new()
-        });
+        let (mut freed, mut after) = (0, None);
+        loop {
+            let page = self.store.uploads_to_free(self.clock.now(), REPLAYABLE, after, PAGE);
+            let page = page.await.unwrap_or_else(|error| {
+                tracing::warn!(error = chain(&error), "uploads to free could not be looked for");
+                Vec::new()
+            });
+            // Why not the same again: those that cannot be deleted keep no others.
+            after = page.last().copied();
+            if after.is_none() {
+                return freed;
+            }
+            freed += self.free_each(page).await;
+        }
+    }
+
+    async fn free_each(&self, uploads: Vec<ContributionId>) -> usize {
         let mut freed = 0;
         for upload in uploads {
             if let Err(error) = self.objects.delete(upload).await {

@@ -243,31 +243,40 @@ impl Store {
     }
 
     /// Expires what is open past its time, and answers whose bytes nobody needs any more: of uploads that expired or
-    /// whose contribution is decided. What no worker could process is kept for `replayable`, as it may be replayed.
+    /// whose contribution is decided, by id, those after `after` or the first. What no worker could process is kept for
+    /// `replayable`, as it may be replayed.
     pub async fn uploads_to_free(
         &self,
         now: Timestamp,
         replayable: Duration,
+        after: Option<ContributionId>,
         limit: u32,
     ) -> Result<Vec<ContributionId>, Error> {
         // Why the look first: mostly there is nothing to expire, and a change costs a sync.
         let overdue: i64 = self
             .read(async {
                 Ok(
-                    sqlx::query_scalar("SELECT COUNT(*) FROM uploads WHERE status = 'open' AND expires_at <= $1")
-                        .bind(now.micros())
-                        .fetch_one(self.readers())
-                        .await?,
+                    // Why the bytes too, which every open one has: an index leads to those that have them.
+                    sqlx::query_scalar(
+                        "SELECT COUNT(*) FROM uploads
+                         WHERE freed_at IS NULL AND status = 'open' AND expires_at <= $1",
+                    )
+                    .bind(now.micros())
+                    .fetch_one(self.readers())
+                    .await?,
                 )
             })
             .await?;
         if overdue > 0 {
             self.write(move |cx| {
                 Box::pin(async move {
-                    sqlx::query("UPDATE uploads SET status = 'expired' WHERE status = 'open' AND expires_at <= $1")
-                        .bind(now.micros())
-                        .execute(&mut *cx)
-                        .await?;
+                    sqlx::query(
+                        "UPDATE uploads SET status = 'expired'
+                         WHERE freed_at IS NULL AND status = 'open' AND expires_at <= $1",
+                    )
+                    .bind(now.micros())
+                    .execute(&mut *cx)
+                    .await?;
                     Ok(Change::Keep(()))
                 })
             })
@@ -281,9 +290,11 @@ impl Store {
                         OR contributions.status = 'merged'
                         OR (contributions.status = 'rejected'
                             AND (contributions.reject_code <> 'unprocessable' OR contributions.decided_at <= $1)))
-                 ORDER BY uploads.id LIMIT $2",
+                   AND uploads.id > $2
+                 ORDER BY uploads.id LIMIT $3",
             )
             .bind(now.minus(replayable).micros())
+            .bind(after.map(|id| id.to_string()).unwrap_or_default())
             .bind(i64::from(limit))
             .fetch_all(self.readers())
             .await?

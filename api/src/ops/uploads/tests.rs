@@ -16,6 +16,7 @@ use types::{Clock as _, ContributionId};
 use crate::flow::Freeing;
 use crate::testing::{Got, Service, config, limits};
 
+mod freeing;
 mod late;
 
 /// A service with a public project `weather` and an agent of another operator.

@@ -56,7 +56,7 @@ async fn complete(store: &Store, world: &World, id: ContributionId, now: Timesta
 }
 
 async fn to_free(store: &Store, now: Timestamp) -> Vec<ContributionId> {
-    store.uploads_to_free(now, KEPT, 10).await.unwrap()
+    store.uploads_to_free(now, KEPT, None, 10).await.unwrap()
 }
 
 /// What was begun is found as it was, and becomes a contribution with an outbox entry once.
@@ -205,6 +205,13 @@ pub async fn bytes_are_freed_once_nobody_needs_them(url: &str) {
     assert_eq!(to_free(&store, at(104)).await, [ids[1]]);
     // What no worker could process may be replayed for a while; these were decided at 10 s.
     assert_eq!(to_free(&store, at(10 + 3_600)).await, [ids[1], ids[2]]);
+    let page = async |after, limit| {
+        let now = at(10 + 3_600);
+        store.uploads_to_free(now, KEPT, after, limit).await.unwrap()
+    };
+    assert_eq!(page(None, 1).await, [ids[1]]);
+    assert_eq!(page(Some(ids[1]), 1).await, [ids[2]]);
+    assert_eq!(page(Some(ids[2]), 1).await, []);
 }
 
 /// An open upload is never marked as freed.
