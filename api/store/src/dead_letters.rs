@@ -75,7 +75,7 @@ pub enum Replay {
         /// Its new generation.
         generation: u32,
     },
-    /// Its contribution is open as it is; it is due now.
+    /// Its contribution is open as it is; it is due now, and the letter can be replayed again.
     Requeued {
         /// The contribution.
         contribution: ContributionId,
@@ -186,7 +186,7 @@ impl Store {
                 let Some(contribution) = letter.parsed_optional("contribution_id")? else {
                     return Ok(Change::Undo(Replay::NoContribution));
                 };
-                reopen(cx, contribution, letter.value("payload")?, renew, now).await
+                reopen(cx, &id, contribution, letter.value("payload")?, renew, now).await
             })
         })
         .await
@@ -195,6 +195,7 @@ impl Store {
 
 async fn reopen(
     cx: &mut AnyConnection,
+    letter: &str,
     contribution: ContributionId,
     payload: &[u8],
     renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Send,
@@ -228,6 +229,11 @@ async fn reopen(
         }));
     }
     if outbox::reschedule(cx, contribution, now).await? {
+        // Why: its rejection may be on its way, and then the letter is what reopens it.
+        sqlx::query("UPDATE dead_letters SET replayed_at = NULL WHERE id = $1")
+            .bind(letter)
+            .execute(&mut *cx)
+            .await?;
         return Ok(Change::Keep(Replay::Requeued { contribution }));
     }
     let decided = sqlx::query("SELECT status FROM contributions WHERE id = $1")

@@ -193,7 +193,7 @@ impl Engine {
 
     fn migrator(self) -> Migrator {
         /// Version, name and text; a text that was released never changes.
-        type Texts = [(i64, &'static str, &'static str); 4];
+        type Texts = [(i64, &'static str, &'static str); 5];
         const SQLITE: Texts = [
             (
                 1,
@@ -203,6 +203,11 @@ impl Engine {
             (2, "reads", include_str!("../migrations/sqlite/0002_reads.sql")),
             (3, "uploads", include_str!("../migrations/sqlite/0003_uploads.sql")),
             (4, "egress", include_str!("../migrations/sqlite/0004_egress.sql")),
+            (
+                5,
+                "contributors",
+                include_str!("../migrations/sqlite/0005_contributors.sql"),
+            ),
         ];
         const POSTGRES: Texts = [
             (
@@ -213,6 +218,11 @@ impl Engine {
             (2, "reads", include_str!("../migrations/postgres/0002_reads.sql")),
             (3, "uploads", include_str!("../migrations/postgres/0003_uploads.sql")),
             (4, "egress", include_str!("../migrations/postgres/0004_egress.sql")),
+            (
+                5,
+                "contributors",
+                include_str!("../migrations/postgres/0005_contributors.sql"),
+            ),
         ];
         let texts = match self {
             Self::Sqlite => SQLITE,

@@ -265,11 +265,14 @@ impl Store {
     /// How many versions of a project outcomes told of.
     pub async fn project_version_count(&self, id: DatasetId) -> Result<u64, Error> {
         self.read(async {
-            sqlx::query("SELECT COUNT(*) AS versions FROM versions WHERE project_id = $1")
-                .bind(id.to_string())
-                .fetch_one(self.readers())
-                .await?
-                .number("versions")
+            sqlx::query(
+                "SELECT CAST(COALESCE(SUM(contributions), 0) AS BIGINT) AS versions
+                 FROM contributors WHERE project_id = $1",
+            )
+            .bind(id.to_string())
+            .fetch_one(self.readers())
+            .await?
+            .number("versions")
         })
         .await
     }
@@ -278,12 +281,11 @@ impl Store {
     pub async fn project_contributors(&self, id: DatasetId, limit: u32) -> Result<Vec<Contributor>, Error> {
         self.read(async {
             sqlx::query(
-                "SELECT agents.id AS agent_id, agents.name AS name, COUNT(*) AS contributions,
-                        CAST(COALESCE(SUM(versions.accepted), 0) AS BIGINT) AS accepted
-                 FROM versions JOIN agents ON agents.id = versions.agent_id
-                 WHERE versions.project_id = $1
-                 GROUP BY agents.id, agents.name
-                 ORDER BY CAST(COALESCE(SUM(versions.accepted), 0) AS BIGINT) DESC, agents.id LIMIT $2",
+                "SELECT agents.id AS agent_id, agents.name AS name,
+                        contributors.contributions AS contributions, contributors.accepted AS accepted
+                 FROM contributors JOIN agents ON agents.id = contributors.agent_id
+                 WHERE contributors.project_id = $1
+                 ORDER BY contributors.accepted DESC, agents.id LIMIT $2",
             )
             .bind(id.to_string())
             .bind(i64::from(limit))

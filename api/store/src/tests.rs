@@ -6,6 +6,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use types::{Classify, Kind};
 
+use crate::conformance::fixture::{World, merged, outcome};
 use crate::{Error, Options, Store};
 
 mod connections;
@@ -82,6 +83,40 @@ async fn a_schema_of_a_newer_build_is_refused() {
     pool.close().await;
     let error = Store::connect(&url, Options::default()).await.unwrap_err();
     assert!(matches!(error, Error::Schema(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn who_contributed_before_there_were_sums_is_counted() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let world = World::new(&store).await;
+    let apply = async |store: &Store, versions: [u64; 2]| {
+        let ids = world.submitted(store, versions.len()).await;
+        let outcomes = ids
+            .iter()
+            .zip(versions)
+            .map(|(id, version)| outcome(*id, merged(version)));
+        for applied in store.outcomes_apply(outcomes.collect()).await.unwrap() {
+            assert!(applied.applied);
+        }
+    };
+    apply(&store, [1, 2]).await;
+    store.close().await;
+    let pool = sqlx::AnyPool::connect(&url).await.unwrap();
+    for earlier in [
+        "DROP TRIGGER versions_contributors",
+        "DROP TABLE contributors",
+        "DROP INDEX uploads_held",
+        "DELETE FROM _sqlx_migrations WHERE version >= 5",
+    ] {
+        sqlx::query(earlier).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    apply(&store, [3, 4]).await;
+    let contributors = store.project_contributors(world.project, 10).await.unwrap();
+    assert_eq!((contributors[0].contributions, contributors[0].accepted), (4, 8));
+    assert_eq!(store.project_version_count(world.project).await.unwrap(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -120,6 +120,14 @@ pub async fn other_letters_are_not_replayed(url: &str) {
     assert!(store.contributions_due(at(5), 10).await.unwrap().is_empty());
     assert_eq!(replay(&store, "2", 5).await, Replay::Requeued { contribution: open });
     assert_eq!(store.contributions_due(at(5), 10).await.unwrap()[0].id, open);
+    // Its rejection was on its way, and the letter still reopens it.
+    let late = vec![outcome(open, rejected("unprocessable"))];
+    assert!(store.outcomes_apply(late).await.unwrap()[0].applied);
+    let reopened = replay(&store, "2", 6).await;
+    assert!(
+        matches!(reopened, Replay::Reopened { generation: 1, .. }),
+        "{reopened:?}"
+    );
     let unreadable = store
         .dead_letter_replay("3".to_owned(), |_, _| None, at(5))
         .await
