@@ -132,16 +132,8 @@ impl FromStr for Timestamp {
     type Err = ParseTimestampError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // Why: jiff also reads RFC 9557 annotations and other ISO 8601 forms, which are not RFC 3339.
-        let shaped = text.len() >= 20
-            && text.bytes().all(|byte| {
-                matches!(
-                    byte,
-                    b'0'..=b'9' | b'-' | b'+' | b':' | b'.' | b'T' | b't' | b'Z' | b'z'
-                )
-            })
-            && matches!(text.as_bytes()[10], b'T' | b't');
-        if !shaped {
+        // Why: jiff also reads other forms of ISO 8601, and takes second 60 for 59.
+        if !is_shaped(text.as_bytes()) {
             return Err(ParseTimestampError::Syntax);
         }
         let (instant, later) = match (text.parse::<jiff::Timestamp>(), text.strip_prefix("9999")) {
@@ -165,6 +157,41 @@ impl FromStr for Timestamp {
             return Err(ParseTimestampError::Syntax);
         }
         Ok(Self(micros))
+    }
+}
+
+/// Whether a text has the form of a date-time (RFC 3339 section 5.6), of seconds up to 59: a leap second is no instant of
+/// its own in UTC as computers count it.
+fn is_shaped(text: &[u8]) -> bool {
+    let formed = |text: &[u8], form: &[u8]| {
+        let pairs = text.iter().zip(form);
+        text.len() == form.len() && pairs.fold(true, |formed, (byte, form)| formed & has_form(*byte, *form))
+    };
+    let Some((moment, rest)) = text.split_at_checked(19) else {
+        return false;
+    };
+    let offset = match rest.strip_prefix(b".") {
+        None => rest,
+        Some(fraction) => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if digits == 0 {
+                return false;
+            }
+            &fraction[digits..]
+        }
+    };
+    let (utc, sign) = (matches!(offset, b"Z" | b"z"), offset.first());
+    let ahead = matches!(sign, Some(b'+' | b'-')) && formed(&offset[1..], b"00:00");
+    formed(moment, b"0000-00-00T00:00:00")
+        && moment[17..] <= b"59"[..]
+        && (utc || ahead && offset[1..3] <= b"23"[..] && offset[4..] <= b"59"[..])
+}
+
+/// Whether a byte is what a form has there: `0` stands for any digit, `T` for that letter in either case.
+fn has_form(byte: u8, form: u8) -> bool {
+    match form {
+        b'0' => byte.is_ascii_digit(),
+        form => byte.to_ascii_uppercase() == form,
     }
 }
 
@@ -244,6 +271,9 @@ mod tests {
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
             ("0000-12-31T20:00:00-05:00", "0001-01-01T01:00:00Z"),
             ("1969-12-31T23:59:59.000001Z", "1969-12-31T23:59:59.000001Z"),
+            ("2026-11-21t07:10:20z", "2026-11-21T07:10:20Z"),
+            ("2026-11-21T07:10:20-00:00", "2026-11-21T07:10:20Z"),
+            ("2026-11-21T07:10:20.120000000+23:59", "2026-11-20T07:11:20.12Z"),
         ] {
             let read: Timestamp = text.parse().unwrap();
             assert_eq!(read.to_string(), shown);
@@ -262,6 +292,21 @@ mod tests {
             "9999-13-01T00:00:00Z",
             "0001-01-01T00:00:00+00:01",
             "0000-06-01T00:00:00Z",
+            "2026-11-21T23:59:60Z",
+            "2026-11-21T23:59:60.5Z",
+            "2026-11-21T071020.5Z",
+            "2026-11-21T07:10+09:00",
+            "2026-11-21T07+09:00:00",
+            "2026-11-21T07:10:20.Z",
+            "2026-11-21T07:10:20,5Z",
+            "2026-11-21T07:10:20+0900",
+            "2026-11-21T07:10:20+09",
+            "2026-11-21T07:10:20+09:00:30",
+            "2026-11-21T07:10:20+24:00",
+            "2026-11-21T07:10:20+09:60",
+            "2026-11-21T07:10:20",
+            "2026-11-21T07:10:20é",
+            "20261121T07:10:20.500Z",
             "now",
         ] {
             assert_eq!(text.parse::<Timestamp>(), Err(ParseTimestampError::Syntax), "{text}");
