@@ -193,9 +193,10 @@ fn integer(number: &Number) -> Result<i64, &'static str> {
         #[expect(
             clippy::cast_precision_loss,
             clippy::cast_possible_truncation,
-            reason = "2^53 and below are exact"
+            reason = "below 2^53 they are exact"
         )]
-        Some(double) if !number.is_u64() && double.abs() <= EXACT_DOUBLE as f64 => Ok(double as i64),
+        // Why not 2^53 itself: the integer after it is rounded to it.
+        Some(double) if !number.is_u64() && double.abs() < EXACT_DOUBLE as f64 => Ok(double as i64),
         _ => Err("range"),
     }
 }

@@ -105,6 +105,7 @@ fn every_misfit_is_named() {
             json!({"count": 9_223_372_036_854_775_808_u64, "ratio": 9_007_199_254_740_993_i64, "name": null}),
             json!({"name": "x", "wrong/name": {}}),
             json!([1]),
+            json!({"name": "y", "count": 9_007_199_254_740_992.0_f64}),
         ],
     );
     let seen: Vec<_> = batch
@@ -123,12 +124,13 @@ fn every_misfit_is_named() {
         (2, "range", "/ratio", "integer 9007199254740993"),
         (3, "extra", "/wrong~1name", "object"),
         (4, "not_object", "", "array"),
+        (5, "range", "/count", "number 9007199254740992.0"),
     ];
     expected.sort_unstable();
     let mut sorted = seen;
     sorted.sort_unstable();
     assert_eq!(sorted, expected);
-    assert_eq!(batch.len(), 5);
+    assert_eq!(batch.len(), 6);
 }
 
 #[test]
