@@ -6,7 +6,10 @@
 use std::io::{Read, Write};
 
 use anyhow::{Context, bail};
-use arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch, StringArray, new_null_array};
+use arrow::array::{
+    Array as _, ArrayRef, AsArray as _, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray, new_null_array,
+};
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Float64Type, Schema};
@@ -16,7 +19,7 @@ use serde_json::{Map, Number, Value};
 use std::fs::File;
 use std::sync::Arc;
 use types::render::lines::Lines;
-use types::{Contract, FieldType, json};
+use types::{Contract, FieldType, Timestamp, json};
 
 /// How many rows are converted at once.
 const ROWS: usize = 8_192;
@@ -74,26 +77,34 @@ fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>>
 
 fn value(cell: &str, kind: Option<FieldType>) -> anyhow::Result<Value> {
     Ok(match kind {
-        Some(FieldType::Integer) => cell
-            .parse::<i64>()
-            .map(Value::from)
-            .with_context(|| "it is no integer of 64 bits")?,
-        Some(FieldType::Number) => {
-            if let Ok(integer) = cell.parse::<i64>() {
-                integer.into()
-            } else {
-                let number = cell.parse::<f64>().ok().and_then(Number::from_f64);
-                Value::Number(number.context("it is no number")?)
-            }
-        }
-        Some(FieldType::Boolean) => match cell {
-            "true" | "TRUE" | "True" | "1" => true.into(),
-            "false" | "FALSE" | "False" | "0" => false.into(),
-            _ => bail!("it is neither true nor false"),
-        },
+        Some(FieldType::Integer) => integer(cell)?.into(),
+        Some(FieldType::Number) => Value::Number(number(cell)?),
+        Some(FieldType::Boolean) => boolean(cell)?.into(),
         Some(FieldType::Json) => json::parse(cell.as_bytes()).context("it is not JSON")?,
         Some(FieldType::String | FieldType::Timestamp) | None => cell.into(),
     })
+}
+
+fn integer(cell: &str) -> anyhow::Result<i64> {
+    cell.parse().context("it is no integer of 64 bits")
+}
+
+/// An integer as one, so that who takes the record sees when a double would round it.
+fn number(cell: &str) -> anyhow::Result<Number> {
+    let integer = cell.parse::<i64>().map(Number::from);
+    let integer = integer.or_else(|_| cell.parse::<u64>().map(Number::from));
+    if let Ok(integer) = integer {
+        return Ok(integer);
+    }
+    cell.parse().ok().and_then(Number::from_f64).context("it is no number")
+}
+
+fn boolean(cell: &str) -> anyhow::Result<bool> {
+    match cell {
+        "true" | "TRUE" | "True" | "1" => Ok(true),
+        "false" | "FALSE" | "False" | "0" => Ok(false),
+        _ => bail!("it is neither true nor false"),
+    }
 }
 
 /// The records of a Parquet file.
@@ -140,6 +151,10 @@ fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
         safe: false,
         ..CastOptions::default()
     };
+    let column = &plain(column, kind, &strict)?;
+    if let Some(texts) = column.as_string_opt::<i32>() {
+        return of_texts(texts, kind);
+    }
     let is_number = column.data_type().is_numeric();
     if is_number && matches!(kind, FieldType::Boolean | FieldType::Timestamp) {
         bail!("its values are {}", column.data_type());
@@ -170,22 +185,79 @@ fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
             }
             Ok(cast)
         }
-        FieldType::Json => {
-            let texts = cast.as_string::<i32>().iter();
-            let compact = texts.map(|text| text.map(|text| json::parse(text.as_bytes())).transpose());
-            let compact = compact.map(|value| Ok(value?.map(|value| value.to_string())));
-            let compact: Result<StringArray, json::JsonError> = compact.collect();
-            Ok(Arc::new(compact.context("a value is not JSON")?))
-        }
+        FieldType::Json => of_texts(cast.as_string(), kind),
         _ => Ok(cast),
     }
+}
+
+/// The same values in a type that says no less of them: texts of one kind, no dictionaries, and no zero below zero where
+/// integers are wanted.
+fn plain(column: &ArrayRef, kind: FieldType, strict: &CastOptions<'_>) -> anyhow::Result<ArrayRef> {
+    let values = match column.data_type() {
+        DataType::Dictionary(_, values) => cast_with_options(column, values, strict)?,
+        _ => Arc::clone(column),
+    };
+    Ok(match values.data_type() {
+        DataType::LargeUtf8 | DataType::Utf8View => cast_with_options(&values, &DataType::Utf8, strict)?,
+        floating if floating.is_floating() && kind == FieldType::Integer => {
+            let doubles = cast_with_options(&values, &DataType::Float64, strict)?;
+            Arc::new(
+                doubles
+                    .as_primitive::<Float64Type>()
+                    .unary::<_, Float64Type>(|double| double + 0.0),
+            )
+        }
+        _ => values,
+    })
+}
+
+/// A column of texts as a type: each as a cell of CSV is read.
+fn of_texts(texts: &StringArray, kind: FieldType) -> anyhow::Result<ArrayRef> {
+    fn each<T, A: FromIterator<Option<T>>>(
+        texts: &StringArray,
+        read: impl Fn(&str) -> anyhow::Result<T>,
+    ) -> anyhow::Result<A> {
+        let read = |text: &str| read(text).with_context(|| format!("`{text}`"));
+        texts.iter().map(|text| text.map(read).transpose()).collect()
+    }
+    Ok(match kind {
+        FieldType::String => Arc::new(texts.clone()),
+        FieldType::Integer => Arc::new(each::<_, Int64Array>(texts, integer)?),
+        FieldType::Number => Arc::new(each::<_, Float64Array>(texts, double)?),
+        FieldType::Boolean => Arc::new(each::<_, BooleanArray>(texts, boolean)?),
+        FieldType::Timestamp => {
+            let micros: TimestampMicrosecondArray = each(texts, |text| Ok(text.parse::<Timestamp>()?.micros()))?;
+            Arc::new(micros.with_timezone("UTC"))
+        }
+        FieldType::Json => {
+            let compact = |text: &str| Ok(json::parse(text.as_bytes()).context("it is not JSON")?.to_string());
+            Arc::new(each::<_, StringArray>(texts, compact)?)
+        }
+    })
+}
+
+/// A number as a double, which has to have its value.
+fn double(cell: &str) -> anyhow::Result<f64> {
+    let number = number(cell)?;
+    let integer = number
+        .as_i64()
+        .map(i128::from)
+        .or_else(|| number.as_u64().map(i128::from));
+    let double = number.as_f64().context("it is no number")?;
+    #[expect(clippy::cast_possible_truncation, reason = "what a double of at most 2^64 says")]
+    if integer.is_some_and(|integer| double as i128 != integer) {
+        bail!("it would be rounded");
+    }
+    Ok(double)
 }
 
 #[cfg(test)]
 mod tests {
     use arrow::array::{
-        Float32Array, Float64Array, Int32Array, Int64Array, TimestampMillisecondArray, TimestampNanosecondArray,
+        DictionaryArray, Float32Array, Int32Array, LargeStringArray, StringViewArray, TimestampMillisecondArray,
+        TimestampNanosecondArray,
     };
+    use arrow::datatypes::Int32Type;
     use parquet::arrow::ArrowWriter;
     use serde_json::json;
 
@@ -244,7 +316,12 @@ mod tests {
     #[test]
     fn a_parquet_file_whose_values_would_be_others_is_refused() {
         let contract = contract(false);
-        let wrong: [(&str, ArrayRef, &str); 7] = [
+        let dictionary = |values: ArrayRef| {
+            let keys = Int32Array::from(vec![Some(0), None]);
+            Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values).unwrap()) as ArrayRef
+        };
+        let texts = |text: &str| Arc::new(StringArray::from(vec![None, Some(text)])) as ArrayRef;
+        let wrong: [(&str, ArrayRef, &str); 18] = [
             ("count", Arc::new(Float64Array::from(vec![1.0, 1.9])), "`1.9`"),
             (
                 "ratio",
@@ -256,15 +333,35 @@ mod tests {
             ("at", Arc::new(Int64Array::from(vec![1_700_000_000])), "Int64"),
             ("at", Arc::new(TimestampNanosecondArray::from(vec![1])), "another value"),
             ("more", Arc::new(StringArray::from(vec!["{"])), "not JSON"),
+            ("at", texts("2026-11-21T07:10:20.123456789Z"), "microsecond"),
+            ("at", texts("2026-11-21T07:10:60Z"), "RFC 3339"),
+            ("at", texts("2026-11-21"), "RFC 3339"),
+            ("ratio", texts("9007199254740993"), "rounded"),
+            ("ratio", texts("18446744073709551615"), "rounded"),
+            ("ratio", texts("inf"), "no number"),
+            ("count", texts("1.0"), "no integer"),
+            ("good", texts("yes"), "neither"),
+            ("count", dictionary(Arc::new(Float64Array::from(vec![1.9]))), "`1.9`"),
+            (
+                "at",
+                dictionary(Arc::new(TimestampNanosecondArray::from(vec![1]))),
+                "another value",
+            ),
+            ("count", Arc::new(StringViewArray::from(vec!["x"])), "no integer"),
         ];
         for (name, column, words) in wrong {
             let batch = RecordBatch::try_from_iter([(name, column)]).unwrap();
             let error = format!("{:#}", shaped(&contract, &batch).unwrap_err());
             assert!(error.contains(words) && error.contains(name), "{error}");
         }
-        let right: [(&str, ArrayRef); 3] = [
-            ("count", Arc::new(Float64Array::from(vec![Some(2.0), None]))),
+        let right: [(&str, ArrayRef); 5] = [
+            ("name", dictionary(Arc::new(StringArray::from(vec!["a"])))),
+            ("count", Arc::new(Float64Array::from(vec![Some(-0.0), None]))),
             ("ratio", Arc::new(Int64Array::from(vec![Some(3), None]))),
+            (
+                "at",
+                Arc::new(LargeStringArray::from(vec![Some("2026-11-21T16:10:20+09:00"), None])),
+            ),
             (
                 "more",
                 Arc::new(StringArray::from(vec![Some("{\n \"x\": [1]\n}"), None])),
@@ -275,7 +372,9 @@ mod tests {
         let lines = Lines::new(&contract, &batch).unwrap();
         let mut line = Vec::new();
         lines.write(0..1, &mut line);
-        let expected = json!({"name": null, "count": 2, "ratio": 3.0, "good": null, "at": null, "more": {"x": [1]}});
+        let expected = json!({
+            "name": "a", "count": 0, "ratio": 3.0, "good": null, "at": "2026-11-21T07:10:20Z", "more": {"x": [1]},
+        });
         assert_eq!(serde_json::from_slice::<Value>(&line).unwrap(), expected);
         assert!(!line[..line.len() - 1].contains(&b'\n'), "it is one line");
     }
