@@ -43,6 +43,8 @@ def signed(key, value, name, document):  # raises InvalidSignature
 read = lambda name: json.loads(pathlib.Path(sys.argv[1], name).read_bytes(), object_pairs_hook=once)
 document, manifest = read("keys.json"), read("manifest.json")
 keys, signature, parts = document["keys"], manifest.pop("signature"), manifest["parts"]
+formats = document["format"], manifest["format"], {one["algorithm"] for one in (signature, *keys)}
+assert formats == ("sluice-keys-1", "sluice-manifest-1", {"Ed25519"}), "it is of another format"
 assert sys.argv[2:] in ([], [keys[0]["keyId"]]) and keys[0]["endorsement"] is None, "1, 2: it is another first key"
 found = [(sha256(b64decode(key["publicKey"])).hexdigest()[:16], key is keys[-1]) for key in keys]
 assert found == [(key["keyId"], key["status"] == "current") for key in keys], "3: another id, or the last not current"
@@ -66,7 +68,11 @@ version, count, roots, hashers = 0, 0, {0: bytes(32)}, {}
 for part in parts:
     content = pathlib.Path(sys.argv[1], part["path"]).read_bytes()
     assert [len(content), sha256(content).hexdigest()] == [part["bytes"], part["sha256"]], f"7: {part['path']}"
-    for count, row in enumerate(ParquetFile(BufferReader(content)).read(use_threads=False).to_pylist(), count + 1):
+    rows = ParquetFile(BufferReader(content)).read(use_threads=False).to_pylist()
+    told = [rows[0]["_sluice_version"], rows[-1]["_sluice_version"], len(rows)]
+    assert told == [part[name] for name in ("firstVersion", "lastVersion", "rows")], f"8: {part['path']}"
+    for count, row in enumerate(rows, count + 1):
+        assert row["_sluice_version"] in (version, version + 1), f"8: rows out of order in {part['path']}"
         version = row["_sluice_version"]
         start = blake3(roots[version - 1], derive_key_context="sluice 2026-11 content root v1")
         roots[version] = hashers.setdefault(version, start).update(record(row)).digest()

@@ -97,6 +97,51 @@ fn records() -> Vec<Vec<Value>> {
     vec![first, second, third, fourth]
 }
 
+/// A version as its manifest tells it, and the bytes of its parts.
+fn version() -> (Manifest, Vec<Vec<u8>>) {
+    let (contract, mut root, mut parts) = (contract(), Root::EMPTY, Vec::<(Part, Vec<u8>)>::new());
+    let versions = records();
+    let mut rows = Vec::new();
+    for (index, records) in versions.iter().enumerate() {
+        let version = index as u64 + 1;
+        let batch = Batch::decode(&contract, records);
+        assert_eq!(batch.defects(), []);
+        root = root.extend((0..batch.len()).map(|row| batch.canonical(row)));
+        rows.extend(records.iter().map(|record| (version, record.clone())));
+        if version > 1 {
+            let path = format!("part-{version:020}.parquet");
+            let bytes = parquet(&contract, &rows);
+            let part = Part {
+                path,
+                first_version: Version(rows[0].0),
+                last_version: Version(version),
+                rows: rows.len() as u64,
+                bytes: bytes.len() as u64,
+                sha256: FileHash::from_bytes(Sha256::digest(&bytes).into()),
+                root,
+                url: None,
+            };
+            parts.push((part, bytes));
+            rows.clear();
+        }
+    }
+    let manifest = Manifest {
+        format: ManifestFormat::V1,
+        dataset: DatasetId::from_bytes([7; 16]),
+        slug: "tide-levels".to_owned(),
+        version: Version(versions.len() as u64),
+        record_count: versions.iter().map(|records| records.len() as u64).sum(),
+        root,
+        schema_def: contract,
+        license: "CC-BY-4.0".to_owned(),
+        created_at: at(10),
+        issued_at: at(150),
+        parts: parts.iter().map(|(part, _)| part.clone()).collect(),
+        urls_expire_at: Some(at(900)),
+    };
+    (manifest, parts.into_iter().map(|(_, bytes)| bytes).collect())
+}
+
 /// A service with one version for each of `records`, the first two in one part.
 struct Service {
     manifest: String,
@@ -106,56 +151,18 @@ struct Service {
 
 impl Service {
     fn new() -> Self {
-        let (contract, mut root, mut parts) = (contract(), Root::EMPTY, Vec::<(Part, Vec<u8>)>::new());
-        let versions = records();
-        let mut rows = Vec::new();
-        for (index, records) in versions.iter().enumerate() {
-            let version = index as u64 + 1;
-            let batch = Batch::decode(&contract, records);
-            assert_eq!(batch.defects(), []);
-            root = root.extend((0..batch.len()).map(|row| batch.canonical(row)));
-            rows.extend(records.iter().map(|record| (version, record.clone())));
-            if version > 1 {
-                let path = format!("part-{version:020}.parquet");
-                let bytes = parquet(&contract, &rows);
-                let part = Part {
-                    path,
-                    first_version: Version(rows[0].0),
-                    last_version: Version(version),
-                    rows: rows.len() as u64,
-                    bytes: bytes.len() as u64,
-                    sha256: FileHash::from_bytes(Sha256::digest(&bytes).into()),
-                    root,
-                    url: None,
-                };
-                parts.push((part, bytes));
-                rows.clear();
-            }
-        }
-        let mut manifest = Manifest {
-            format: ManifestFormat::V1,
-            dataset: DatasetId::from_bytes([7; 16]),
-            slug: "tide-levels".to_owned(),
-            version: Version(versions.len() as u64),
-            record_count: versions.iter().map(|records| records.len() as u64).sum(),
-            root,
-            schema_def: contract,
-            license: "CC-BY-4.0".to_owned(),
-            created_at: at(10),
-            issued_at: at(150),
-            parts: parts.iter().map(|(part, _)| part.clone()).collect(),
-            urls_expire_at: Some(at(900)),
-        };
+        let (mut manifest, parts) = version();
         for part in &mut manifest.parts {
             part.url = Some(format!("/parts/{}", part.path));
         }
         let (keys, secrets) = keys();
         let document = KeysDocument::sign(4, at(300), keys.clone(), &secrets[2]).unwrap();
+        let paths: Vec<_> = manifest.parts.iter().map(|part| part.path.clone()).collect();
         let signed = manifest.sign(&secrets[1], &keys[1]).unwrap();
         Self {
             manifest: serde_json::to_string(&signed).unwrap(),
             keys: serde_json::to_string(&document).unwrap(),
-            parts: parts.into_iter().map(|(part, bytes)| (part.path, bytes)).collect(),
+            parts: paths.into_iter().zip(parts).collect(),
         }
     }
 
@@ -328,4 +335,47 @@ async fn changed_parts_are_refused() {
     assert!(pulled.verifies(), "as it was");
     write(&pulled, "more.parquet", bytes);
     assert!(!pulled.verifies(), "a part nobody named");
+}
+
+#[tokio::test]
+async fn what_breaks_a_rule_is_refused_whoever_signed_it() {
+    let pulled = Pulled::new().await;
+    let (keys, secrets) = keys();
+    let write = |manifest: &Manifest| {
+        let signed = manifest.clone().sign(&secrets[1], &keys[1]).unwrap();
+        let text = serde_json::to_string(&signed).unwrap();
+        std::fs::write(pulled.folder().join("manifest.json"), text).unwrap();
+    };
+    let (mut sound, _) = version();
+    sound.urls_expire_at = None;
+    write(&sound);
+    assert!(pulled.verifies(), "as it was");
+    // What is not even the shape of a version cannot be signed here.
+    let changes: [fn(&mut Manifest); 2] = [
+        |manifest| manifest.parts[1].first_version = Version(2),
+        |manifest| {
+            manifest.parts[0].rows -= 1;
+            manifest.parts[1].rows += 1;
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut manifest = sound.clone();
+        change(&mut manifest);
+        write(&manifest);
+        assert!(!pulled.verifies(), "change {number}");
+    }
+    // Each version has its records in their order, and so its root; a reader of rows sees them mixed.
+    let versions = (1..).zip(records().into_iter().take(2));
+    let mut rows: Vec<_> = versions
+        .flat_map(|(version, records)| records.into_iter().map(move |record| (version, record)))
+        .collect();
+    let last = rows.iter().rposition(|(version, _)| *version == 1).unwrap();
+    rows.swap(last, last + 1);
+    let mixed = parquet(&contract(), &rows);
+    let mut manifest = sound;
+    manifest.parts[0].bytes = mixed.len() as u64;
+    manifest.parts[0].sha256 = FileHash::from_bytes(Sha256::digest(&mixed).into());
+    std::fs::write(pulled.folder().join(&manifest.parts[0].path), mixed).unwrap();
+    write(&manifest);
+    assert!(!pulled.verifies(), "rows out of order");
 }
