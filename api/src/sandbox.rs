@@ -14,7 +14,7 @@ use types::Contract;
 #[async_trait]
 pub trait Sandbox: Debug + Send + Sync {
     /// Checks a statement before anything is opened for it.
-    fn check(&self, sql: &str) -> Result<(), Failure>;
+    async fn check(&self, sql: &str) -> Result<(), Failure>;
 
     /// Runs a statement over the table `records`, the records of `snapshot`, which may not know its `contract` yet, and
     /// answers up to `limit` rows.

@@ -87,7 +87,7 @@ pub(crate) struct Scripted {
 
 #[async_trait]
 impl Sandbox for Scripted {
-    fn check(&self, sql: &str) -> Result<(), Failure> {
+    async fn check(&self, sql: &str) -> Result<(), Failure> {
         let reason = "`EXPLAIN` is no SELECT".to_owned();
         (sql != "refuse").then_some(()).ok_or(Failure::Refused { reason })
     }

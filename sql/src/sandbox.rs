@@ -103,7 +103,7 @@ impl Sandbox {
 
     /// Runs one statement over `records`; at most `limit` rows are answered. Dropping the future ends the query.
     pub async fn query(&self, records: &Records, sql: &str, limit: u32) -> Result<Answer, Error> {
-        check(sql)?;
+        check(sql).await?;
         let config = &self.inner.config;
         let deadline = Instant::now() + config.seconds;
         let permit = timeout_at(deadline, self.inner.running.acquire()).await;

@@ -143,7 +143,8 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
         return Err(ApiError::new(Kind::TooLarge, "version_too_large", message).field("limitBytes", most));
     }
     let sandbox = &cx.app.sandbox;
-    sandbox.check(&input.sql).map_err(|failure| told(&cx, failure))?;
+    let checked = sandbox.check(&input.sql).await;
+    checked.map_err(|failure| told(&cx, failure))?;
 
     let contract = match snapshot.contract() {
         Some(contract) => Arc::clone(contract),

@@ -63,8 +63,8 @@ fn program() -> anyhow::Result<PathBuf> {
 
 #[async_trait]
 impl api::sandbox::Sandbox for Sandbox {
-    fn check(&self, sql: &str) -> Result<(), Failure> {
-        sql::check(sql).map_err(failure)
+    async fn check(&self, sql: &str) -> Result<(), Failure> {
+        sql::check(sql).await.map_err(failure)
     }
 
     async fn query(

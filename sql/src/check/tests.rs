@@ -1,6 +1,13 @@
 use std::fmt::Write as _;
 
+use datafusion::sql::sqlparser::keywords::ALL_KEYWORDS;
+
 use super::*;
+
+fn check(sql: &str) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(super::check(sql))
+}
 
 #[track_caller]
 fn refused(sql: &str, words: &str) {
@@ -93,6 +100,23 @@ fn names_match_the_fields_ignoring_case_unless_quoted() {
 }
 
 #[test]
+fn statements_are_read_as_by_the_generic_dialect() {
+    let corpus = include_str!("../../tests/corpus/results.slt");
+    let mut read = 0;
+    for block in corpus.split("\n\n") {
+        let Some((_, statement)) = block.split_once('\n') else {
+            continue;
+        };
+        let statement = statement.split("\n----").next().unwrap_or_default();
+        let generic = Parser::parse_sql(&GenericDialect {}, statement);
+        let bounded = Parser::parse_sql(&Bounded::new(), statement);
+        read += u32::from(generic.is_ok());
+        assert_eq!(format!("{generic:?}"), format!("{bounded:?}"), "{statement}");
+    }
+    assert!(read > 100, "{read}");
+}
+
+#[test]
 fn no_text_keeps_the_parser_busy() {
     let nest = |open: &str, inside: &str, close: &str, depth: usize| {
         format!("{}{inside}{}", open.repeat(depth), close.repeat(depth))
@@ -145,6 +169,9 @@ fn no_text_keeps_the_parser_busy() {
         ("SELECT 1 UNION ", "SELECT 1", ""),
         ("FROM ", "records", ""),
     ] {
+        for inside in ["1 +", "", ")", ","] {
+            texts.push(format!("SELECT {}", nest(open, inside, close, 24)));
+        }
         for depth in [12, 24, 200, 900] {
             let text = nest(open, inside, close, depth);
             for frame in [
@@ -160,6 +187,46 @@ fn no_text_keeps_the_parser_busy() {
             }
         }
     }
+    is_quick(texts);
+}
+
+#[test]
+fn no_keyword_keeps_the_parser_busy() {
+    let mut texts = Vec::new();
+    // Before a bracket or an operator, around what cannot be read, and in pairs.
+    let before = ["(", "[", "- ", "- (", "= (", "x (", "[1] - ("];
+    for word in ALL_KEYWORDS {
+        for before in before {
+            texts.push(format!("SELECT {}1 +", format!("{word} {before}").repeat(24)));
+        }
+    }
+    let special = [
+        "POSITION",
+        "FLOOR",
+        "CAST",
+        "SUBSTRING",
+        "OVERLAY",
+        "TRIM",
+        "NOT",
+        "CASE",
+        "INTERVAL",
+        "EXTRACT",
+        "CONVERT",
+    ];
+    for one in special {
+        for other in special {
+            for before in before {
+                texts.push(format!(
+                    "SELECT {}1 +",
+                    format!("{one} {before}{other} {before}").repeat(12)
+                ));
+            }
+        }
+    }
+    is_quick(texts);
+}
+
+fn is_quick(texts: Vec<String>) {
     for text in texts {
         let start = std::time::Instant::now();
         drop(check(&text));
