@@ -12,7 +12,7 @@ use sqlx::{AnyConnection, ConnectOptions, Connection, Executor, SqlSafeStr};
 
 use crate::connections::{Connections, Limits};
 use crate::writer::Writing;
-use crate::{Error, Options};
+use crate::{Error, Options, Schema};
 
 /// The engines of this build, as an error names them.
 pub(crate) const NAMES: &str = if cfg!(feature = "postgres") {
@@ -138,12 +138,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Brings the schema up to this build's in one transaction, one process at a time.
-    pub(crate) async fn migrate(self, connection: &mut AnyConnection, create: bool) -> Result<(), Error> {
+    /// Sees to it that the database has the schema of this build, in one transaction, one process at a time.
+    pub(crate) async fn migrate(self, connection: &mut AnyConnection, schema: Schema) -> Result<(), Error> {
         /// What the processes that migrate one database agree on; any number that nobody else takes.
         const LOCK: i64 = 0x51_75_1c_e0;
-        let mut transaction = match self {
-            Self::Sqlite => connection.begin_with("BEGIN IMMEDIATE").await?,
+        let (mut transaction, table) = match self {
+            Self::Sqlite => {
+                let begin = if schema == Schema::Current {
+                    "BEGIN"
+                } else {
+                    "BEGIN IMMEDIATE"
+                };
+                let table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = '_sqlx_migrations'";
+                (connection.begin_with(begin).await?, table)
+            }
             Self::Postgres => {
                 let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
                 // Held to the end of the transaction. The migrator's own lock is let go before the commit, when the
@@ -152,16 +160,25 @@ impl Engine {
                     "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock({LOCK})"
                 );
                 transaction.execute(sqlx::AssertSqlSafe(begin)).await?;
-                let table: Option<String> = sqlx::query_scalar("SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)")
-                    .fetch_one(&mut *transaction)
-                    .await?;
-                if table.is_none() && !create {
-                    return Err(Error::Absent);
-                }
-                transaction
+                let table = "SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT) AS name
+                             WHERE to_regclass('_sqlx_migrations') IS NOT NULL";
+                (transaction, table)
             }
         };
+        let table: Option<String> = sqlx::query_scalar(table).fetch_optional(&mut *transaction).await?;
         let mut migrator = self.migrator();
+        match table {
+            None if schema == Schema::Current => return Err(Error::Absent),
+            Some(_) if schema != Schema::Migrated => {
+                let newest: Option<i64> = sqlx::query_scalar("SELECT MAX(version) FROM _sqlx_migrations")
+                    .fetch_one(&mut *transaction)
+                    .await?;
+                if newest < migrator.iter().map(|migration| migration.version).max() {
+                    return Err(Error::Outdated);
+                }
+            }
+            _ => {}
+        }
         migrator.set_locking(false);
         migrator.run_direct(None, &mut *transaction, false).await?;
         transaction.commit().await?;
@@ -172,7 +189,7 @@ impl Engine {
         match self {
             Self::Sqlite if !url.contains("mode=") => {
                 let separator = if url.contains('?') { '&' } else { '?' };
-                let mode = if options.create && role == Role::Writer {
+                let mode = if options.schema != Schema::Current && role == Role::Writer {
                     "rwc"
                 } else {
                     "rw"

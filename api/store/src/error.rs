@@ -36,6 +36,9 @@ pub enum Error {
     /// The database has nothing of this service in it, and was not to be made.
     #[error("the database has no tables of this service")]
     Absent,
+    /// An older build wrote the database, and it was not to be changed.
+    #[error("the database is of an older build; `sluice serve` of this one brings it up to date")]
+    Outdated,
     /// The schema in the database is not the one this build knows: a newer build wrote it, or it was tampered with.
     #[error("the database's schema does not match this build")]
     Schema(#[source] Arc<MigrateError>),
@@ -96,6 +99,7 @@ impl Classify for Error {
             | Self::Text { .. } => Kind::Invalid,
             Self::Unavailable(_) | Self::TimedOut { .. } | Self::Closed => Kind::Unavailable,
             Self::Missing { .. } | Self::Absent => Kind::NotFound,
+            Self::Outdated => Kind::Conflict,
             Self::Schema(_) | Self::Malformed { .. } | Self::Refused(_) => Kind::Internal,
         }
     }

@@ -52,6 +52,6 @@ pub use projects::{
 };
 pub use reading::{Egress, LeaseTaken};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
-pub use store::{Options, Store};
+pub use store::{Options, Schema, Store};
 pub use uploads::{Upload, UploadBounds, UploadCompleted, UploadCreated};
 pub use words::{Access, Compression, ContributionStatus, ProjectStatus, UnknownWord, UploadStatus, Visibility};

@@ -17,9 +17,8 @@ use crate::writer::{Work, Writer};
 /// How to use a database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether to make the database when it does not exist. On `PostgreSQL`: its tables; the database itself is made by
-    /// whoever runs the server.
-    pub create: bool,
+    /// What may be done to the database at the opening.
+    pub schema: Schema,
     /// How many reads can run at once; at least 1.
     pub readers: u32,
     /// How many changes can be under way at once where the engine can write so; at least 1. `SQLite` writes one at a
@@ -41,7 +40,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            create: true,
+            schema: Schema::Migrated,
             readers: 4,
             writers: 8,
             group: 32,
@@ -51,6 +50,19 @@ impl Default for Options {
             waiting_retry: Duration::from_mins(1),
         }
     }
+}
+
+/// What a database has when it is open: the tables of this build. On `PostgreSQL` the database itself is made by whoever
+/// runs the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema {
+    /// It has them; nothing is changed.
+    Current,
+    /// It has them, or gets them where it has none.
+    Made,
+    /// The same, and those of an older build are brought up to this one's: for the service itself, as older processes do
+    /// not open the database any more.
+    Migrated,
 }
 
 /// The metadata database. Clones share its connections.
@@ -75,7 +87,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Scheme`] for an engine that this build lacks, [`Error::Url`] also when the server knows no such user,
-    /// password or database, [`Error::Absent`], [`Error::Schema`] when a newer build wrote the database,
+    /// password or database, [`Error::Absent`], [`Error::Schema`] when a newer build wrote the database, [`Error::Outdated`],
     /// [`Error::Unavailable`] or [`Error::TimedOut`] when it cannot be opened in time.
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let engine = Engine::of(url)?;
@@ -88,7 +100,7 @@ impl Store {
             Ok::<_, Error>(first)
         };
         let mut first = within(options.timeout, opening).await.map_err(Error::of_connecting)?;
-        within(options.migration_timeout, engine.migrate(&mut first, options.create)).await?;
+        within(options.migration_timeout, engine.migrate(&mut first, options.schema)).await?;
         first.done();
         let reading = async { Ok(readers.borrow().await?) };
         within(options.timeout, reading).await?.done();

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use types::{Classify, Kind};
 
 use crate::conformance::fixture::{World, merged, outcome};
-use crate::{Error, Options, Store};
+use crate::{Error, Options, Schema, Store};
 
 mod connections;
 #[cfg(feature = "postgres")]
@@ -46,7 +46,7 @@ async fn what_was_committed_is_there_after_a_restart() {
 async fn a_database_that_is_not_there_is_made_only_on_request() {
     let (url, folder) = fresh_file();
     let existing = Options {
-        create: false,
+        schema: Schema::Current,
         ..Options::default()
     };
     let error = Store::connect(&url, existing.clone()).await.unwrap_err();
@@ -112,6 +112,14 @@ async fn who_contributed_before_there_were_sums_is_counted() {
         sqlx::query(earlier).execute(&pool).await.unwrap();
     }
     pool.close().await;
+    for schema in [Schema::Current, Schema::Made] {
+        let options = Options {
+            schema,
+            ..Options::default()
+        };
+        let error = Store::connect(&url, options).await.unwrap_err();
+        assert!(matches!(error, Error::Outdated), "{error:?}");
+    }
     let store = Store::connect(&url, Options::default()).await.unwrap();
     apply(&store, [3, 4]).await;
     let contributors = store.project_contributors(world.project, 10).await.unwrap();
@@ -179,7 +187,7 @@ async fn another_process_may_write_to_the_same_file() {
 async fn counts_when_started_as_another_process() {
     let Ok(url) = std::env::var(CHILD_URL) else { return };
     let options = Options {
-        create: false,
+        schema: Schema::Current,
         timeout: Duration::from_mins(1),
         busy_timeout: Duration::from_secs(30),
         ..Options::default()

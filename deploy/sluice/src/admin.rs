@@ -9,10 +9,10 @@ use catalog::storage::create_directory;
 use pipelines::message::Submission;
 use serde::Serialize;
 use serde_json::json;
-use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Store};
+use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Schema, Store};
 use types::{Clock, OperatorId};
 
-use crate::assemble;
+use crate::assemble::{self, Layout};
 use crate::cli::{Admin, DeadLetters, Operator};
 use crate::config::Config;
 use crate::terminal;
@@ -30,7 +30,15 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
         create_directory(&config.data.dir)
             .with_context(|| format!("the data directory `{}` cannot be made", config.data.dir.display()))?;
     }
-    let store = assemble::connect(config, creates).await?;
+    let schema = if creates { Schema::Made } else { Schema::Current };
+    let is_new = creates && config.database.url.is_empty() && !Layout::new(&config.data.dir).database().exists();
+    let store = assemble::connect(config, schema).await?;
+    if is_new {
+        let folder = config.data.dir.display();
+        terminal::note(&format!(
+            "a new service was made in `{folder}`; --data names the folder of another"
+        ));
+    }
     let clock = assemble::clock(config);
     let result = match command {
         Admin::Operator(command) => operator(&store, &clock, config, command).await,

@@ -26,7 +26,7 @@ use operators::screen::{LocalScreener, Screener};
 use pipelines::Worker;
 use pipelines::staging::objects::LocalObjects;
 use pipelines::staging::{Stagings, Uploads};
-use store::Store;
+use store::{Schema, Store};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -99,11 +99,11 @@ pub fn clock(config: &Config) -> Arc<dyn Clock> {
     Arc::new(SystemClock::ahead(config.clock.offset.0))
 }
 
-/// Connects to the database that the configuration names, or to the one in the data directory.
-pub async fn connect(config: &Config, create: bool) -> anyhow::Result<Store> {
+/// Connects to the database that the configuration names, or to the one in the data directory; it then has the schema so.
+pub async fn connect(config: &Config, schema: Schema) -> anyhow::Result<Store> {
     let database = &config.database;
     let options = store::Options {
-        create,
+        schema,
         readers: database.readers.get(),
         writers: database.writers.get(),
         timeout: database.timeout.0,
@@ -117,7 +117,7 @@ pub async fn connect(config: &Config, create: bool) -> anyhow::Result<Store> {
     }
     let layout = Layout::new(&config.data.dir);
     let file = layout.database();
-    if !create && !file.exists() {
+    if schema == Schema::Current && !file.exists() {
         bail!(
             "there is no service in `{}`; name its folder with --data",
             layout.root.display()
@@ -171,6 +171,9 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         .await
         .with_context(|| format!("cannot listen on `{}`", config.server.listen))?;
     let address = listener.local_addr()?;
+    if address.ip().is_unspecified() && config.server.public_url.is_empty() {
+        tracing::warn!(%address, "callers are told this address, which is none for them: set `server.public_url`");
+    }
     let mut tasks = Tasks::default();
     let metrics = match config.telemetry.metrics.0 {
         None => None,
@@ -210,7 +213,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         tasks.spawn("rival", |stop| rival.run(stop));
     }
     let (router, store) = if role.serves() {
-        let store = connect(config, true).await?;
+        let store = connect(config, Schema::Migrated).await?;
         let parts = Parts {
             layout: &layout,
             store: store.clone(),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use object_store::ObjectStore;
+use store::Schema;
 use types::DatasetId;
 
 use crate::assemble::{self, Layout};
@@ -26,7 +27,7 @@ use compare::{Counts, compare};
 pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitCode> {
     let layout = Layout::new(&config.data.dir);
     let clock = assemble::clock(config);
-    let store = assemble::connect(config, false).await?;
+    let store = assemble::connect(config, Schema::Current).await?;
     let objects = objects::open_to_read(config, &layout)?;
     let folders = table_folders(objects.as_ref()).await?;
     let mut projects = BTreeSet::new();

@@ -5,6 +5,8 @@ use api::keys::{self, Changed};
 use proof::Key;
 use serde_json::{Value, json};
 
+use store::Schema;
+
 use crate::assemble;
 use crate::cli::Keys;
 use crate::config::Config;
@@ -15,7 +17,7 @@ const MAX_REASON: usize = 500;
 
 /// Runs a command and prints what became of the keys.
 pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
-    let store = assemble::connect(config, false).await?;
+    let store = assemble::connect(config, Schema::Current).await?;
     let clock = assemble::clock(config);
     let changed = match command {
         Keys::Rotate => keys::rotate(&store, &*clock)

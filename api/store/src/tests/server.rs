@@ -14,7 +14,7 @@ use crate::testing::Postgres;
 use crate::writer::{Change, PAUSE};
 use crate::{
     DeadLetter, DeadLetterAdded, Error, Idempotency, KeyAdded, KeyRevoked, NewContribution, NewServiceKey, Options,
-    Replay, Store, SubmitOutcome,
+    Replay, Schema, Store, SubmitOutcome,
 };
 
 /// A database on the server that all tests share.
@@ -65,7 +65,7 @@ async fn replicas_that_start_together_make_one_schema() {
 async fn tables_are_made_only_on_request() {
     let Some((url, ())) = fresh() else { return };
     let existing = Options {
-        create: false,
+        schema: Schema::Current,
         ..Options::default()
     };
     let error = Store::connect(&url, existing.clone()).await.unwrap_err();
