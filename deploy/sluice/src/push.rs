@@ -116,11 +116,12 @@ fn summary(slug: &str, contribution: &Contribution) -> anyhow::Result<()> {
             } else {
                 format!(" {}", reason.path)
             };
-            let (line, expected, actual) = (said.row + 1, &reason.expected, &reason.actual);
-            let (gate, code) = (&reason.gate, &reason.code);
-            lines.push(format!(
-                "  line {line}{at}: expected {expected}, found {actual} ({gate}: {code})"
-            ));
+            let (line, gate, code) = (said.row + 1, &reason.gate, &reason.code);
+            let differs = match (reason.expected.as_str(), reason.actual.as_str()) {
+                ("", "") => String::new(),
+                (expected, actual) => format!(" expected {expected}, found {actual}"),
+            };
+            lines.push(format!("  line {line}{at}:{differs} ({gate}: {code})"));
         }
     }
     lines.push(format!("  contribution   {id}"));
