@@ -54,7 +54,12 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             let public_url = config.api(config.server.listen).public_url;
             terminal::json(&api::openapi(&config.limits.clone().into(), &public_url))?;
         }
-        command => return tokio::runtime::Runtime::new()?.block_on(work(&loaded, command)),
+        command => {
+            if !matches!(command, Command::Query(_) | Command::Pull(_) | Command::Push(_)) {
+                keep_private();
+            }
+            return tokio::runtime::Runtime::new()?.block_on(work(&loaded, command));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -68,6 +73,12 @@ fn refuse_huge_pages() {
     #[cfg(target_os = "linux")]
     // Why ignored: a kernel that knows no such setting only costs more memory.
     rustix::thread::disable_transparent_huge_pages(true).ok();
+}
+
+/// Has every file that is made be for the user alone who runs the service: the database has the keys that sign.
+fn keep_private() {
+    #[cfg(unix)]
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
 /// The commands that open the data directory.
