@@ -4,6 +4,7 @@
 //! - `default.toml` names every key; a key that it does not name is refused. No type here has a `Default`.
 //! - This module is the only reader of the environment; after [`Loaded::load`] nobody reads configuration again.
 
+mod check;
 #[cfg(feature = "faults")]
 mod faults;
 mod home;
@@ -17,7 +18,6 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use config::{ConfigError, Environment, File, FileFormat};
 use serde::Deserialize;
@@ -384,16 +384,30 @@ pub enum Error {
     TooSmall {
         /// The key, with its section.
         key: &'static str,
-        /// The least that makes sense.
-        least: u64,
+        /// The least that works.
+        least: &'static str,
     },
-    /// A size is more than the parts of the service can have.
+    /// A value is more than the parts of the service can have.
     #[error("`{key}` must be at most {most}")]
     TooLarge {
         /// The key, with its section.
         key: &'static str,
         /// The most that works.
-        most: Size,
+        most: String,
+    },
+    /// A default is more than what it is a default for may be.
+    #[error("`{key}` must not be more than `{most}`")]
+    Beyond {
+        /// The key, with its section.
+        key: &'static str,
+        /// The key of the most.
+        most: &'static str,
+    },
+    /// Something that is no address of a service.
+    #[error("`{key}` must begin with http:// or https:// and a host, and have no query")]
+    Address {
+        /// The key, with its section.
+        key: &'static str,
     },
     /// What a crash test asks for does not exist.
     #[cfg(feature = "faults")]
@@ -449,62 +463,6 @@ impl Loaded {
     /// The configuration as a commented TOML file, secrets masked.
     pub fn show(&self) -> String {
         show::show(DEFAULTS, &self.merged)
-    }
-}
-
-impl Config {
-    /// Checks what the types of the values cannot.
-    fn check(&self) -> Result<(), Error> {
-        for (key, span) in [
-            ("objects.attempt", self.objects.attempt),
-            ("objects.patience", self.objects.patience),
-            ("server.header_timeout", self.server.header_timeout),
-            ("worker.retry_first", self.worker.retry_first),
-            ("worker.retry_most", self.worker.retry_most),
-        ] {
-            if span.0.is_zero() {
-                return Err(Error::Instant { key });
-            }
-        }
-        let seconds = [
-            ("database.timeout", self.database.timeout),
-            ("limits.wait", self.limits.wait),
-            ("limits.query_timeout", self.limits.query_timeout),
-            ("limits.part_urls", self.limits.part_urls),
-            ("limits.upload_window", self.limits.upload_window),
-            ("worker.idle", self.worker.idle),
-            ("worker.grace", self.worker.grace),
-            ("sweeper.every", self.sweeper.every),
-            ("sweeper.first", self.sweeper.first),
-        ];
-        let hours = [
-            ("limits.idempotency_window", self.limits.idempotency_window),
-            ("limits.price_change_window", self.limits.price_change_window),
-        ];
-        let seconds = seconds.map(|(key, span)| (key, span, "seconds", 1));
-        let hours = hours.map(|(key, span)| (key, span, "hours", 3_600));
-        for (key, span, unit, length) in seconds.into_iter().chain(hours) {
-            let length = Duration::from_secs(length).as_nanos();
-            if span.0.is_zero() || span.0.as_nanos() % length != 0 {
-                return Err(Error::Fraction { key, unit });
-            }
-        }
-        // Why: a contribution goes through the log with the contract of its dataset.
-        for (key, size, most) in [
-            ("limits.contribution_body", self.limits.contribution_body, 8 << 20),
-            ("limits.body", self.limits.body, 4 << 20),
-        ] {
-            if size.0 > most {
-                return Err(Error::TooLarge { key, most: Size(most) });
-            }
-        }
-        if self.compaction.fan_in.get() < 2 {
-            return Err(Error::TooSmall {
-                key: "compaction.fan_in",
-                least: 2,
-            });
-        }
-        Ok(())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use std::time::Duration;
+
 use super::*;
 
 /// Loads with this file text, these environment variables and these flags.
@@ -194,9 +196,51 @@ fn a_body_is_not_larger_than_the_log_takes() {
 }
 
 #[test]
-fn one_part_cannot_become_one() {
+fn what_would_fail_later_is_refused() {
+    for (variables, said) in [
+        (
+            &[("SLUICE__SERVER__PUBLIC_URL", "example.org")][..],
+            "`server.public_url` must begin with http",
+        ),
+        (
+            &[("SLUICE__SERVER__PUBLIC_URL", "ftp://example.org")],
+            "`server.public_url` must begin with http",
+        ),
+        (
+            &[("SLUICE__SERVER__PUBLIC_URL", "http://exa mple")],
+            "`server.public_url` must begin with http",
+        ),
+        (&[("SLUICE__LIMITS__BODY", "0B")], "`limits.body` must be at least 4KiB"),
+        (
+            &[("SLUICE__WORKER__QUEUE", "3B")],
+            "`worker.queue` must be at least 1MiB",
+        ),
+        (
+            &[("SLUICE__LIMITS__DEFAULT_PAGE_RECORDS", "1001")],
+            "`limits.default_page_records` must not be more than `limits.page_records`",
+        ),
+        (
+            &[("SLUICE__OBJECTS__BACKEND", "s3"), ("SLUICE__LIMITS__PART_URLS", "8d")],
+            "`limits.part_urls` must be at most 7d with tables in a bucket",
+        ),
+    ] {
+        let refused = told(load(None, variables, &[]));
+        assert!(refused.starts_with(said), "{refused}");
+    }
+    for variable in [
+        ("SLUICE__SERVER__PUBLIC_URL", "https://example.org/data/"),
+        ("SLUICE__LIMITS__PART_URLS", "8d"),
+    ] {
+        assert!(load(None, &[variable], &[]).is_ok());
+    }
+}
+
+#[test]
+fn what_is_too_small_to_work_is_refused() {
     let refused = told(load(None, &[("SLUICE__COMPACTION__FAN_IN", "1")], &[]));
     assert_eq!(refused, "`compaction.fan_in` must be at least 2");
+    let refused = told(load(None, &[("SLUICE__LIMITS__WAIT", "19s")], &[]));
+    assert_eq!(refused, "`limits.wait` must be at least 20s");
     let off = load(None, &[("SLUICE__COMPACTION__ENABLED", "false")], &[])
         .unwrap()
         .config;

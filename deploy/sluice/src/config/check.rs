@@ -1,0 +1,134 @@
+//! What a configuration may not say although its types would let it.
+
+use std::time::Duration;
+
+use super::{Backend, Config, Error, Size, Span};
+
+/// What the interface promises of `wait`, and its clients ask for.
+const WAIT: Duration = Duration::from_secs(20);
+/// For how long a bucket takes an address at most.
+const ADDRESS: Duration = Duration::from_hours(7 * 24);
+
+impl Config {
+    /// Checks what the types of the values cannot.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if !self.server.public_url.is_empty() && !is_address(&self.server.public_url) {
+            return Err(Error::Address {
+                key: "server.public_url",
+            });
+        }
+        self.check_times()?;
+        self.check_sizes()?;
+        self.check_defaults()?;
+        if self.compaction.fan_in.get() < 2 {
+            return Err(Error::TooSmall {
+                key: "compaction.fan_in",
+                least: "2",
+            });
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Result<(), Error> {
+        for (key, span) in [
+            ("objects.attempt", self.objects.attempt),
+            ("objects.patience", self.objects.patience),
+            ("server.header_timeout", self.server.header_timeout),
+            ("worker.retry_first", self.worker.retry_first),
+            ("worker.retry_most", self.worker.retry_most),
+        ] {
+            if span.0.is_zero() {
+                return Err(Error::Instant { key });
+            }
+        }
+        let seconds = [
+            ("database.timeout", self.database.timeout),
+            ("limits.wait", self.limits.wait),
+            ("limits.query_timeout", self.limits.query_timeout),
+            ("limits.part_urls", self.limits.part_urls),
+            ("limits.upload_window", self.limits.upload_window),
+            ("worker.idle", self.worker.idle),
+            ("worker.grace", self.worker.grace),
+            ("sweeper.every", self.sweeper.every),
+            ("sweeper.first", self.sweeper.first),
+        ];
+        let hours = [
+            ("limits.idempotency_window", self.limits.idempotency_window),
+            ("limits.price_change_window", self.limits.price_change_window),
+        ];
+        let seconds = seconds.map(|(key, span)| (key, span, "seconds", 1));
+        let hours = hours.map(|(key, span)| (key, span, "hours", 3_600));
+        for (key, span, unit, length) in seconds.into_iter().chain(hours) {
+            let length = Duration::from_secs(length).as_nanos();
+            if span.0.is_zero() || span.0.as_nanos() % length != 0 {
+                return Err(Error::Fraction { key, unit });
+            }
+        }
+        if self.limits.wait.0 < WAIT {
+            return Err(Error::TooSmall {
+                key: "limits.wait",
+                least: "20s",
+            });
+        }
+        let addresses: [(_, Span); 2] = [
+            ("limits.part_urls", self.limits.part_urls),
+            ("limits.upload_window", self.limits.upload_window),
+        ];
+        let too_long = addresses.into_iter().find(|(_, span)| span.0 > ADDRESS);
+        if let (Backend::S3, Some((key, _))) = (self.objects.backend, too_long) {
+            let most = "7d with tables in a bucket".to_owned();
+            return Err(Error::TooLarge { key, most });
+        }
+        Ok(())
+    }
+
+    fn check_sizes(&self) -> Result<(), Error> {
+        let (body, batch) = (self.limits.body, self.limits.contribution_body);
+        for (key, size, least, said) in [
+            ("limits.contribution_body", batch, 4 << 10, "4KiB"),
+            ("limits.body", body, 4 << 10, "4KiB"),
+            ("worker.queue", self.worker.queue, 1 << 20, "1MiB"),
+        ] {
+            if size.0 < least {
+                return Err(Error::TooSmall { key, least: said });
+            }
+        }
+        // Why: a contribution goes through the log with the contract of its dataset.
+        for (key, size, most) in [
+            ("limits.contribution_body", batch, 8 << 20),
+            ("limits.body", body, 4 << 20),
+        ] {
+            if size.0 > most {
+                let most = Size(most).to_string();
+                return Err(Error::TooLarge { key, most });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_defaults(&self) -> Result<(), Error> {
+        let limits = &self.limits;
+        let data = (limits.default_page_records, limits.page_records);
+        let diff = (limits.default_diff_records, limits.diff_records);
+        let query = (limits.default_query_rows, limits.query_rows);
+        for (key, most, (default, at_most)) in [
+            ("limits.default_page_records", "limits.page_records", data),
+            ("limits.default_diff_records", "limits.diff_records", diff),
+            ("limits.default_query_rows", "limits.query_rows", query),
+        ] {
+            if default > at_most {
+                return Err(Error::Beyond { key, most });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether it is where callers can reach a service.
+fn is_address(url: &str) -> bool {
+    url.parse::<http::Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && uri.host().is_some_and(|host| !host.is_empty())
+            && uri.query().is_none()
+    })
+}
