@@ -1,6 +1,8 @@
 //! A service and a bucket that are reached through TLS, as the client commands meet them.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use s3_server::{ACCESS_KEY, BUCKET, SECRET_KEY};
 use store::testing::Authority;
@@ -12,18 +14,23 @@ use crate::optional;
 use crate::uploads::said;
 use crate::uploads_bucket::left;
 
+/// An authority with its files in this folder; none where `openssl` is not here.
+fn authority(folder: &Path, name: &str) -> Option<Authority> {
+    if Command::new("openssl").arg("version").output().is_err() {
+        optional("TLS: `openssl` makes the certificates, and is not here");
+        return None;
+    }
+    let folder = folder.join(name);
+    fs::create_dir(&folder).unwrap();
+    Some(Authority::new(folder, name))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_are_pushed_and_versions_pulled_through_tls_of_nobody_but_who_is_trusted() {
-    if std::process::Command::new("openssl").arg("version").output().is_err() {
-        return optional("TLS: `openssl` makes the certificates, and is not here");
-    }
     let folder = tempfile::tempdir().unwrap();
-    let authority = |name: &str| {
-        let folder = folder.path().join(name);
-        fs::create_dir(&folder).unwrap();
-        Authority::new(folder, name)
+    let [Some(trusted), Some(stranger)] = ["trusted", "stranger"].map(|name| authority(folder.path(), name)) else {
+        return;
     };
-    let (trusted, stranger) = (authority("trusted"), authority("stranger"));
     let objects = s3_server::Server::start(&folder.path().join("objects")).unwrap();
     let store = Front::start(&trusted, objects.address()).await;
     let world = World::start_with(binary(), |options| {
@@ -88,4 +95,28 @@ async fn files_are_pushed_and_versions_pulled_through_tls_of_nobody_but_who_is_t
     assert!(whole.status.success(), "{}", said(&whole));
     let verified = caller(&service.base(), &trusted).run(&["verify", &pulled]);
     assert!(verified.status.success(), "{}", said(&verified));
+}
+
+#[cfg(feature = "redis")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cache_behind_tls_is_asked_where_it_is_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let [Some(trusted), Some(stranger)] = ["trusted", "stranger"].map(|name| authority(folder.path(), name)) else {
+        return;
+    };
+    let Some(cache) = api::limit::testing::RedisServer::start().await else {
+        return;
+    };
+    let front = Front::start(&trusted, cache.url().trim_start_matches("redis://").parse().unwrap()).await;
+    let url = front.base().replace("https://", "rediss://");
+    for (trusts, status) in [(&trusted, "ok"), (&stranger, "down")] {
+        let world = World::start_with(binary(), |options| {
+            options
+                .with("SSL_CERT_FILE", trusts.roots().display())
+                .with("SLUICE__CACHE__URL", &url)
+        })
+        .await;
+        let ready = world.http.get("/readyz").await;
+        assert_eq!(ready.text("/cache"), status, "{}", ready.body);
+    }
 }

@@ -44,7 +44,7 @@ return 0
 
 /// The address is not one of a Redis.
 #[derive(Debug, thiserror::Error)]
-#[error("it is not the address of a Redis (`redis://[user:password@]host[:port][/database]`)")]
+#[error("it is not the address of a Redis (`redis://[user:password@]host[:port][/database]`, `rediss://` for TLS)")]
 pub struct RedisError(#[source] Failure);
 
 /// How long connecting may take, whether or not somebody waits for it.
