@@ -62,6 +62,15 @@ spec:
         - name: SLUICE__SERVER__DRAIN_NOTICE
           value: {{ .values.drainNotice | quote }}
         {{- end }}
+        {{- if eq .role "worker" }}
+        # Different in each pod, and the same after a restart: a worker keeps its partitions.
+        - name: SLUICE__LOG__INSTANCE
+          valueFrom:
+            fieldRef:
+              fieldPath: metadata.name
+        {{- end }}
+        - name: SLUICE__SERVER__TRUSTED_PROXIES
+          value: {{ .root.Values.trustedProxies | default (ternary 1 0 .root.Values.ingress.enabled) | quote }}
         {{- if .root.Values.metricsPort }}
         - name: SLUICE__TELEMETRY__METRICS
           value: "0.0.0.0:{{ .root.Values.metricsPort }}"
