@@ -1,6 +1,7 @@
 //! The words around a number that say what it is: near it in the text, or in the name of its field.
 //!
-//! Invariant: of two words before a number the nearer one counts, so that `card 12, order 4…` is an order.
+//! Invariant: of two words before a number the nearer one counts, so that `card 12, order 4…` is an order; and a word for a
+//! thing says what a number is only where nothing but signs and words such as `no` leads from the one to the other.
 
 use std::sync::LazyLock;
 
@@ -13,7 +14,7 @@ pub(super) struct Hints(u32);
 impl Hints {
     pub(super) const NONE: Self = Self(0);
     /// What follows is an order, a part, a product, a hash, a count: anything but a person's number.
-    pub(super) const THING: Self = Self(1);
+    pub(super) const THING: Self = Self(1 | Self::ID.0);
     pub(super) const PHONE: Self = Self(1 << 1);
     pub(super) const CARD: Self = Self(1 << 2);
     pub(super) const EMAIL: Self = Self(1 << 3);
@@ -29,6 +30,8 @@ impl Hints {
     pub(super) const CA_SIN: Self = Self(1 << 13);
     pub(super) const JP_MY_NUMBER: Self = Self(1 << 14);
     pub(super) const SE_PERSON: Self = Self(1 << 15);
+    /// What follows is an id of whatever has one: a thing, if the number has not the form of a person's own.
+    pub(super) const ID: Self = Self(1 << 16);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -36,6 +39,11 @@ impl Hints {
 
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Whether all meanings of `other` are among these.
+    pub(super) const fn has_all(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
     }
 
     /// Whether the words name a person's number, so that a bare integer may be one.
@@ -54,7 +62,8 @@ impl Hints {
             lower = character.is_lowercase() || character.is_ascii_digit();
             words.push(if character.is_alphanumeric() { character } else { ' ' });
         }
-        before(words.as_bytes())
+        let said = before(words.as_bytes(), || 0);
+        if said.has(Self::THING) { Self::THING } else { said }
     }
 
     /// What the words around `text[start..end]` say.
@@ -64,33 +73,97 @@ impl Hints {
         if start == 0 && end == text.len() {
             return Self::NONE;
         }
-        let found = before(&text[start.saturating_sub(BEFORE)..start]);
+        let ahead = &text[start.saturating_sub(BEFORE)..start];
+        let found = before(ahead, || lead(ahead, &text[start..end]));
         let after = &text[end..text.len().min(end + AFTER)];
         words(after)
-            .filter(|(_, hint)| *hint != Self::THING)
+            .filter(|(_, hint)| !hint.has(Self::THING))
             .fold(found, |found, (_, hint)| found.and(hint))
     }
 }
 
 /// The meanings of the words in `text`, where a later word for a thing takes back what was said before it, and a later
-/// word for a person's number takes back the thing.
-fn before(text: &[u8]) -> Hints {
+/// word for a person's number takes back the thing. A word for a thing says no more where it ends before `lead`.
+fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
     let mut said = Hints::NONE;
     let mut said_at = 0;
-    let mut thing_at = None;
+    let (mut thing_at, mut id_at) = (None, None);
     for (end, hint) in words(text) {
         if hint == Hints::THING {
             thing_at = Some(end);
+        } else if hint == Hints::ID {
+            id_at = Some(end);
         } else {
             said = said.and(hint);
             said_at = end;
         }
     }
-    match thing_at {
-        Some(thing_at) if thing_at > said_at || said == Hints::NONE => Hints::THING,
+    match thing_at.max(id_at) {
+        Some(last) if last > said_at || said == Hints::NONE => {
+            let lead = Some(lead());
+            if thing_at >= lead {
+                Hints::THING
+            } else if id_at >= lead {
+                Hints::ID
+            } else {
+                Hints::NONE
+            }
+        }
         _ => said,
     }
 }
+
+/// Where in the text `ahead` of a number that begins which only leads up to it: signs, words such as `no` and `is`, and
+/// other numbers of its form, with which it is in a list.
+fn lead(ahead: &[u8], number: &[u8]) -> usize {
+    let broken = ahead.iter().take_while(|byte| (0x80..0xC0).contains(*byte)).count();
+    let Ok(mut rest) = std::str::from_utf8(&ahead[broken..]) else {
+        return ahead.len();
+    };
+    loop {
+        let listed = rest.trim_end_matches(|sign: char| !sign.is_alphanumeric());
+        if let Some(shorter) = strip_alike(listed, number) {
+            rest = shorter;
+            continue;
+        }
+        // Why not these: what they end is another matter.
+        let bare = rest.trim_end_matches(|sign: char| !sign.is_alphanumeric() && !",;!?、。".contains(sign));
+        match strip_link(bare) {
+            Some(shorter) => rest = shorter,
+            None => return broken + bare.len(),
+        }
+    }
+}
+
+/// `text` without the number at its end that has the form of `number`, digit for digit.
+fn strip_alike<'a>(text: &'a str, number: &[u8]) -> Option<&'a str> {
+    let (rest, last) = text
+        .as_bytes()
+        .split_at_checked(text.len().checked_sub(number.len())?)?;
+    let alike = last
+        .iter()
+        .zip(number)
+        .all(|(one, other)| one == other || (one.is_ascii_digit() && other.is_ascii_digit()));
+    (alike && !last.is_empty() && !rest.last().is_some_and(u8::is_ascii_digit)).then(|| &text[..rest.len()])
+}
+
+/// `text` without the word at its end, where that only leads to a number.
+fn strip_link(text: &str) -> Option<&str> {
+    let rest = text.trim_end_matches(char::is_alphabetic);
+    let word = &text[rest.len()..];
+    if LINKS.split('|').any(|link| word.eq_ignore_ascii_case(link)) {
+        return Some(rest);
+    }
+    ENDINGS
+        .split('|')
+        .find_map(|ending| word.strip_suffix(ending))
+        .map(|word| &text[..rest.len() + word.len()])
+}
+
+/// Words that lead to a number, and those that do at the end of a word.
+const LINKS: &str = "no|nos|nr|nrs|num|number|numbers|n|nº|numero|número|numéro|nummer|номер|code|codes|value|values|id|ids|\
+    is|are|was|ist|est|es|é";
+const ENDINGS: &str = "번호|번|는|은|이|가|의|番号|番|号|號|は|が|の|为|為|是";
 
 /// The known words of `text` and where they end. A word of ASCII letters counts only as a whole word.
 fn words(text: &[u8]) -> impl Iterator<Item = (usize, Hints)> {
@@ -129,7 +202,7 @@ static WORDS: LazyLock<Vec<(&'static str, Hints)>> = LazyLock::new(|| {
         .collect()
 });
 
-const LISTS: [(Hints, &str); 17] = [
+const LISTS: [(Hints, &str); 18] = [
     (
         Hints::PHONE,
         "phone|phones|telephone|telephones|tel|mobile|mob|cell phone|cellphone|cell number|call|call me|text me|sms|\
@@ -174,9 +247,10 @@ const LISTS: [(Hints, &str); 17] = [
         Hints::SE_PERSON,
         "personnummer|personal identity number|samordningsnummer|pnr",
     ),
+    (Hints::ID, "id|ids"),
     (
         Hints::THING,
-        "id|ids|uid|uuid|guid|order|orders|invoice|isbn|issn|doi|sku|part|p/n|pn|model|serial|s/n|sn|hash|sha|md5|sha256|commit|\
+        "uid|uuid|guid|order|orders|invoice|isbn|issn|doi|sku|part|p/n|pn|model|serial|s/n|sn|hash|sha|md5|sha256|commit|\
          tracking|parcel|version|ver|ean|upc|gtin|barcode|imei|iccid|imsi|ref|reference|ticket|case|lot|batch|build|\
          timestamp|epoch|ts|time|nonce|block|tx|txid|transaction|asin|product|item|catalog|cas|patent|rfc|bug|issue|pid|\
          port|offset|size|bytes|count|total|amount|price|sum|key|checksum|crc|seq|sequence|type|brand|status|rate|\
@@ -232,6 +306,43 @@ mod tests {
         assert!(!near("order paid by card #").has(Hints::THING));
         assert!(near("# is my phone").has(Hints::PHONE));
         assert_eq!(near("hotel discard #"), Hints::NONE);
+        assert_eq!(near("phone, order of today #"), Hints::NONE);
         assert_eq!(near(&format!("phone {} #", "x".repeat(60))), Hints::NONE);
+    }
+    #[test]
+    fn a_thing_leads_to_its_number() {
+        let near = |text: &str| {
+            let number = "415-555-2671";
+            let start = text.rfind(number).unwrap();
+            Hints::near(text.as_bytes(), start, start + number.len())
+        };
+        for text in [
+            "order 415-555-2671",
+            "order415-555-2671",
+            "Order No.: 415-555-2671",
+            "{\"order_id\": \"415-555-2671\"}",
+            "the order numbers are 415-555-2671",
+            "“order” → (415-555-2671",
+            "order 231-555-0000, 415-555-2671",
+            "orders nos. 231-555-0000; 212-555-0001 and so on, order 415-555-2671",
+            "제품번호는 415-555-2671",
+            "제품 번호: 415-555-2671",
+            "注文番号は415-555-2671",
+            "订单号为 415-555-2671",
+        ] {
+            assert_eq!(near(text), Hints::THING, "{text}");
+        }
+        for text in [
+            "order of Kim 415-555-2671",
+            "your order, 415-555-2671",
+            "order 7, 415-555-2671",
+            "order 9231-555-0000, 415-555-2671",
+            "order casino 415-555-2671",
+            "제품 문의 415-555-2671",
+            "注文者 415-555-2671",
+        ] {
+            assert_eq!(near(text), Hints::NONE, "{text}");
+        }
+        assert_eq!(near("Employee ID: 415-555-2671"), Hints::ID);
     }
 }

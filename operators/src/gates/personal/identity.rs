@@ -61,7 +61,7 @@ fn is_kr_resident_number(candidate: &Number<'_>) -> bool {
     let checked = u32::from(digits[12]) == check;
     match candidate.shape() {
         [6, 7] if candidate.joined_by(Gap::Hyphen) => {
-            called || (!candidate.tight && (checked || !candidate.of_thing()))
+            called || (!candidate.tight && (checked || !candidate.of_named_thing()))
         }
         [6, 7] | [13] => called,
         _ => false,
@@ -81,7 +81,7 @@ fn is_us_ssn(candidate: &Number<'_>) -> bool {
     }
     let called = candidate.called(Hints::US_SSN);
     match candidate.shape() {
-        [3, 2, 4] if candidate.joined_by(Gap::Hyphen) => called || !(candidate.tight || candidate.of_thing()),
+        [3, 2, 4] if candidate.joined_by(Gap::Hyphen) => called || !(candidate.tight || candidate.of_named_thing()),
         [3, 2, 4] | [9] => called,
         _ => false,
     }
@@ -127,7 +127,8 @@ fn is_cn_resident_id(candidate: &Number<'_>) -> bool {
     candidate.shape() == [18]
         && is_cn_body(&digits[..17])
         && cn_check(&digits[..17]) == u32::from(digits[17])
-        && (candidate.called(Hints::CN_RESIDENT) || !(candidate.tight || candidate.of_thing_or_field()))
+        && (candidate.called(Hints::CN_RESIDENT)
+            || !(candidate.tight || candidate.of_named_thing() || candidate.in_field_of_things()))
 }
 
 /// Whether 17 digits are a region, a birth date and a serial.

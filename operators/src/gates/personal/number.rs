@@ -139,9 +139,19 @@ impl Number<'_> {
         self.near().has(Hints::THING)
     }
 
+    /// Whether the word before the number says of which thing it is, and not only that it is an id.
+    pub(super) fn of_named_thing(&self) -> bool {
+        self.near().has_all(Hints::THING)
+    }
+
     /// As [`Self::of_thing`], also by the field's name.
     pub(super) fn of_thing_or_field(&self) -> bool {
-        self.of_thing() || (self.near() == Hints::NONE && self.field == Hints::THING)
+        self.of_thing() || self.in_field_of_things()
+    }
+
+    /// Whether nothing near the number says what it is, and the field's name says that it is a thing's.
+    pub(super) fn in_field_of_things(&self) -> bool {
+        self.near() == Hints::NONE && self.field == Hints::THING
     }
 
     fn near(&self) -> Hints {

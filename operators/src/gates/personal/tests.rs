@@ -1,4 +1,5 @@
 mod rules;
+mod words;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,13 +4,13 @@ use super::kind::Kind;
 use super::*;
 
 /// What the kinds in `text` are called, in a field named `field`.
-fn kinds(field: &str, text: &str) -> String {
+pub(super) fn kinds(field: &str, text: &str) -> String {
     let kinds = Scanner::default().scan(text, Hints::of_field(field));
     kinds.iter().map(Kind::code).collect::<Vec<_>>().join(",")
 }
 
 /// `found` are texts of the kind, `spared` are not personal data at all.
-fn rule(code: &str, found: &[&str], spared: &[&str]) {
+pub(super) fn rule(code: &str, found: &[&str], spared: &[&str]) {
     for text in found {
         assert_eq!(kinds("text", text), code, "{text}");
     }
