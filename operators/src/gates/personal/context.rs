@@ -1,7 +1,8 @@
 //! The words around a number that say what it is: near it in the text, or in the name of its field.
 //!
 //! Invariant: of two words before a number the nearer one counts, so that `card 12, order 4…` is an order; and a word for a
-//! thing says what a number is only where nothing but signs and words such as `no` leads from the one to the other.
+//! thing says what a number is only where nothing but signs and words such as `no` leads from the one to the other. So
+//! does a word for a phone that has other meanings; elsewhere it is [`Hints::LOOSE`].
 
 use std::sync::LazyLock;
 
@@ -32,6 +33,8 @@ impl Hints {
     pub(super) const SE_PERSON: Self = Self(1 << 15);
     /// What follows is an id of whatever has one: a thing, if the number has not the form of a person's own.
     pub(super) const ID: Self = Self(1 << 16);
+    /// A word for a phone that also says other things, as in `call for papers`.
+    pub(super) const LOOSE: Self = Self(1 << 17);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -83,17 +86,21 @@ impl Hints {
 }
 
 /// The meanings of the words in `text`, where a later word for a thing takes back what was said before it, and a later
-/// word for a person's number takes back the thing. A word for a thing says no more where it ends before `lead`.
+/// word for a person's number takes back the thing. A word for a thing that ends before `lead` says nothing more, and a
+/// loose word for a phone that ends there or later is one for a phone.
 fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
     let mut said = Hints::NONE;
     let mut said_at = 0;
-    let (mut thing_at, mut id_at) = (None, None);
+    let (mut thing_at, mut id_at, mut loose_at) = (None, None, None);
     for (end, hint) in words(text) {
         if hint == Hints::THING {
             thing_at = Some(end);
         } else if hint == Hints::ID {
             id_at = Some(end);
         } else {
+            if hint == Hints::LOOSE {
+                loose_at = Some(end);
+            }
             said = said.and(hint);
             said_at = end;
         }
@@ -109,6 +116,7 @@ fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
                 Hints::NONE
             }
         }
+        _ if loose_at.is_some_and(|at| at >= lead()) => said.and(Hints::PHONE),
         _ => said,
     }
 }
@@ -202,16 +210,17 @@ static WORDS: LazyLock<Vec<(&'static str, Hints)>> = LazyLock::new(|| {
         .collect()
 });
 
-const LISTS: [(Hints, &str); 18] = [
+const LISTS: [(Hints, &str); 19] = [
     (
         Hints::PHONE,
-        "phone|phones|telephone|telephones|tel|mobile|mob|cell phone|cellphone|cell number|call|call me|text me|sms|\
-         whatsapp|fax|contact|dial|ring me|handynummer|telefon|telefonnummer|telefone|telefono|telefonos|mobiltelefon|\
+        "phone|phones|telephone|telephones|tel|cell phone|cellphone|cell number|call me|text me|\
+         whatsapp|ring me|handynummer|telefon|telefonnummer|telefone|telefono|telefonos|mobiltelefon|\
          tel.|movil|celular|cellulare|mobil|mobilnummer|rufnummer|telefoon|telefoonnummer|msisdn|nomor hp|no hp|telp|\
          puhelin|puh|tlf|numer telefonu|komórka|teléfono|móvil|téléphone|tél|Téléphone|Tél|điện thoại|sđt|SĐT|\
          전화|전화번호|휴대폰|핸드폰|휴대전화|연락처|연락|문자|電話|電話番号|携帯|手机|手機|电话|联系方式|联系电话|\
          телефон|Телефон|тел.|Тел.|сотовый|звоните|هاتف|جوال|الهاتف|फोन|मोबाइल|โทร",
     ),
+    (Hints::LOOSE, "mobile|mob|call|sms|fax|contact|dial"),
     (
         Hints::CARD,
         "card|cards|credit card|debit card|visa|mastercard|amex|american express|pan|cc|ccn|creditcard|tarjeta|carte|\
@@ -305,6 +314,9 @@ mod tests {
         assert!(near("order paid by card #").has(Hints::CARD));
         assert!(!near("order paid by card #").has(Hints::THING));
         assert!(near("# is my phone").has(Hints::PHONE));
+        assert!(near("call no. #").has(Hints::PHONE));
+        assert_eq!(near("call for papers #"), Hints::LOOSE);
+        assert_eq!(near("# mobile"), Hints::LOOSE);
         assert_eq!(near("hotel discard #"), Hints::NONE);
         assert_eq!(near("phone, order of today #"), Hints::NONE);
         assert_eq!(near(&format!("phone {} #", "x".repeat(60))), Hints::NONE);

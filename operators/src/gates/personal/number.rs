@@ -99,6 +99,8 @@ pub(super) struct Number<'a> {
     pub(super) tight: bool,
     /// Whether a group of four digits stands next to it: the number may be a stretch of a list.
     pub(super) in_list: bool,
+    /// Whether a colon joins it to other digits, as in a time.
+    pub(super) timed: bool,
     field: Hints,
     near: OnceCell<Hints>,
 }
@@ -199,6 +201,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
                     area: left.area,
                     tight: left.tight || right.tight || (left.minus && index == 0),
                     in_list: left.in_list || right.in_list,
+                    timed: left.timed || right.timed,
                     field,
                     near: OnceCell::new(),
                 });
@@ -254,6 +257,7 @@ struct Left {
     minus: bool,
     tight: bool,
     in_list: bool,
+    timed: bool,
 }
 
 impl Left {
@@ -278,6 +282,8 @@ impl Left {
         let second = text[..start].iter().nth_back(1).copied();
         let after_word = second.is_some_and(|byte| byte.is_ascii_alphanumeric());
         let after_digit = second.is_some_and(|byte| byte.is_ascii_digit());
+        // Why two: one may count the numbers, as in `phone 1:`.
+        let timed = before == Some(b':') && after_digit && text[..start - 2].last().is_some_and(u8::is_ascii_digit);
         let currency = ["₩", "€", "£", "¥", "₹", "￦"]
             .iter()
             .any(|sign| text[..start].ends_with(sign.as_bytes()));
@@ -296,6 +302,7 @@ impl Left {
             minus: before == Some(b'-'),
             tight,
             in_list,
+            timed,
         })
     }
 }
@@ -304,6 +311,7 @@ impl Left {
 struct Right {
     tight: bool,
     in_list: bool,
+    timed: bool,
 }
 
 impl Right {
@@ -329,6 +337,7 @@ impl Right {
         Some(Self {
             tight,
             in_list: group.gap == Gap::Space && next.is_some_and(|next| next.len() == 4),
+            timed: digit_next && after.first() == Some(&b':'),
         })
     }
 }

@@ -10,14 +10,14 @@ use super::number::{Gap, Number};
 /// Whether the number is a phone's.
 pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
     // Why not at once: to look for words costs more than all that is asked before.
-    let called = || candidate.called(Hints::PHONE);
+    let called = || candidate.called(Hints::PHONE.and(Hints::LOOSE));
     if candidate.plus {
         return is_international(candidate.digits())
             && !is_decimal(candidate)
             && !candidate.gaps().any(|gap| gap == Gap::Slash)
             && (called() || !(candidate.tight || candidate.of_thing()));
     }
-    if is_plausible(candidate) && called() {
+    if is_plausible(candidate) && (candidate.called(Hints::PHONE) || (is_likely(candidate) && called())) {
         return true;
     }
     if candidate.tight || candidate.of_thing() || is_dotted_quad(candidate) {
@@ -91,18 +91,10 @@ fn is_north_american(digits: &[u8]) -> bool {
     }
 }
 
-/// Whether a number that is called a phone can be one: long enough, and no date, decimal, address or year range.
+/// Whether a number that is called a phone can be one: long enough, and no date, time, decimal, address or count.
 fn is_plausible(candidate: &Number<'_>) -> bool {
     let digits = candidate.digits();
     let shape = candidate.shape();
-    let year = |digits: &[u8]| matches!(digits, [1, 9, ..] | [2, 0, ..]);
-    let dated = match shape {
-        [4, 2, 2] => year(digits),
-        [2, 2, 4] => year(&digits[4..]),
-        [4, 4] => year(digits) && year(&digits[4..]),
-        [8] => year(digits) && matches!(digits[4..], [0 | 1, _, 0..=3, _]),
-        _ => false,
-    };
     // Why: these are the call centres of Korean companies.
     let call_centre = matches!(shape, [4, 4] | [8]) && matches!(digits, [1, 5 | 6 | 8, ..]);
     let grouped = match shape {
@@ -112,9 +104,68 @@ fn is_plausible(candidate: &Number<'_>) -> bool {
     };
     grouped
         && (MIN..=MAX).contains(&digits.len())
-        && !(dated || call_centre || is_decimal(candidate) || is_dotted_quad(candidate))
+        && !(candidate.timed || is_dated(digits, shape) || call_centre)
+        && !(is_decimal(candidate) || has_decimals(candidate) || is_dotted_quad(candidate) || is_count(candidate))
         && !(shape.len() > 2 && candidate.joined_by(Gap::Slash))
         && digits.iter().any(|digit| *digit != digits[0])
+}
+
+/// Whether a number that is plausible is likely a phone's next to a word that says other things too.
+fn is_likely(candidate: &Number<'_>) -> bool {
+    let digits = candidate.digits();
+    let long = digits.len() > 9 || (digits.len() == 9 && digits[0] > 1);
+    !candidate.tight && (long || digits[0] == 0 || candidate.area || candidate.gaps().any(|gap| gap == Gap::Hyphen))
+}
+
+/// Whether the digits begin with a date, or are a range of years.
+fn is_dated(digits: &[u8], shape: &[u8]) -> bool {
+    let year = |digits: &[u8]| matches!(digits, [1, 9, ..] | [2, 0, ..]);
+    let within = |digits: &[u8], most: u64| (1..=most).contains(&number(digits));
+    let day = |month: &[u8], day: &[u8]| within(month, 12) && within(day, 31);
+    match shape {
+        [4, 2, 2] => year(digits),
+        [2, 2, 4] => year(&digits[4..]),
+        [4, 4] => year(digits) && year(&digits[4..]),
+        [8] => year(digits) && matches!(digits[4..], [0 | 1, _, 0..=3, _]),
+        [4, 2, _, ..] => year(digits) && within(&digits[4..6], 12),
+        [2, 2, 4, ..] => {
+            let (first, second) = (&digits[..2], &digits[2..4]);
+            year(&digits[4..]) && (day(first, second) || day(second, first))
+        }
+        [8, 4 | 6] | [12 | 14] => {
+            let (hour, minute) = (number(&digits[8..10]), number(&digits[10..12]));
+            year(digits) && day(&digits[4..6], &digits[6..8]) && hour < 24 && minute < 60
+        }
+        _ => false,
+    }
+}
+
+/// Whether dots stand between some groups as in decimal fractions, and other signs between others.
+fn has_decimals(candidate: &Number<'_>) -> bool {
+    let digits = candidate.digits();
+    let has = |gap| candidate.gaps().any(|other| other == gap);
+    if !has(Gap::Dot) || is_north_american(digits) || (digits[0] == 1 && is_north_american(&digits[1..])) {
+        return false;
+    }
+    let trunk = digits[0] == 0 && candidate.shape()[0] > 2;
+    let mut gaps = candidate.gaps();
+    let ranged = (gaps.next(), gaps.next(), gaps.next());
+    (has(Gap::Space) && !trunk) || matches!(ranged, (Some(Gap::Dot), Some(Gap::Hyphen | Gap::Slash), Some(Gap::Dot)))
+}
+
+/// Whether the number is more likely a count in groups of thousands, or several round ones.
+fn is_count(candidate: &Number<'_>) -> bool {
+    let (digits, shape) = (candidate.digits(), candidate.shape());
+    if digits[0] == 0 || shape.len() < 2 || !(candidate.joined_by(Gap::Space) || candidate.joined_by(Gap::Dot)) {
+        return false;
+    }
+    let mut rest = digits;
+    let round = shape.iter().all(|length| {
+        let (group, others) = rest.split_at(usize::from(*length));
+        rest = others;
+        group.ends_with(&[0])
+    });
+    round || digits.ends_with(&[0; 6]) || matches!(shape, [1, 3, 3] | [3, 3, 1 | 2])
 }
 
 const MIN: usize = 7;

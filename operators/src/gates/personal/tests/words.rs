@@ -55,3 +55,62 @@ fn a_thing_hides_only_its_own_number() {
     );
     assert_eq!(kinds("id", "110101199003074354"), "");
 }
+
+#[test]
+fn a_word_for_a_phone_makes_none_of_dates_decimals_and_counts() {
+    rule(
+        "phone",
+        &[
+            "tel 412 34 567",
+            "mobile: 412 34 567",
+            "SMS 0791234567",
+            "fax no. 555 3217",
+            "call Ana on 654 321 987",
+            "mobile of Ana: 0532 123 45 67",
+            "contact Ana (555) 32177",
+            "call Ana, 555-3217",
+            "phone 1:555-321-7788",
+            "tel 415 555.2671",
+            "tel 1 415.555.2671",
+            "tel 030.1234 567",
+            "tel 201 02 34 567 890",
+            "tel 55 11 2045 6789",
+            "fax a+821012345678",
+        ],
+        &[
+            "{\"last_call\":\"2026-11-21 07:10:20\"}",
+            "{\"last_call\":\"21.11.2026 07:10\"}",
+            "last call: 07:10:20 2026-11-21",
+            "last call 20261121 071020",
+            "last call 20261121071020",
+            "last call 21.11.26 07:10",
+            "call 2026-11-00123",
+            "call for papers 2026-11-21 23:59",
+            "Tel Aviv 32.0853 34.7818",
+            "Mobile, Alabama 30.6954 88.0399",
+            "contact angle 102.3 98.7 101.2",
+            "contact angle 102.35-108.75",
+            "call option strike 150.00 155.00",
+            "call option strikes 150 155 160",
+            "mob spawn 100 64 200",
+            "SMS 160 140 70",
+            "phone specs 160 1400 700",
+            "Mobile subscribers: 56 000 000 in 2020",
+            "Mobile: 56 000 000",
+            "12 345 678 mobile subscribers",
+            "fax 10.1038/s41586-020-2649-2",
+            "tel 1.234.567",
+        ],
+    );
+    for text in [
+        "2026-11-21 07:10:20",
+        "21.11.2026 07:10",
+        "20261121071020",
+        "07:10:20 2026-11-21",
+    ] {
+        assert_eq!(kinds("last_call", text), "", "{text}");
+    }
+    for text in ["55532177", "412 34 567", "0791234567"] {
+        assert_eq!(kinds("mobile", text), "phone", "{text}");
+    }
+}
