@@ -33,6 +33,7 @@ use crate::{Gate, Reason, Verdicts};
 mod card;
 mod checksum;
 mod context;
+mod domains;
 mod email;
 mod identity;
 mod kind;
