@@ -13,7 +13,8 @@ pub(super) fn is_card(candidate: &Number<'_>) -> bool {
     if !(13..=19).contains(&digits.len()) || candidate.plus || !is_issued(digits) || !luhn(digits) {
         return false;
     }
-    if !(candidate.joined_by(Gap::Space) || candidate.joined_by(Gap::Hyphen) || candidate.joined_by(Gap::Dot)) {
+    let joints = [Gap::Space, Gap::Hyphen, Gap::Dot, Gap::Line, Gap::Tab];
+    if !joints.into_iter().any(|gap| candidate.joined_by(gap)) {
         return false;
     }
     let called = candidate.called(Hints::CARD);

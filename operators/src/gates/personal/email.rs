@@ -57,10 +57,18 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
         // Why: without a bound, every address in a long list that colons join would be read to its end.
         let path = &path[..floor(path, path.len().min(LONGEST_PATH))];
         let path = path.split(char::is_whitespace).next().unwrap_or_default();
-        path.contains('/') && !path.starts_with("//")
+        is_path(path)
     });
     let algorithm = ALGORITHMS.iter().any(|name| domain.eq_ignore_ascii_case(name));
     !is_copy && !algorithm
+}
+
+/// Whether what follows a host and a colon is a path to copy to or from, and neither the end of a sentence nor a URL.
+fn is_path(text: &str) -> bool {
+    let is_scheme = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let url = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
+    let named = text.contains('/') && text.contains(char::is_alphanumeric);
+    named && !url && !text.starts_with("//")
 }
 
 /// Whether a label of a domain may have the character: the signs of India's scripts are no letters by themselves.

@@ -23,6 +23,9 @@ pub(super) enum Gap {
     Hyphen,
     Dot,
     Slash,
+    /// The end of a line.
+    Line,
+    Tab,
     /// A parenthesis that opens or closes an area code.
     Paren,
 }
@@ -39,6 +42,18 @@ pub(super) struct Group {
 impl Group {
     pub(super) const fn len(&self) -> usize {
         self.end - self.start
+    }
+}
+
+impl Gap {
+    /// Whether it parts the cells of a table or the lines of a list.
+    pub(super) const fn is_of_table(self) -> bool {
+        matches!(self, Self::Line | Self::Tab)
+    }
+
+    /// Whether it may stand between two numbers of a list, next to a number whose groups have `own` between them.
+    fn lists(self, own: Self) -> bool {
+        self == Self::Space || (self.is_of_table() && own.is_of_table())
     }
 }
 
@@ -72,6 +87,8 @@ fn gap(between: &[u8]) -> Gap {
         b"-" | b" - " => Gap::Hyphen,
         b"." => Gap::Dot,
         b"/" | b" / " => Gap::Slash,
+        b"\n" | b"\r\n" => Gap::Line,
+        b"\t" => Gap::Tab,
         b")" | b") " | b")-" | b") - " | b" (" | b"(" | b"-(" => Gap::Paren,
         _ => Gap::Break,
     }
@@ -97,7 +114,8 @@ pub(super) struct Number<'a> {
     pub(super) area: bool,
     /// Whether a letter, sign or mark sticks to either end, so that only a word nearby makes it a person's number.
     pub(super) tight: bool,
-    /// Whether a group of four digits stands next to it: the number may be a stretch of a list.
+    /// Whether a group of four digits stands next to it, or its groups are only some cells of a row: the number may be a
+    /// stretch of a list.
     pub(super) in_list: bool,
     /// Whether a colon joins it to other digits, as in a time.
     pub(super) timed: bool,
@@ -187,7 +205,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
             if count >= MIN_DIGITS
                 && !(index == 0 && is_within_a_word(text, *group))
                 && !is_within_a_uuid(text, left.start)
-                && let Some(right) = Right::of(text, groups, first + index, left.area, index > 0)
+                && let Some(right) = Right::of(text, groups, first + index, groups[first].gap, left.area, index > 0)
             {
                 judge(&Number {
                     text,
@@ -294,7 +312,9 @@ impl Left {
                 b',' | b':' | b'.' => after_digit,
                 byte => byte.is_ascii_alphanumeric(),
             });
-        let in_list = previous.is_some_and(|group| group.gap == Gap::Space && group.len() == 4);
+        let own = groups[first].gap;
+        let in_list = previous.is_some_and(|group| group.gap.lists(own) && group.len() == 4)
+            || (own == Gap::Tab && before == Some(b'\t'));
         Some(Self {
             start,
             plus,
@@ -315,7 +335,7 @@ struct Right {
 }
 
 impl Right {
-    fn of(text: &[u8], groups: &[Group], last: usize, area: bool, several: bool) -> Option<Self> {
+    fn of(text: &[u8], groups: &[Group], last: usize, own: Gap, area: bool, several: bool) -> Option<Self> {
         let group = groups[last];
         let next = groups.get(last + 1);
         let after = &text[group.end..];
@@ -336,7 +356,8 @@ impl Right {
         });
         Some(Self {
             tight,
-            in_list: group.gap == Gap::Space && next.is_some_and(|next| next.len() == 4),
+            in_list: (group.gap.lists(own) && next.is_some_and(|next| next.len() == 4))
+                || (own == Gap::Tab && after.first() == Some(&b'\t')),
             timed: digit_next && after.first() == Some(&b':'),
         })
     }
@@ -348,11 +369,8 @@ pub(super) fn close_up(text: &[u8], groups: &[Group]) -> Option<Vec<u8>> {
     let single = |group: &Group| group.len() == 1;
     let mut run = 0;
     let apart = groups.iter().any(|group| {
-        run = if single(group) && matches!(group.gap, Gap::Space | Gap::Hyphen | Gap::Break) {
-            run + 1
-        } else {
-            0
-        };
+        let apart = matches!(group.gap, Gap::Space | Gap::Hyphen | Gap::Break) || group.gap.is_of_table();
+        run = if single(group) && apart { run + 1 } else { 0 };
         run >= APART
     });
     if !apart {

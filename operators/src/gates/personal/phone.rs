@@ -9,6 +9,9 @@ use super::number::{Gap, Number};
 
 /// Whether the number is a phone's.
 pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
+    if candidate.gaps().any(Gap::is_of_table) {
+        return false;
+    }
     // Why not at once: to look for words costs more than all that is asked before.
     let called = || candidate.called(Hints::PHONE.and(Hints::LOOSE));
     if candidate.plus {
@@ -190,7 +193,8 @@ fn is_national(candidate: &Number<'_>) -> bool {
         [3, 3, 4] if is_north_american(digits) => (hyphen || dot || area) && !thing,
         // Mobile numbers of China.
         [3, 4, 4] if matches!(digits, [1, 3..=9, ..]) => (hyphen || space) && !candidate.in_list && !thing,
-        [1, 3, 3, 4] if digits[0] == 1 && is_north_american(&digits[1..]) => {
+        [3, 7] if candidate.area && is_north_american(digits) => !thing,
+        [1, 3, 3, 4] | [1, 3, 7] if digits[0] == 1 && is_north_american(&digits[1..]) => {
             (hyphen || dot || candidate.gaps().any(|gap| gap == Gap::Paren)) && !thing
         }
         [2, 3, 4] => (hyphen || area) && matches!(digits, [0, 2, ..]),

@@ -39,7 +39,7 @@ fn candidates(column: &StringArray) -> Vec<usize> {
 struct Seen<Bits> {
     /// ASCII digits.
     digits: Bits,
-    /// Digits, and all that may stand between two groups of one number: from the space to the slash.
+    /// Digits, and all that may stand between two groups of one number: from the space to the slash, tabs and ends of lines.
     joints: Bits,
     /// Whatever is worth a scan by itself: it may be an `@`, encode or mask one, begin a zone of a passport or fold to
     /// ASCII.

@@ -1,4 +1,5 @@
 mod addresses;
+mod joints;
 mod rules;
 mod words;
 

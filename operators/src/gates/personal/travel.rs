@@ -18,6 +18,9 @@ fn is_line(line: &[u8]) -> bool {
             (first && is_checked(line, 5, 14))
                 || (matches!(line[7], b'M' | b'F' | b'<') && is_checked(line, 0, 6) && is_checked(line, 8, 14))
         }
+        // Two or three lines whose ends are lost.
+        88 | 72 => line.contains(&b'<') && line.chunks(line.len() / 2).any(is_line),
+        90 => line.contains(&b'<') && line.chunks(30).any(is_line),
         _ => false,
     }
 }

@@ -49,7 +49,12 @@ const NO_MARKS: u8 = DIGIT | JOINT;
 /// The classes by their bit, high halves and low halves.
 const CLASSES: [(u8, &[u8], &[u8]); 8] = [
     (DIGIT, &[0x3], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
-    (JOINT, &[0x2], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]),
+    // Why all of them: what else begins so is rare in text.
+    (
+        JOINT,
+        &[0x0, 0x2],
+        &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
+    ),
     // `%`, `&` and `(`, `<`, `@`, `[` and `{`.
     (1 << 2, &[0x2], &[0x5, 0x6, 0x8]),
     (1 << 3, &[0x3], &[0xC]),

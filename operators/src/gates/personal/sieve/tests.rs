@@ -34,7 +34,7 @@ impl Dice {
 }
 
 /// Numbers that are somebody's, next to the right word if need be.
-const NUMBERS: [&str; 40] = [
+const NUMBERS: [&str; 42] = [
     "MM177944A",
     "MM 177944 A",
     "MM-177944-A",
@@ -70,6 +70,8 @@ const NUMBERS: [&str; 40] = [
     "900101-1234567",
     "4111111111111111",
     "4111 1111 1111 1111",
+    "4111\n1111\n1111\n1111",
+    "4111\t1111\t1111\t1111",
     "010-1234-5678",
     "+82 10 1234 5678",
     "(415) 555-2671",
@@ -105,7 +107,7 @@ fn text(dice: &mut Dice) -> String {
             2 => text.push_str(dice.of(&WORDS)),
             3 => text.push_str(&dice.characters("0123456789abcdef", 24)),
             4 => text.push_str(&dice.characters("0123456789", 20)),
-            5 => text.push_str(&dice.characters("0123456789 -./()+", 24)),
+            5 => text.push_str(&dice.characters("0123456789 -./()+\n", 24)),
             6 => text.push_str(&dice.characters("01 23 AZaz_-", 24)),
             7 => text.push_str(&dice.characters("０１٢५—\u{a0}\u{200b}\u{ad}・ー가é%40@<[(", 6)),
             _ => text.push_str(&dice.characters(" -._,:;#aAxXzZD9\t", 3)),
@@ -200,7 +202,11 @@ mod with_avx2 {
                 let bit = |is: bool| u32::from(is) << place;
                 let digits = bit(byte.is_ascii_digit());
                 assert_eq!(seen.digits, digits, "{byte:#x}");
-                assert_eq!(seen.joints, digits | bit((b' '..=b'/').contains(&byte)), "{byte:#x}");
+                assert_eq!(
+                    seen.joints,
+                    digits | bit(byte < 0x10 || (b' '..=b'/').contains(&byte)),
+                    "{byte:#x}"
+                );
                 assert_eq!(seen.beyond, bit(byte >= 0x80), "{byte:#x}");
                 assert_eq!(words.lines, bit(byte == b'_'), "{byte:#x}");
                 let others = u32::MAX ^ bit(true);
@@ -236,6 +242,8 @@ mod with_avx2 {
             "1234567",
             "1 2 3 4 5 6",
             "12-34-56",
+            "12\n34\r\n56",
+            "12\t34\t56",
             "１２３",
             "kim@example.com",
             "kim (at) example.com",

@@ -41,3 +41,21 @@ fn an_email_is_under_any_domain_that_is_delegated() {
     );
     rule("email", &["e-mail kim@acme.mov"], &["e-mail kim@acme.zip"]);
 }
+
+#[test]
+fn only_a_path_after_a_colon_makes_an_address_a_place_to_copy_to() {
+    rule(
+        "email",
+        &[
+            "Contact: kim@example.com:/",
+            "Contact: kim@example.com:/.",
+            "Mail kim@example.com:http://a/b",
+            "Mail kim@example.com:https://example.com",
+        ],
+        &[
+            "scp a kim@example.com:/srv",
+            "scp a kim@example.com:a/",
+            "rsync kim@example.com:~/b://c",
+        ],
+    );
+}
