@@ -35,6 +35,8 @@ impl Hints {
     pub(super) const ID: Self = Self(1 << 16);
     /// A word for a phone that also says other things, as in `call for papers`.
     pub(super) const LOOSE: Self = Self(1 << 17);
+    /// The Korean word for a text message, and for a character.
+    pub(super) const TEXTED: Self = Self(1 << 18);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -188,9 +190,21 @@ fn words(text: &[u8]) -> impl Iterator<Item = (usize, Hints)> {
             let bounded =
                 |edge: Option<u8>, beside| !edge.is_some_and(|byte| byte.is_ascii_alphabetic()) || !letter(beside);
             (bounded(word.bytes().next(), found.start().checked_sub(1))
-                && bounded(word.bytes().last(), Some(found.end())))
+                && bounded(word.bytes().last(), Some(found.end()))
+                && (hint != Hints::TEXTED || is_message(&text[..found.start()], &text[found.end()..])))
             .then_some((found.end(), hint))
         })
+}
+
+/// Whether 문자 says a message between this text and that: it is no part of another word, such as 주문자 and 문자열.
+fn is_message(before: &[u8], after: &[u8]) -> bool {
+    const PARTICLES: [&str; 8] = ["로", "는", "를", "도", "만", "주세요", "메시지", "메세지"];
+    let is_syllable = |bytes: &[u8; 3]| {
+        std::str::from_utf8(bytes).is_ok_and(|text| text.starts_with(|sign| ('가'..='힣').contains(&sign)))
+    };
+    !before.last_chunk().is_some_and(is_syllable)
+        && (!after.first_chunk().is_some_and(is_syllable)
+            || PARTICLES.iter().any(|particle| after.starts_with(particle.as_bytes())))
 }
 
 /// Why: the patterns are constants, so building cannot fail; a test builds it.
@@ -210,17 +224,18 @@ static WORDS: LazyLock<Vec<(&'static str, Hints)>> = LazyLock::new(|| {
         .collect()
 });
 
-const LISTS: [(Hints, &str); 19] = [
+const LISTS: [(Hints, &str); 20] = [
     (
         Hints::PHONE,
         "phone|phones|telephone|telephones|tel|cell phone|cellphone|cell number|call me|text me|\
          whatsapp|ring me|handynummer|telefon|telefonnummer|telefone|telefono|telefonos|mobiltelefon|\
          tel.|movil|celular|cellulare|mobil|mobilnummer|rufnummer|telefoon|telefoonnummer|msisdn|nomor hp|no hp|telp|\
          puhelin|puh|tlf|numer telefonu|komórka|teléfono|móvil|téléphone|tél|Téléphone|Tél|điện thoại|sđt|SĐT|\
-         전화|전화번호|휴대폰|핸드폰|휴대전화|연락처|연락|문자|電話|電話番号|携帯|手机|手機|电话|联系方式|联系电话|\
+         전화|전화번호|휴대폰|핸드폰|휴대전화|연락처|연락|電話|電話番号|携帯|手机|手機|电话|联系方式|联系电话|\
          телефон|Телефон|тел.|Тел.|сотовый|звоните|هاتف|جوال|الهاتف|फोन|मोबाइल|โทร",
     ),
     (Hints::LOOSE, "mobile|mob|call|sms|fax|contact|dial"),
+    (Hints::TEXTED, "문자"),
     (
         Hints::CARD,
         "card|cards|credit card|debit card|visa|mastercard|amex|american express|pan|cc|ccn|creditcard|tarjeta|carte|\

@@ -20,7 +20,9 @@ pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
             && !candidate.gaps().any(|gap| gap == Gap::Slash)
             && (called() || !(candidate.tight || candidate.of_thing()));
     }
-    if is_plausible(candidate) && (candidate.called(Hints::PHONE) || (is_likely(candidate) && called())) {
+    // Why so: a phone that messages are sent to in Korea begins with 0.
+    let texted = || candidate.digits()[0] == 0 && candidate.called(Hints::TEXTED);
+    if is_plausible(candidate) && (candidate.called(Hints::PHONE) || (is_likely(candidate) && called()) || texted()) {
         return true;
     }
     if candidate.tight || candidate.of_thing() || is_dotted_quad(candidate) {
