@@ -13,7 +13,7 @@
 //! Known misses, by design: a value spread over several fields or records; text in base64, in an escape of a programming
 //! language, in words ("zero one zero"), in images or reversed; letters of another script that look Latin in a
 //! top-level domain; national phone and identity numbers in a bare run of digits without a word for them (except Korean
-//! mobile numbers and cards of 15 or 16 digits); a card number under a field named as an id; names, addresses, birth
+//! mobile numbers and cards of 15 or 16 digits); phones of fewer than nine digits in an integer; a card number under a field named as an id; names, addresses, birth
 //! dates, IP addresses (which name machines) and accounts of other services. Known false alarms: every tenth random
 //! number of 16 digits from an issuer's range under a field whose name says nothing; addresses of organisations.
 
@@ -156,6 +156,7 @@ fn whole(number: f64) -> Option<u64> {
 
 /// An integer has lost its leading zeros; those of the kind its field is named for are put back.
 fn scan_integer(scanner: &mut Scanner, magnitude: u64, hints: Hints) -> Kinds {
+    let hints = hints.for_integer(magnitude);
     if !hints.names_a_number() || magnitude < 1_000_000 {
         return Kinds::default();
     }

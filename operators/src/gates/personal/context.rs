@@ -37,6 +37,8 @@ impl Hints {
     pub(super) const LOOSE: Self = Self(1 << 17);
     /// The Korean word for a text message, and for a character.
     pub(super) const TEXTED: Self = Self(1 << 18);
+    /// A field is named for something of a loose word, as in `mobile_users`, so that its integers are counts.
+    pub(super) const COUNTED: Self = Self(1 << 19);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -53,7 +55,33 @@ impl Hints {
 
     /// Whether the words name a person's number, so that a bare integer may be one.
     pub(super) const fn names_a_number(self) -> bool {
-        self.0 & !(Self::THING.0 | Self::EMAIL.0) != 0
+        let other = Self::THING.0 | Self::EMAIL.0 | Self::LOOSE.0 | Self::TEXTED.0 | Self::COUNTED.0;
+        let other = if self.has(Self::COUNTED) {
+            other | Self::PHONE.0
+        } else {
+            other
+        };
+        self.0 & !other != 0
+    }
+
+    /// These words of a field's name without those that an integer of this magnitude is too small or too round for, or
+    /// that it more likely says the time of.
+    pub(super) const fn for_integer(self, magnitude: u64) -> Self {
+        const LEAST: u64 = 100_000_000;
+        // Why more: of the numbers of nine digits without their zero hardly any begin with 1 or 2, as counts do.
+        const LEAST_LOOSE: u64 = 300_000_000;
+        let phone = if self.has(Self::LOOSE) {
+            // The seconds or milliseconds since 1970, in the years from 2004 to 2033, and the people of India and China.
+            let time = matches!(magnitude, 1_100_000_000..2_000_000_000 | 1_100_000_000_000..2_000_000_000_000);
+            magnitude >= LEAST_LOOSE && !time && !magnitude.is_multiple_of(1_000) && !self.has(Self::COUNTED)
+        } else {
+            magnitude >= LEAST
+        };
+        if phone {
+            self
+        } else {
+            Self(self.0 & !(Self::PHONE.0 | Self::LOOSE.0))
+        }
     }
 
     /// What a field's name says: `orderPhone` is a phone, `phone_id` is not.
@@ -67,8 +95,24 @@ impl Hints {
             lower = character.is_lowercase() || character.is_ascii_digit();
             words.push(if character.is_alphanumeric() { character } else { ' ' });
         }
-        let said = before(words.as_bytes(), || 0);
-        if said.has(Self::THING) { Self::THING } else { said }
+        let words = words.as_bytes();
+        let said = before(words, || 0);
+        if said.has(Self::THING) {
+            return Self::THING;
+        }
+        // Why the digits are taken off: `mobile_2` is another mobile.
+        let counts = || {
+            let name = words.trim_ascii_end();
+            let name = &name[..name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()];
+            self::words(words)
+                .last()
+                .is_some_and(|(end, hint)| hint == Self::LOOSE && end < lead(name, b""))
+        };
+        if said.has(Self::LOOSE) && counts() {
+            said.and(Self::COUNTED)
+        } else {
+            said
+        }
     }
 
     /// What the words around `text[start..end]` say.
@@ -314,6 +358,10 @@ mod tests {
             ("주민등록번호", Hints::KR_RESIDENT),
             ("고객_전화번호", Hints::PHONE),
             ("value", Hints::NONE),
+            ("mobile", Hints::PHONE.and(Hints::LOOSE)),
+            ("contactNumber2", Hints::PHONE.and(Hints::LOOSE)),
+            ("mobile_users", Hints::PHONE.and(Hints::LOOSE).and(Hints::COUNTED)),
+            ("call_phone", Hints::PHONE.and(Hints::LOOSE)),
         ] {
             assert_eq!(Hints::of_field(name), hint, "{name}");
         }

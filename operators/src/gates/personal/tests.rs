@@ -112,6 +112,44 @@ fn integers_count_only_under_the_name_of_a_persons_number() {
 }
 
 #[test]
+fn integers_are_phones_where_they_are_no_counts_and_no_times() {
+    let is_phone = |name: &str, number: u64| !reasons(json!({"name": "a", name: number})).is_empty();
+    for (name, number) in [
+        ("phone", 612_345_678),
+        ("phone", 1_732_170_000),
+        ("home_phone", 4_155_552_671),
+        ("mobile", 612_345_678),
+        ("mobile", 9_876_543_210),
+        ("mobile_number", 1_012_345_678),
+        ("contact_2", 9_876_543_210),
+        ("fax", 4_155_552_671),
+    ] {
+        assert!(is_phone(name, number), "{name} {number}");
+    }
+    for (name, number) in [
+        ("mobile", 56_000_001),
+        ("sms", 2_500_001),
+        ("sms", 250_000_100),
+        ("phone", 55_532_177),
+        ("mobile", 561_000_000),
+        ("last_call", 1_732_170_000),
+        ("last_call", 1_732_170_000_123),
+        ("mobile_subscribers", 386_123_456),
+        ("call_duration", 9_876_543_210),
+        ("문자", 9_876_543_210),
+    ] {
+        assert!(!is_phone(name, number), "{name} {number}");
+    }
+    for kind in ["integer", "number"] {
+        let def = json!({"fields": [{"name": "mobile", "type": kind}]});
+        let contract = Arc::new(serde_json::from_value(def).unwrap());
+        let rows = [json!({"mobile": 56_000_001}), json!({"mobile": 9_876_543_210_u64})];
+        let seen = reasons_of(&Batch::decode(&contract, &rows));
+        assert_eq!(seen, [(1, "/mobile".to_owned(), "phone".to_owned())], "{kind}");
+    }
+}
+
+#[test]
 fn the_name_of_a_field_is_context_for_what_is_under_it() {
     assert_eq!(
         reasons(json!({"name": "a", "more": {"phone": {"home": "5553 2671 99"}}})),
