@@ -127,7 +127,15 @@ impl Hints {
         let after = &text[end..text.len().min(end + AFTER)];
         words(after)
             .filter(|(_, hint)| !hint.has(Self::THING))
-            .fold(found, |found, (_, hint)| found.and(hint))
+            .fold(found, |found, (at, hint)| {
+                // `(mobile)` is said of the number, `mobile users` of what it counts.
+                let goes_on = text[end + at..]
+                    .trim_ascii_start()
+                    .first()
+                    .is_some_and(u8::is_ascii_alphabetic);
+                let phone = hint == Self::LOOSE && !goes_on;
+                found.and(hint).and(if phone { Self::PHONE } else { Self::NONE })
+            })
     }
 }
 
@@ -174,6 +182,14 @@ fn lead(ahead: &[u8], number: &[u8]) -> usize {
     let Ok(mut rest) = std::str::from_utf8(&ahead[broken..]) else {
         return ahead.len();
     };
+    // What a space or a slash joins to the number may be of it.
+    if number.iter().all(|byte| byte.is_ascii_digit() || *byte == b' ') {
+        while let Some(joined) = rest.strip_suffix([' ', '/'])
+            && joined.ends_with(|sign: char| sign.is_ascii_digit())
+        {
+            rest = joined.trim_end_matches(|sign: char| sign.is_ascii_digit());
+        }
+    }
     loop {
         let listed = rest.trim_end_matches(|sign: char| !sign.is_alphanumeric());
         if let Some(shorter) = strip_alike(listed, number) {
@@ -235,7 +251,7 @@ fn words(text: &[u8]) -> impl Iterator<Item = (usize, Hints)> {
                 |edge: Option<u8>, beside| !edge.is_some_and(|byte| byte.is_ascii_alphabetic()) || !letter(beside);
             (bounded(word.bytes().next(), found.start().checked_sub(1))
                 && bounded(word.bytes().last(), Some(found.end()))
-                && (hint != Hints::TEXTED || is_message(&text[..found.start()], &text[found.end()..])))
+                && (!word.starts_with("문자") || is_message(&text[..found.start()], &text[found.end()..])))
             .then_some((found.end(), hint))
         })
 }
@@ -272,6 +288,8 @@ const LISTS: [(Hints, &str); 20] = [
     (
         Hints::PHONE,
         "phone|phones|telephone|telephones|tel|cell phone|cellphone|cell number|call me|text me|\
+         call us|call at|call on|sms to|contact me|contact us|contact at|contact on|mobile number|mobile no|contact number|\
+         contact no|fax number|문자 주세요|문자주세요|문자 남겨|문자 보내|문자메시지|문자 메시지|\
          whatsapp|ring me|handynummer|telefon|telefonnummer|telefone|telefono|telefonos|mobiltelefon|\
          tel.|movil|celular|cellulare|mobil|mobilnummer|rufnummer|telefoon|telefoonnummer|msisdn|nomor hp|no hp|telp|\
          puhelin|puh|tlf|numer telefonu|komórka|teléfono|móvil|téléphone|tél|Téléphone|Tél|điện thoại|sđt|SĐT|\
@@ -379,7 +397,8 @@ mod tests {
         assert!(near("# is my phone").has(Hints::PHONE));
         assert!(near("call no. #").has(Hints::PHONE));
         assert_eq!(near("call for papers #"), Hints::LOOSE);
-        assert_eq!(near("# mobile"), Hints::LOOSE);
+        assert!(near("# (mobile)").has(Hints::PHONE));
+        assert_eq!(near("# mobile users"), Hints::LOOSE);
         assert_eq!(near("hotel discard #"), Hints::NONE);
         assert_eq!(near("phone, order of today #"), Hints::NONE);
         assert_eq!(near(&format!("phone {} #", "x".repeat(60))), Hints::NONE);
@@ -387,9 +406,8 @@ mod tests {
     #[test]
     fn a_thing_leads_to_its_number() {
         let near = |text: &str| {
-            let number = "415-555-2671";
-            let start = text.rfind(number).unwrap();
-            Hints::near(text.as_bytes(), start, start + number.len())
+            let start = text.rfind("415").unwrap();
+            Hints::near(text.as_bytes(), start, text.len())
         };
         for text in [
             "order 415-555-2671",
@@ -404,6 +422,8 @@ mod tests {
             "제품 번호: 415-555-2671",
             "注文番号は415-555-2671",
             "订单号为 415-555-2671",
+            "order 12 34 415 555 2671",
+            "order 030/4155552671",
         ] {
             assert_eq!(near(text), Hints::THING, "{text}");
         }

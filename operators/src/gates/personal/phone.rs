@@ -118,7 +118,11 @@ fn is_plausible(candidate: &Number<'_>) -> bool {
 /// Whether a number that is plausible is likely a phone's next to a word that says other things too.
 fn is_likely(candidate: &Number<'_>) -> bool {
     let digits = candidate.digits();
-    let long = digits.len() > 9 || (digits.len() == 9 && digits[0] > 1);
+    let long = match digits.len() {
+        ..9 => matches!(candidate.shape(), [3 | 4, 4] | [2, 2, 2, 2]),
+        9 => digits[0] > 1,
+        _ => true,
+    };
     !candidate.tight && (long || digits[0] == 0 || candidate.area || candidate.gaps().any(|gap| gap == Gap::Hyphen))
 }
 

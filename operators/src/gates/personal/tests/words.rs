@@ -69,6 +69,10 @@ fn a_word_for_a_phone_makes_none_of_dates_decimals_and_counts() {
             "mobile of Ana: 0532 123 45 67",
             "contact Ana (555) 32177",
             "call Ana, 555-3217",
+            "Contact: Ana Silva, 555 3217",
+            "sms to 412 34 567",
+            "mobile number for Ana is 412 34 567",
+            "412 34 567 (mobile)",
             "phone 1:555-321-7788",
             "tel 415 555.2671",
             "tel 1 415.555.2671",
@@ -126,6 +130,8 @@ fn a_korean_word_for_a_message_is_not_one_for_a_character() {
             "x01012345678로 문자 주세요",
             "(x01012345678) 문자메시지",
             "x01012345678 문자",
+            "4155552671로 문자 주세요",
+            "문자 보내주세요 555 3217",
         ],
         &[
             "주문자 번호 202600012345",
@@ -135,6 +141,7 @@ fn a_korean_word_for_a_message_is_not_one_for_a_character() {
             "영문자 0123456789",
             "문자열 0123456789",
             "x01012345678 문자열",
+            "4155552671 주문자 주세요",
         ],
     );
 }
