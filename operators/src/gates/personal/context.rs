@@ -221,19 +221,48 @@ fn strip_alike<'a>(text: &'a str, number: &[u8]) -> Option<&'a str> {
 fn strip_link(text: &str) -> Option<&str> {
     let rest = text.trim_end_matches(char::is_alphabetic);
     let word = &text[rest.len()..];
-    if LINKS.split('|').any(|link| word.eq_ignore_ascii_case(link)) {
+    if LINKS.iter().any(|link| word.eq_ignore_ascii_case(link)) {
         return Some(rest);
     }
     ENDINGS
-        .split('|')
+        .iter()
         .find_map(|ending| word.strip_suffix(ending))
         .map(|word| &text[..rest.len() + word.len()])
 }
 
 /// Words that lead to a number, and those that do at the end of a word.
-const LINKS: &str = "no|nos|nr|nrs|num|number|numbers|n|nº|numero|número|numéro|nummer|номер|code|codes|value|values|id|ids|\
-    is|are|was|ist|est|es|é";
-const ENDINGS: &str = "번호|번|는|은|이|가|의|番号|番|号|號|は|が|の|为|為|是";
+const LINKS: [&str; 27] = [
+    "no",
+    "nos",
+    "nr",
+    "nrs",
+    "num",
+    "number",
+    "numbers",
+    "n",
+    "nº",
+    "numero",
+    "número",
+    "numéro",
+    "nummer",
+    "номер",
+    "code",
+    "codes",
+    "value",
+    "values",
+    "id",
+    "ids",
+    "is",
+    "are",
+    "was",
+    "ist",
+    "est",
+    "es",
+    "é",
+];
+const ENDINGS: [&str; 17] = [
+    "번호", "번", "는", "은", "이", "가", "의", "番号", "番", "号", "號", "は", "が", "の", "为", "為", "是",
+];
 
 /// The known words of `text` and where they end. A word of ASCII letters counts only as a whole word.
 fn words(text: &[u8]) -> impl Iterator<Item = (usize, Hints)> {

@@ -13,6 +13,8 @@ const MAX_DIGITS: usize = 20;
 const MAX_GROUPS: usize = 8;
 /// The fewest digits: a local phone number.
 const MIN_DIGITS: usize = 7;
+/// The fewest digits of a number that lines or cells part: a card.
+const MIN_DIGITS_PARTED: usize = 14;
 
 /// What stands between two groups of digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +73,10 @@ pub(super) fn groups(text: &[u8], out: &mut Vec<Group>) {
             index += 1;
         }
         if let Some(last) = out.last_mut() {
-            last.gap = gap(&text[last.end..start]);
+            let gap = gap(&text[last.end..start]);
+            // Why only these: columns of numbers are common, and are no cards.
+            let parted = !gap.is_of_table() || matches!((last.len(), index - start), (4, 4 | 6) | (6, 4 | 5));
+            last.gap = if parted { gap } else { Gap::Break };
         }
         out.push(Group {
             start,
@@ -189,6 +194,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
         let Some(left) = Left::of(text, groups, first) else {
             continue;
         };
+        let own = groups[first].gap;
         let mut digits = [0; MAX_DIGITS];
         let mut lengths = [0; MAX_GROUPS];
         let mut count = 0;
@@ -202,10 +208,15 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
             count += group.len();
             lengths[index] = u8::try_from(group.len()).unwrap_or(u8::MAX);
             let members = &groups[first..=first + index];
-            if count >= MIN_DIGITS
+            let fewest = if index > 0 && own.is_of_table() {
+                MIN_DIGITS_PARTED
+            } else {
+                MIN_DIGITS
+            };
+            if count >= fewest
                 && !(index == 0 && is_within_a_word(text, *group))
                 && !is_within_a_uuid(text, left.start)
-                && let Some(right) = Right::of(text, groups, first + index, groups[first].gap, left.area, index > 0)
+                && let Some(right) = Right::of(text, groups, first + index, own, left.area, index > 0)
             {
                 judge(&Number {
                     text,
@@ -224,7 +235,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
                     near: OnceCell::new(),
                 });
             }
-            if group.gap == Gap::Break {
+            if group.gap == Gap::Break || group.gap.is_of_table() != own.is_of_table() {
                 break;
             }
         }
