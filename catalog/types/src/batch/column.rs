@@ -101,7 +101,8 @@ impl Column {
             },
             (Self::Number(builder), Value::Number(number)) => match double(number) {
                 Ok(double) => {
-                    builder.append_value(double);
+                    // Why the sum: the zero below zero is 0 in the record, and engines do not agree on what it equals.
+                    builder.append_value(double + 0.0);
                     canonical::write_double(out, double);
                     return Ok(());
                 }
@@ -142,7 +143,7 @@ impl Column {
                 out.extend_from_slice(spelled(span));
             }
             (Self::Number(builder), Plain::Number(double, span)) => {
-                builder.append_value(double);
+                builder.append_value(double + 0.0);
                 match span {
                     Some(span) => out.extend_from_slice(spelled(span)),
                     None => canonical::write_double(out, double),

@@ -1,4 +1,6 @@
 use super::*;
+use arrow::array::AsArray as _;
+use arrow::datatypes::Float64Type;
 use serde_json::json;
 
 fn contract(allow_extra: bool) -> Arc<Contract> {
@@ -67,6 +69,26 @@ const GOLDEN_KEYS: [&str; 7] = [
     "314ada192eeb858fe9441fa270f64ae2",
     "fdf34131c75bd72336599edb07282073",
 ];
+
+#[test]
+fn there_is_one_zero_however_it_is_written() {
+    let contract = contract(true);
+    let mut lines = Lines::new(&contract, 3, 100);
+    let texts = [
+        &br#"{"name":"a","ratio":-0.0}"#[..],
+        br#"{"name":"a","ratio":-0e0}"#,
+        br#"{"ratio":-0.0,"name":"\u0061"}"#,
+    ];
+    for text in texts {
+        lines.push(text).unwrap();
+    }
+    let values = texts.map(|text| serde_json::from_slice(text).unwrap());
+    for batch in [lines.finish(), decode(true, &values)] {
+        let column = batch.columns().column_by_name("ratio").unwrap();
+        let doubles = column.as_primitive::<Float64Type>().values();
+        assert!(doubles.iter().all(|double| double.to_bits() == 0), "{doubles:?}");
+    }
+}
 
 #[test]
 fn spellings_of_one_record_have_one_key() {
