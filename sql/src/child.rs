@@ -64,6 +64,7 @@ fn prepare(pipe: &Pipe, setup: &Setup, started: mpsc::Receiver<()>) -> Result<en
     std::thread::Builder::new()
         .spawn(move || watch(watched, &started))
         .map_err(|error| error.to_string())?;
+    fence::volunteer();
     fence::limit_files()?;
     let engine = engine::Engine::start(setup)?;
     fence::limit(setup)?;

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use types::{Clock, Contract};
@@ -117,15 +118,26 @@ impl Sandbox {
             now: config.clock.now(),
             parts: records.parts.iter().map(|part| (part.rows, part.bytes)).collect(),
         };
+        // The next process is made ready while the answer is on its way, or when nobody wants it any more.
+        let _refilled = Refilled(Arc::clone(&self.inner));
         let answered = timeout_at(deadline, self.inner.run(&job, &records.parts)).await;
-        let inner = Arc::clone(&self.inner);
-        // Why: the next process is made ready while the answer is on its way.
-        tokio::task::spawn_blocking(move || {
+        answered.unwrap_or(Err(Error::TimedOut { after: config.seconds }))
+    }
+}
+
+/// Starts as many processes as are missing, once it is dropped.
+struct Refilled(Arc<Inner>);
+
+impl Drop for Refilled {
+    fn drop(&mut self) {
+        let inner = Arc::clone(&self.0);
+        // Why not where there is none: then the service ends.
+        let Ok(runtime) = Handle::try_current() else { return };
+        runtime.spawn_blocking(move || {
             if let Err(error) = inner.refill() {
                 tracing::warn!(%error, "a process for queries could not be started");
             }
         });
-        answered.unwrap_or(Err(Error::TimedOut { after: config.seconds }))
     }
 }
 

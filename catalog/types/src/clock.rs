@@ -30,6 +30,11 @@ impl Timestamp {
         self.0
     }
 
+    /// Whether a text of RFC 3339 can say it: it is of the years 1 to 9999.
+    pub fn is_sayable(self) -> bool {
+        SAYABLE.contains(&self.0)
+    }
+
     /// Milliseconds since the epoch, rounded down.
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(1_000)
@@ -100,7 +105,7 @@ pub(crate) const fn civil(days: i64) -> (i64, i64, i64) {
 /// an instant that no text can say.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !SAYABLE.contains(&self.0) {
+        if !self.is_sayable() {
             return write!(f, "{}us", self.0);
         }
         let (year, month, day) = civil(self.day());

@@ -19,6 +19,13 @@ fn set_both(resource: Resource, current: u64, maximum: u64) -> Result<(), String
     setrlimit(resource, limit).map_err(|error| format!("the limit {resource:?} could not be set: {error}"))
 }
 
+/// Where memory runs out for all, the kernel ends this process rather than the service.
+pub(super) fn volunteer() {
+    #[cfg(target_os = "linux")]
+    // Why ignored: where it may not ask for that, it is a process like others.
+    std::fs::write("/proc/self/oom_score_adj", "1000").ok();
+}
+
 /// As many open files as the system allows, no file written, no image of the memory left behind.
 pub(super) fn limit_files() -> Result<(), String> {
     let mut files = getrlimit(Resource::Nofile);

@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
 use datafusion::common::cast::as_primitive_array;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use serde_json::value::RawValue;
 use types::Timestamp;
 
@@ -149,7 +149,12 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Resul
         DataType::Utf8View => string(text, column.as_string_view().value(row), json)?,
         DataType::Timestamp(TimeUnit::Microsecond, Some(zone)) if &**zone == "UTC" || &**zone == "+00:00" => {
             let instant = as_primitive_array::<TimestampMicrosecondType>(column)?.value(row);
-            json_text(text, &Timestamp::from_micros(instant).to_string())?;
+            let instant = Timestamp::from_micros(instant);
+            if !instant.is_sayable() {
+                let problem = "a timestamp is not of the years 1 to 9999".to_owned();
+                return Err(DataFusionError::Execution(problem));
+            }
+            json_text(text, &instant.to_string())?;
         }
         DataType::List(_) => list(text, &column.as_list::<i32>().value(row))?,
         DataType::LargeList(_) => list(text, &column.as_list::<i64>().value(row))?,

@@ -27,6 +27,22 @@ async fn a_limit_cuts_and_says_so() {
 }
 
 #[tokio::test]
+async fn a_timestamp_that_no_text_can_say_is_no_answer() {
+    let fixture = Fixture::new().await;
+    let sandbox = fixture.sandbox();
+    let ask = async |years: u32| {
+        let sql = format!("SELECT max(at) + INTERVAL '{years} years' FROM records");
+        sandbox.query(&fixture.records, &sql, 1).await
+    };
+    assert_eq!(rows(&ask(7_973).await.unwrap()), [json!(["9999-01-03T01:59:00Z"])]);
+    let error = ask(7_974).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Failed { message } if message.contains("years 1 to 9999")),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
 async fn an_empty_version_has_columns_and_no_rows() {
     let fixture = Fixture::new().await;
     let sandbox = fixture.sandbox();
