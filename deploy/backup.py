@@ -106,8 +106,6 @@ def copy_database(source: Path, target: Path) -> dict:
             for identifier, project in copied.execute("SELECT id, project_id FROM contributions"):
                 known[project].add(identifier)
     durable(target)
-    # Why an empty one: copied over another database it takes the place of what that one had not taken in yet.
-    target.with_name(f"{target.name}-wal").touch()
     return known
 
 
