@@ -11,7 +11,7 @@ pub const MAX_ANSWER_BYTES: usize = 8 << 20;
 /// The rows of a query, as they are sent on.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// The columns, in the order of the SELECT; their names differ.
+    /// The columns, in the order of the SELECT; names may repeat where it takes from several tables.
     pub columns: Vec<Column>,
     /// The rows: each is a JSON array.
     pub rows: Vec<Box<RawValue>>,

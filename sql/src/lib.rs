@@ -23,8 +23,9 @@
 //! of any size, doubles are JSON numbers or the texts `NaN`, `Infinity`, `-Infinity`, decimals are texts, timestamps are RFC
 //! 3339 texts (without an offset where the column has no zone), dates `YYYY-MM-DD`, binary is text in hex. A field of type
 //! `json` that a query hands on as it is, under whatever name, by a cast to text, CASE or UNION too, has the type `Json`
-//! and is the value it holds; inside a query, and after any function, it is canonical JSON text. Sums of integers wrap at
-//! 64 bits: cast to DECIMAL where that can happen.
+//! and is the value it holds; inside a query, and after any function, it is canonical JSON text. Integers wrap at 64
+//! bits, in sums too: cast to DECIMAL where that can happen. A number with a point is a double, also where it is cast to
+//! DECIMAL; a text that is cast keeps its digits.
 
 mod answer;
 pub mod check;
