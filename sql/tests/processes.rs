@@ -74,13 +74,15 @@ async fn a_query_ends_at_its_deadline_and_its_process_with_it() {
 }
 
 #[tokio::test]
-async fn a_query_that_nobody_waits_for_is_ended() {
+async fn a_query_that_nobody_waits_for_is_ended_and_its_process_replaced() {
     let _alone = ALONE.lock().await;
     let fixture = Fixture::new().await;
     let sandbox = fixture.sandbox();
+    until(|| children().len() == 1).await;
+    let first = children();
     let query = sandbox.query(&fixture.records, ENDLESS, 10);
     assert!(tokio::time::timeout(Duration::from_millis(500), query).await.is_err());
-    until(|| children().is_empty()).await;
+    until(|| children().len() == 1 && children() != first).await;
     let answer = sandbox.query(&fixture.records, "SELECT 1", 10).await.unwrap();
     assert_eq!(rows(&answer), [json!([1])]);
 }
