@@ -69,8 +69,10 @@ spec:
             fieldRef:
               fieldPath: metadata.name
         {{- end }}
+        {{- if not (hasKey .root.Values.config "SERVER__TRUSTED_PROXIES") }}
         - name: SLUICE__SERVER__TRUSTED_PROXIES
-          value: {{ .root.Values.trustedProxies | default (ternary 1 0 .root.Values.ingress.enabled) | quote }}
+          value: {{ ternary "1" "0" .root.Values.ingress.enabled | quote }}
+        {{- end }}
         {{- if .root.Values.metricsPort }}
         - name: SLUICE__TELEMETRY__METRICS
           value: "0.0.0.0:{{ .root.Values.metricsPort }}"
