@@ -19,7 +19,7 @@ use self::sight::Sight;
 const PYTHON: &str = "SLUICE_TEST_PYTHON";
 /// Reads with each of them.
 const READER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/readers/read_tables.py");
-/// The verifier that was written from the README alone.
+/// The verifier that was written from `catalog/proof/FORMAT.md` alone.
 const VERIFIER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../api/client/examples/verify.py");
 
 /// Rows as a reader prints them.

@@ -1,6 +1,7 @@
-//! What the README shows is what happens: its lines of `curl` as they are written, and pulling and verifying after them.
+//! The `curl` lines of the README and of `deploy/sluice/API.md` work as they are written, and so do pull and verify after
+//! them.
 //!
-//! Invariant: nothing of the lines is changed but the address, the token and the key, which the README leaves open.
+//! Invariant: the test changes nothing in the lines but the address, the token and the key, which the README leaves open.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +13,15 @@ use tests::World;
 use crate::binary;
 
 const README: &str = include_str!("../../README.md");
+const API: &str = include_str!("../../deploy/sluice/API.md");
 
-/// The first block of shell lines after a heading.
-fn block(heading: &str) -> &'static str {
-    let section = README.split_once(&format!("\n## {heading}\n")).unwrap().1;
-    let block = section.split_once("```sh\n").unwrap().1;
-    block.split_once("```").unwrap().0
+/// The lines of every shell block of a document that calls `curl`.
+fn curl_lines(document: &str) -> impl Iterator<Item = &str> {
+    let blocks = document.split("```sh\n").skip(1);
+    let blocks = blocks.map(|block| block.split_once("```").unwrap().0);
+    blocks
+        .filter(|block| block.lines().any(|line| line.starts_with("curl ")))
+        .flat_map(str::lines)
 }
 
 /// The lines as a script that keeps each answer in a file of its own and ends at the first that is not a success.
@@ -25,7 +29,7 @@ fn script(base: &str, token: &str) -> String {
     let mut script = String::from(
         "set -eu\nn=0\ncurl() { n=$((n+1)); command curl --fail-with-body \"$@\" > answer-$n || { cat answer-$n; exit 1; }; }\n",
     );
-    for line in block("The API in curl").lines() {
+    for line in curl_lines(README).chain(curl_lines(API)) {
         let line = match line.split_once('=') {
             Some(("base", _)) => format!("base={base}"),
             Some(("token", _)) => format!("token={token}"),
@@ -44,7 +48,7 @@ fn answer(folder: &Path, number: usize) -> Value {
 }
 
 #[tokio::test]
-async fn every_line_of_curl_in_the_readme_does_what_it_says() {
+async fn the_curl_lines_of_the_documentation_work_as_written() {
     if Command::new("curl").arg("--version").output().is_err() {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "curl must be there in CI");
         eprintln!("skipped: there is no curl");
@@ -68,7 +72,7 @@ async fn every_line_of_curl_in_the_readme_does_what_it_says() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 10);
 
     let record = json!({"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83});
-    let [agent, project, tried, merged, page] = [1, 2, 3, 4, 5].map(|number| answer(&folder, number));
+    let [agent, project, merged, tried, page] = [1, 2, 3, 4, 5].map(|number| answer(&folder, number));
     assert_eq!(
         (&agent["name"], &project["slug"]),
         (&json!("tide-gauge"), &json!("tide-levels"))
@@ -85,7 +89,7 @@ async fn every_line_of_curl_in_the_readme_does_what_it_says() {
     assert_eq!(asked["rows"], json!([["Hook of Holland", 0.83]]));
     assert_eq!(manifest["signature"]["keyId"], keys["keys"][0]["keyId"]);
 
-    // What the section on manifests says of a folder and of a machine that never met the service.
+    // FORMAT.md describes this folder, and a machine that never met the service.
     let key = agent["key"].as_str().unwrap();
     let options = world.server.options().clone();
     let options = options

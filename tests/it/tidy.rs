@@ -1,4 +1,4 @@
-//! The shape of the source tree, checked so that it stays as the README describes it.
+//! Checks the shape of the source tree, which the README describes.
 //!
 //! Invariant: a new edge between packages, or a new owner of an outside package, is a visible change of a list here.
 
@@ -94,6 +94,8 @@ const TOP: [&str; 12] = [
 ];
 /// The most lines of a source file.
 const LONGEST: usize = 600;
+/// The most bytes of the README, which is what a visitor reads first.
+const README_BYTES: u64 = 10_240;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -224,6 +226,67 @@ fn the_readme_names_every_package() {
         let folder = folder.strip_prefix(root().to_str().unwrap()).unwrap();
         if !readme.contains(&format!("`{folder}`")) {
             problems.push(format!("the README does not name `{folder}`"));
+        }
+    }
+    none(&problems);
+}
+
+#[test]
+fn the_readme_is_short() {
+    let bytes = fs::metadata(root().join("README.md")).unwrap().len();
+    assert!(
+        bytes <= README_BYTES,
+        "README.md: {bytes} bytes, at most {README_BYTES}"
+    );
+}
+
+/// The anchor that GitHub gives a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter_map(|letter| match letter {
+        ' ' => Some('-'),
+        letter if letter.is_alphanumeric() || matches!(letter, '-' | '_') => Some(letter.to_ascii_lowercase()),
+        _ => None,
+    });
+    kept.collect()
+}
+
+/// The documents of the workspace by path, including those of `.github`.
+fn documents() -> BTreeMap<PathBuf, String> {
+    let hidden = fs::read_dir(root().join(".github"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let all = files().into_iter().map(|(_, path)| path).chain(hidden);
+    all.filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .map(|path| (path.canonicalize().unwrap(), fs::read_to_string(&path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn every_link_between_documents_leads_somewhere() {
+    let documents = documents();
+    let mut problems = Vec::new();
+    for (path, text) in &documents {
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() {
+                path.clone()
+            } else {
+                path.with_file_name(file)
+            };
+            let Ok(target) = target.canonicalize() else {
+                problems.push(format!("{}: no file for the link {link}", path.display()));
+                continue;
+            };
+            let found = |text: &String| {
+                let mut headings = text.lines().filter(|line| line.starts_with('#'));
+                headings.any(|line| anchor(line.trim_start_matches('#').trim()) == heading)
+            };
+            if !heading.is_empty() && !documents.get(&target).is_some_and(found) {
+                problems.push(format!("{}: no heading for the link {link}", path.display()));
+            }
         }
     }
     none(&problems);

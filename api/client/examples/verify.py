@@ -1,6 +1,6 @@
 """Verifies a pulled version offline: python verify.py DIR [FIRST-KEY-ID]   (pip install pyarrow blake3 cryptography)
 
-Written from the section "Manifests and how to verify one" of the README alone; the numbers are those of its rules.
+Written from catalog/proof/FORMAT.md alone; the numbers in the messages are those of its rules.
 """
 import json, pathlib, re, sys
 from base64 import b64decode

@@ -1,5 +1,5 @@
-//! A version pulled over HTTP and verified twice: by this crate, and by the Python example that was written from the
-//! README alone.
+//! A version pulled over HTTP and verified twice: by this crate, and by the Python example that was written from
+//! `catalog/proof/FORMAT.md` alone.
 //!
 //! Invariant: the two agree about every folder, sound or not.
 

@@ -1,8 +1,8 @@
 //! The checker's own reading of a Delta table: commit files line by line, parts with the Parquet reader.
 //!
-//! Invariant: what is read here is judged against the Delta protocol and the layout that the README documents, not by
-//! the code that wrote it. Every file is read anew each time; what is remembered is what its bytes mean, never that they
-//! are still there.
+//! Invariant: the checker compares a table with the Delta protocol, `.github/ARCHITECTURE.md` and
+//! `catalog/proof/FORMAT.md`, and shares no code with the writer. It reads every file anew each time. It remembers what
+//! bytes mean, never that they are still there.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;

@@ -1,6 +1,6 @@
 //! The rows of a part, with the Parquet reader.
 //!
-//! Invariant: what a row says is taken from its columns as the README documents them.
+//! Invariant: what a row says is taken from its columns as `catalog/proof/FORMAT.md` specifies them.
 
 use std::collections::BTreeMap;
 

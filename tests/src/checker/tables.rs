@@ -7,7 +7,7 @@ use super::delta::Table;
 use super::record::Fingerprint;
 use crate::history::Event;
 
-/// Domain separation of content roots, as the README documents it.
+/// Domain separation of content roots, as `catalog/proof/FORMAT.md` specifies it.
 const ROOT: &str = "sluice 2026-11 content root v1";
 
 /// Versions gapless from 1, counts and content roots as stated, records distinct, hidden columns true.
