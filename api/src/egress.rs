@@ -84,7 +84,7 @@ impl Egress {
         loop {
             let stopped = stop.run_until_cancelled(tick.tick()).await.is_none();
             if let Err(error) = self.store(&store, clock.now()).await {
-                tracing::warn!(%error, "egress could not be stored");
+                tracing::warn!(%error, "cannot store the egress counts in the database; trying again in a second");
             }
             if stopped {
                 return;

@@ -81,7 +81,10 @@ impl Ring {
             let first = fresh(None, now)?;
             // Why not asked: whoever won, there is a key now.
             let added = store.service_key_add(None, first, now).await?;
-            tracing::info!(first = added == KeyAdded::Added, "there was no service key");
+            tracing::info!(
+                created = added == KeyAdded::Added,
+                "the database had no key to sign manifests with; created the first"
+            );
         }
         Err(Error::Contended)
     }

@@ -191,7 +191,7 @@ impl Operations {
                         code,
                         micros,
                         context,
-                        "failed"
+                        "a call failed; its caller got a server error"
                     );
                 } else {
                     tracing::debug!(

@@ -98,7 +98,7 @@ async fn identify(surface: Surface, mut request: Request, next: Next) -> Respons
     request.extensions_mut().insert(RequestId(id.clone()));
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = answered.unwrap_or_else(|_panic| {
-        tracing::error!(request = id, "a call panicked");
+        tracing::error!(request = id, "a call ended with a panic; it was answered 500");
         refusal(&ApiError::internal("panic"), &id)
     });
     let headers = response.headers_mut();

@@ -56,7 +56,7 @@ impl Usage {
         loop {
             let stopped = stop.run_until_cancelled(tick.tick()).await.is_none();
             if let Err(error) = self.store(&store).await {
-                tracing::warn!(%error, "usage could not be stored");
+                tracing::warn!(%error, "cannot store the usage counts in the database; trying again in a second");
             }
             if stopped {
                 return;

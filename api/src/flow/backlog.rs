@@ -76,7 +76,11 @@ impl Backlog {
     /// Says whether the disk has room for more than what waits.
     pub fn set_room(&self, has_room: bool) {
         if self.shared.has_room.swap(has_room, Ordering::Relaxed) != has_room {
-            tracing::warn!(has_room, "whether the disk has room for contributions changed");
+            if has_room {
+                tracing::warn!("the disk has more than `data.reserve` free again; contributions are accepted");
+            } else {
+                tracing::warn!("the disk has no more than `data.reserve` free; contributions are refused");
+            }
         }
     }
 
@@ -95,7 +99,10 @@ impl Backlog {
                 tick.tick().await;
                 if let Err(error) = self.look(&store).await {
                     let error = &error as &dyn std::error::Error;
-                    tracing::warn!(error, "what waits for its outcome was not counted");
+                    tracing::warn!(
+                        error,
+                        "cannot count the contributions without an outcome; the last count stays in use"
+                    );
                 }
             }
         };

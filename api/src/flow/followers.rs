@@ -55,7 +55,7 @@ impl Follower {
             };
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "outcomes of others are not followed, trying again"
+                "cannot read the topic `outcomes`; trying again"
             );
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(MOST_WAIT);

@@ -58,7 +58,7 @@ impl Freeing {
         loop {
             let page = self.store.uploads_to_free(self.clock.now(), REPLAYABLE, after, PAGE);
             let page = page.await.unwrap_or_else(|error| {
-                tracing::warn!(error = chain(&error), "uploads to free could not be looked for");
+                tracing::warn!(error = chain(&error), "cannot list the finished uploads; trying again");
                 Vec::new()
             });
             // Why not the same again: those that cannot be deleted keep no others.
@@ -74,13 +74,21 @@ impl Freeing {
         let mut freed = 0;
         for upload in uploads {
             if let Err(error) = self.objects.delete(upload).await {
-                tracing::warn!(%upload, error = chain(&error), "the bytes of an upload could not be deleted");
+                tracing::warn!(
+                    %upload, error = chain(&error),
+                    "cannot delete the bytes of a finished upload; trying again"
+                );
                 continue;
             }
             fault::point("upload.freed");
             match self.store.upload_freed(upload, self.clock.now()).await {
                 Ok(()) => freed += 1,
-                Err(error) => tracing::warn!(%upload, error = chain(&error), "a deletion could not be noted"),
+                Err(error) => {
+                    tracing::warn!(
+                        %upload, error = chain(&error),
+                        "cannot record the deletion of an upload; trying again"
+                    );
+                }
             }
         }
         freed

@@ -133,7 +133,13 @@ impl Projector {
     /// Keeps a message of the log that this build cannot read.
     async fn unreadable(&self, topic: &str, delivered: &Delivered, reason: &str) {
         let Position { partition, offset } = delivered.position;
-        tracing::error!(topic, partition, offset, reason, "a message cannot be read");
+        tracing::error!(
+            topic,
+            partition,
+            offset,
+            reason,
+            "cannot read a message of the log; it becomes a dead letter"
+        );
         self.keep(store::DeadLetter {
             id: letter_id(topic, delivered.position, &delivered.record.value),
             topic: topic.to_owned(),
@@ -157,7 +163,10 @@ impl Projector {
                 }
                 Ok(DeadLetterAdded::Known) => return,
                 Err(error) if error.retry() == Retry::Never => {
-                    tracing::error!(id = %letter.id, %error, "a dead letter cannot be kept; it stays in the log");
+                    tracing::error!(
+                        dead_letter = %letter.id, %error,
+                        "cannot store a dead letter in the database; it stays in the log"
+                    );
                     return;
                 }
                 Err(error) => back_off(&error, &mut failures).await,
@@ -255,7 +264,7 @@ async fn back_off(error: &store::Error, failures: &mut u32) {
     metrics::counter!(metric::DATABASE_FAILURES).increment(1);
     tracing::warn!(
         error = error as &dyn std::error::Error,
-        "the database did not take an outcome, trying again"
+        "cannot store an outcome in the database; trying again"
     );
     let wait = Duration::from_millis(50)
         .saturating_mul(2_u32.saturating_pow((*failures).min(10)))

@@ -78,7 +78,10 @@ impl RelayTask {
             self.bytes
                 .fetch_sub(records.iter().map(|record| record.value.len()).sum(), Ordering::Relaxed);
             if let Err(error) = self.log.append_kept(CONTRIBUTIONS, std::mem::take(&mut records)).await {
-                tracing::warn!(%error, received, "the relay could not append; the sweeper will");
+                tracing::warn!(
+                    %error, submissions = received,
+                    "cannot append submissions to the log; the sweeper appends them later"
+                );
                 metrics::counter!(metric::RELAY_LEFT).increment(received as u64);
             }
             fault::point("relay.appended");

@@ -93,15 +93,18 @@ impl Sweeper {
                     Ok(count) => {
                         beginning = None;
                         if count > 0 {
-                            tracing::info!(count, "appended open submissions again");
+                            tracing::info!(submissions = count, "appended submissions without an outcome again");
                         }
                     }
-                    Err(error) => tracing::warn!(error = &error as &dyn std::error::Error, "the sweep ended early"),
+                    Err(error) => tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "cannot append every submission without an outcome; trying again"
+                    ),
                 }
                 if let Err(error) = self.forget_keys().await {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
-                        "old idempotency keys were not forgotten"
+                        "cannot delete expired idempotency keys; trying again"
                     );
                 }
             }
@@ -178,7 +181,10 @@ impl Sweeper {
                 Ok(_) => taken += 1,
                 // Why not rejected: it was acknowledged, and a log may be set to take more.
                 Err(error) if is_of_one(&error) => {
-                    tracing::error!(id = %swept.id, %error, "the log does not take a submission, which stays open");
+                    tracing::error!(
+                        contribution = %swept.id, %error,
+                        "the log refuses a submission; its contribution stays without an outcome"
+                    );
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -120,7 +120,7 @@ impl Shared {
         let reason = match tokio::time::timeout(self.patience, question).await {
             Ok(Ok(answer)) => {
                 if self.again.swap(CLOSED, Ordering::Relaxed) != CLOSED {
-                    tracing::info!("the cache answers again");
+                    tracing::info!("the cache answers again; replicas count calls together");
                 }
                 return Some(answer);
             }
@@ -129,7 +129,10 @@ impl Shared {
         };
         metrics::counter!(types::metric::CACHE_FAILURES).increment(1);
         if self.again.swap(now.plus(PAUSE).micros(), Ordering::Relaxed) == CLOSED {
-            tracing::warn!(reason, "the cache is down; limits are counted per replica");
+            tracing::warn!(
+                reason,
+                "the cache does not answer; each replica counts calls for itself"
+            );
         }
         None
     }

@@ -159,7 +159,10 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
                 None => outcome(&cx, &project, id, wait.saturating_sub(begun.elapsed())).await,
             };
             Ok(Reply::created(decided.unwrap_or_else(|error| {
-                tracing::warn!(%id, error = error.log_context(), "the outcome of a contribution could not be read");
+                tracing::warn!(
+                    contribution = %id, error = error.log_context(),
+                    "cannot read the outcome of a contribution; answered without it"
+                );
                 acknowledged
             })))
         }

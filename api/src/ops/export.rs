@@ -110,7 +110,10 @@ fn pieces(lines: Lines) -> BoxStream<'static, Result<Bytes, io::Error>> {
 
 /// What ends an answer that has begun: the status is on its way, so the connection breaks off.
 fn broken(error: &(dyn std::error::Error + 'static)) -> io::Error {
-    tracing::error!(error = chain(error), "an export broke off");
+    tracing::error!(
+        error = chain(error),
+        "an export failed after its answer had begun; the connection was closed"
+    );
     io::Error::other("the export broke off")
 }
 

@@ -118,7 +118,10 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let bytes = catalog.part_bytes(dataset, &input.name, range);
     let body = bytes
         .map_err(|error| {
-            tracing::error!(error = chain(&error), "a download broke off");
+            tracing::error!(
+                error = chain(&error),
+                "a download of a part failed after its answer had begun; the connection was closed"
+            );
             io::Error::other("the download broke off")
         })
         .inspect_ok(move |piece| egress.add(account, now, piece.len() as u64));

@@ -237,7 +237,7 @@ impl Drop for Lease {
 
 async fn ended(store: &Store, operator: OperatorId, holder: String) {
     if let Err(error) = store.query_lease_end(operator, holder).await {
-        tracing::warn!(%operator, %error, "the lease of a query could not be ended; it ends by itself");
+        tracing::warn!(%operator, %error, "cannot release the lease of a query; it expires by itself");
     }
 }
 

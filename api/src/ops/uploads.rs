@@ -387,7 +387,10 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
         UploadCompleted::Expired => {
             // Why: it may have been deleted before it was sealed, and what was sealed since would stay.
             if let Err(error) = cx.app.uploads.objects.delete(id).await {
-                tracing::warn!(upload = %id, error = chain(&error), "the bytes of an upload could not be deleted");
+                tracing::warn!(
+                    upload = %id, error = chain(&error),
+                    "cannot delete the bytes of an expired upload; trying again later"
+                );
             }
             Err(expired(&upload))
         }

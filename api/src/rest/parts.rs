@@ -71,7 +71,7 @@ pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Re
                     upload = id,
                     part = n,
                     context = error.log_context(),
-                    "a part was not taken"
+                    "cannot store a part of an upload"
                 );
             }
             if !parts.headers.contains_key(header::EXPECT) {

@@ -46,7 +46,10 @@ impl Drop for Unbegun {
         let (store, allowance) = (self.store.clone(), self.allowance);
         tokio::spawn(async move {
             if let Err(error) = store.upload_abandon(id, allowance).await {
-                tracing::warn!(upload = %id, %error, "an upload could not be abandoned; it expires");
+                tracing::warn!(
+                    upload = %id, %error,
+                    "cannot remove an upload whose caller disconnected; it expires by itself"
+                );
             }
         });
     }
