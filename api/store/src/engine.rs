@@ -131,7 +131,9 @@ impl Engine {
                     .fetch_one(&mut *connection)
                     .await?;
                 if fsync != "on" {
-                    tracing::warn!("the database server has `fsync` off: a power cut loses what was acknowledged");
+                    tracing::warn!(
+                        "`fsync` is off on the database server: a power failure loses acknowledged contributions"
+                    );
                 }
             }
         }

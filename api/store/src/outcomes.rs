@@ -217,7 +217,7 @@ async fn version_add(
             %project,
             version = merge.version,
             contribution = %outcome.id,
-            "two contributions claim one version",
+            "two contributions have the same version; run `sluice check`",
         );
     }
     sqlx::query("UPDATE projects SET version = $2, record_count = $3 WHERE id = $1 AND version < $2")

@@ -206,7 +206,12 @@ impl WriterTask {
                 Ok(kept) => {
                     self.commits.fetch_add(u64::from(*kept), Ordering::Relaxed);
                 }
-                Err(error) => tracing::warn!(%error, changes = jobs.len(), "a group of changes was not committed"),
+                Err(error) => {
+                    tracing::warn!(
+                        %error, changes = jobs.len(),
+                        "cannot commit a group of changes to the database; their callers get an error"
+                    );
+                }
             }
             for job in jobs.drain(..) {
                 job.answer(fate.clone().map(drop));
