@@ -158,7 +158,7 @@ impl KeyStore {
     /// Makes the next opening build the database again.
     pub(crate) fn condemn(&self) {
         if let Err(error) = std::fs::write(self.directory.join(CONDEMNED), b"") {
-            tracing::warn!(%error, "a damaged key index could not be marked");
+            tracing::warn!(%error, "cannot mark the key index as damaged; the next start may use it again");
         }
     }
 
@@ -340,7 +340,7 @@ impl KeyStore {
     /// Removes a file that is not named any more; whoever has it open can go on reading.
     fn remove_file(&self, number: u64) {
         if let Err(error) = std::fs::remove_file(self.path_of(number)) {
-            tracing::warn!(number, %error, "a file of keys could not be removed; the next opening tries again");
+            tracing::warn!(number, %error, "cannot remove an unused file of the key index; the next start tries again");
         }
     }
 
@@ -409,7 +409,10 @@ fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
 
 fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
     let (from, to) = (directory.join(DATABASE), directory.join("keys.damaged"));
-    tracing::warn!(directory = %directory.display(), problem, "the key index is put aside and built again");
+    tracing::warn!(
+        directory = %directory.display(), problem,
+        "the key index is damaged; setting it aside and building a new one from the tables"
+    );
     let missing_is_fine = |result: std::io::Result<()>| match result {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::Index(error.into())),
         _ => Ok(()),
@@ -429,7 +432,10 @@ fn remove_unnamed(folder: &Path, named: &BTreeSet<u64>) -> std::io::Result<()> {
             continue;
         }
         if let Err(error) = std::fs::remove_file(entry.path()) {
-            tracing::warn!(path = %entry.path().display(), %error, "what is no file of keys could not be removed");
+            tracing::warn!(
+                path = %entry.path().display(), %error,
+                "cannot remove an unknown file from the folder of the key index"
+            );
         }
     }
     Ok(())

@@ -98,7 +98,10 @@ impl KeyIndex {
         let keys = match Keys::load(dataset, &store, stored) {
             Ok(keys) => keys,
             Err(error) => {
-                tracing::warn!(%dataset, %error, "stored keys cannot be read; the table's keys stay in memory");
+                tracing::warn!(
+                    %dataset, %error,
+                    "cannot read the key index of a table; its record keys stay in memory"
+                );
                 // Why not for a file: that may pass, and what others stored is as it was.
                 if !matches!(error, fjall::Error::Io(_)) {
                     store.condemn();
@@ -315,7 +318,10 @@ impl KeyIndex {
                 Some(Leaving { after, keys: leaving })
             }
             Err(error) => {
-                tracing::warn!(dataset = %self.dataset, %error, "keys could not be stored and stay in memory");
+                tracing::warn!(
+                    dataset = %self.dataset, %error,
+                    "cannot store record keys in the key index; they stay in memory"
+                );
                 held.recent.extend(leaving.iter());
                 // Why: each try touches every key, so the tries must become rarer as the keys become more.
                 held.patience = held.recent.len().saturating_mul(2);
@@ -368,7 +374,10 @@ impl KeyIndex {
         let files = match self.store.add_file(self.dataset, &files, (filtered, count), stored) {
             Ok(files) => files,
             Err(error) => {
-                tracing::warn!(dataset = %self.dataset, %error, "the keys of an upload could not be stored");
+                tracing::warn!(
+                    dataset = %self.dataset, %error,
+                    "cannot store the record keys of an upload in the key index; they stay in memory"
+                );
                 return false;
             }
         };
@@ -488,14 +497,17 @@ impl Keys {
         });
         let files = match files {
             Err(fjall::Error::Io(error)) if is_damage(&error) => {
-                tracing::warn!(%dataset, %error, "a file of keys is damaged");
+                tracing::warn!(%dataset, %error, "a file of the key index is damaged");
                 found = 0;
                 Vec::new()
             }
             files => files?,
         };
         if found != count {
-            tracing::warn!(%dataset, found, count, "stored keys are not as many as were stored; reading the parts again");
+            tracing::warn!(
+                %dataset, found, expected = count,
+                "the key index of a table lacks record keys; building it again from the parts"
+            );
             store.clear(dataset)?;
             return Ok(Self::default());
         }
@@ -525,7 +537,10 @@ impl Known for KeyIndex {
             _ => look_up(),
         };
         if let Err(error) = looked_up {
-            tracing::warn!(dataset = %self.dataset, %error, "keys could not be looked up before the commit");
+            tracing::warn!(
+                dataset = %self.dataset, %error,
+                "cannot look up record keys before the commit; the commit looks them up"
+            );
         }
         known
     }

@@ -305,7 +305,7 @@ impl Files {
 fn remove(path: &FilePath) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(path = %path.display(), %error, "a cached file could not be removed");
+            tracing::warn!(path = %path.display(), %error, "cannot remove a file from the part cache");
         }
         _ => {}
     }

@@ -193,7 +193,10 @@ impl Table {
     /// table can be dropped at any time without losing anything.
     pub async fn close(self) {
         if let Err(error) = self.state.save(When::Closing).await {
-            tracing::warn!(dataset = %self.state.dataset, %error, "a table was closed without storing its keys");
+            tracing::warn!(
+                dataset = %self.state.dataset, %error,
+                "closed a table without storing its record keys; the next opening reads them from the parts"
+            );
         }
     }
 }

@@ -39,7 +39,10 @@ impl Ordered {
         }
         let keys = self.keys.get_or_init(|| {
             read(count, dataset, store, files).unwrap_or_else(|error| {
-                tracing::warn!(%dataset, %error, "stored keys could not be read at once; each is looked up");
+                tracing::warn!(
+                    %dataset, %error,
+                    "cannot read all record keys of a table at once; looking them up one by one"
+                );
                 Vec::new()
             })
         });

@@ -47,7 +47,10 @@ impl State {
             Ok(due) => self.checkpoint_due.store(due, Ordering::Relaxed),
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(dataset = %self.dataset, error, "a checkpoint could not be written");
+                tracing::warn!(
+                    dataset = %self.dataset, error,
+                    "cannot write a Delta checkpoint; only other Delta readers need it"
+                );
             }
         }
     }
@@ -103,7 +106,7 @@ impl State {
                 Err(error) => return Err(Error::storage(&file, error)),
             }
         }
-        tracing::warn!(%path, "it tells of no checkpoint that there is and is ignored");
+        tracing::warn!(%path, "`_last_checkpoint` names a missing checkpoint; ignoring it");
         Ok(None)
     }
 
@@ -123,7 +126,7 @@ impl State {
             // Why: whoever put it may not have lived to see it durable.
             return self.settle(&log::directory(self.dataset)).await;
         }
-        tracing::warn!(%path, "a checkpoint is damaged, or of another build or history, and replaced");
+        tracing::warn!(%path, "a Delta checkpoint differs from the commits; replacing it");
         commit::overwrite(self, &path, payload).await
     }
 }

@@ -49,7 +49,10 @@ impl State {
         let path = path(self.dataset);
         if let Err(error) = commit::overwrite(self, &path, bytes.into()).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "a derived file could not be written");
+            tracing::warn!(
+                error,
+                "cannot write the snapshot file of a table; the next opening reads the Delta log"
+            );
         }
         true
     }
@@ -65,14 +68,14 @@ pub(super) async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> 
     let bytes = log::bytes_of(objects, &path).await.ok()??;
     let timeline = Timeline::decode(dataset, &bytes);
     let Some(timeline) = timeline else {
-        tracing::warn!(%path, "a derived file is damaged and ignored");
+        tracing::warn!(%path, "the snapshot file of a table is damaged; reading the Delta log");
         return None;
     };
     let last = timeline.next_commit().checked_sub(1)?;
     match log::read(objects, dataset, last).await.ok()? {
         Some(commit) if timeline.ends_with(&commit) => Some(timeline),
         _ => {
-            tracing::warn!(%path, "a derived file is of another history and ignored");
+            tracing::warn!(%path, "the snapshot file of a table does not match its Delta log; reading the log");
             None
         }
     }

@@ -103,7 +103,10 @@ impl State {
         let stored = if index.is_stored() {
             match self.store_all(index, parts).await {
                 Err(error @ (Error::Scratch(_) | Error::NoRoom { .. })) => {
-                    tracing::warn!(dataset = %self.dataset, %error, "keys could not be brought up by way of files");
+                    tracing::warn!(
+                        dataset = %self.dataset, %error,
+                        "cannot sort record keys on disk; taking them into memory"
+                    );
                     false
                 }
                 stored => stored?,

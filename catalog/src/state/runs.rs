@@ -51,7 +51,7 @@ impl State {
         let path = span.path(self.dataset);
         if let Err(error) = commit::overwrite(self, &path, bytes.into()).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "a run of keys could not be written");
+            tracing::warn!(error, "cannot write a key object; a new owner reads the parts instead");
         }
     }
 
@@ -83,7 +83,10 @@ impl State {
                 let last = Version(span.last);
                 let new = self.rows_at(last).saturating_sub(self.rows_at(index.reflects()));
                 if !index.insert_run(Version(span.first - 1), last, keys, new)? {
-                    tracing::warn!(path = %span.path(self.dataset), "a run has keys of other versions and is ignored");
+                    tracing::warn!(
+                        path = %span.path(self.dataset),
+                        "a key object does not fit the versions of its table; ignoring it"
+                    );
                     spans.retain(|other| *other != span);
                     break;
                 }
@@ -103,7 +106,7 @@ impl State {
                 names.filter_map(Span::of).collect()
             }
             Err(error) => {
-                tracing::warn!(%directory, %error, "runs of keys could not be listed");
+                tracing::warn!(%directory, %error, "cannot list the key objects of a table; reading the parts");
                 Vec::new()
             }
         }
@@ -115,13 +118,13 @@ impl State {
         let read = async { self.objects.get(&path).await?.bytes().await };
         let bytes = read
             .await
-            .inspect_err(|error| tracing::warn!(%path, %error, "a run of keys could not be read"))
+            .inspect_err(|error| tracing::warn!(%path, %error, "cannot read a key object; reading the parts"))
             .ok()?;
         let root = self.root_at(Version(span.last));
         let rows = self.rows_at(Version(span.last)) - self.rows_at(Version(span.first - 1));
         let keys = decode(self.dataset, span, root, &bytes).filter(|keys| keys.len() as u64 == rows);
         if keys.is_none() {
-            tracing::warn!(%path, "a run of keys is damaged or of another history and ignored");
+            tracing::warn!(%path, "a key object is damaged or of another table; ignoring it");
         }
         keys
     }

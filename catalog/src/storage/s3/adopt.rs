@@ -49,7 +49,10 @@ impl S3 {
         if became.is_err()
             && let Err(error) = self.upload_abort(location, &upload).await
         {
-            tracing::warn!(%location, %error, "an upload could not be given up");
+            tracing::warn!(
+                %location, %error,
+                "cannot abort a multipart upload; the bucket's lifecycle rule removes it"
+            );
         }
         became
     }

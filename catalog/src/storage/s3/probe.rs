@@ -28,7 +28,7 @@ impl S3 {
         let read = read.await;
         let conditional_completion = self.completes_conditionally(&path).await;
         if let Err(error) = self.delete(&path).await {
-            tracing::warn!(%path, %error, "the object of a probe could not be deleted");
+            tracing::warn!(%path, %error, "cannot delete the object that tested the bucket");
         }
         let bucket = || self.name.clone();
         match again {
@@ -59,7 +59,7 @@ impl S3 {
             if !matches!(completed, Ok(Completion::Done))
                 && let Err(error) = self.reading.abort_multipart(taken, &upload).await
             {
-                tracing::warn!(%taken, %error, "the upload of a probe could not be given up");
+                tracing::warn!(%taken, %error, "cannot abort the multipart upload that tested the bucket");
             }
             completed
         };
@@ -68,7 +68,7 @@ impl S3 {
             other => {
                 tracing::info!(
                     ?other,
-                    "the store completes uploads unconditionally: large objects are put whole"
+                    "the bucket does not support conditional multipart uploads; large objects are put in one request"
                 );
                 false
             }

@@ -110,7 +110,7 @@ impl S3 {
         };
         match read.await {
             Ok(Some(ours)) => {
-                tracing::info!(%location, "a put whose answer was lost is found done");
+                tracing::info!(%location, "the answer to a put was lost; the object is there and complete");
                 Ok(PutResult {
                     e_tag: ours.e_tag,
                     version: ours.version,

@@ -126,7 +126,10 @@ impl Uploads {
         };
         if let Err(error) = kept {
             self.give_up(cut.upload, &begun).await.unwrap_or_else(|error| {
-                tracing::warn!(upload = %cut.upload, %error, "what was begun of an upload could not be given up");
+                tracing::warn!(
+                    upload = %cut.upload, %error,
+                    "cannot abort the multipart uploads of an upload that failed to begin"
+                );
             });
             return Err(error);
         }
