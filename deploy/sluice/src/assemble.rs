@@ -172,7 +172,10 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         .with_context(|| format!("cannot listen on `{}`", config.server.listen))?;
     let address = listener.local_addr()?;
     if address.ip().is_unspecified() && config.server.public_url.is_empty() {
-        tracing::warn!(%address, "callers are told this address, which is none for them: set `server.public_url`");
+        tracing::warn!(
+            %address,
+            "`server.public_url` is not set: links in answers begin with this address, which clients cannot reach"
+        );
     }
     let mut tasks = Tasks::default();
     let metrics = match config.telemetry.metrics.0 {
@@ -473,7 +476,7 @@ impl Running {
             () = signals.asked() => None,
             ended = self.tasks.join_next() => Some(failure(ended)),
         };
-        tracing::info!("stopping");
+        tracing::info!("stopping: waiting for requests and tasks under way");
         let stopped = tokio::select! {
             stopped = self.stop() => stopped,
             () = signals.asked() => Err(anyhow!("stopped at once, at a second signal")),

@@ -24,7 +24,7 @@ pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken)
     while stop.run_until_cancelled(tick.tick()).await.is_some() {
         match catalog::disk::free(&data.dir) {
             Ok(free) => backlog.set_room(free > data.reserve.0),
-            Err(error) => tracing::warn!(%error, "the disk does not tell how much of it is free"),
+            Err(error) => tracing::warn!(%error, "cannot measure the free space of the data folder's disk"),
         }
     }
 }

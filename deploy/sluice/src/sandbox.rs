@@ -178,7 +178,7 @@ fn failure(error: sql::Error) -> Failure {
         },
         sql::Error::Crashed { .. } => {
             // Why the caller's: its process served this statement and nothing else.
-            tracing::warn!(%error, "a query ended its process");
+            tracing::warn!(%error, "a query crashed its process; only that query failed");
             Failure::Failed {
                 message: "the query ended its process".to_owned(),
             }

@@ -59,7 +59,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
         .await
         .is_err()
     {
-        tracing::warn!("requests were still running when the drain time-out ended");
+        tracing::warn!("closing connections: requests were still running after `server.drain_timeout`");
     }
 }
 
@@ -75,7 +75,7 @@ async fn next(
             match accept(listener).await {
                 Ok((stream, peer)) => return Some((stream, peer, permit)),
                 Err(error) => {
-                    tracing::warn!(%error, "a connection was not accepted");
+                    tracing::warn!(%error, "cannot accept a connection; trying again");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
