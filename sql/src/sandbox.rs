@@ -135,7 +135,7 @@ impl Drop for Refilled {
         let Ok(runtime) = Handle::try_current() else { return };
         runtime.spawn_blocking(move || {
             if let Err(error) = inner.refill() {
-                tracing::warn!(%error, "a process for queries could not be started");
+                tracing::warn!(%error, "cannot start a process for queries");
             }
         });
     }
@@ -171,7 +171,7 @@ impl Inner {
             };
             match process.ready().await {
                 Ok(()) => return Ok(process),
-                Err(error) => tracing::warn!(%error, "a process that was kept ready is gone"),
+                Err(error) => tracing::warn!(%error, "an idle query process ended; starting another"),
             }
         }
     }
@@ -185,7 +185,7 @@ impl Inner {
                 Ok(()) => return Ok(process),
                 // Why: one that was kept may have ended since it said that it is ready.
                 Err(error) if left > 0 => {
-                    tracing::warn!(%error, "a process that was kept ready is gone");
+                    tracing::warn!(%error, "an idle query process ended; starting another");
                     left -= 1;
                 }
                 Err(error) => return Err(Error::process("the query could not be sent")(error)),

@@ -101,7 +101,7 @@ impl Process {
         if by(&[Signal::XCPU]) {
             return Error::TimedOut { after: seconds };
         }
-        tracing::warn!(%status, %error, stderr = %words.trim(), "a query's process ended without an answer");
+        tracing::warn!(%status, %error, stderr = %words.trim(), "a query process ended without an answer");
         Error::Crashed {
             how: status.to_string(),
         }
