@@ -67,7 +67,7 @@ fields = {field["name"]: field["type"] for field in manifest["schemaDef"]["field
 version, count, roots, hashers = 0, 0, {0: bytes(32)}, {}
 for part in parts:
     content = pathlib.Path(sys.argv[1], part["path"]).read_bytes()
-    assert [len(content), sha256(content).hexdigest()] == [part["bytes"], part["sha256"]], f"7: {part['path']}"
+    assert [len(content), sha256(content).hexdigest()] == [part.get("size", part.get("bytes")), part["sha256"]], f"7: {part['path']}"
     rows = ParquetFile(BufferReader(content)).read(use_threads=False).to_pylist()
     told = [rows[0]["_sluice_version"], rows[-1]["_sluice_version"], len(rows)]
     assert told == [part[name] for name in ("firstVersion", "lastVersion", "rows")], f"8: {part['path']}"

@@ -73,7 +73,7 @@ impl Client {
         let (manifest, keys, first_meeting) = self.proven_manifest(&pull.slug, pull.version, &pull.known).await?;
         let parts = manifest.manifest().parts.clone();
         progress(Progress::Planned {
-            bytes: parts.iter().map(|part| part.bytes).sum(),
+            bytes: parts.iter().map(|part| part.size).sum(),
         });
         let place = {
             let (folder, manifest) = (pull.folder.clone(), manifest.clone());

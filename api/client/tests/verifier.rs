@@ -116,7 +116,7 @@ fn version() -> (Manifest, Vec<Vec<u8>>) {
                 first_version: Version(rows[0].0),
                 last_version: Version(version),
                 rows: rows.len() as u64,
-                bytes: bytes.len() as u64,
+                size: bytes.len() as u64,
                 sha256: FileHash::from_bytes(Sha256::digest(&bytes).into()),
                 root,
                 url: None,
@@ -373,7 +373,7 @@ async fn what_breaks_a_rule_is_refused_whoever_signed_it() {
     rows.swap(last, last + 1);
     let mixed = parquet(&contract(), &rows);
     let mut manifest = sound;
-    manifest.parts[0].bytes = mixed.len() as u64;
+    manifest.parts[0].size = mixed.len() as u64;
     manifest.parts[0].sha256 = FileHash::from_bytes(Sha256::digest(&mixed).into());
     std::fs::write(pulled.folder().join(&manifest.parts[0].path), mixed).unwrap();
     write(&manifest);

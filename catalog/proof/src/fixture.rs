@@ -142,13 +142,13 @@ impl Dataset {
             rows.extend((self.rows..self.rows + count).map(|n| (version, record(n))));
             self.rows += count;
         }
-        let (bytes, sha256) = write(&self.folder.path().join(&name), &rows);
+        let (size, sha256) = write(&self.folder.path().join(&name), &rows);
         self.manifest.parts.push(Part {
             path: name,
             first_version: Version(versions[0].0),
             last_version: Version(versions[versions.len() - 1].0),
             rows: rows.len() as u64,
-            bytes,
+            size,
             sha256,
             root: Root::EMPTY,
             url: None,

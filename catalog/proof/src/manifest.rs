@@ -87,8 +87,6 @@ impl ManifestFormat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
-    /// The size of the file.
-    pub bytes: u64,
     /// The version of its first record.
     #[schemars(with = "u64")]
     pub first_version: Version,
@@ -105,6 +103,9 @@ pub struct Part {
     /// The SHA-256 of the file: 64 hexadecimal digits.
     #[schemars(with = "String")]
     pub sha256: FileHash,
+    /// The size of the file in bytes. The first manifests name it `bytes`, and are still read.
+    #[serde(alias = "bytes")]
+    pub size: u64,
     /// Where to fetch it, absolute or relative to the manifest; not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,

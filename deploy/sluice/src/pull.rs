@@ -39,7 +39,7 @@ pub async fn run(arguments: Pull) -> anyhow::Result<()> {
             arguments.remote.server
         ));
     }
-    let (parts, bytes) = (manifest.parts.len(), manifest.parts.iter().map(|part| part.bytes).sum());
+    let (parts, bytes) = (manifest.parts.len(), manifest.parts.iter().map(|part| part.size).sum());
     terminal::line(&format!(
         "{} version {}: {} records, {} in {parts} parts, {} of them fetched\n  folder        {}\n  \
          content root  {}\n  signed by     {}\nNext: sluice verify {}",

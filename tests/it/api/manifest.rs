@@ -46,7 +46,7 @@ async fn the_parts_of_a_manifest_are_there_and_are_what_it_says() {
     for part in body["parts"].as_array().unwrap() {
         // The address is all the credential there is.
         let file = world.http.get(path(&world, part)).await.expect(200).bytes;
-        assert_eq!(part["bytes"], file.len());
+        assert_eq!(part["size"], file.len());
         assert_eq!(part["sha256"], data_encoding::HEXLOWER.encode(&Sha256::digest(&file)));
         let rest = world
             .http

@@ -49,7 +49,7 @@ pub(super) async fn part(
 ) -> Result<bool, Error> {
     let path = folder.join(&part.path);
     if is_there(&path, part).await? {
-        progress(Progress::Here(part.bytes));
+        progress(Progress::Here(part.size));
         return Ok(false);
     }
     let mut download = Download {
@@ -113,10 +113,10 @@ impl Download<'_> {
     /// Fetches what is missing.
     async fn go_on(&mut self) -> Result<(), Halt> {
         let (mut file, mut hasher, mut here) = self.open().await.map_err(|source| self.lost(source))?;
-        if here > self.part.bytes {
+        if here > self.part.size {
             return Err(Halt::Wrong(self.wrong_size(here)));
         }
-        if here < self.part.bytes {
+        if here < self.part.size {
             let (mut response, from) = self.ask(here).await?;
             if from == 0 && here > 0 {
                 (hasher, here) = (Sha256::new(), 0);
@@ -129,7 +129,7 @@ impl Download<'_> {
             file.flush().await.map_err(|source| self.lost(source))?;
             here = streamed?;
         }
-        if here != self.part.bytes {
+        if here != self.part.size {
             return Err(Halt::Wrong(self.wrong_size(here)));
         }
         let found = FileHash::from_bytes(hasher.finalize().into());
@@ -181,7 +181,7 @@ impl Download<'_> {
                     .headers()
                     .get(CONTENT_RANGE)
                     .and_then(|range| range.to_str().ok());
-                let expected = format!("bytes {from}-{}/{}", self.part.bytes - 1, self.part.bytes);
+                let expected = format!("bytes {from}-{}/{}", self.part.size - 1, self.part.size);
                 if range == Some(expected.as_str()) {
                     Ok((response, from))
                 } else {
@@ -208,7 +208,7 @@ impl Download<'_> {
         loop {
             let chunk = match tokio::time::timeout(NEXT_WITHIN, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
-                Ok(Ok(None)) if here < self.part.bytes => {
+                Ok(Ok(None)) if here < self.part.size => {
                     return Err(Halt::Broken(None, format!("it ended after {here} bytes")));
                 }
                 Ok(Ok(None)) => return Ok(here),
@@ -216,7 +216,7 @@ impl Download<'_> {
                 Err(_) => return Err(Halt::Broken(None, "it stopped arriving".to_owned())),
             };
             here += chunk.len() as u64;
-            if here > self.part.bytes {
+            if here > self.part.size {
                 return Err(Halt::Wrong(self.wrong_size(here)));
             }
             file.write_all(&chunk).await.map_err(|source| self.lost(source))?;
@@ -247,7 +247,7 @@ impl Download<'_> {
     fn wrong_size(&self, found: u64) -> proof::Error {
         proof::Error::PartSize {
             part: self.part.path.clone(),
-            expected: self.part.bytes,
+            expected: self.part.size,
             found,
         }
     }
@@ -261,7 +261,7 @@ impl Download<'_> {
 async fn is_there(path: &Path, part: &Part) -> Result<bool, Error> {
     let hashed = async {
         let mut file = File::open(path).await?;
-        if file.metadata().await?.len() != part.bytes {
+        if file.metadata().await?.len() != part.size {
             return Ok(false);
         }
         let (hasher, _) = hash(&mut file).await?;

@@ -107,7 +107,7 @@ impl Service {
                 first_version: Version(index as u64 + 1),
                 last_version: Version(index as u64 + 1),
                 rows: 1,
-                bytes: bytes.len() as u64,
+                size: bytes.len() as u64,
                 sha256: FileHash::from_bytes(Sha256::digest(bytes).into()),
                 root: Root::from_bytes([u8::try_from(index).unwrap(); 32]),
                 url: Some(format!("/parts/{path}?generation={generation}")),

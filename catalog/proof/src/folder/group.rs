@@ -82,10 +82,10 @@ fn open(folder: &Path, part: &Part) -> Result<File, Error> {
         path: path.clone(),
         source,
     })?;
-    if bytes != part.bytes {
+    if bytes != part.size {
         return Err(Error::PartSize {
             part: part.path.clone(),
-            expected: part.bytes,
+            expected: part.size,
             found: bytes,
         });
     }

@@ -92,7 +92,7 @@ fn a_changed_row_is_caught_by_the_root_even_if_the_part_is_signed_again() {
     let dataset = Dataset::with_three_parts();
     let mut manifest = dataset.manifest.clone();
     let path = dataset.folder.path().join("part-2.parquet");
-    (manifest.parts[1].bytes, manifest.parts[1].sha256) = fixture::write(&path, &[(2, record(2)), (2, record(99))]);
+    (manifest.parts[1].size, manifest.parts[1].sha256) = fixture::write(&path, &[(2, record(2)), (2, record(99))]);
     let refused = verify_signed(&dataset, manifest).unwrap_err();
     assert!(
         matches!(refused, Error::ContentRoot { ref part, .. } if part == "part-2.parquet"),
@@ -108,7 +108,7 @@ fn rows_that_are_not_of_the_versions_named_are_refused() {
     let of = |versions: [u64; 4]| {
         let rows: Vec<_> = versions.into_iter().zip((0..4).map(record)).collect();
         let mut manifest = whole.manifest.clone();
-        (manifest.parts[0].bytes, manifest.parts[0].sha256) = fixture::write(&path, &rows);
+        (manifest.parts[0].size, manifest.parts[0].sha256) = fixture::write(&path, &rows);
         verify_signed(&whole, manifest)
     };
     assert!(of([1, 1, 2, 2]).is_ok());
@@ -148,7 +148,7 @@ fn a_part_that_is_no_parquet_file_is_refused_without_more_ado() {
     let mut manifest = dataset.manifest.clone();
     let bytes = b"PAR1 not at all PAR1";
     fs::write(dataset.folder.path().join("part-1.parquet"), bytes).unwrap();
-    manifest.parts[0].bytes = bytes.len() as u64;
+    manifest.parts[0].size = bytes.len() as u64;
     manifest.parts[0].sha256 = FileHash::from_bytes(<sha2::Sha256 as sha2::Digest>::digest(bytes).into());
     assert!(matches!(verify_signed(&dataset, manifest), Err(Error::PartRows { .. })));
 }

@@ -70,15 +70,45 @@ fn the_text_of_a_manifest_is_its_canonical_form() {
 fn golden_vector() {
     let mut manifest = Dataset::with_three_parts().manifest;
     for part in &mut manifest.parts {
-        (part.bytes, part.sha256) = (1_000, FileHash::from_bytes([3; 32]));
+        (part.size, part.sha256) = (1_000, FileHash::from_bytes([3; 32]));
     }
     let signed = Service::new(1).sign(manifest, 0);
     assert_eq!(signed.manifest.root.to_string(), GOLDEN_ROOT);
     assert_eq!(signed.signature.value.to_string(), GOLDEN);
 }
 
+/// The first manifests name the size of a part `bytes`; they are in folders that were pulled then.
+#[test]
+fn a_manifest_that_names_the_size_bytes_is_still_proven() {
+    let service = Service::new(1);
+    let mut manifest = Dataset::with_three_parts().manifest;
+    for part in &mut manifest.parts {
+        (part.size, part.sha256) = (1_000, FileHash::from_bytes([3; 32]));
+    }
+    let mut old = serde_json::to_value(service.sign(manifest.clone(), 0)).unwrap();
+    old["signature"]["value"] = GOLDEN_BYTES.into();
+    for part in old["parts"].as_array_mut().unwrap() {
+        let part = part.as_object_mut().unwrap();
+        let size = part.remove("size").unwrap();
+        part.insert("bytes".to_owned(), size);
+    }
+    let proven = parse(&old, &service).unwrap();
+    assert_eq!(*proven.manifest(), manifest);
+    let kept: Value = serde_json::from_str(&proven.to_json()).unwrap();
+    assert_eq!(
+        (&kept["parts"][0]["bytes"], kept["parts"][0].get("size")),
+        (&json!(1_000), None)
+    );
+    old["parts"][0]["size"] = json!(1_000);
+    assert!(
+        matches!(parse(&old, &service), Err(Error::Malformed { .. })),
+        "both names"
+    );
+}
+
 const GOLDEN_ROOT: &str = "af70940b2cf50ebf0284216e894e46bb7e053bf4a2a32fa289df53e57135dc5c";
-const GOLDEN: &str = "52+RXzVT49dbh3k2d38ihczV+5sEsOAcRpZ4bcBRf6YYF0eGjM2XwmwBEt/JqS9oalzfn70WHvAsFeMvu7XkBA==";
+const GOLDEN: &str = "OMIZeh0fXkZpnu9JbMKPc/Ka9fWZ9xkpifWdQ9EGuK79zk8u5v+EEXh496AIP6HD/qTijv1I8M0DPmlpUmc+Cg==";
+const GOLDEN_BYTES: &str = "52+RXzVT49dbh3k2d38ihczV+5sEsOAcRpZ4bcBRf6YYF0eGjM2XwmwBEt/JqS9oalzfn70WHvAsFeMvu7XkBA==";
 
 #[test]
 fn a_manifest_that_was_changed_is_refused() {

@@ -72,7 +72,7 @@ async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<
     };
     let pulled = stage.client.pull(&pull, Arc::new(|_progress| {})).await?;
     let manifest = pulled.manifest.manifest();
-    let bytes = manifest.parts.iter().map(|part| part.bytes).sum();
+    let bytes = manifest.parts.iter().map(|part| part.size).sum();
     head("Taken along and checked by whoever trusts one key:")?;
     item(
         "pulled",
