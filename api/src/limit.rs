@@ -87,9 +87,6 @@ pub struct Unavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 pub trait Counters: fmt::Debug + Send + Sync {
     /// Counts one, unless the limit is reached; in one step, whoever else counts.
     async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable>;
-
-    /// Takes one back that was counted at `then` and came to nothing. Once its window is over this may do nothing.
-    async fn give_back(&self, rule: Rule, source: Source, then: Timestamp) -> Result<(), Unavailable>;
 }
 
 #[cfg(test)]

@@ -139,10 +139,6 @@ mod tests {
         async fn take(&self, _: Rule, _: Source, _: Timestamp) -> Result<Taken, Unavailable> {
             Err(Unavailable("connection refused".into()))
         }
-
-        async fn give_back(&self, _: Rule, _: Source, _: Timestamp) -> Result<(), Unavailable> {
-            Err(Unavailable("connection refused".into()))
-        }
     }
 
     #[tokio::test]

@@ -23,7 +23,6 @@ where
     the_turn_of_a_window_admits_no_second_burst(&fresh().await).await;
     a_call_that_comes_late_forgets_no_other(&fresh().await).await;
     whoever_waits_as_long_as_told_is_admitted(&fresh().await).await;
-    what_came_to_nothing_is_given_back_in_its_window_only(&fresh().await).await;
     rules_do_not_count_each_other(&fresh().await).await;
     callers_at_once_share_one_limit(Arc::new(fresh().await)).await;
 }
@@ -95,25 +94,6 @@ async fn whoever_waits_as_long_as_told_is_admitted(counters: &dyn Counters) {
             assert_eq!(taken, Taken::Admitted, "at {now}");
         }
     }
-}
-
-async fn what_came_to_nothing_is_given_back_in_its_window_only(counters: &dyn Counters) {
-    let one = source("192.0.2.1");
-    let take = async |now| counters.take(rule(1), one, at(now)).await.unwrap();
-    assert_eq!(take(0).await, Taken::Admitted);
-    counters.give_back(rule(1), one, at(0)).await.unwrap();
-    assert_eq!(take(1).await, Taken::Admitted);
-    assert_eq!(take(61).await, Taken::Admitted);
-    counters.give_back(rule(1), one, at(1)).await.unwrap();
-    assert!(matches!(take(62).await, Taken::Refused(_)));
-    // What was never counted is not given back.
-    let two = source("192.0.2.2");
-    counters.give_back(rule(1), two, at(62)).await.unwrap();
-    assert_eq!(counters.take(rule(1), two, at(62)).await.unwrap(), Taken::Admitted);
-    assert!(matches!(
-        counters.take(rule(1), two, at(62)).await.unwrap(),
-        Taken::Refused(_)
-    ));
 }
 
 async fn rules_do_not_count_each_other(counters: &dyn Counters) {

@@ -72,20 +72,6 @@ impl Limiter {
         self.own.count(rule, source, now)
     }
 
-    /// Takes one back that was counted at `then` and came to nothing.
-    pub async fn give_back(&self, rule: Rule, source: Source, then: Timestamp, now: Timestamp) {
-        if let Some(shared) = &self.shared
-            && shared.may_be_asked(now)
-            && shared
-                .ask(now, shared.counters.give_back(rule, source, then))
-                .await
-                .is_some()
-        {
-            return;
-        }
-        self.own.uncount(rule, source, then);
-    }
-
     /// Asks the shared counters how they are, by counting.
     pub async fn health(&self, now: Timestamp) -> Health {
         let Some(shared) = &self.shared else {

@@ -51,17 +51,6 @@ impl Memory {
         }
         taken
     }
-
-    /// Takes one back, in its window only.
-    pub fn uncount(&self, rule: Rule, source: Source, then: Timestamp) {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(table) = tables.get_mut(rule.name)
-            && table.number == Window::at(rule, then).number
-            && let Some(count) = table.counts.get_mut(&source)
-        {
-            *count = count.saturating_sub(1);
-        }
-    }
 }
 
 impl Table {
@@ -86,11 +75,6 @@ impl Table {
 impl Counters for Memory {
     async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable> {
         Ok(self.count(rule, source, now))
-    }
-
-    async fn give_back(&self, rule: Rule, source: Source, then: Timestamp) -> Result<(), Unavailable> {
-        self.uncount(rule, source, then);
-        Ok(())
     }
 }
 

@@ -34,13 +34,6 @@ if count == 0 then
 end
 return {1, count, before}
 ";
-/// Takes one back where one is counted.
-const GIVE_BACK: &str = r"
-if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then
-  redis.call('DECR', KEYS[1])
-end
-return 0
-";
 
 /// The address is not one of a Redis.
 #[derive(Debug, thiserror::Error)]
@@ -67,11 +60,10 @@ impl fmt::Debug for Redis {
 struct Server {
     client: Client,
     take: Script,
-    give_back: Script,
 }
 
 impl Server {
-    /// A connection over which the scripts are known.
+    /// A connection over which the script is known.
     async fn connect(&self) -> Result<MultiplexedConnection, Failure> {
         // Why no time-outs here: there is one for all of it.
         let config = AsyncConnectionConfig::new()
@@ -81,9 +73,7 @@ impl Server {
             .client
             .get_multiplexed_async_connection_with_config(&config)
             .await?;
-        for script in [&self.take, &self.give_back] {
-            script.load_async(&mut connection).await?;
-        }
+        self.take.load_async(&mut connection).await?;
         Ok(connection)
     }
 }
@@ -113,7 +103,6 @@ impl Redis {
         let server = Server {
             client: Client::open(url).map_err(RedisError)?,
             take: Script::new(TAKE),
-            give_back: Script::new(GIVE_BACK),
         };
         Ok(Self {
             server: Arc::new(server),
@@ -187,13 +176,6 @@ impl Counters for Redis {
             Taken::Admitted => Taken::Refused(1),
             refused @ Taken::Refused(_) => refused,
         })
-    }
-
-    async fn give_back(&self, rule: Rule, source: Source, then: Timestamp) -> Result<(), Unavailable> {
-        let window = Window::at(rule, then);
-        let call = self.server.give_back.key(key(rule, source, window.number));
-        let _zero: u8 = self.ask(async |connection| call.invoke_async(connection).await).await?;
-        Ok(())
     }
 }
 

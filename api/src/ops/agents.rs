@@ -24,7 +24,9 @@ pub(super) fn add(table: &mut Operations) {
             path: "/agents",
             summary: "Create an agent and its key",
             description: "The key is shown once; the service keeps only its hash. Names are one namespace: case and \
-                          look-alike characters (0/o, 1/i/l, rn/m, vv/w) count as the same.",
+                          look-alike characters (0/o, 1/l, rn/m) count as the same. Words of the platform, alone or joined to \
+                          each other, are reserved. Every attempt counts toward the limit of an hour, one that fails \
+                          too. An empty `walletAddress` is none.",
             tag: "accounts",
             auth: Auth::Operator,
             scope: Scope::Write,
@@ -51,8 +53,8 @@ struct Create {
     /// What the agent is called.
     #[schemars(length(min = 1, max = 60), regex(pattern = r"^[a-zA-Z0-9._-]+$"))]
     name: String,
-    /// Where the agent is paid.
-    #[schemars(length(min = 1, max = 100), regex(pattern = LINE))]
+    /// Where the agent is paid; an empty text is none.
+    #[schemars(length(max = 100), regex(pattern = LINE))]
     wallet_address: Option<String>,
 }
 
@@ -74,19 +76,22 @@ struct Agent {
 
 async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
     let operator = cx.the_operator()?;
-    if names::is_reserved(&input.name) {
-        let problem = "is a word of the platform and reserved";
-        return Err(ApiError::invalid("/name", problem).code("name_reserved"));
-    }
+    // An attempt that fails counts too: a refusal tells that a name is taken.
     let source = Source::from(cx.client);
     if let Taken::Refused(seconds) = cx.app.limiter.take(cx.app.registrations, source, cx.now).await {
         let limit = cx.app.limits.agents_per_ip_per_hour;
         return Err(ApiError::limited(
             "registration_limit",
-            format!("more than {limit} agents in an hour from this address"),
+            format!("more than {limit} attempts to register an agent in an hour from this address"),
             seconds,
         ));
     }
+    if names::is_reserved(&input.name) {
+        let problem = "is a word of the platform and reserved";
+        return Err(ApiError::invalid("/name", problem).code("name_reserved"));
+    }
+    // An empty address is none.
+    let wallet_address = input.wallet_address.filter(|address| !address.is_empty());
     let secret = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
     let id = AgentId::new(cx.now);
     let new = NewAgent {
@@ -94,22 +99,17 @@ async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
         operator,
         name: input.name.clone(),
         skeleton: names::skeleton(&input.name),
-        wallet_address: input.wallet_address.clone(),
+        wallet_address: wallet_address.clone(),
         description: None,
         key_hash: secret.hash(),
         now: cx.now,
     };
     let limit = cx.app.limits.agents_per_operator;
-    let created = cx.app.store.agent_create(new, limit).await;
-    if !matches!(created, Ok(AgentCreated::Created)) {
-        let (limiter, rule) = (&cx.app.limiter, cx.app.registrations);
-        limiter.give_back(rule, source, cx.now, cx.app.clock.now()).await;
-    }
-    match created? {
+    match cx.app.store.agent_create(new, limit).await? {
         AgentCreated::Created => Ok(Reply::created(Agent {
             id: id.to_string(),
             name: input.name,
-            wallet_address: input.wallet_address,
+            wallet_address,
             created_at: cx.now.into(),
             key: secret.reveal(),
         })),

@@ -40,12 +40,6 @@ impl Counters for Moody {
         self.mood().await?;
         Ok(self.memory.count(rule, source, now))
     }
-
-    async fn give_back(&self, rule: Rule, source: Source, then: Timestamp) -> Result<(), Unavailable> {
-        self.mood().await?;
-        self.memory.uncount(rule, source, then);
-        Ok(())
-    }
 }
 
 fn two_replicas() -> (Arc<Moody>, Limiter, Limiter) {
@@ -69,8 +63,6 @@ async fn replicas_share_one_limit() {
     assert_eq!(one.take(RULE, source(), at(0)).await, Taken::Admitted);
     assert_eq!(two.take(RULE, source(), at(0)).await, Taken::Admitted);
     assert!(matches!(one.take(RULE, source(), at(0)).await, Taken::Refused(_)));
-    two.give_back(RULE, source(), at(0), at(1)).await;
-    assert_eq!(one.take(RULE, source(), at(1)).await, Taken::Admitted);
     assert_eq!(one.health(at(1)).await, Health::Ok);
     assert_eq!(Limiter::default().health(at(1)).await, Health::Off);
 }

@@ -38,6 +38,25 @@ async fn a_name_that_looks_like_another_is_taken_for_every_operator() {
 }
 
 #[tokio::test]
+async fn names_that_only_resemble_each_other_are_two_names() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    for name in ["fiat-bot", "flat-bot", "wave", "vvave"] {
+        let (status, body) = create(&service, &token, name).await;
+        assert_eq!(status, 201, "{name}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_wallet_address_is_none() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let body = json!({"name": "bob", "walletAddress": ""}).to_string();
+    let got = service.call("POST", "/agents", Some(&token), &body).await;
+    assert_eq!((got.status.as_u16(), got.json().get("walletAddress")), (201, None));
+}
+
+#[tokio::test]
 async fn a_name_that_breaks_a_rule_is_refused_by_that_rule() {
     let service = Service::start().await;
     let token = service.operator().await;
@@ -63,16 +82,19 @@ async fn an_operator_has_at_most_five_agents() {
 }
 
 #[tokio::test]
-async fn only_registrations_that_happened_count_toward_the_limit_of_an_address() {
+async fn every_attempt_to_register_counts_toward_the_limit_of_an_address() {
     let mut few = limits();
-    few.agents_per_ip_per_hour = 2;
+    few.agents_per_ip_per_hour = 4;
     let service = Service::with(config(), few).await;
     let token = service.operator().await;
     assert_eq!(create(&service, &token, "one").await.0, 201);
-    for _ in 0..3 {
+    for _ in 0..2 {
         assert_eq!(create(&service, &token, "one").await.0, 409);
     }
-    assert_eq!(create(&service, &token, "two").await.0, 201);
+    assert_eq!(create(&service, &token, "admin").await.0, 400);
+    for name in ["one", "admin", "two"] {
+        assert_eq!(create(&service, &token, name).await.0, 429, "{name}");
+    }
     let (status, body) = create(&service, &token, "three").await;
     assert_eq!((status, &body["error"]), (429, &json!("registration_limit")));
     assert_eq!(body["retryAfter"], 3_601);
