@@ -212,7 +212,7 @@ impl Engine {
 
     fn migrator(self) -> Migrator {
         /// Version, name and text; a text that was released never changes.
-        type Texts = [(i64, &'static str, &'static str); 5];
+        type Texts = [(i64, &'static str, &'static str); 6];
         const SQLITE: Texts = [
             (
                 1,
@@ -226,6 +226,11 @@ impl Engine {
                 5,
                 "contributors",
                 include_str!("../migrations/sqlite/0005_contributors.sql"),
+            ),
+            (
+                6,
+                "look_alikes",
+                include_str!("../migrations/sqlite/0006_look_alikes.sql"),
             ),
         ];
         const POSTGRES: Texts = [
@@ -241,6 +246,11 @@ impl Engine {
                 5,
                 "contributors",
                 include_str!("../migrations/postgres/0005_contributors.sql"),
+            ),
+            (
+                6,
+                "look_alikes",
+                include_str!("../migrations/postgres/0006_look_alikes.sql"),
             ),
         ];
         let texts = match self {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use types::{Classify, Kind};
 
-use crate::conformance::fixture::{World, merged, outcome};
-use crate::{Error, Options, Schema, Store};
+use crate::conformance::fixture::{self, World, merged, outcome};
+use crate::{AgentCreated, Error, NewAgent, Options, Schema, Store};
 
 mod connections;
 #[cfg(feature = "postgres")]
@@ -124,7 +124,59 @@ async fn who_contributed_before_there_were_sums_is_counted() {
     apply(&store, [3, 4]).await;
     let contributors = store.project_contributors(world.project, 10).await.unwrap();
     assert_eq!((contributors[0].contributions, contributors[0].accepted), (4, 8));
-    assert_eq!(store.project_version_count(world.project).await.unwrap(), 4);
+    assert_eq!(store.project_counts(world.project).await.unwrap().versions, 4);
+}
+
+/// Names that were stored with more look-alikes folded: after the migration those that only resemble them are free, and
+/// those that look alike are taken.
+async fn names_are_folded_anew(url: &str) {
+    let store = Store::connect(url, Options::default()).await.unwrap();
+    let operator = fixture::operator(&store, "ada@example.org").await;
+    // What the earlier build stored of each name.
+    for (name, skeleton) in [
+        ("Fiat-1", "flat-l"),
+        ("B0b-Tail", "bob-tall"),
+        ("modern-vv", "modem-w"),
+        ("x", "x"),
+    ] {
+        let new = NewAgent {
+            skeleton: skeleton.to_owned(),
+            ..fixture::new_agent(operator, name)
+        };
+        let created = store.agent_create(new, u32::MAX).await.unwrap();
+        assert_eq!(created, AgentCreated::Created);
+    }
+    store.close().await;
+    sqlx::any::install_default_drivers();
+    let pool = sqlx::AnyPool::connect(url).await.unwrap();
+    sqlx::query("DELETE FROM _sqlx_migrations WHERE version >= 6")
+        .execute(&pool)
+        .await
+        .unwrap();
+    pool.close().await;
+    let store = Store::connect(url, Options::default()).await.unwrap();
+    for (skeleton, expected) in [
+        ("fiat-l", AgentCreated::NameTaken),
+        ("bob-tail", AgentCreated::NameTaken),
+        ("modem-vv", AgentCreated::NameTaken),
+        ("x", AgentCreated::NameTaken),
+        ("flat-l", AgentCreated::Created),
+        ("bob-tall", AgentCreated::Created),
+        ("modem-w", AgentCreated::Created),
+    ] {
+        let new = fixture::new_agent(operator, skeleton);
+        assert_eq!(store.agent_create(new, u32::MAX).await.unwrap(), expected, "{skeleton}");
+    }
+}
+
+#[tokio::test]
+async fn names_of_an_earlier_build_are_folded_anew() {
+    let (url, _folder) = fresh_file();
+    names_are_folded_anew(&url).await;
+    #[cfg(feature = "postgres")]
+    if let Some((url, ())) = server::fresh() {
+        names_are_folded_anew(&url).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
