@@ -11,7 +11,7 @@ use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
 use crate::contributions::{outbox, submit};
 use crate::row::{Columns, bigint, texts};
-use crate::words::{Compression, ProjectStatus, UploadStatus};
+use crate::words::{Compression, ProjectStatus, UploadStatus, Visibility};
 use crate::writer::Change;
 use crate::{Allowance, Error, NewContribution, Store, operators};
 
@@ -186,7 +186,7 @@ impl Store {
                 .fetch_optional(&mut *cx)
                 .await?;
                 if let Some((operator, allowance)) = operator.zip(allowance) {
-                    submit::allowance_return(cx, operator, allowance).await?;
+                    submit::allowance_return(cx, operator, allowance.day).await?;
                 }
                 Ok(Change::Keep(()))
             })
@@ -242,9 +242,10 @@ impl Store {
         Ok(outcome)
     }
 
-    /// Expires what is open past its time, and answers whose bytes nobody needs any more: of uploads that expired or
-    /// whose contribution is decided, by id, those after `after` or the first. What no worker could process is kept for
-    /// `replayable`, as it may be replayed.
+    /// Expires what is open past its time or belongs to a suspended operator, and answers whose bytes nobody needs any more:
+    /// of uploads that expired or whose contribution is decided, by id, those after `after` or the first. What no worker could
+    /// process is kept for `replayable`, as it may be replayed. An upload to a public project gives its allowance back as it
+    /// expires: it was never a contribution.
     pub async fn uploads_to_free(
         &self,
         now: Timestamp,
@@ -259,7 +260,10 @@ impl Store {
                     // Why the bytes too, which every open one has: an index leads to those that have them.
                     sqlx::query_scalar(
                         "SELECT COUNT(*) FROM uploads
-                         WHERE freed_at IS NULL AND status = 'open' AND expires_at <= $1",
+                         WHERE freed_at IS NULL AND status = 'open'
+                           AND (expires_at <= $1 OR EXISTS
+                                (SELECT 1 FROM operators
+                                 WHERE operators.id = uploads.operator_id AND suspended_at IS NOT NULL))",
                     )
                     .bind(now.micros())
                     .fetch_one(self.readers())
@@ -270,13 +274,24 @@ impl Store {
         if overdue > 0 {
             self.write(move |cx| {
                 Box::pin(async move {
-                    sqlx::query(
+                    let expired = sqlx::query(
                         "UPDATE uploads SET status = 'expired'
-                         WHERE freed_at IS NULL AND status = 'open' AND expires_at <= $1",
+                         WHERE freed_at IS NULL AND status = 'open'
+                           AND (expires_at <= $1 OR EXISTS
+                                (SELECT 1 FROM operators
+                                 WHERE operators.id = uploads.operator_id AND suspended_at IS NOT NULL))
+                         RETURNING operator_id, created_at,
+                                   (SELECT visibility FROM projects WHERE projects.id = uploads.project_id) AS visibility",
                     )
                     .bind(now.micros())
-                    .execute(&mut *cx)
+                    .fetch_all(&mut *cx)
                     .await?;
+                    for upload in expired {
+                        if upload.parsed::<Visibility>("visibility")? == Visibility::Public {
+                            let day = upload.time("created_at")?.day();
+                            submit::allowance_return(cx, upload.value("operator_id")?, day).await?;
+                        }
+                    }
                     Ok(Change::Keep(()))
                 })
             })

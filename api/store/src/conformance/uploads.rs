@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use types::{ContributionId, Timestamp};
 
-use super::fixture::{World, at, merged, open, outcome, race, rejected};
+use super::fixture::{World, at, merged, open, operator, outcome, race, rejected};
 use crate::{
     Allowance, Compression, NewContribution, ProjectChanges, ProjectStatus, Store, Upload, UploadBounds,
     UploadCompleted, UploadCreated, UploadStatus,
@@ -146,6 +146,55 @@ pub async fn a_refused_upload_leaves_nothing(url: &str) {
         UploadCreated::AllowanceSpent
     );
     assert!(store.upload(id).await.unwrap().is_none());
+}
+
+/// An upload that expires was never a contribution: the day of its beginning has its allowance again, once.
+pub async fn what_expires_gives_its_allowance_back(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let bounds = UploadBounds {
+        allowance: Some(Allowance {
+            limit: 2,
+            day: at(0).day(),
+        }),
+        ..BOUNDS
+    };
+    let create = async || store.upload_create(new(&world, at(0)), bounds).await.unwrap();
+    let completed = new(&world, at(0));
+    let id = completed.id;
+    let created = store.upload_create(completed, bounds).await.unwrap();
+    assert_eq!(created, UploadCreated::Created);
+    assert_eq!(create().await, UploadCreated::Created);
+    assert_eq!(create().await, UploadCreated::AllowanceSpent);
+    assert_eq!(complete(&store, &world, id, at(1)).await, UploadCompleted::Completed);
+    for second in [60, 61] {
+        assert_eq!(to_free(&store, at(second)).await.len(), 1);
+    }
+    assert_eq!(create().await, UploadCreated::Created);
+    assert_eq!(
+        create().await,
+        UploadCreated::AllowanceSpent,
+        "what was completed counts"
+    );
+}
+
+/// The uploads of a suspended operator are over, and those of others go on.
+pub async fn a_suspension_ends_uploads(url: &str) {
+    let store = open(url).await;
+    let world = World::new(&store).await;
+    let other = World {
+        operator: operator(&store, "grace@example.org").await,
+        ..world
+    };
+    let (theirs, others) = (begun(&store, &world, at(0)).await, begun(&store, &other, at(0)).await);
+    let suspended = store.operator_suspend(world.operator, "spam".to_owned(), at(1)).await;
+    assert!(suspended.is_ok(), "{suspended:?}");
+    assert_eq!(to_free(&store, at(1)).await, [theirs]);
+    assert_eq!(complete(&store, &world, theirs, at(2)).await, UploadCompleted::Expired);
+    assert_eq!(
+        complete(&store, &other, others, at(2)).await,
+        UploadCompleted::Completed
+    );
 }
 
 /// A project that closes takes no upload, nor the completion of one.

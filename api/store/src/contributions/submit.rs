@@ -261,15 +261,11 @@ pub(crate) async fn allowance_use(
     Ok(used.rows_affected() > 0)
 }
 
-/// Takes back that one was used.
-pub(crate) async fn allowance_return(
-    cx: &mut AnyConnection,
-    operator: String,
-    allowance: Allowance,
-) -> Result<(), Error> {
+/// Takes back that one was used on `day`.
+pub(crate) async fn allowance_return(cx: &mut AnyConnection, operator: String, day: i64) -> Result<(), Error> {
     sqlx::query("UPDATE allowances SET used = used - 1 WHERE operator_id = $1 AND day = $2 AND used > 0")
         .bind(operator)
-        .bind(allowance.day)
+        .bind(day)
         .execute(cx)
         .await?;
     Ok(())
