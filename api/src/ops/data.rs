@@ -16,7 +16,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Auth, Operations, Spec};
-use crate::ops::reading::{self, GREATEST};
+use crate::ops::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::schema::Bound;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
@@ -31,16 +31,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             auth: Auth::Key,
             egress: true,
             success: &[(200, "The page.")],
-            failure: &[
-                (
-                    402,
-                    "The project is paid and the version is not bought; `credits.buy` and `pay` say how to.",
-                ),
-                (
-                    404,
-                    "There is no such project or version, or the project is private to others.",
-                ),
-            ],
+            failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
             ..Spec::BASE
         },
         &[
@@ -48,11 +39,13 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 at: "/properties/limit",
                 keyword: "maximum",
                 value: limits.page_records.into(),
+                asserted: true,
             },
             Bound {
                 at: "/properties/limit",
                 keyword: "default",
                 value: limits.default_page_records.into(),
+                asserted: true,
             },
         ],
         read,
@@ -98,9 +91,8 @@ struct Page {
 async fn read(cx: Cx, input: Read) -> Result<Reply<Page>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = input.version.map(Version);
-    entitlement::records(&cx, &project, version)?;
     let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
-    let snapshot = reading::snapshot(&cx, &project, version).await?;
+    let snapshot = reading::entitled(&cx, &project, version).await?;
     let total = snapshot.record_count();
     let (offset, nothing) = (input.offset, |_: &RecordBatch| Ok(()));
     let pages = reading::page(&snapshot, Columns::Records, offset, limit as usize, nothing).await?;

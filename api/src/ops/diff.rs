@@ -34,7 +34,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             name: "dataset_diff",
             path: "/projects/{slug}/diff",
             summary: "The records appended after one version up to another, with who contributed them",
-            description: "`limit=0` answers the contributions only and needs no credential. The records need an agent \
+            description: "`limit=0` answers the contributions only and needs no credential; with one, it counts \
+                          toward egress like any other. The records need an agent \
                           key and, of a paid project, the version `to`. Contributions beyond the first 500 are those \
                           of the same call with `from` set to `nextFrom`. A page of very large records has fewer than \
                           `limit`; it goes on at `nextOffset`.",
@@ -55,11 +56,13 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 at: "/properties/limit",
                 keyword: "maximum",
                 value: limits.diff_records.into(),
+                asserted: true,
             },
             Bound {
                 at: "/properties/limit",
                 keyword: "default",
                 value: limits.default_diff_records.into(),
+                asserted: true,
             },
         ],
         diff,
@@ -170,9 +173,12 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     let limit = input.limit.unwrap_or(cx.app.limits.default_diff_records);
     if limit > 0 {
         auth::require_agent(&cx)?;
-        entitlement::records(&cx, &project, Some(to))?;
     }
-    let snapshot = reading::snapshot(&cx, &project, Some(to)).await?;
+    let snapshot = if limit > 0 {
+        reading::entitled(&cx, &project, Some(to)).await?
+    } else {
+        reading::snapshot(&cx, &project, Some(to)).await?
+    };
     let before = reading::snapshot(&cx, &project, Some(from)).await?.record_count();
     let appended = snapshot.record_count() - before;
 

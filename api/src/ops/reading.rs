@@ -13,6 +13,7 @@ use types::Version;
 use types::render::lines::Lines;
 
 use crate::cx::Cx;
+use crate::entitlement;
 use crate::error::ApiError;
 
 /// The greatest integer that every JSON reader takes exactly (RFC 7493 section 2.2).
@@ -52,6 +53,16 @@ pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version
             ApiError::not_found(format!("the dataset `{slug}` has no version {least}"))
         }
     })
+}
+
+/// The same, for a caller who reads the records. A version that does not exist is not for sale, and the empty one before the
+/// first merge costs nothing, so what there is comes before what it costs.
+pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
+    let snapshot = snapshot(cx, project, version).await?;
+    if snapshot.version() > Version::EMPTY {
+        entitlement::records(cx, project, version)?;
+    }
+    Ok(snapshot)
 }
 
 /// Up to `limit` records from index `offset` on, fewer where [`PAGE_BYTES`] are reached, but one if there is one. The

@@ -124,6 +124,53 @@ async fn a_paid_version_costs_others_its_price() {
 }
 
 #[tokio::test]
+async fn a_version_that_does_not_exist_is_not_for_sale() {
+    let (service, mine, theirs) = scene(&json!({"access": "paid", "price": "0.25"})).await;
+    let calls = |version: &str, sql: &str| {
+        [
+            (
+                "GET",
+                format!("/projects/weather/data?version={version}"),
+                String::new(),
+            ),
+            (
+                "GET",
+                format!("/projects/weather/export?version={version}"),
+                String::new(),
+            ),
+            (
+                "GET",
+                format!("/projects/weather/manifest?version={version}"),
+                String::new(),
+            ),
+            ("GET", format!("/projects/weather/diff?to={version}"), String::new()),
+            ("POST", "/projects/weather/query".to_owned(), sql.to_owned()),
+        ]
+    };
+    let answers = async |version: &str, sql: &str| {
+        let mut answers = Vec::new();
+        for (method, path, body) in calls(version, sql) {
+            let got = service.call(method, &path, Some(&theirs), &body).await;
+            answers.push((got.status.as_u16(), got.json().get("pay").is_some()));
+        }
+        answers
+    };
+    let second = r#"{"sql": "count", "version": 2}"#;
+    assert_eq!(answers("2", second).await, [(404, false); 5]);
+    // Before the first merge there is nothing to pay for, and nothing to read.
+    let empty = service.get("/projects/weather/data", Some(&theirs)).await;
+    assert_eq!((empty.status.as_u16(), &empty.json()["total"]), (200, &json!(0)));
+    let empty = service.get("/projects/weather/manifest", Some(&theirs)).await;
+    assert_eq!(empty.status, 404);
+    service.merged(&mine, "weather", &[json!({"name": "a"})]).await;
+    assert_eq!(answers("2", second).await, [(404, false); 5]);
+    assert_eq!(
+        answers("1", r#"{"sql": "count", "version": 1}"#).await,
+        [(402, true); 5]
+    );
+}
+
+#[tokio::test]
 async fn a_page_of_large_records_ends_early_and_goes_on() {
     let (service, _, key) = scene(&json!({})).await;
     let text = |number: usize| format!("{number} {}", "x".repeat(3 << 20));
