@@ -111,6 +111,12 @@ impl Ring {
         &self.signer
     }
 
+    /// When what is signed with the current key is issued: now, or when the key was made, if another clock says that this is
+    /// later or the key was made after `now` was read.
+    pub fn issued_at(&self, now: Timestamp) -> Timestamp {
+        now.max(self.current().created_at)
+    }
+
     /// The document that is published.
     pub fn document(&self, issued_at: Timestamp) -> Result<KeysDocument, Error> {
         let revoked = self.keys.iter().filter(|key| key.status == Status::Revoked).count();

@@ -27,7 +27,7 @@ pub(super) fn add(table: &mut Operations) {
 
 async fn keys(cx: Cx, _: Nothing) -> Result<Reply<KeysDocument>, ApiError> {
     let ring = Ring::load(&cx.app.store, &*cx.app.clock).await?;
-    Ok(Reply::ok(ring.document(cx.now)?))
+    Ok(Reply::ok(ring.document(ring.issued_at(cx.now))?))
 }
 
 #[cfg(test)]

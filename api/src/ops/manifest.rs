@@ -54,13 +54,13 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
     let account = cx.the_operator()?;
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = input.version.map(Version);
-    entitlement::records(&cx, &project, version)?;
-    let snapshot = reading::snapshot(&cx, &project, version).await?;
+    let snapshot = reading::entitled(&cx, &project, version).await?;
     let (Some(contract), Some(merge)) = (snapshot.contract(), snapshot.merge().await?) else {
         let message = format!("the dataset `{}` has no version yet", project.slug);
         return Err(ApiError::not_found(message));
     };
     let chain = snapshot.chain();
+    let ring = Ring::load(&cx.app.store, &*cx.app.clock).await?;
     let manifest = Manifest {
         format: ManifestFormat::V1,
         dataset: project.id,
@@ -71,7 +71,7 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
         schema_def: Arc::clone(contract),
         license: project.license,
         created_at: merge.at,
-        issued_at: cx.now,
+        issued_at: ring.issued_at(cx.now),
         parts: chain
             .iter()
             .map(|link| Part {
@@ -79,15 +79,14 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
                 first_version: link.part.first_version(),
                 last_version: link.part.version,
                 rows: link.part.rows,
-                bytes: link.part.bytes,
                 sha256: FileHash::from_bytes(link.part.sha256),
+                size: link.part.bytes,
                 root: link.root,
                 url: None,
             })
             .collect(),
         urls_expire_at: None,
     };
-    let ring = Ring::load(&cx.app.store, &*cx.app.clock).await?;
     let mut signed = manifest.sign(ring.signer(), ring.current())?;
 
     let lasting = Duration::from_secs(cx.app.limits.part_url_seconds.into());

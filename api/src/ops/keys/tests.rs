@@ -25,6 +25,23 @@ async fn the_first_key_is_made_once_and_by_itself() {
 }
 
 #[tokio::test]
+async fn nothing_is_issued_before_its_key_was_made() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "mine").await;
+    service.project(&key, "weather", &json!({})).await;
+    service.merged(&key, "weather", &[json!({"name": "a"})]).await;
+    // The clock of whoever makes the key is ahead.
+    let ahead = types::clock::ManualClock::at(service.app.clock.now().plus(std::time::Duration::from_secs(3)));
+    let changed = keys::rotate(&service.app.store, &ahead).await.unwrap();
+    let keys = document(&service).await;
+    assert_eq!(keys.document().issued_at, changed.current.created_at);
+    let got = service.get("/projects/weather/manifest", Some(&key)).await;
+    let manifest = proof::VerifiedManifest::parse(&got.bytes, &keys).unwrap();
+    assert_eq!(manifest.manifest().issued_at, changed.current.created_at);
+}
+
+#[tokio::test]
 async fn every_change_is_seen_and_follows_what_was_seen_before() {
     let service = Service::start().await;
     let (store, clock) = (&service.app.store, &*service.app.clock);

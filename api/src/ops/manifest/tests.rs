@@ -187,7 +187,7 @@ async fn parts_that_the_store_hands_out_are_counted_once_for_as_long_as_their_ad
             let url = format!("http://store.test/{dataset}/{}?seconds=900", part.path);
             assert_eq!(part.url.as_deref(), Some(url.as_str()));
         }
-        expected += new.iter().map(|&part| parts[part].bytes).sum::<u64>();
+        expected += new.iter().map(|&part| parts[part].size).sum::<u64>();
         let app = &service.app;
         app.egress.store(&app.store, app.clock.now()).await.unwrap();
         assert_eq!(
