@@ -64,6 +64,8 @@ pub enum Failure {
     },
     /// It did not end within its time.
     TimedOut,
+    /// It did not begin within its time: others had every place.
+    Busy,
     /// It, or its answer, needs more memory than there is for one.
     TooLarge {
         /// What is too large.

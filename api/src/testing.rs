@@ -63,7 +63,7 @@ pub(crate) fn limits() -> Limits {
         upload_bytes: 5 << 30,
         upload_seconds: 6 * 3_600,
         open_uploads: 3,
-        storage_bytes: 5 << 30,
+        storage_bytes: 20 << 30,
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A sandbox that does what a statement says: `hang`, `time out`, `refuse`, `fail`, `explode`, or count the records.
+/// A sandbox that does what a statement says: `hang`, `time out`, `wait`, `refuse`, `fail`, `explode`, or count the records.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
     /// Told of each statement that hangs.
@@ -100,6 +100,7 @@ impl Sandbox for Scripted {
                 std::future::pending().await
             }
             "time out" => Err(Failure::TimedOut),
+            "wait" => Err(Failure::Busy),
             "fail" => Err(Failure::Failed { message }),
             "explode" => Err(Failure::TooLarge { message }),
             "be gone" => Err(Failure::Unavailable { context: message }),

@@ -30,9 +30,16 @@ use crate::schema::Bound;
 const MARGIN: Duration = Duration::from_secs(5);
 /// When to try again while another query runs, in seconds; most end sooner.
 const RETRY_SECONDS: u64 = 1;
+/// When to try again while queries of others have every place, in seconds.
+const BUSY_SECONDS: u64 = 5;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
-    let bound = |at, keyword, value| Bound { at, keyword, value };
+    let bound = |at, keyword, value| Bound {
+        at,
+        keyword,
+        value,
+        asserted: true,
+    };
     table.add(
         Spec {
             name: "query_dataset",
@@ -56,7 +63,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 (413, "The version or the answer is too large to be queried here."),
                 (
                     429,
-                    "Another query of the operator runs, or too many calls; `Retry-After` says when to come back.",
+                    "Another query of the operator runs (`query_running`), no place for one became free in its time \
+                     (`queries_busy`), or too many calls; `Retry-After` says when to come back.",
                 ),
                 NOT_YET,
             ],
@@ -130,8 +138,7 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     let operator = cx.the_operator()?;
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = input.version.map(Version);
-    entitlement::records(&cx, &project, version)?;
-    let snapshot = reading::snapshot(&cx, &project, version).await?;
+    let snapshot = reading::entitled(&cx, &project, version).await?;
     let (bytes, most) = (snapshot.bytes(), cx.app.limits.query_version_bytes);
     if bytes > most {
         let message = format!(
@@ -173,6 +180,11 @@ fn told(cx: &Cx, failure: Failure) -> ApiError {
         Failure::TimedOut => {
             let message = format!("the query took longer than {} seconds", cx.app.limits.query_seconds);
             ApiError::new(Kind::Invalid, "query_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
+        }
+        Failure::Busy => {
+            let seconds = cx.app.limits.query_seconds;
+            let message = format!("every place for a query was taken for {seconds} seconds; it did not begin");
+            ApiError::limited("queries_busy", message, BUSY_SECONDS)
         }
         Failure::TooLarge { message } => ApiError::new(Kind::TooLarge, "query_too_large", message),
         Failure::Unavailable { context } => ApiError::unavailable(context),

@@ -183,10 +183,9 @@ fn failure(error: sql::Error) -> Failure {
                 message: "the query ended its process".to_owned(),
             }
         }
-        sql::Error::Busy | sql::Error::Process { .. } | sql::Error::Part { .. } | sql::Error::Unreadable { .. } => {
-            Failure::Unavailable {
-                context: format!("{:#}", anyhow::Error::from(error)),
-            }
-        }
+        sql::Error::Busy => Failure::Busy,
+        sql::Error::Process { .. } | sql::Error::Part { .. } | sql::Error::Unreadable { .. } => Failure::Unavailable {
+            context: format!("{:#}", anyhow::Error::from(error)),
+        },
     }
 }

@@ -51,6 +51,7 @@ async fn what_goes_wrong_in_a_query_says_what() {
         ("refuse", 400, "query_refused"),
         ("fail", 400, "query_failed"),
         ("time out", 408, "query_timeout"),
+        ("wait", 429, "queries_busy"),
         ("explode", 413, "query_too_large"),
         ("be gone", 503, "unavailable"),
     ] {
@@ -61,6 +62,11 @@ async fn what_goes_wrong_in_a_query_says_what() {
             "{sql}"
         );
     }
+    let busy = ask(&service, &theirs, &json!({"sql": "wait"})).await;
+    assert_eq!(
+        (&busy.headers["retry-after"], &busy.json()["retryAfter"]),
+        (&"5".parse().unwrap(), &json!(5))
+    );
     let refused = ask(&service, &theirs, &json!({"sql": "refuse"})).await.json();
     assert_eq!(refused["details"][0]["path"], "/sql");
     assert!(refused["message"].as_str().unwrap().contains("EXPLAIN"), "{refused}");
