@@ -47,10 +47,13 @@ pub(super) fn add(table: &mut Operations) {
             scope: Scope::Write,
             effect: Effect::Write,
             success: &[(201, "The project.")],
-            failure: &[(
-                409,
-                "The slug is taken, or the operator has as many active projects as it may.",
-            )],
+            failure: &[
+                (403, "The credential may not create projects."),
+                (
+                    409,
+                    "The slug is taken, or the operator has as many active projects as it may.",
+                ),
+            ],
             example: EXAMPLE,
             ..base()
         },
@@ -62,7 +65,9 @@ pub(super) fn add(table: &mut Operations) {
             name: "list_datasets",
             path: "/projects",
             summary: "List dataset projects, newest first",
-            description: "Public projects; with a credential also the operator's private ones.",
+            description: "Public projects; with a credential also the operator's private ones. Up to 1000 unless `limit` \
+                          says fewer; `total` says how many there are, and more are those of the same call with `cursor` \
+                          set to `nextCursor`.",
             auth: Auth::Optional,
             ..base()
         },

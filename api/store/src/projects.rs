@@ -125,6 +125,15 @@ pub struct ProjectVersion {
     pub created_at: Timestamp,
 }
 
+/// What a project has in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProjectCounts {
+    /// How many versions.
+    pub versions: u64,
+    /// How many agents whose contributions were merged.
+    pub contributors: u64,
+}
+
 /// An agent whose contributions were merged into a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contributor {
@@ -262,17 +271,20 @@ impl Store {
         .await
     }
 
-    /// How many versions of a project outcomes told of.
-    pub async fn project_version_count(&self, id: DatasetId) -> Result<u64, Error> {
+    /// How many versions of a project outcomes told of, and how many agents contributed to them.
+    pub async fn project_counts(&self, id: DatasetId) -> Result<ProjectCounts, Error> {
         self.read(async {
-            sqlx::query(
-                "SELECT CAST(COALESCE(SUM(contributions), 0) AS BIGINT) AS versions
+            let row = sqlx::query(
+                "SELECT CAST(COALESCE(SUM(contributions), 0) AS BIGINT) AS versions, COUNT(*) AS contributors
                  FROM contributors WHERE project_id = $1",
             )
             .bind(id.to_string())
             .fetch_one(self.readers())
-            .await?
-            .number("versions")
+            .await?;
+            Ok(ProjectCounts {
+                versions: row.number("versions")?,
+                contributors: row.number("contributors")?,
+            })
         })
         .await
     }

@@ -15,7 +15,7 @@ use crate::schema::LINE;
 /// How many versions and contributors one answer shows.
 const SHOWN: u32 = 100;
 /// How many projects a page has where the caller does not say.
-const PAGE: u32 = 200;
+const PAGE: u32 = 1_000;
 /// The form of a cursor.
 const CURSOR: &str = "^[0-9]{1,18}[.][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 /// What a search is counted as.
@@ -27,7 +27,7 @@ pub(super) struct List {
     /// Keeps projects whose slug or title contains this text, whatever its case.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
-    /// How many at most; 200 where not given.
+    /// How many at most; 1000 where not given.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
     /// The `nextCursor` of the page before.
@@ -39,6 +39,8 @@ pub(super) struct List {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Page {
     items: Vec<Summary>,
+    /// How many there are on all pages.
+    total: u64,
     /// Where the next page begins; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -63,11 +65,13 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     if searches {
         cx.app.usage.add(SEARCH, cx.now);
     }
-    let mut projects = cx.app.store.projects(&filter).await?;
+    let store = &cx.app.store;
+    let (mut projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
     let more = projects.len() > limit as usize;
     projects.truncate(limit as usize);
     let next = projects.last().filter(|_| more).map(ProjectCursor::from);
     Ok(Reply::ok(Page {
+        total,
         next_cursor: next.map(|cursor| cursor.to_string()),
         items: projects.into_iter().map(Summary::from).collect(),
     }))
@@ -76,15 +80,16 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
 pub(super) async fn get(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let store = &cx.app.store;
-    let (versions, version_count, contributors) = tokio::try_join!(
+    let (versions, counts, contributors) = tokio::try_join!(
         store.project_versions(project.id, None, SHOWN),
-        store.project_version_count(project.id),
+        store.project_counts(project.id),
         store.project_contributors(project.id, SHOWN),
     )?;
     Ok(Reply::ok(Full {
         details: Details::of(&project)?,
         versions: versions.iter().map(Into::into).collect(),
-        version_count,
+        version_count: counts.versions,
+        contributor_count: counts.contributors,
         contributors: contributors.iter().map(Into::into).collect(),
     }))
 }

@@ -49,6 +49,7 @@ async fn a_project_reads_as_it_was_created() {
         ("versions", json!([])),
         ("versionCount", json!(0)),
         ("contributors", json!([])),
+        ("contributorCount", json!(0)),
         ("createdAt", json!("2026-11-21T07:00:00Z")),
     ] {
         assert_eq!(project[member], expected, "{member}");
@@ -303,18 +304,21 @@ async fn the_list_is_searched_paged_and_its_searches_counted() {
     };
     let found = service.get("/projects?q=WIND", None).await.json();
     assert_eq!(slugs(&found), ["wind-farms", "winds"]);
+    assert_eq!((&found["total"], found.get("nextCursor")), (&json!(2), None));
     assert_eq!(
         slugs(&service.get("/projects?q=%25", None).await.json()),
         Vec::<String>::new()
     );
     let first = service.get("/projects?limit=2", None).await.json();
     assert_eq!(slugs(&first), ["wind-farms", "winds"]);
+    assert_eq!(first["total"], 3);
     let cursor = first["nextCursor"].as_str().unwrap();
     let second = service
         .get(&format!("/projects?limit=2&cursor={cursor}"), None)
         .await
         .json();
     assert_eq!(slugs(&second), ["tides"]);
+    assert_eq!(second["total"], 3);
     assert!(second.get("nextCursor").is_none());
     assert_eq!(service.get("/projects?cursor=x", None).await.status, 400);
     let (store, today) = (&service.app.store, service.app.clock.now().day());

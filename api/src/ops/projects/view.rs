@@ -104,10 +104,12 @@ impl Details {
 pub(super) struct Full {
     #[serde(flatten)]
     pub(super) details: Details,
-    /// Its newest versions, at most 100, newest first.
+    /// Its newest versions, at most 100, newest first; `dataset_diff` with `limit=0` lists all.
     pub(super) versions: Vec<VersionEntry>,
     /// How many versions it has.
     pub(super) version_count: u64,
+    /// How many agents contributed.
+    pub(super) contributor_count: u64,
     /// The agents that contributed most records, at most 100.
     pub(super) contributors: Vec<ContributorEntry>,
 }

@@ -49,7 +49,7 @@ pub async fn a_rejection_closes_and_says_why(url: &str) {
     assert_eq!(row.reject_code.as_deref(), Some("duplicates"));
     assert_eq!(row.reject_message.as_deref(), Some("Not a record is new."));
     assert_eq!(store.open_count_and_bytes().await.unwrap(), Outbox::default());
-    assert_eq!(store.project_version_count(world.project).await.unwrap(), 0);
+    assert_eq!(store.project_counts(world.project).await.unwrap().versions, 0);
 }
 
 /// Whatever comes after a terminal outcome changes nothing, in the same call or a later one.
@@ -75,7 +75,7 @@ pub async fn the_first_terminal_outcome_wins(url: &str) {
     assert_eq!(store.contribution(ids[0]).await.unwrap(), before);
     let second = store.contribution(ids[1]).await.unwrap().unwrap();
     assert_eq!((second.status, second.version), (ContributionStatus::Rejected, None));
-    assert_eq!(store.project_version_count(world.project).await.unwrap(), 1);
+    assert_eq!(store.project_counts(world.project).await.unwrap().versions, 1);
 }
 
 /// A merge counts after a rejection and of any generation, once, and nothing counts after it.
@@ -103,7 +103,7 @@ pub async fn what_a_table_has_is_merged_whatever_was_said_before(url: &str) {
         );
         assert_eq!(row.reject_code, None);
     }
-    assert_eq!(store.project_version_count(world.project).await.unwrap(), 2);
+    assert_eq!(store.project_counts(world.project).await.unwrap().versions, 2);
     assert_eq!(store.open_count_and_bytes().await.unwrap().open, 0);
 }
 
@@ -191,7 +191,7 @@ pub async fn versions_and_contributors_add_up(url: &str) {
 
     let project = store.project_by_slug("weather", None).await.unwrap().unwrap();
     assert_eq!((project.version, project.record_count), (Version(4), 8));
-    assert_eq!(store.project_version_count(world.project).await.unwrap(), 4);
+    assert_eq!(store.project_counts(world.project).await.unwrap().versions, 4);
     let page = async |before| -> Vec<u64> {
         let page = store.project_versions(world.project, before, 2).await.unwrap();
         page.into_iter().map(|version| version.version.0).collect()

@@ -200,7 +200,7 @@ pub async fn two_projectors_apply_each_outcome_once(url: &str) {
         .collect();
     assert_eq!(closed.len(), 40);
     assert_eq!(closed.iter().collect::<BTreeSet<_>>().len(), 40);
-    assert_eq!(stores[0].project_version_count(world.project).await.unwrap(), 30);
+    assert_eq!(stores[0].project_counts(world.project).await.unwrap().versions, 30);
     assert_eq!(stores[0].open_count_and_bytes().await.unwrap().open, 0);
 }
 

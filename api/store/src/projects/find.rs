@@ -143,6 +143,26 @@ impl Store {
         .await
     }
 
+    /// How many projects all pages of a list have together.
+    pub async fn project_count(&self, filter: &ProjectFilter) -> Result<u64, Error> {
+        if texts(&[("q", filter.q.as_deref().unwrap_or_default())]).is_err() {
+            return Ok(0);
+        }
+        self.read(async {
+            sqlx::query(
+                r"SELECT COUNT(*) AS listed FROM projects
+                 WHERE (visibility = 'public' OR operator_id = $1)
+                   AND (slug LIKE $2 ESCAPE '\' OR title_key LIKE $2 ESCAPE '\')",
+            )
+            .bind(filter.viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
+            .bind(pattern(filter.q.as_deref().unwrap_or_default()))
+            .fetch_one(self.readers())
+            .await?
+            .number("listed")
+        })
+        .await
+    }
+
     /// A page of the public projects and the viewer's private ones, newest first.
     pub async fn projects(&self, filter: &ProjectFilter) -> Result<Vec<ProjectSummary>, Error> {
         if texts(&[("q", filter.q.as_deref().unwrap_or_default())]).is_err() {
