@@ -38,6 +38,7 @@ mod problem;
 mod rest;
 pub mod sandbox;
 pub mod schema;
+mod standing;
 #[cfg(test)]
 mod testing;
 pub mod usage;

@@ -5,8 +5,9 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
-use futures_util::stream::{StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use http::StatusCode;
 use http::header::{self, HeaderValue};
 use schemars::JsonSchema;
@@ -20,6 +21,7 @@ use crate::cx::Cx;
 use crate::error::{ApiError, chain};
 use crate::links::Grant;
 use crate::operation::{Operations, Rate, Spec};
+use crate::standing::Standing;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -34,7 +36,11 @@ pub(super) fn add(table: &mut Operations) {
             rate: Rate::Exempt,
             success: &[(200, "The file."), (206, "The range of it that was asked for.")],
             failure: &[
-                (403, "The address is not one of a manifest (`link_invalid`), or its time is over (`link_expired`)."),
+                (
+                    403,
+                    "The address is not one of a manifest (`link_invalid`), its time is over (`link_expired`), or the \
+                     operator that it was handed out to is suspended (`account_suspended`).",
+                ),
                 (404, "The part is gone."),
                 (416, "The file has no such range; `Content-Range` says how long it is."),
             ],
@@ -94,6 +100,8 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
         let message = "the time of this address is over; the manifest gives another";
         return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
     }
+    let mut standing = Standing::of(&cx.app.store, input.account);
+    standing.check(cx.now).await?;
     let (catalog, dataset) = (&cx.app.catalog, input.dataset);
     let size = catalog.part_size(dataset, &input.name).await?;
     let size = size.ok_or_else(|| ApiError::not_found("the part is gone"))?;
@@ -116,18 +124,37 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     }
     let (egress, account, now) = (cx.app.egress.clone(), input.account, cx.now);
     let bytes = catalog.part_bytes(dataset, &input.name, range);
-    let body = bytes
-        .map_err(|error| {
-            tracing::error!(
-                error = chain(&error),
-                "a download of a part failed after its answer had begun; the connection was closed"
-            );
-            io::Error::other("the download broke off")
-        })
-        .inspect_ok(move |piece| egress.add(account, now, piece.len() as u64));
+    let clock = Arc::clone(&cx.app.clock);
+    let bytes = bytes.map_err(|error| broken(&chain(&error)));
+    let bytes = stream::try_unfold((bytes.boxed(), standing), move |(mut bytes, mut standing)| {
+        let clock = Arc::clone(&clock);
+        async move {
+            standing.check(clock.now()).await.map_err(|error| ended(&error))?;
+            let piece = bytes.try_next().await?;
+            Ok::<_, io::Error>(piece.map(|piece| (piece, (bytes, standing))))
+        }
+    });
+    let body = bytes.inspect_ok(move |piece| egress.add(account, now, piece.len() as u64));
     let mut answer = Streamed::ok(body.boxed());
     (answer.status, answer.headers) = (status, headers);
     Ok(answer)
+}
+
+/// Breaks off an answer that has begun, as its status is on its way.
+fn broken(error: &str) -> io::Error {
+    tracing::error!(
+        error,
+        "a download of a part failed after its answer had begun; the connection was closed"
+    );
+    io::Error::other("the download broke off")
+}
+
+/// Breaks off an answer because of its operator, or because nobody can say how that stands.
+fn ended(error: &ApiError) -> io::Error {
+    match error.kind() {
+        Kind::Forbidden => io::Error::other("the operator was suspended"),
+        _ => broken(error.log_context().unwrap_or_else(|| error.message())),
+    }
 }
 
 fn beyond(size: u64) -> ApiError {

@@ -15,7 +15,7 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 use pipelines::staging::objects::{LocalObjects, Objects as _, PartWriter};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::{Upload, UploadStatus};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -28,9 +28,10 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, cut, place_failed, seconds};
 use crate::places::Places;
+use crate::standing::Standing;
 
 /// The route.
-pub(super) const PATH: &str = "/uploads/{id}/{n}";
+pub(crate) const PATH: &str = "/uploads/{id}/{n}";
 /// How much is written at once.
 const PIECE: usize = 1 << 20;
 /// How long nothing may come.
@@ -52,6 +53,60 @@ struct Address {
     signature: String,
 }
 
+/// The route in the description of the interface; `refusal` describes a status of failure.
+pub(crate) fn described(refusal: impl Fn(u16, &str) -> Value) -> Value {
+    let parameter = |name: &str, place: &str, schema: Value, description: &str| json!({"name": name, "in": place, "required": true, "schema": schema, "description": description});
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let taken = json!({
+        "type": "object",
+        "required": ["n", "etag"],
+        "properties": {
+            "n": {"type": "integer", "description": "The part's number."},
+            "etag": text("Its tag, to complete the upload with."),
+        },
+    });
+    let mut responses = json!({"200": {
+        "description": "The part is there; `ETag` is its tag.",
+        "headers": {"ETag": {"description": "The part's tag.", "schema": {"type": "string"}}},
+        "content": {JSON: {"schema": taken}},
+    }});
+    for (status, meaning) in [
+        (
+            400,
+            "The part has another length (`length_mismatch`) or did not arrive whole (`part_broken`).",
+        ),
+        (
+            403,
+            "The address is not one of an upload (`link_invalid`), its time is over (`link_expired`), or the operator that \
+             it was handed out to is suspended (`account_suspended`).",
+        ),
+        (404, "There is no such upload."),
+        (408, "The part came too slowly."),
+        (409, "The upload is completed or expired (`upload_closed`)."),
+        (411, "The request has no `Content-Length`; `expected` says which."),
+        (500, "The service failed to answer; `requestId` names the call."),
+        (503, "There is no room, or a part of the service is not available."),
+    ] {
+        responses[status.to_string()] = refusal(status, meaning);
+    }
+    json!({"put": {
+        "operationId": "put_upload_part",
+        "summary": "Send a part of an upload, by its address in the answer that began it",
+        "description": "The address is the credential; its transfers do not count as calls. Where parts go to a bucket, its \
+                        addresses are the bucket's.",
+        "tags": ["datasets"],
+        "security": [],
+        "parameters": [
+            parameter("id", "path", json!({"type": "string", "format": "uuid"}), "The upload's id."),
+            parameter("n", "path", json!({"type": "integer", "minimum": 1}), "The part's number."),
+            parameter("expires", "query", json!({"type": "integer"}), "Until when it is good, in seconds since 1970."),
+            parameter("signature", "query", json!({"type": "string"}), "What proves the rest of it."),
+        ],
+        "requestBody": {"required": true, "content": {"application/octet-stream": {}}},
+        "responses": responses,
+    }})
+}
+
 /// Takes one part.
 pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
@@ -60,7 +115,7 @@ pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Re
         .ok()
         .map(|Query(address)| address);
     let taken = match admit(&app, &id, &n, address, &parts.headers).await {
-        Ok((local, upload, n, size)) => take(&app, &local, &upload, n, size, &mut body).await,
+        Ok(part) => take(&app, part, &mut body).await,
         Err(error) => Err(error),
     };
     match taken {
@@ -92,14 +147,23 @@ fn answer(n: u32, etag: &str) -> Response {
     response
 }
 
-/// Whether the address is good, the upload open and the length right.
+/// A part that may be taken.
+struct Admitted {
+    local: LocalObjects,
+    upload: Upload,
+    n: u32,
+    size: u64,
+    standing: Standing,
+}
+
+/// The part, if the address is good, its operator not suspended, the upload open and the length right.
 async fn admit(
     app: &App,
     id: &str,
     n: &str,
     address: Option<Address>,
     headers: &HeaderMap,
-) -> Result<(LocalObjects, Upload, u32, u64), ApiError> {
+) -> Result<Admitted, ApiError> {
     let invalid = || {
         let message = "this is not the address of a part as an upload gave it";
         ApiError::new(Kind::Forbidden, "link_invalid", message)
@@ -118,13 +182,25 @@ async fn admit(
         let message = "the time of this address is over, and the upload has expired";
         return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
     }
-    let upload = open(app, id).await?;
+    let upload = app.store.upload(id).await?;
+    let upload = upload.ok_or_else(|| ApiError::not_found("there is no such upload"))?;
+    let mut standing = Standing::of(&app.store, upload.operator);
+    standing.check(now).await?;
+    if !upload.is_open(now) {
+        return Err(closed());
+    }
     let size = cut(&upload).size_of(n).ok_or_else(invalid)?;
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     match announced {
-        Some(length) if length == size => Ok((local, upload, n, size)),
+        Some(length) if length == size => Ok(Admitted {
+            local,
+            upload,
+            n,
+            size,
+            standing,
+        }),
         None => {
             let message = format!("a part is sent with its length, {size}, in Content-Length");
             let error = ApiError::new(Kind::Invalid, "length_required", message);
@@ -137,26 +213,15 @@ async fn admit(
     }
 }
 
-/// The upload, if it takes parts.
-async fn open(app: &App, id: ContributionId) -> Result<Upload, ApiError> {
-    let upload = app.store.upload(id).await?;
-    let upload = upload.ok_or_else(|| ApiError::not_found("there is no such upload"))?;
-    if upload.is_open(app.clock.now()) {
-        Ok(upload)
-    } else {
-        Err(closed())
-    }
-}
-
 /// Writes the part.
-async fn take(
-    app: &App,
-    local: &LocalObjects,
-    upload: &Upload,
-    n: u32,
-    size: u64,
-    body: &mut Body,
-) -> Result<(u32, String), ApiError> {
+async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String), ApiError> {
+    let Admitted {
+        local,
+        upload,
+        n,
+        size,
+        mut standing,
+    } = part;
     let _place = PLACES.take(upload.operator).await;
     let begun = Instant::now();
     let place = local.clone();
@@ -172,7 +237,9 @@ async fn take(
         if is_too_slow(begun.elapsed(), taken) {
             return Err(broken("it comes too slowly").with_status(StatusCode::REQUEST_TIMEOUT));
         }
-        if !upload.is_open(app.clock.now()) {
+        let now = app.clock.now();
+        standing.check(now).await?;
+        if !upload.is_open(now) {
             return Err(closed());
         }
         held.extend_from_slice(&data);

@@ -1,5 +1,6 @@
 use axum::body::Body;
 use http::Request;
+use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -44,7 +45,7 @@ async fn a_part_is_the_file_that_its_manifest_names() {
         assert_eq!(got.status, 200);
         let hash = data_encoding::HEXLOWER.encode(&Sha256::digest(&got.bytes));
         assert_eq!(
-            (&named["sha256"], &named["bytes"]),
+            (&named["sha256"], &named["size"]),
             (&json!(hash), &json!(got.bytes.len()))
         );
         assert_eq!(got.headers["content-length"], got.bytes.len().to_string());
@@ -55,7 +56,7 @@ async fn a_part_is_the_file_that_its_manifest_names() {
     assert_eq!((head.status.as_u16(), head.bytes.len()), (200, 0));
     assert_eq!(
         head.headers["content-length"],
-        scene.manifest["parts"][0]["bytes"].to_string()
+        scene.manifest["parts"][0]["size"].to_string()
     );
 }
 
@@ -167,6 +168,41 @@ async fn an_address_is_good_for_its_time_and_then_the_manifest_gives_another() {
         (got.status.as_u16(), &got.json()["error"]),
         (403, &json!("link_expired"))
     );
+}
+
+#[tokio::test]
+async fn a_suspension_ends_addresses_and_what_they_began() {
+    let scene = scene().await;
+    let (service, address) = (&scene.service, scene.address(0));
+    let project = service.app.store.project_by_slug("weather", None).await.unwrap();
+    let owner = project.unwrap().operator;
+    let other = service.operator().await;
+    let theirs = service.agent(&other, "theirs").await;
+    let others = service.get("/projects/weather/manifest", Some(&theirs)).await.json();
+    let others = others["parts"][0]["url"]
+        .as_str()
+        .unwrap()
+        .replace("http://sluice.test", "");
+    assert_eq!(service.get(&address, None).await.status, 200);
+    let begun = service.untaken(&address, "none").await;
+    let now = service.app.clock.now();
+    let suspended = service.app.store.operator_suspend(owner, "spam".to_owned(), now).await;
+    assert!(suspended.is_ok(), "{suspended:?}");
+    let got = service.get(&address, None).await;
+    assert_eq!(
+        (got.status.as_u16(), &got.json()["error"]),
+        (403, &json!("account_suspended"))
+    );
+    service.clock.advance(std::time::Duration::from_secs(1));
+    assert!(begun.into_body().collect().await.is_err(), "the transfer went on");
+    // The items stay, and so do the addresses of others.
+    assert_eq!(service.get(&others, None).await.status, 200);
+    let listed = service.get("/projects", None).await.json();
+    assert_eq!(listed["items"][0]["slug"], "weather");
+    let read = service.get("/projects/weather/data", Some(&theirs)).await.json();
+    assert_eq!(read["total"], 2);
+    service.app.store.operator_restore(owner).await.unwrap();
+    assert_eq!(service.get(&address, None).await.status, 200);
 }
 
 #[tokio::test]

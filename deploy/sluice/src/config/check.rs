@@ -6,6 +6,8 @@ use super::{Backend, Config, Error, Size, Span};
 
 /// What the interface promises of `wait`, and its clients ask for.
 const WAIT: Duration = Duration::from_secs(20);
+/// For how long the address of a part in a bucket is good at most: a suspension ends with it, as nothing else does.
+const PART: Duration = Duration::from_mins(15);
 /// For how long a bucket takes an address at most.
 const ADDRESS: Duration = Duration::from_hours(7 * 24);
 
@@ -70,13 +72,13 @@ impl Config {
                 least: "20s",
             });
         }
-        let addresses: [(_, Span); 2] = [
-            ("limits.part_urls", self.limits.part_urls),
-            ("limits.upload_window", self.limits.upload_window),
+        let addresses: [(_, Span, _, _); 2] = [
+            ("limits.part_urls", self.limits.part_urls, PART, "15m"),
+            ("limits.upload_window", self.limits.upload_window, ADDRESS, "7d"),
         ];
-        let too_long = addresses.into_iter().find(|(_, span)| span.0 > ADDRESS);
-        if let (Backend::S3, Some((key, _))) = (self.objects.backend, too_long) {
-            let most = "7d with tables in a bucket".to_owned();
+        let too_long = addresses.into_iter().find(|(_, span, most, _)| span.0 > *most);
+        if let (Backend::S3, Some((key, _, _, most))) = (self.objects.backend, too_long) {
+            let most = format!("{most} with tables in a bucket");
             return Err(Error::TooLarge { key, most });
         }
         Ok(())

@@ -221,7 +221,7 @@ fn what_would_fail_later_is_refused() {
         ),
         (
             &[("SLUICE__OBJECTS__BACKEND", "s3"), ("SLUICE__LIMITS__PART_URLS", "8d")],
-            "`limits.part_urls` must be at most 7d with tables in a bucket",
+            "`limits.part_urls` must be at most 15m with tables in a bucket",
         ),
     ] {
         let refused = told(load(None, variables, &[]));

@@ -1,0 +1,75 @@
+//! Uploads of an operator that is suspended meanwhile.
+
+use types::OperatorId;
+
+use super::*;
+
+/// The operator that contributes.
+async fn contributor(scene: &Scene, upload: &Value) -> OperatorId {
+    let id = upload["id"].as_str().unwrap().parse().unwrap();
+    scene.service.app.store.upload(id).await.unwrap().unwrap().operator
+}
+
+async fn suspend(scene: &Scene, operator: OperatorId) {
+    let now = scene.service.app.clock.now();
+    let suspended = scene
+        .service
+        .app
+        .store
+        .operator_suspend(operator, "spam".to_owned(), now)
+        .await;
+    assert!(suspended.is_ok(), "{suspended:?}");
+}
+
+#[tokio::test]
+async fn no_part_is_taken_for_a_suspended_operator() {
+    let scene = Scene::set().await;
+    let upload = scene.begun().await;
+    let url = upload["partUrls"][0]["url"].as_str().unwrap();
+    assert_eq!(scene.put(url, b"abcd").await.status, 200);
+    let operator = contributor(&scene, &upload).await;
+    suspend(&scene, operator).await;
+    is(&scene.put(url, b"abcd").await, 403, "account_suspended");
+    // Restored before its uploads expired, it goes on.
+    scene.service.app.store.operator_restore(operator).await.unwrap();
+    assert_eq!(scene.put(url, b"abcd").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_part_that_is_on_its_way_is_refused_once_its_operator_is_suspended() {
+    let scene = Scene::set().await;
+    let upload = scene.begun().await;
+    let operator = contributor(&scene, &upload).await;
+    let (store, clock) = (scene.service.app.store.clone(), Arc::clone(&scene.service.clock));
+    let rest = stream::once(async move {
+        store
+            .operator_suspend(operator, "spam".to_owned(), clock.now())
+            .await
+            .unwrap();
+        clock.advance(Duration::from_secs(1));
+        Ok::<_, std::io::Error>(Bytes::from_static(b"cd"))
+    });
+    let first = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"ab"))]);
+    let body = Body::from_stream(futures_util::StreamExt::chain(first, rest));
+    let sent = request(upload["partUrls"][0]["url"].as_str().unwrap(), 4, body);
+    is(&scene.service.send(sent).await, 403, "account_suspended");
+}
+
+#[tokio::test]
+async fn uploads_of_a_suspended_operator_expire_and_their_bytes_are_freed() {
+    let limits = crate::Limits {
+        public_contributions_per_day: 1,
+        ..limits()
+    };
+    let scene = Scene::with(limits).await;
+    let upload = scene.begun().await;
+    let tags = scene.put_both(&upload).await;
+    let operator = contributor(&scene, &upload).await;
+    assert_eq!(scene.freeing().free().await, 0);
+    suspend(&scene, operator).await;
+    assert_eq!(scene.freeing().free().await, 1);
+    scene.service.app.store.operator_restore(operator).await.unwrap();
+    is(&scene.complete(&upload, &tags).await, 409, "upload_expired");
+    // What expired was no contribution.
+    scene.begun().await;
+}
