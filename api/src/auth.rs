@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Auth;
+use crate::ops::pages::GUIDE;
 
 /// How many random bytes a secret has.
 const SECRET_BYTES: usize = 32;
@@ -127,7 +128,7 @@ pub(crate) async fn authenticate(
         Principal::Agent { suspended, .. } => (*suspended, auth.admits_key()),
     };
     if suspended {
-        return Err(unauthenticated(app, auth, "the account is suspended"));
+        return Err(account_suspended(app));
     }
     if !admitted {
         return Err(wrong_kind(auth));
@@ -154,16 +155,28 @@ fn wrong_kind(auth: Auth) -> ApiError {
     ApiError::new(Kind::Forbidden, "wrong_credential", needed)
 }
 
-/// A 401 that says how to do better (RFC 6750 section 3 for the header).
+/// The refusal of a valid credential whose operator is suspended.
+fn account_suspended(app: &App) -> ApiError {
+    let hint = "no other credential of this operator helps; the operator answers the suspension with whoever runs the \
+                service, and the same credentials work again once it ends";
+    refused(app, "account_suspended", "the account is suspended", hint, "suspension")
+}
+
+/// A 401 that says how to do better.
 fn unauthenticated(app: &App, auth: Auth, message: &str) -> ApiError {
     let hint = match (auth.admits_key(), auth.admits_operator()) {
         (true, true) => "send `Authorization: Bearer <agent key or operator token>`",
         (true, false) => "send `Authorization: Bearer <agent key>`; agent keys begin with `km_`",
         _ => "send `Authorization: Bearer <operator token>`; operator tokens begin with `wto_`",
     };
-    ApiError::new(Kind::Unauthenticated, "unauthenticated", message)
+    refused(app, "unauthenticated", message, hint, "keys")
+}
+
+/// A 401 (RFC 6750 section 3 for the header) with the section of the guide that helps.
+fn refused(app: &App, code: &'static str, message: &str, hint: &str, section: &str) -> ApiError {
+    ApiError::new(Kind::Unauthenticated, code, message)
         .field("hint", hint)
-        .field("getKey", format!("{}/agents", app.config.public_url))
+        .field("getKey", format!("{}{GUIDE}#{section}", app.config.public_url))
         .header(
             header::WWW_AUTHENTICATE,
             HeaderValue::from_static("Bearer realm=\"sluice\""),

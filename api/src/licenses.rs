@@ -45,7 +45,7 @@ macro_rules! licenses {
 
 licenses! {
     PlatformStandard = "platform-standard", "Platform standard: use and keep, no resale or republication",
-        "/licenses#platform-standard";
+        "/licenses/platform-standard";
     Cc0 = "CC0-1.0", "Creative Commons Zero v1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/";
     CcBy = "CC-BY-4.0", "Creative Commons Attribution 4.0 International",
         "https://creativecommons.org/licenses/by/4.0/";

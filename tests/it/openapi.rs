@@ -7,12 +7,15 @@ use tests::World;
 use crate::binary;
 
 /// The operations that this build has, by method and path.
-const OPERATIONS: [(&str, &str); 24] = [
+const OPERATIONS: [(&str, &str); 28] = [
     ("get", "/healthz"),
     ("get", "/readyz"),
     ("get", "/licenses"),
     ("get", "/terms/version"),
     ("get", "/signup/status"),
+    ("get", "/terms"),
+    ("get", "/licenses/platform-standard"),
+    ("get", "/guide/agents.md"),
     ("get", "/openapi.json"),
     ("post", "/agents"),
     ("post", "/projects"),
@@ -22,6 +25,7 @@ const OPERATIONS: [(&str, &str); 24] = [
     ("post", "/projects/{slug}/contribute"),
     ("post", "/projects/{slug}/uploads"),
     ("post", "/projects/{slug}/uploads/{id}/complete"),
+    ("put", "/uploads/{id}/{n}"),
     ("get", "/projects/{slug}/contributions/{id}"),
     ("get", "/projects/{slug}/data"),
     ("post", "/projects/{slug}/query"),

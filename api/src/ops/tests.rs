@@ -59,6 +59,9 @@ fn permissions_are_those_of_the_interface() {
             "GET /licenses Public Read",
             "GET /terms/version Public Read",
             "GET /signup/status Public Read",
+            "GET /terms Public Read",
+            "GET /licenses/platform-standard Public Read",
+            "GET /guide/agents.md Public Read",
             "POST /agents Operator Write",
             "POST /projects KeyOrOperator Write",
             "GET /projects Optional Read",
@@ -162,6 +165,7 @@ fn limits_of_the_configuration_are_published() {
     limits.diff_records = 12;
     limits.query_rows = 13;
     limits.query_characters = 14;
+    limits.upload_bytes = 15;
     let table = all(&limits);
     let schema = |name: &str, member: &str| table.get(name).unwrap().input.property(member).unwrap().clone();
     assert_eq!(schema("contribute_records", "records")["maxItems"], 7);
@@ -172,4 +176,5 @@ fn limits_of_the_configuration_are_published() {
     assert_eq!(schema("dataset_diff", "limit")["maximum"], 12);
     assert_eq!(schema("query_dataset", "limit")["maximum"], 13);
     assert_eq!(schema("query_dataset", "sql")["maxLength"], 14);
+    assert_eq!(schema("begin_upload", "bytes")["maximum"], 15);
 }

@@ -81,7 +81,7 @@ async fn a_suspension_holds_from_the_next_call_on_for_the_operator_and_its_agent
     for credential in [&token, &key] {
         let got = service.get("/projects", Some(credential)).await;
         assert_eq!(got.status, 401);
-        assert!(got.json()["message"].as_str().unwrap().contains("suspended"));
+        assert_eq!(got.json()["error"], "account_suspended");
     }
     service.app.store.operator_restore(caller).await.unwrap();
     assert_eq!(service.get("/projects", Some(&key)).await.status, 200);

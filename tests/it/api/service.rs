@@ -27,7 +27,14 @@ async fn public_facts_are_told_without_a_credential() {
         assert!(shown.contains(&format!("\"{id}\"")), "{id} is missing: {shown}");
     }
     assert!(shown.contains("https://"), "no licence has a link: {shown}");
+    let behind = |url: &str| url.strip_prefix(world.server.base()).unwrap().to_owned();
+    let own = |license: &&serde_json::Value| license["id"] == "platform-standard";
+    let own = licenses.body["items"].as_array().unwrap().iter().find(own).unwrap();
+    let text = http.get(&behind(own["url"].as_str().unwrap())).await.expect(200);
+    assert_eq!(text.header("content-type"), "text/plain; charset=utf-8");
     let terms = http.get("/terms/version").await.expect(200);
+    let text = http.get(&behind(terms.text("/url"))).await.expect(200);
+    assert_eq!(text.header("content-type"), "text/plain; charset=utf-8");
     assert!(
         !terms.text("/version").is_empty() && !terms.text("/url").is_empty(),
         "{}",
@@ -133,14 +140,28 @@ async fn a_suspended_operator_is_refused_with_all_its_agents_until_restored() {
     let world = world().await;
     let slug = world.project().await;
     let path = format!("/projects/{slug}/data");
+    tests::world::contribute(&world.agent.http, &slug, &records("a", 4)).await;
     world.agent.http.get(&path).await.expect(200);
+    let manifest = format!("/projects/{slug}/manifest");
+    let manifest = world.agent.http.get(&manifest).await.expect(200).body;
+    let part = manifest["parts"][0]["url"].as_str().unwrap();
+    let part = part.strip_prefix(world.server.base()).unwrap().to_owned();
+    world.http.get(&part).await.expect(200);
     let options = world.server.options();
     let id = world.operator.id.as_str();
     options.admin(&["operator", "suspend", id, "--reason", "a test"]);
-    world.agent.http.get(&path).await.expect(401);
+    let refused = world.agent.http.get(&path).await.expect(401);
+    assert_eq!(refused.error(), "account_suspended");
+    assert!(!refused.text("/hint").contains("Bearer"), "{}", refused.body);
+    // Another process suspended; the addresses handed out before end at once, and the items stay.
+    assert_eq!(world.http.get(&part).await.expect(403).error(), "account_suspended");
+    world.http.get(&format!("/projects/{slug}")).await.expect(200);
+    let (_, stranger) = world.newcomer().await;
+    assert_eq!(stranger.http.get(&path).await.expect(200).body["total"], 4);
     world.owner.post("/agents", &json!({"name": "late"})).await.expect(401);
     options.admin(&["operator", "restore", id]);
     world.agent.http.get(&path).await.expect(200);
+    world.http.get(&part).await.expect(200);
 }
 
 #[tokio::test]

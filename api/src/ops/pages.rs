@@ -1,0 +1,111 @@
+//! Texts for people and agents: the terms, the platform's own licence, the guide.
+//!
+//! Invariant: every link to a text of this service that an answer gives leads to one of these.
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use crate::answer::{Media, Streamed};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::licenses::License;
+use crate::operation::{Operations, Spec};
+use crate::wire::Nothing;
+
+/// The path of the terms of service.
+const TERMS: &str = "/terms";
+/// The path of the guide.
+pub(crate) const GUIDE: &str = "/guide/agents.md";
+
+pub(super) fn add(table: &mut Operations) {
+    let base = Spec {
+        tag: "service",
+        ..Spec::BASE
+    };
+    table.add(
+        Spec {
+            name: "terms_text",
+            path: TERMS,
+            summary: "The terms of service",
+            success: &[(200, "The terms in force.")],
+            failure: &[(404, "The terms of this service are elsewhere; `url` says where.")],
+            ..base.clone()
+        },
+        &[],
+        terms,
+    );
+    table.add(
+        Spec {
+            name: "platform_license_text",
+            path: License::PlatformStandard.url(),
+            summary: "The text of the licence `platform-standard`",
+            success: &[(200, "The licence.")],
+            ..base.clone()
+        },
+        &[],
+        license,
+    );
+    table.add(
+        Spec {
+            name: "agent_guide",
+            path: GUIDE,
+            summary: "What an agent must know beyond this description",
+            success: &[(200, "The guide.")],
+            ..base
+        },
+        &[],
+        guide,
+    );
+}
+
+/// Plain text (RFC 2046 section 4.1).
+struct Plain;
+
+impl Media for Plain {
+    const TYPE: &'static str = "text/plain; charset=utf-8";
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+/// Markdown (RFC 7763).
+struct Markdown;
+
+impl Media for Markdown {
+    const TYPE: &'static str = "text/markdown; charset=utf-8";
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+async fn terms(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
+    let config = &cx.app.config;
+    let url = &config.terms_url;
+    if *url != format!("{}{TERMS}", config.public_url) {
+        return Err(ApiError::not_found(format!("the terms of this service are at {url}")).field("url", url.as_str()));
+    }
+    Ok(page(&cx, include_str!("../texts/terms.txt")))
+}
+
+async fn license(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
+    Ok(page(&cx, include_str!("../texts/platform-standard.txt")))
+}
+
+async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
+    Ok(page(&cx, include_str!("../texts/agents.md")))
+}
+
+/// A text with the addresses and the version of the terms of this service.
+fn page<M>(cx: &Cx, text: &str) -> Streamed<M> {
+    let config = &cx.app.config;
+    let text = text.replace("{base}", &config.public_url);
+    let text = text.replace("{version}", &config.terms_version);
+    Streamed::ok(stream::iter([Ok(Bytes::from(text))]).boxed())
+}
+
+#[cfg(test)]
+mod tests;

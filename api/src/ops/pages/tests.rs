@@ -1,0 +1,98 @@
+use serde_json::{Value, json};
+
+use crate::testing::{Got, Service, config, limits};
+
+const BASE: &str = "http://sluice.test";
+
+/// What is behind a link that an answer gave.
+async fn behind(service: &Service, link: &str) -> Got {
+    let path = link.strip_prefix(BASE).unwrap().split('#').next().unwrap().to_owned();
+    service.get(&path, None).await
+}
+
+fn text(got: &Got, media: &str) -> String {
+    assert_eq!(
+        (got.status.as_u16(), &got.headers["content-type"]),
+        (200, &media.parse().unwrap())
+    );
+    String::from_utf8(got.bytes.clone()).unwrap()
+}
+
+#[tokio::test]
+async fn the_terms_are_where_their_version_says_and_name_it() {
+    let service = Service::start().await;
+    let told = service.get("/terms/version", None).await.json();
+    let got = behind(&service, told["url"].as_str().unwrap()).await;
+    let terms = text(&got, "text/plain; charset=utf-8");
+    for said in [
+        told["version"].as_str().unwrap(),
+        "19 years old or older",
+        "testnet preview",
+        "test USDC",
+        "no token",
+        "they are not money",
+        "is data",
+        "takes the item",
+    ] {
+        assert!(terms.contains(said), "{said}");
+    }
+    assert!(!terms.contains('{'), "a place was left open");
+}
+
+#[tokio::test]
+async fn terms_that_are_elsewhere_are_not_claimed_to_be_here() {
+    let elsewhere = crate::Config {
+        terms_url: "https://example.org/terms".to_owned(),
+        ..config()
+    };
+    let service = Service::with(elsewhere, limits()).await;
+    let got = service.get("/terms", None).await;
+    assert_eq!(
+        (got.status.as_u16(), &got.json()["url"]),
+        (404, &json!("https://example.org/terms"))
+    );
+}
+
+#[tokio::test]
+async fn the_licence_of_the_platform_has_its_text() {
+    let service = Service::start().await;
+    let listed = service.get("/licenses", None).await.json();
+    let own = |license: &&Value| license["url"].as_str().unwrap().starts_with(BASE);
+    let own: Vec<&Value> = listed["items"].as_array().unwrap().iter().filter(own).collect();
+    assert_eq!(own.len(), 1);
+    assert_eq!(own[0]["id"], "platform-standard");
+    let got = behind(&service, own[0]["url"].as_str().unwrap()).await;
+    let licence = text(&got, "text/plain; charset=utf-8");
+    assert!(licence.contains("may not resell, republish"), "{licence}");
+}
+
+#[tokio::test]
+async fn a_refusal_leads_to_the_section_of_the_guide_that_helps() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    service.project(&token, "weather", &json!({})).await;
+    let maintained = service.app.store.project_by_slug("weather", None).await;
+    let operator = maintained.unwrap().unwrap().operator;
+    let section = async |credential: Option<&str>, code: &str, section: &str| {
+        let refused = service.call("POST", "/agents", credential, "{}").await;
+        let body = refused.json();
+        assert_eq!((refused.status.as_u16(), &body["error"]), (401, &json!(code)));
+        let link = body["getKey"].as_str().unwrap();
+        let guide = text(&behind(&service, link).await, "text/markdown; charset=utf-8");
+        assert!(link.ends_with(&format!("#{}", section.to_lowercase())), "{link}");
+        assert!(guide.contains(&format!("\n## {section}\n")), "{section}");
+        assert!(guide.contains(&format!("POST {BASE}/agents")), "{guide}");
+        body["hint"].as_str().unwrap().to_owned()
+    };
+    let hint = section(None, "unauthenticated", "Keys").await;
+    assert!(hint.contains("Bearer"), "{hint}");
+    let now = service.app.clock.now();
+    let suspended = service
+        .app
+        .store
+        .operator_suspend(operator, "spam".to_owned(), now)
+        .await;
+    assert!(suspended.is_ok(), "{suspended:?}");
+    let hint = section(Some(&token), "account_suspended", "Suspension").await;
+    assert!(!hint.contains("Bearer"), "another credential does not help: {hint}");
+}
