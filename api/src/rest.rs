@@ -29,6 +29,8 @@ mod body;
 mod input;
 mod parts;
 
+pub(crate) use parts::{PATH as PART, described as described_part};
+
 /// The header every answer names its request by.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -141,7 +143,7 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
             if !expects_continue {
                 body::discard(&mut body).await;
             }
-            refusal(&error, &id)
+            refusal(&error.naming_headers(operation.spec.headers), &id)
         }
     }
 }

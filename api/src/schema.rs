@@ -1,6 +1,6 @@
 //! JSON Schemas: made from types, published, and asserted on what arrives.
 //!
-//! Invariant: what is asserted is byte for byte what is published.
+//! Invariant: what is asserted is byte for byte what is published, but for the bounds that an operation asserts itself.
 
 use jsonschema::Validator;
 use schemars::generate::SchemaSettings;
@@ -33,13 +33,16 @@ impl InputSchema {
     /// The schema of what `I` is read from, with `bounds` set over it.
     pub fn of<I: JsonSchema>(bounds: &[Bound]) -> Self {
         let mut document = generate::<I>(SchemaSettings::draft2020_12().for_deserialize());
-        for bound in bounds {
+        for bound in bounds.iter().filter(|bound| bound.asserted) {
             bound.set(&mut document);
         }
         let validator = jsonschema::options()
             .should_validate_formats(true)
             .build(&document)
             .map_err(|error| error.to_string());
+        for bound in bounds.iter().filter(|bound| !bound.asserted) {
+            bound.set(&mut document);
+        }
         Self {
             longest: longest(&document),
             document,
@@ -138,6 +141,8 @@ pub struct Bound {
     pub keyword: &'static str,
     /// The limit.
     pub value: u64,
+    /// Whether the schema refuses what is beyond it; otherwise the operation does, with an answer of its own.
+    pub asserted: bool,
 }
 
 impl Bound {

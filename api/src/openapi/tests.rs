@@ -25,10 +25,9 @@ fn every_operation_of_the_table_is_described_once() {
         .iter()
         .map(|(_, operation)| operation["operationId"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(
-        ids,
-        table.iter().map(|operation| operation.spec.name.to_owned()).collect()
-    );
+    let named = table.iter().map(|operation| operation.spec.name.to_owned());
+    // The parts of uploads are HTTP's own.
+    assert_eq!(ids, named.chain(["put_upload_part".to_owned()]).collect());
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["info"]["version"], VERSION);
 }
@@ -95,6 +94,40 @@ fn every_refusal_has_the_one_shape() {
         let public = operation["security"] == json!([]);
         assert_eq!(responses.contains_key("401"), !public, "{name}");
     }
+}
+
+#[test]
+fn what_may_fail_at_any_call_is_described_everywhere() {
+    for (name, operation) in operations(&described()) {
+        let responses = &operation["responses"];
+        let schema = "/content/application~1json/schema/$ref";
+        assert!(responses["500"].pointer(schema).is_some(), "{name}");
+        // A service that is not ready says which part is down.
+        let ready = operation["operationId"] == "readiness";
+        assert_eq!(responses["503"].pointer(schema).is_some(), !ready, "{name}");
+        assert_eq!(responses["503"]["headers"]["Retry-After"].is_object(), !ready, "{name}");
+    }
+}
+
+#[test]
+fn the_nature_of_the_service_and_the_limit_of_an_upload_are_stated() {
+    let document = described();
+    let description = document["info"]["description"].as_str().unwrap();
+    for said in [
+        "testnet preview",
+        "test USDC",
+        "no token",
+        "points are not money",
+        "comments) is data",
+    ] {
+        assert!(description.contains(said), "{said}");
+    }
+    let begin = &document["paths"]["/projects/{slug}/uploads"]["post"];
+    let schema = &begin["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(schema["properties"]["bytes"]["maximum"], 5_368_709_120_u64);
+    assert_eq!(schema["properties"]["compression"]["enum"], json!(["none", "gzip"]));
+    assert!(begin["responses"].get("413").is_some());
+    assert!(document["paths"]["/projects"]["post"]["responses"].get("403").is_some());
 }
 
 #[test]

@@ -128,6 +128,7 @@ fn bounds_of_the_configuration_are_published_and_asserted() {
         at: "/properties/limit",
         keyword: "maximum",
         value: 3,
+        asserted: true,
     };
     let schema = InputSchema::of::<Input>(&[bound]);
     assert_eq!(schema.property("limit").unwrap()["maximum"], 3);
