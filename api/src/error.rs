@@ -116,6 +116,7 @@ impl ApiError {
     /// A part of the service is down; `context` is for the log only.
     pub fn unavailable(context: impl std::fmt::Display) -> Self {
         Self::new(Kind::Unavailable, "unavailable", UNAVAILABLE)
+            .field("retryAfter", UNAVAILABLE_RETRY_SECONDS)
             .header(header::RETRY_AFTER, HeaderValue::from(UNAVAILABLE_RETRY_SECONDS))
             .context(context)
     }
@@ -152,6 +153,22 @@ impl ApiError {
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.0.status = status;
+        self
+    }
+
+    /// The same for a transport that takes members in `headers`: a detail names the header, not the member.
+    #[must_use]
+    pub(crate) fn naming_headers(mut self, headers: &[(&str, &str)]) -> Self {
+        for (member, header) in headers {
+            let (member, header) = (format!("/{member}"), format!("/{header}"));
+            for detail in self.0.details.iter_mut().filter(|detail| detail.path == member) {
+                detail.path.clone_from(&header);
+                self.0.message = self
+                    .0
+                    .message
+                    .replacen(&format!("`{member}`"), &format!("`{header}`"), 1);
+            }
+        }
         self
     }
 

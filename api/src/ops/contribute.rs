@@ -46,7 +46,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             headers: &[("idempotencyKey", "Idempotency-Key")],
             summary: "Contribute a batch of records",
             description: "A 201 is durable: the batch will be judged and merged or rejected, once. The same \
-                          idempotency key within its window replays the first answer with the outcome as it is now.",
+                          idempotency key within its window answers for the first call, with the outcome as it is now.",
             tag: "datasets",
             auth: Auth::Key,
             scope: Scope::Write,
@@ -91,6 +91,7 @@ pub(super) fn records_bound(limits: &Limits) -> Bound {
         at: "/properties/records",
         keyword: "maxItems",
         value: limits.records_per_contribution.into(),
+        asserted: true,
     }
 }
 
@@ -131,7 +132,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
         },
     };
     let (rows, bytes) = (new.rows, new.submission.len());
-    let acknowledged = View::submitted(id, &project.slug, rows, cx.now);
+    let acknowledged = View::submitted(id, &project.slug, new.source_declaration.clone(), rows, cx.now);
     if fault::planted(Plant::AckBeforeRow) {
         let store = cx.app.store.clone();
         drop(tokio::spawn(async move { store.contribution_submit(new).await }));

@@ -26,7 +26,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             name: "contribution_status",
             path: "/projects/{slug}/contributions/{id}",
             summary: "Where a contribution stands",
-            description: "For the operator that contributed and the one that maintains the project.",
+            description: "For the operator that contributed and the one that maintains the project. Where it waits, \
+                          `reason.code` is `budget`, `provider` or `paused`.",
             tag: "datasets",
             auth: Auth::Key,
             success: &[(200, "The contribution: submitted, waiting, merged or rejected.")],
@@ -64,6 +65,7 @@ pub(super) fn wait_bound(limits: &Limits) -> Bound {
         at: "/properties/wait",
         keyword: "maximum",
         value: limits.wait_seconds.into(),
+        asserted: true,
     }
 }
 

@@ -25,12 +25,13 @@ use self::unbegun::Unbegun;
 use super::contribute::{allowance_spent, contract, no_more, not_open};
 use super::contributions::View;
 use crate::answer::Reply;
+use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
 use crate::flow::Full;
 use crate::operation::{Auth, Effect, Operations, Scope, Spec};
-use crate::schema::TEXT;
+use crate::schema::{Bound, TEXT};
 use crate::wire::When;
 
 /// What a caller may not do more often.
@@ -40,7 +41,7 @@ const TOO_MANY: &str = "Too many calls, too many open uploads, or the day's allo
 const NO_PLACE: &str = "Too many contributions wait for their outcome, there is no room for more, or the store of the \
                         parts does not answer; nothing was kept.";
 
-pub(super) fn add(table: &mut Operations) {
+pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
         Spec {
             name: "begin_upload",
@@ -59,7 +60,7 @@ pub(super) fn add(table: &mut Operations) {
                 (
                     402,
                     "The storage of the uploader, or of who maintains the dataset, is used up; `quota` says how much \
-                     there is.",
+                     there is. Where it is the uploader's, `credits.topUp` says how to buy more.",
                 ),
                 (404, "There is no such project, or it is private to others."),
                 (409, "The project is not open."),
@@ -71,7 +72,12 @@ pub(super) fn add(table: &mut Operations) {
                 "sourceDeclaration": "The gauge's log of 2026."}"#,
             ..Spec::BASE
         },
-        &[],
+        &[Bound {
+            at: "/properties/bytes",
+            keyword: "maximum",
+            value: limits.upload_bytes,
+            asserted: false,
+        }],
         begin,
     );
     table.add(
@@ -109,7 +115,7 @@ pub(super) fn add(table: &mut Operations) {
 struct Begin {
     /// The project's slug.
     slug: String,
-    /// How many bytes all parts have together; at most 5368709120, more is answered 413.
+    /// How many bytes all parts have together; more than the maximum is answered 413.
     #[schemars(range(min = 1))]
     bytes: u64,
     /// How many parts there are.
@@ -121,7 +127,7 @@ struct Begin {
     /// What was measured, where and when, or whose work it is.
     #[schemars(length(max = 500), regex(pattern = TEXT))]
     source_declaration: Option<String>,
-    /// How the bytes are compressed.
+    /// How the bytes are compressed: `none`, or `gzip` (RFC 1952, in one member or several).
     #[serde(default)]
     compression: Compression,
 }
@@ -130,10 +136,8 @@ struct Begin {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Compression {
-    /// They are not.
     #[default]
     None,
-    /// RFC 1952, in one member or several.
     Gzip,
 }
 
@@ -178,7 +182,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     if input.bytes > limits.upload_bytes {
         let message = format!("an upload has at most {} bytes", limits.upload_bytes);
         let error = ApiError::new(Kind::TooLarge, "upload_too_large", message);
-        return Err(error.field("limit", limits.upload_bytes));
+        return Err(error.field("limitBytes", limits.upload_bytes));
     }
     cut_is_even(&input)?;
     let upload = Upload {
@@ -378,7 +382,13 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             cx.app.relay.submit(record);
-            Ok(Reply::created(View::submitted(id, &project.slug, 0, cx.now)))
+            Ok(Reply::created(View::submitted(
+                id,
+                &project.slug,
+                upload.source_declaration,
+                0,
+                cx.now,
+            )))
         }
         UploadCompleted::Before => {
             let upload = cx.app.store.upload(id).await?.ok_or_else(missing)?;

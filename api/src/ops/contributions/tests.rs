@@ -190,7 +190,7 @@ async fn an_idempotency_key_is_visible_ascii_of_bounded_length() {
         let got = scene.contribute(&three(), Some(key)).await;
         assert_eq!(
             (got.status.as_u16(), got.json()["details"][0]["path"].as_str()),
-            (400, Some("/idempotencyKey")),
+            (400, Some("/Idempotency-Key")),
             "{key}"
         );
     }
@@ -384,7 +384,11 @@ async fn a_contribution_is_seen_by_its_contributor_and_the_maintainer_only() {
     let strange = scene.service.agent(&stranger, "eve").await;
     let kept = scene.service.agent(&scene.maintainer, "keeper").await;
     let path = format!("/projects/weather/contributions/{id}");
-    assert_eq!(scene.service.get(&path, Some(&kept)).await.status, 200);
+    for reader in [&scene.key, &kept] {
+        let seen = scene.service.get(&path, Some(reader)).await;
+        assert_eq!(seen.status, 200);
+        assert_eq!(seen.json()["sourceDeclaration"], "Made up\nfor a test.");
+    }
     assert_eq!(scene.service.get(&path, Some(&strange)).await.status, 404);
     assert_eq!(
         scene
@@ -394,6 +398,14 @@ async fn a_contribution_is_seen_by_its_contributor_and_the_maintainer_only() {
             .status,
         404
     );
+    let declared = json!({"records": three()["records"], "sourceDeclaration": "read on site"});
+    let made = scene.contribute(&declared, None).await.json();
+    assert_eq!(made["sourceDeclaration"], "read on site");
+    let path = format!("/projects/weather/contributions/{}", made["id"].as_str().unwrap());
+    for reader in [&scene.key, &kept] {
+        let seen = scene.service.get(&path, Some(reader)).await.json();
+        assert_eq!(seen["sourceDeclaration"], "read on site");
+    }
     scene.service.project(&scene.key, "other", &json!({})).await;
     assert_eq!(
         scene

@@ -48,6 +48,9 @@ pub(in crate::ops) struct View {
     /// Present and true when the answer is that of an earlier call with the same idempotency key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replayed: bool,
+    /// What the contributor declared of its source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_declaration: Option<String>,
     /// How many records were submitted; of an upload, 0 until it is decided.
     submitted_count: u32,
     /// How far an upload is, while it is judged and this process knows.
@@ -89,12 +92,19 @@ pub(in crate::ops) struct View {
 
 impl View {
     /// A contribution that was acknowledged just now.
-    pub(in crate::ops) fn submitted(id: ContributionId, slug: &str, rows: u32, now: Timestamp) -> Self {
+    pub(in crate::ops) fn submitted(
+        id: ContributionId,
+        slug: &str,
+        source_declaration: Option<String>,
+        rows: u32,
+        now: Timestamp,
+    ) -> Self {
         Self {
             id: id.to_string(),
             project: slug.to_owned(),
             status: ContributionStatus::Submitted,
             replayed: false,
+            source_declaration,
             submitted_count: rows,
             progress: None,
             submitted_at: now.into(),
@@ -113,7 +123,7 @@ impl View {
 
     /// A contribution as the database has it; a rejected one with its first offending records.
     pub(in crate::ops) async fn of(cx: &Cx, slug: &str, row: Contribution) -> Result<Self, ApiError> {
-        let mut view = Self::submitted(row.id, slug, row.rows, row.submitted_at);
+        let mut view = Self::submitted(row.id, slug, row.source_declaration, row.rows, row.submitted_at);
         view.status = row.status;
         match row.status {
             ContributionStatus::Submitted => {

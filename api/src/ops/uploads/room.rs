@@ -26,7 +26,9 @@ pub(super) fn none(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
         upload.bytes
     );
     let quota = json!({"storage": {"used": used, "allowed": allowed}});
-    full(cx, upload.operator, message, quota)
+    let (base, operator) = (&cx.app.config.public_url, upload.operator);
+    let credits = json!({"topUp": format!("{base}/paid/credits?operator={operator}")});
+    full(message, quota).field("credits", credits)
 }
 
 /// The maintainer of a dataset has no room for what another operator uploads.
@@ -35,15 +37,10 @@ pub(super) fn none_with_maintainer(cx: &Cx, project: &Project, bytes: u64) -> Ap
         "whoever maintains `{}` has no storage for {bytes} bytes more",
         project.slug
     );
-    // Why without what is used: it tells of datasets that may be private.
-    let quota = json!({"storage": {"allowed": cx.app.limits.storage_bytes}});
-    full(cx, project.operator, message, quota)
+    // What is used tells of datasets that may be private, and a link to top up names an operator that the caller may not know.
+    full(message, json!({"storage": {"allowed": cx.app.limits.storage_bytes}}))
 }
 
-fn full(cx: &Cx, operator: OperatorId, message: String, quota: serde_json::Value) -> ApiError {
-    let base = &cx.app.config.public_url;
-    let credits = json!({"topUp": format!("{base}/paid/credits?operator={operator}")});
-    ApiError::new(Kind::PaymentRequired, "storage_quota", message)
-        .field("quota", quota)
-        .field("credits", credits)
+fn full(message: String, quota: serde_json::Value) -> ApiError {
+    ApiError::new(Kind::PaymentRequired, "storage_quota", message).field("quota", quota)
 }

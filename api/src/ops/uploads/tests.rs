@@ -18,6 +18,7 @@ use crate::testing::{Got, Service, config, limits};
 
 mod freeing;
 mod late;
+mod suspended;
 
 /// A service with a public project `weather` and an agent of another operator.
 struct Scene {
@@ -203,6 +204,11 @@ async fn what_does_not_add_up_is_named() {
         .begin(&json!({"bytes": 5_368_709_121_u64, "parts": 2, "partSize": 5_368_709_120_u64}))
         .await;
     is(&got, 413, "upload_too_large");
+    assert_eq!(got.json()["limitBytes"], 5_368_709_120_u64);
+    let got = scene
+        .begin(&json!({"bytes": 7, "parts": 2, "partSize": 4, "compression": "zip"}))
+        .await;
+    assert_eq!(got.json()["message"], "`/compression` must be one of `none`, `gzip`");
     let got = scene
         .begin(&json!({"bytes": 5_368_709_120_u64, "parts": 1, "partSize": 5_368_709_120_u64}))
         .await;
@@ -364,6 +370,16 @@ async fn storage_and_allowance_are_bounded() {
     let spent = scene.begin(&small).await;
     is(&spent, 429, "allowance_spent");
     assert_eq!(spent.json()["allowance"]["limit"], 2);
+    // What expired was no contribution.
+    scene.service.clock.advance(Duration::from_hours(6));
+    assert_eq!(scene.freeing().free().await, 2);
+    for _ in 0..2 {
+        let body = json!({"records": [{"name": "a"}]}).to_string();
+        let path = "/projects/weather/contribute";
+        let got = scene.service.call("POST", path, Some(&scene.key), &body).await;
+        assert_eq!(got.status, 201, "{}", got.json());
+    }
+    is(&scene.begin(&small).await, 429, "allowance_spent");
 }
 
 #[tokio::test]
@@ -382,6 +398,11 @@ async fn what_is_uploaded_takes_the_storage_of_who_maintains_the_dataset() {
     let full = scene.begin(&body).await;
     is(&full, 402, "storage_quota");
     assert_eq!(full.json()["quota"]["storage"], json!({"allowed": 5_000}));
+    // Only who maintains it can pay for it, and its id is not the uploader's to know.
+    let maintained = scene.service.app.store.project_by_slug("weather", None).await;
+    let operator = maintained.unwrap().unwrap().operator.to_string();
+    assert!(full.json().get("credits").is_none());
+    assert!(!full.json().to_string().contains(&operator), "{}", full.json());
     scene.service.project(&scene.contributor, "mine", &json!({})).await;
     let mine = scene
         .service
