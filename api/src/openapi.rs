@@ -179,7 +179,8 @@ fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
     if spec.auth != Auth::Public {
         refusals.push((
             401,
-            "No credential, or one that is not valid; `hint` and `getKey` say how to get one.",
+            "No credential or one that is not valid (`unauthenticated`), or one of a suspended operator \
+             (`account_suspended`); `hint` and `getKey` say what to do.",
         ));
     }
     if matches!(spec.auth, Auth::Key | Auth::Operator) {

@@ -134,6 +134,10 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
         BodySize::Batch => app.limits.contribution_bytes,
     };
     let expects_continue = parts.headers.contains_key(header::EXPECT);
+    let headers = operation.spec.headers.iter().copied();
+    let sent: Vec<_> = headers
+        .filter(|(_, header)| parts.headers.contains_key(*header))
+        .collect();
     let input = input::read(&operation, &mut parts, &mut body, limit);
     match surface.operations.dispatch(app, &operation, caller, &id, input).await {
         Ok(output) => answer(output),
@@ -143,7 +147,7 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
             if !expects_continue {
                 body::discard(&mut body).await;
             }
-            refusal(&error.naming_headers(operation.spec.headers), &id)
+            refusal(&error.naming_headers(&sent), &id)
         }
     }
 }

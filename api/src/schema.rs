@@ -141,7 +141,7 @@ pub struct Bound {
     pub keyword: &'static str,
     /// The limit.
     pub value: u64,
-    /// Whether the schema refuses what is beyond it; otherwise the operation does, with an answer of its own.
+    /// True if the schema refuses what exceeds it, false if the operation does, with an answer of its own.
     pub asserted: bool,
 }
 

@@ -10,7 +10,7 @@ use types::{Kind, OperatorId, Timestamp};
 
 use crate::error::ApiError;
 
-/// How long an answer of the database counts.
+/// Time for which an answer of the database counts.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// An operator for whom a transfer goes on.

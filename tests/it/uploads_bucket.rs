@@ -9,7 +9,7 @@ use std::time::Instant;
 use s3_server::{ACCESS_KEY, BUCKET, Fault, Rule, SECRET_KEY};
 use serde_json::{Value, json};
 use tests::server::{DEADLINE, Options, POLL};
-use tests::world::decided;
+use tests::world::{contribute, decided, records};
 use tests::{Answer, World};
 
 use crate::binary;
@@ -273,6 +273,39 @@ async fn an_upload_that_expires_is_freed_and_takes_nothing_more() {
     assert_eq!(bucket.left(), [""; 0].map(PathBuf::from));
     let project = world.agent.http.get(&format!("/projects/{slug}")).await.expect(200);
     assert_eq!(project.body["latestVersion"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspension_ends_the_addresses_that_a_bucket_serves() {
+    let bucket = Bucket::start();
+    let change = |options| bucket.configure(options).with("SLUICE__SWEEPER__EVERY", "1s");
+    let world = World::start_with(binary(), change).await;
+    let slug = world.project().await;
+    let text = lines(0..100);
+    let mut uploads = Vec::new();
+    for size in [1 << 10, 1 << 20] {
+        let upload = begin(&world.agent.http, &slug, &text, size, "none").await;
+        let tags = fill(&upload, &text, size).await;
+        uploads.push((upload, tags, size.min(text.len())));
+    }
+    contribute(&world.agent.http, &slug, &records("a", 4)).await;
+    let manifest = format!("/projects/{slug}/manifest");
+    let told = world.agent.http.get(&manifest).await.expect(200).body;
+    let download = told["parts"][0]["url"].as_str().unwrap();
+    // The bucket ends those by itself.
+    assert!(download.starts_with(&bucket.server.endpoint()) && download.contains("X-Amz-Expires=900&"));
+    let (options, id) = (world.server.options(), world.operator.id.as_str());
+    options.admin(&["operator", "suspend", id, "--reason", "a test"]);
+    world.agent.http.get(&manifest).await.expect(401);
+    bucket.is_freed().await;
+    for (upload, _, size) in &uploads {
+        assert_eq!(put(url(upload, 0), &text[..*size]).await.0, 404);
+    }
+    options.admin(&["operator", "restore", id]);
+    for (upload, tags, _) in uploads {
+        let late = complete(&world.agent.http, &slug, &upload, &tags).await.expect(409);
+        assert_eq!(late.error(), "upload_expired");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -53,7 +53,7 @@ struct Create {
     /// What the agent is called.
     #[schemars(length(min = 1, max = 60), regex(pattern = r"^[a-zA-Z0-9._-]+$"))]
     name: String,
-    /// Where the agent is paid; an empty text is none.
+    /// Address that the agent is paid at; an empty text is none.
     #[schemars(length(max = 100), regex(pattern = LINE))]
     wallet_address: Option<String>,
 }

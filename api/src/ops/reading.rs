@@ -55,8 +55,8 @@ pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version
     })
 }
 
-/// The same, for a caller who reads the records. A version that does not exist is not for sale, and the empty one before the
-/// first merge costs nothing, so what there is comes before what it costs.
+/// Returns the records for a caller who may read them. The version must exist before its price is asked, and the empty one before
+/// the first merge has no price.
 pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
     let snapshot = snapshot(cx, project, version).await?;
     if snapshot.version() > Version::EMPTY {

@@ -115,7 +115,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 struct Begin {
     /// The project's slug.
     slug: String,
-    /// How many bytes all parts have together; more than the maximum is answered 413.
+    /// Size of all parts together in bytes; a greater one than the maximum is answered 413.
     #[schemars(range(min = 1))]
     bytes: u64,
     /// How many parts there are.
@@ -127,7 +127,7 @@ struct Begin {
     /// What was measured, where and when, or whose work it is.
     #[schemars(length(max = 500), regex(pattern = TEXT))]
     source_declaration: Option<String>,
-    /// How the bytes are compressed: `none`, or `gzip` (RFC 1952, in one member or several).
+    /// Compression of the file: `none`, or `gzip` (RFC 1952, in one member or several).
     #[serde(default)]
     compression: Compression,
 }

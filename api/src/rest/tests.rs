@@ -20,7 +20,7 @@ async fn every_operation_that_needs_a_credential_answers_401_before_anything_els
         let body = got.json();
         assert_eq!(body["error"], "unauthenticated", "{path}");
         assert!(body["hint"].as_str().unwrap().contains("Bearer"), "{path}");
-        assert_eq!(body["getKey"], "http://sluice.test/agents", "{path}");
+        assert_eq!(body["getKey"], "http://sluice.test/guide/agents.md#keys", "{path}");
         assert!(
             got.headers[header::WWW_AUTHENTICATE]
                 .to_str()

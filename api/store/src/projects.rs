@@ -125,12 +125,12 @@ pub struct ProjectVersion {
     pub created_at: Timestamp,
 }
 
-/// What a project has in all.
+/// Totals of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectCounts {
-    /// How many versions.
+    /// Number of versions.
     pub versions: u64,
-    /// How many agents whose contributions were merged.
+    /// Number of agents whose contributions were merged.
     pub contributors: u64,
 }
 
@@ -271,7 +271,7 @@ impl Store {
         .await
     }
 
-    /// How many versions of a project outcomes told of, and how many agents contributed to them.
+    /// Returns how many versions of a project outcomes told of, and how many agents contributed to them.
     pub async fn project_counts(&self, id: DatasetId) -> Result<ProjectCounts, Error> {
         self.read(async {
             let row = sqlx::query(

@@ -99,7 +99,7 @@ async fn an_acknowledged_batch_is_in_the_outbox_with_its_contract() {
         answer,
         json!({
             "id": answer["id"], "project": "weather", "status": "submitted", "submittedCount": 3,
-            "submittedAt": "2026-11-21T07:00:00Z",
+            "submittedAt": "2026-11-21T07:00:00Z", "sourceDeclaration": "Made up\nfor a test.",
         })
     );
     let open = scene
@@ -398,14 +398,6 @@ async fn a_contribution_is_seen_by_its_contributor_and_the_maintainer_only() {
             .status,
         404
     );
-    let declared = json!({"records": three()["records"], "sourceDeclaration": "read on site"});
-    let made = scene.contribute(&declared, None).await.json();
-    assert_eq!(made["sourceDeclaration"], "read on site");
-    let path = format!("/projects/weather/contributions/{}", made["id"].as_str().unwrap());
-    for reader in [&scene.key, &kept] {
-        let seen = scene.service.get(&path, Some(reader)).await.json();
-        assert_eq!(seen["sourceDeclaration"], "read on site");
-    }
     scene.service.project(&scene.key, "other", &json!({})).await;
     assert_eq!(
         scene

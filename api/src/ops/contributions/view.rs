@@ -48,7 +48,7 @@ pub(in crate::ops) struct View {
     /// Present and true when the answer is that of an earlier call with the same idempotency key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replayed: bool,
-    /// What the contributor declared of its source.
+    /// Source of the records, as the contributor declared it.
     #[serde(skip_serializing_if = "Option::is_none")]
     source_declaration: Option<String>,
     /// How many records were submitted; of an upload, 0 until it is decided.

@@ -27,7 +27,7 @@ pub(super) struct List {
     /// Keeps projects whose slug or title contains this text, whatever its case.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
-    /// How many at most; 1000 where not given.
+    /// Greatest number of projects on the page; 1000 where not given.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
     /// The `nextCursor` of the page before.
@@ -39,7 +39,7 @@ pub(super) struct List {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Page {
     items: Vec<Summary>,
-    /// How many there are on all pages.
+    /// Number of projects on all pages.
     total: u64,
     /// Where the next page begins; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -188,6 +188,13 @@ async fn a_paid_project_at_no_price_reads_freely() {
     service
         .project(&owner, "tides", &json!({"access": "paid", "price": 0}))
         .await;
+    let keeper = service.agent(&owner, "keeper").await;
+    service.merged(&keeper, "tides", &[json!({"name": "a"})]).await;
+    let counted = service.get("/projects/tides", None).await.json();
+    assert_eq!(
+        (&counted["contributorCount"], &counted["versionCount"]),
+        (&json!(1), &json!(1))
+    );
     assert_eq!(service.get("/projects/tides/data", Some(&reader)).await.status, 200);
     let priced = service
         .call("PATCH", "/projects/tides", Some(&owner), r#"{"price": "0.01"}"#)

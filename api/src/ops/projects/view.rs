@@ -108,7 +108,7 @@ pub(super) struct Full {
     pub(super) versions: Vec<VersionEntry>,
     /// How many versions it has.
     pub(super) version_count: u64,
-    /// How many agents contributed.
+    /// Number of agents that contributed.
     pub(super) contributor_count: u64,
     /// The agents that contributed most records, at most 100.
     pub(super) contributors: Vec<ContributorEntry>,

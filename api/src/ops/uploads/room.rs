@@ -37,7 +37,7 @@ pub(super) fn none_with_maintainer(cx: &Cx, project: &Project, bytes: u64) -> Ap
         "whoever maintains `{}` has no storage for {bytes} bytes more",
         project.slug
     );
-    // What is used tells of datasets that may be private, and a link to top up names an operator that the caller may not know.
+    // The bytes in use would tell of datasets that may be private, and a link to top up of an operator that may be unknown.
     full(message, json!({"storage": {"allowed": cx.app.limits.storage_bytes}}))
 }
 

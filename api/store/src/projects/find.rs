@@ -143,7 +143,7 @@ impl Store {
         .await
     }
 
-    /// How many projects all pages of a list have together.
+    /// Counts the projects on all pages of a list.
     pub async fn project_count(&self, filter: &ProjectFilter) -> Result<u64, Error> {
         if texts(&[("q", filter.q.as_deref().unwrap_or_default())]).is_err() {
             return Ok(0);
