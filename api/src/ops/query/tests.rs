@@ -67,6 +67,11 @@ async fn what_goes_wrong_in_a_query_says_what() {
         (&busy.headers["retry-after"], &busy.json()["retryAfter"]),
         (&"5".parse().unwrap(), &json!(5))
     );
+    let gone = ask(&service, &theirs, &json!({"sql": "be gone"})).await;
+    assert_eq!(
+        (&gone.headers["retry-after"], &gone.json()["retryAfter"]),
+        (&"2".parse().unwrap(), &json!(2))
+    );
     let refused = ask(&service, &theirs, &json!({"sql": "refuse"})).await.json();
     assert_eq!(refused["details"][0]["path"], "/sql");
     assert!(refused["message"].as_str().unwrap().contains("EXPLAIN"), "{refused}");

@@ -39,6 +39,10 @@ fn the_defaults_are_the_limits_of_the_interface() {
     assert_eq!(config.limits.idempotency_window.0, Duration::from_hours(24));
     assert_eq!(config.limits.contribution_body.0, 4 << 20);
     assert!(
+        config.limits.storage_per_operator.0 > 3 * config.limits.upload.0,
+        "the largest uploads do not fit beside what an operator stores"
+    );
+    assert!(
         config.server.drain_timeout.0 > config.limits.wait.0,
         "a waiting request outlasts a stop"
     );
