@@ -1,7 +1,8 @@
 //! Addresses act for an operator without a credential; a suspension ends them like its keys.
 //!
-//! Invariant: the database is asked when a transfer begins and at most once a second while it goes on, so a suspension
-//! holds from the next second on, on every replica.
+//! Invariant: the database is asked when a transfer begins and once a second while it goes on, so a suspension holds from the
+//! next second on, on every replica. A transfer that has begun goes on while the database does not answer: nobody can be
+//! suspended then either.
 
 use std::time::Duration;
 
@@ -23,20 +24,17 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// The standing of an operator, which nobody has asked for yet.
+    /// The standing of an operator that is not checked yet.
     pub(crate) fn of(store: &Store, operator: OperatorId) -> Self {
         Self {
             store: store.clone(),
             operator,
-            next: Timestamp::from_micros(i64::MIN),
+            next: Timestamp::default(),
         }
     }
 
-    /// Refuses the transfer if the operator is suspended.
+    /// Refuses a transfer that is to begin if the operator is suspended.
     pub(crate) async fn check(&mut self, now: Timestamp) -> Result<(), ApiError> {
-        if now < self.next {
-            return Ok(());
-        }
         let operator = self.store.operator(self.operator).await?;
         if operator.is_none_or(|operator| operator.suspended.is_some()) {
             let message = "the account of the operator that this address was handed out to is suspended";
@@ -44,5 +42,19 @@ impl Standing {
         }
         self.next = now.plus(FRESH);
         Ok(())
+    }
+
+    /// Refuses to go on with a transfer if the operator was suspended since it began.
+    pub(crate) async fn check_again(&mut self, now: Timestamp) -> Result<(), ApiError> {
+        if now < self.next {
+            return Ok(());
+        }
+        match self.check(now).await {
+            Err(error) if error.kind() == Kind::Unavailable => {
+                self.next = now.plus(FRESH);
+                Ok(())
+            }
+            checked => checked,
+        }
     }
 }

@@ -129,7 +129,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let bytes = stream::try_unfold((bytes.boxed(), standing), move |(mut bytes, mut standing)| {
         let clock = Arc::clone(&clock);
         async move {
-            standing.check(clock.now()).await.map_err(|error| ended(&error))?;
+            standing.check_again(clock.now()).await.map_err(|error| ended(&error))?;
             let piece = bytes.try_next().await?;
             Ok::<_, io::Error>(piece.map(|piece| (piece, (bytes, standing))))
         }

@@ -238,7 +238,7 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
             return Err(broken("it comes too slowly").with_status(StatusCode::REQUEST_TIMEOUT));
         }
         let now = app.clock.now();
-        standing.check(now).await?;
+        standing.check_again(now).await?;
         if !upload.is_open(now) {
             return Err(closed());
         }

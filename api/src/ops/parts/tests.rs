@@ -206,6 +206,17 @@ async fn a_suspension_ends_addresses_and_what_they_began() {
 }
 
 #[tokio::test]
+async fn a_transfer_that_has_begun_outlives_the_database() {
+    let scene = scene().await;
+    let whole = scene.service.get(&scene.address(0), None).await.bytes;
+    let begun = scene.service.untaken(&scene.address(0), "none").await;
+    scene.service.app.store.close().await;
+    scene.service.clock.advance(std::time::Duration::from_secs(1));
+    assert_eq!(begun.into_body().collect().await.unwrap().to_bytes(), whole);
+    assert_eq!(scene.service.get(&scene.address(0), None).await.status, 503);
+}
+
+#[tokio::test]
 async fn transfers_are_not_calls() {
     let mut few = crate::testing::limits();
     few.calls_per_ip_per_minute = 5;
