@@ -59,8 +59,41 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
         let path = path.split(char::is_whitespace).next().unwrap_or_default();
         is_path(path)
     });
+    if is_quality(text, local_start, at + 1 + domain.len()) {
+        return false;
+    }
     let algorithm = ALGORITHMS.iter().any(|name| domain.eq_ignore_ascii_case(name));
     !is_copy && !algorithm
+}
+
+/// Returns true if the word around `text[start..end]` is the qualities of a DNA read (FASTQ, a character for each base): it
+/// is long, has no small letters, and goes no further than K, as Illumina's scores do, or has marks of very many kinds.
+fn is_quality(text: &str, start: usize, end: usize) -> bool {
+    const REACH: usize = 64;
+    const LONG: usize = 20;
+    const KINDS: u32 = 10;
+    let bytes = text.as_bytes();
+    let before = bytes[..start]
+        .iter()
+        .rev()
+        .take(REACH)
+        .take_while(|byte| byte.is_ascii_graphic());
+    let after = bytes[end..]
+        .iter()
+        .take(REACH)
+        .take_while(|byte| byte.is_ascii_graphic());
+    let (mut length, mut last, mut marks) = (0, 0, 0_u128);
+    for byte in before.chain(&bytes[start..end]).chain(after) {
+        if byte.is_ascii_lowercase() || !byte.is_ascii() {
+            return false;
+        }
+        length += 1;
+        last = (*byte).max(last);
+        if byte.is_ascii_punctuation() {
+            marks |= 1 << byte;
+        }
+    }
+    length >= LONG && (last <= b'K' || marks.count_ones() >= KINDS)
 }
 
 /// Whether what follows a host and a colon is a path to copy to or from, and neither the end of a sentence nor a URL.

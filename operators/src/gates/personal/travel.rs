@@ -25,10 +25,12 @@ fn is_line(line: &[u8]) -> bool {
     }
 }
 
-/// `P<UTOERIKSSON<<ANNA<MARIA<<<…`: document, issuer, surname, given names, filler.
+/// `P<UTOERIKSSON<<ANNA<MARIA<<<…`: document, issuer, surname, given names, filler. A line whose letters are all from A to K
+/// is the qualities of a DNA read.
 fn is_name_line(line: &[u8]) -> bool {
     matches!(line[0], b'P' | b'V' | b'I' | b'A' | b'C')
         && !line.iter().any(u8::is_ascii_digit)
+        && line.iter().any(|byte| (b'L'..=b'Z').contains(byte))
         && line[2..5].iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'<')
         && line[5].is_ascii_uppercase()
         && line[5..]
