@@ -78,12 +78,12 @@ pub(crate) fn may_disguise(text: &[u8]) -> bool {
 }
 
 /// Appends `text` in plain spelling: full-width forms and decimal digits of any listed script as ASCII, spaces and
-/// dashes of any width as ` ` and `-`, without characters that show nothing; `%40` and `&#64;` as `@`.
+/// dashes of any width as ` ` and `-`, without characters that show nothing; `%40` and `&#64;` as `@`, `%2B` as `+`.
 pub(crate) fn fold(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
-        if let Some(after) = encoded_at(rest) {
-            out.push('@');
+        if let Some((plain, after)) = encoded(rest) {
+            out.push(plain);
             rest = after;
             continue;
         }
@@ -99,10 +99,23 @@ pub(crate) fn fold(text: &str, out: &mut String) {
     }
 }
 
-fn encoded_at(text: &str) -> Option<&str> {
-    ["%40", "&#64;", "&#x40;", "&commat;"]
+/// The character that `text` begins with in the encoding of URLs or HTML, and what comes after it: an at, or the plus of a
+/// phone number in a URL.
+fn encoded(text: &str) -> Option<(char, &str)> {
+    const ENCODED: [(&str, char); 6] = [
+        ("%40", '@'),
+        ("&#64;", '@'),
+        ("&#x40;", '@'),
+        ("&commat;", '@'),
+        ("%2B", '+'),
+        ("%2b", '+'),
+    ];
+    if !text.starts_with(['%', '&']) {
+        return None;
+    }
+    ENCODED
         .iter()
-        .find_map(|encoded| text.strip_prefix(encoded))
+        .find_map(|(encoded, plain)| Some((*plain, text.strip_prefix(encoded)?)))
 }
 
 /// The zero of each script's run of ten decimal digits (Unicode general category Nd).
@@ -173,6 +186,7 @@ mod tests {
             ("٠١٢٣٤٥٦٧٨٩ ۴ ४ 𝟜𝟵", "0123456789 4 4 49"),
             ("1\u{a0}2\u{3000}3–4—5−6", "1 2 3-4-5-6"),
             ("x%40y &#64; &commat; 100%", "x@y @ @ 100%"),
+            ("tel=%2B4930555014&x=%2b1 %2C &amp;", "tel=+4930555014&x=+1 %2C &amp;"),
             ("ｈｏｎｇ＠ｅｘａｍｐｌｅ．ｃｏｍ", "hong@example.com"),
             ("𝐣𝗼𝘩𝚗", "john"),
             ("온도 24℃ ① m²", "온도 24℃ ① m²"),
