@@ -106,7 +106,7 @@ impl Hints {
             let name = &name[..name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()];
             self::words(words)
                 .last()
-                .is_some_and(|(end, hint)| hint == Self::LOOSE && end < lead(name, b""))
+                .is_some_and(|word| word.hint == Self::LOOSE && word.end < lead(name, b""))
         };
         if said.has(Self::LOOSE) && counts() {
             said.and(Self::COUNTED)
@@ -126,8 +126,8 @@ impl Hints {
         let found = before(ahead, || lead(ahead, &text[start..end]));
         let after = &text[end..text.len().min(end + AFTER)];
         words(after)
-            .filter(|(_, hint)| !hint.has(Self::THING))
-            .fold(found, |found, (at, hint)| {
+            .filter(|word| !word.hint.has(Self::THING) && !is_product(after, word.end))
+            .fold(found, |found, Word { end: at, hint, .. }| {
                 // `(mobile)` is said of the number, `mobile users` of what it counts.
                 let goes_on = text[end + at..]
                     .trim_ascii_start()
@@ -141,16 +141,22 @@ impl Hints {
 
 /// The meanings of the words in `text`, where a later word for a thing takes back what was said before it, and a later
 /// word for a person's number takes back the thing. A word for a thing that ends before `lead` says nothing more, and a
-/// loose word for a phone that ends there or later is one for a phone.
+/// loose word for a phone that ends there or later is one for a phone. So is a word for a phone within a path, which says
+/// nothing elsewhere.
 fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
     let mut said = Hints::NONE;
     let mut said_at = 0;
-    let (mut thing_at, mut id_at, mut loose_at) = (None, None, None);
-    for (end, hint) in words(text) {
+    let (mut thing_at, mut id_at, mut loose_at, mut path_at) = (None, None, None, None);
+    for Word { start, end, hint } in words(text) {
+        if is_product(text, end) {
+            continue;
+        }
         if hint == Hints::THING {
             thing_at = Some(end);
         } else if hint == Hints::ID {
             id_at = Some(end);
+        } else if hint.has(Hints::PHONE.and(Hints::LOOSE)) && is_of_path(text, start) {
+            path_at = Some(end);
         } else {
             if hint == Hints::LOOSE {
                 loose_at = Some(end);
@@ -170,7 +176,7 @@ fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
                 Hints::NONE
             }
         }
-        _ if loose_at.is_some_and(|at| at >= lead()) => said.and(Hints::PHONE),
+        _ if loose_at.max(path_at).is_some_and(|at| at >= lead()) => said.and(Hints::PHONE),
         _ => said,
     }
 }
@@ -264,8 +270,26 @@ const ENDINGS: [&str; 17] = [
     "번호", "번", "는", "은", "이", "가", "의", "番号", "番", "号", "號", "は", "が", "の", "为", "為", "是",
 ];
 
-/// The known words of `text` and where they end. A word of ASCII letters counts only as a whole word.
-fn words(text: &[u8]) -> impl Iterator<Item = (usize, Hints)> {
+/// Returns true if the word that begins at `start` begins a path, as in `GET /contact`; in `tel./fax` it does not.
+fn is_of_path(text: &[u8], start: usize) -> bool {
+    let joins = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
+    matches!(&text[..start], [rest @ .., b'/'] if !rest.last().is_some_and(joins))
+}
+
+/// Returns true if the word that ends at `end` is the name of a program before its version, as in `Mobile/15E148`.
+fn is_product(text: &[u8], end: usize) -> bool {
+    matches!(text[end..], [b'/', b'0'..=b'9', ..])
+}
+
+/// A known word of a text.
+struct Word {
+    start: usize,
+    end: usize,
+    hint: Hints,
+}
+
+/// The known words of `text`. A word of ASCII letters counts only as a whole word.
+fn words(text: &[u8]) -> impl Iterator<Item = Word> {
     let letter = |index: Option<usize>| {
         index
             .and_then(|index| text.get(index))
@@ -281,7 +305,11 @@ fn words(text: &[u8]) -> impl Iterator<Item = (usize, Hints)> {
             (bounded(word.bytes().next(), found.start().checked_sub(1))
                 && bounded(word.bytes().last(), Some(found.end()))
                 && (!word.starts_with("문자") || is_message(&text[..found.start()], &text[found.end()..])))
-            .then_some((found.end(), hint))
+            .then_some(Word {
+                start: found.start(),
+                end: found.end(),
+                hint,
+            })
         })
 }
 
@@ -319,7 +347,7 @@ const LISTS: [(Hints, &str); 20] = [
         "phone|phones|telephone|telephones|tel|cell phone|cellphone|cell number|call me|text me|\
          call us|call at|call on|sms to|contact me|contact us|contact at|contact on|mobile number|mobile no|contact number|\
          contact no|fax number|문자 주세요|문자주세요|문자 남겨|문자 보내|문자메시지|문자 메시지|\
-         whatsapp|ring me|handynummer|telefon|telefonnummer|telefone|telefono|telefonos|mobiltelefon|\
+         whatsapp|wa.me|callto|ring me|handynummer|telefon|telefonnummer|telefone|telefono|telefonos|mobiltelefon|\
          tel.|movil|celular|cellulare|mobil|mobilnummer|rufnummer|telefoon|telefoonnummer|msisdn|nomor hp|no hp|telp|\
          puhelin|puh|tlf|numer telefonu|komórka|teléfono|móvil|téléphone|tél|Téléphone|Tél|điện thoại|sđt|SĐT|\
          전화|전화번호|휴대폰|핸드폰|휴대전화|연락처|연락|電話|電話番号|携帯|手机|手機|电话|联系方式|联系电话|\
