@@ -61,7 +61,8 @@ fn is_kr_resident_number(candidate: &Number<'_>) -> bool {
     let checked = u32::from(digits[12]) == check;
     match candidate.shape() {
         [6, 7] if candidate.joined_by(Gap::Hyphen) => {
-            called || (!candidate.tight && (checked || !candidate.of_named_thing()))
+            let other = candidate.tight || candidate.is_coordinates();
+            called || (!other && (checked || !candidate.of_named_thing()))
         }
         [6, 7] | [13] => called,
         _ => false,

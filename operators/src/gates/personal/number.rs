@@ -5,6 +5,7 @@
 
 use std::cell::OnceCell;
 
+use super::checksum;
 use super::context::Hints;
 
 /// The most digits a number of any kind has.
@@ -115,9 +116,12 @@ pub(super) struct Number<'a> {
     groups: &'a [Group],
     /// Whether a `+` comes before the first digit.
     pub(super) plus: bool,
+    /// True if a `-` comes before the first digit.
+    minus: bool,
     /// Whether the first group is in parentheses.
     pub(super) area: bool,
-    /// Whether a letter, sign or mark sticks to either end, so that only a word nearby makes it a person's number.
+    /// True if a letter, sign or mark sticks to either end, or the number is a stretch of a dump of bytes, so that only a
+    /// word nearby makes it a person's number.
     pub(super) tight: bool,
     /// Whether a group of four digits stands next to it, or its groups are only some cells of a row: the number may be a
     /// stretch of a list.
@@ -179,9 +183,33 @@ impl Number<'_> {
         self.near() == Hints::NONE && self.field == Hints::THING
     }
 
+    /// Returns true if the number is a place as ISO 6709 writes it: latitude and longitude with signs and leading zeros, in
+    /// degrees, minutes and seconds with or without decimals, as in `+4024-00341`.
+    pub(super) fn is_coordinates(&self) -> bool {
+        let (latitude, start, longitude) = match *self.shape() {
+            [latitude, longitude] if self.joined_by(Gap::Hyphen) => (latitude, latitude, longitude),
+            [latitude, fraction, longitude, _] if self.gaps().eq([Gap::Dot, Gap::Hyphen, Gap::Dot]) => {
+                (latitude, latitude + fraction, longitude)
+            }
+            _ => return false,
+        };
+        let digits = |start: u8, length: u8| &self.digits()[usize::from(start)..usize::from(start + length)];
+        (self.plus || self.minus)
+            && matches!((latitude, longitude), (2, 3) | (4, 5) | (6, 7))
+            && is_angle(digits(0, latitude), 2, 90)
+            && is_angle(digits(start, longitude), 3, 180)
+    }
+
     fn near(&self) -> Hints {
         *self.near.get_or_init(|| Hints::near(self.text, self.start, self.end))
     }
+}
+
+/// Returns true if the digits are whole degrees of so many places, up to `most`, then minutes and seconds of two places
+/// each.
+fn is_angle(digits: &[u8], places: usize, most: u64) -> bool {
+    let (degrees, parts) = digits.split_at(places);
+    checksum::number(degrees) <= most && parts.chunks(2).all(|part| checksum::number(part) < 60)
 }
 
 /// Calls `judge` for every number in `text` of at least seven digits.
@@ -227,8 +255,9 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
                     lengths,
                     groups: members,
                     plus: left.plus,
+                    minus: left.minus,
                     area: left.area,
-                    tight: left.tight || right.tight || (left.minus && index == 0),
+                    tight: left.tight || right.tight || (left.minus && index == 0) || is_dumped(text, members),
                     in_list: left.in_list || right.in_list,
                     timed: left.timed || right.timed,
                     field,
@@ -246,6 +275,57 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
 fn is_within_a_word(text: &[u8], group: Group) -> bool {
     let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
     letter(text[..group.start].last()) && letter(text.get(group.end))
+}
+
+/// Returns true if the groups stand in a row of a dump of bytes: the words beside them are hexadecimal numbers of as many
+/// digits as the group next to them, and two of these have letters, or one in a row of seven words. Pairs of digits are in
+/// a row also where there are more of them than two phone numbers of France have.
+fn is_dumped(text: &[u8], groups: &[Group]) -> bool {
+    /// The words of a row that are read to either side: all others of sixteen bytes.
+    const REACH: usize = 15;
+    const ROW: usize = 7;
+    const PAIRS: usize = 12;
+    let [first, .., last] = groups else { return false };
+    let mut lettered = 0;
+    let mut words = groups.len();
+    let mut rest = &text[..first.start];
+    for _ in 0..REACH {
+        let Some((before, word)) = last_hex_word(rest, first.len()) else {
+            break;
+        };
+        lettered += usize::from(!word.iter().all(u8::is_ascii_digit));
+        words += 1;
+        rest = before;
+    }
+    let mut rest = &text[last.end..];
+    for _ in 0..REACH {
+        let Some((word, after)) = first_hex_word(rest, last.len()) else {
+            break;
+        };
+        lettered += usize::from(!word.iter().all(u8::is_ascii_digit));
+        words += 1;
+        rest = after;
+    }
+    let pairs = words >= PAIRS && groups.iter().all(|group| group.len() == 2);
+    pairs || lettered >= 2 || (lettered == 1 && words >= ROW)
+}
+
+/// Splits off a hexadecimal word of this length before one or two spaces at the end of `text`.
+fn last_hex_word(text: &[u8], length: usize) -> Option<(&[u8], &[u8])> {
+    let text = text.strip_suffix(b" ")?;
+    let text = text.strip_suffix(b" ").unwrap_or(text);
+    let (before, word) = text.split_at_checked(text.len().checked_sub(length)?)?;
+    let bounded = before.last().is_none_or(|byte| *byte == b' ');
+    (bounded && word.iter().all(u8::is_ascii_hexdigit)).then_some((before, word))
+}
+
+/// Splits off a hexadecimal word of this length after one or two spaces at the beginning of `text`.
+fn first_hex_word(text: &[u8], length: usize) -> Option<(&[u8], &[u8])> {
+    let text = text.strip_prefix(b" ")?;
+    let text = text.strip_prefix(b" ").unwrap_or(text);
+    let (word, after) = text.split_at_checked(length)?;
+    let bounded = after.first().is_none_or(u8::is_ascii_whitespace);
+    (bounded && word.iter().all(u8::is_ascii_hexdigit)).then_some((word, after))
 }
 
 /// Whether a number begins within a UUID (RFC 9562), whose letters may look like the word for a number.

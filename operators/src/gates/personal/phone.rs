@@ -18,7 +18,8 @@ pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
         return is_international(candidate.digits())
             && !is_decimal(candidate)
             && !candidate.gaps().any(|gap| gap == Gap::Slash)
-            && (called() || !(candidate.tight || candidate.of_thing()));
+            && (called() || !(candidate.tight || candidate.of_thing()))
+            && (candidate.called(Hints::PHONE) || !candidate.is_coordinates());
     }
     // Why so: a phone that messages are sent to in Korea begins with 0.
     let texted = || candidate.digits()[0] == 0 && candidate.called(Hints::TEXTED);
@@ -31,13 +32,15 @@ pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
     is_dialled_out(candidate) || is_national(candidate)
 }
 
-/// Whether the number is written with the prefix `00`: in groups, and without the trunk zero that `+` forgives.
+/// Returns true if the number is written with the prefix `00`: in groups, the first of which has the prefix and at most a
+/// country and an area code, and without the trunk zero that `+` forgives.
 fn is_dialled_out(candidate: &Number<'_>) -> bool {
+    let prefixed = matches!(candidate.shape()[0], 2..=7) && !is_decimal(candidate) && !is_version(candidate);
     let [0, 0, digits @ ..] = candidate.digits() else {
         return false;
     };
     let trunk = country_code(digits).is_some_and(|(_, rest)| rest.first() == Some(&0));
-    candidate.shape().len() > 1 && !candidate.in_list && !trunk && is_international(digits)
+    prefixed && candidate.shape().len() > 1 && !candidate.in_list && !trunk && is_international(digits)
 }
 
 /// Whether the digits are a country code and a number of a length that country uses.
@@ -68,7 +71,19 @@ fn is_international(digits: &[u8]) -> bool {
 fn country_code(digits: &[u8]) -> Option<(u64, &[u8])> {
     let places = match digits {
         [1 | 7, ..] => 1,
-        [2, 1, 0 | 4 | 5 | 7 | 9, ..] => return None,
+        // Not assigned, or within the North American plan.
+        [2, 1, 0 | 4 | 5 | 7 | 9, ..]
+        | [2, 9, 2..=6, ..]
+        | [3, 8, 4 | 8, ..]
+        | [4, 2, 2 | 4..=9, ..]
+        | [6, 7, 1, ..]
+        | [6, 8, 4, ..]
+        | [6, 9, 3..=9, ..]
+        | [8, 5, 1 | 4 | 7..=9, ..]
+        | [8, 8, 4 | 5 | 7 | 9, ..]
+        | [9, 6 | 9, 9, ..]
+        | [9, 7, 8, ..]
+        | [9, 9, 0 | 1 | 7, ..] => return None,
         [2, 0 | 7, ..]
         | [3, 0..=4 | 6 | 9, ..]
         | [4, 0 | 1 | 3..=9, ..]
@@ -111,6 +126,7 @@ fn is_plausible(candidate: &Number<'_>) -> bool {
         && (MIN..=MAX).contains(&digits.len())
         && !(candidate.timed || is_dated(digits, shape) || call_centre)
         && !(is_decimal(candidate) || has_decimals(candidate) || is_dotted_quad(candidate) || is_count(candidate))
+        && !is_version(candidate)
         && !(shape.len() > 2 && candidate.joined_by(Gap::Slash))
         && digits.iter().any(|digit| *digit != digits[0])
 }
@@ -239,4 +255,16 @@ fn is_decimal(candidate: &Number<'_>) -> bool {
 /// Whether the number is written as an IPv4 address.
 fn is_dotted_quad(candidate: &Number<'_>) -> bool {
     candidate.shape().len() == 4 && candidate.joined_by(Gap::Dot) && candidate.shape().iter().all(|length| *length <= 3)
+}
+
+/// Returns true if the number is a version: dots stand between its groups, and one after the first is of a single digit,
+/// other than the 9 that mobile numbers of some countries have after the country code.
+fn is_version(candidate: &Number<'_>) -> bool {
+    let mut start = 0;
+    let single = candidate.shape().iter().enumerate().any(|(place, length)| {
+        let digit = candidate.digits()[start];
+        start += usize::from(*length);
+        *length == 1 && place > 0 && (place, digit) != (1, 9)
+    });
+    single && candidate.gaps().any(|gap| gap == Gap::Dot)
 }

@@ -1,5 +1,6 @@
 mod addresses;
 mod joints;
+mod machines;
 mod rules;
 mod words;
 
