@@ -15,8 +15,8 @@ mod tests {
     use types::Batch;
 
     const CORPUS: &str = include_str!("corpus/personal.tsv");
-    const LEAST_PRECISION: f64 = 0.97;
-    const LEAST_RECALL: f64 = 0.95;
+    const LEAST_PRECISION: f64 = 0.98;
+    const LEAST_RECALL: f64 = 0.98;
 
     struct Line {
         half: &'static str,
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn the_corpus_is_large_and_its_halves_are_alike() {
         let lines = corpus();
-        assert!(lines.len() >= 600, "{}", lines.len());
+        assert!(lines.len() >= 1_000, "{}", lines.len());
         let distinct: BTreeSet<_> = lines.iter().map(|line| (line.field, &line.text)).collect();
         assert_eq!(distinct.len(), lines.len(), "no line is in both halves");
         let count = |half: &str, labels: &BTreeSet<String>| {
@@ -139,6 +139,6 @@ mod tests {
             let (tune, held) = (count("tune", &line.labels), count("held", &line.labels));
             assert!(held.abs_diff(tune) <= 1, "{:?}: {tune} and {held}", line.labels);
         }
-        assert!(lines.iter().filter(|line| line.labels.is_empty()).count() >= 250);
+        assert!(lines.iter().filter(|line| line.labels.is_empty()).count() >= 500);
     }
 }
