@@ -16,9 +16,15 @@
 //! Korean mobile numbers and cards of 15 or 16 digits); a phone or card right after a word for a thing (`order no. …`);
 //! phones of fewer than nine digits in an integer, or away from a word that says other things too (`call`, `mobile`); a
 //! card number under a field named as an id; names, addresses, birth dates, IP addresses (which name machines) and
-//! accounts of other services. Known false alarms: every tenth random number of 16 digits from an issuer's range under
-//! a field whose name says nothing, also in four lines; a count of nine digits or more next to a word for a phone; a
-//! copy to or from the root of a host (`kim@example.com:/`); addresses of organisations.
+//! accounts of other services. Without a word for a phone also: an international number in two groups that is a place on
+//! Earth too (`+4930-12345`); a number among two hexadecimal words of the length of its groups (`c0 06 98 76 54 32 e1`).
+//! An address among twenty and more characters without a space, none of which is a small letter or beyond K.
+//!
+//! Known false alarms: every tenth random number of 16 digits from an issuer's range under a field whose name says
+//! nothing, also in four lines; a count of nine digits or more next to a word for a phone; a copy to or from the root of a
+//! host (`kim@example.com:/`); addresses of organisations; a `+` before an integer that has the length of a country's
+//! numbers; the qualities of a DNA read of fewer than 20 bases, or of scores beyond K with few kinds of marks; a row of a
+//! dump of bytes in which next to no byte has a letter; five pairs of digits from 01 to 09 on that are another list.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, Int64Type};
