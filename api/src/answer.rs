@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::ApiError;
-use crate::places::Place;
+use crate::places::{Place, holding};
 use crate::schema;
 
 /// Media type of JSON (RFC 8259).
@@ -66,22 +66,10 @@ impl Output {
             Self::Json { status, headers, body } if body.len() > SMALL => Self::Json {
                 status,
                 headers,
-                body: Bytes::from_owner(Held { body, _place: place }),
+                body: holding(body, place),
             },
             other => other,
         }
-    }
-}
-
-/// A body with its place.
-struct Held {
-    body: Bytes,
-    _place: Place,
-}
-
-impl AsRef<[u8]> for Held {
-    fn as_ref(&self) -> &[u8] {
-        &self.body
     }
 }
 

@@ -9,6 +9,7 @@ use store::Store;
 use tokio::sync::Semaphore;
 use types::Clock;
 
+use crate::bodies::Bodies;
 use crate::config::{Config, Limits};
 use crate::direct::{DirectParts, HandedOut};
 use crate::drain::Drain;
@@ -64,6 +65,8 @@ pub struct App {
     pub(crate) calls: Rule,
     /// Agents registered per address and hour.
     pub(crate) registrations: Rule,
+    /// Room for the bodies of requests.
+    pub(crate) bodies: Arc<Bodies>,
     /// Places for dry runs, so that they never take every core from the merges.
     pub(crate) dry_runs: Arc<Semaphore>,
     /// What signs the addresses of parts.
@@ -136,6 +139,7 @@ impl App {
                 limit: limits.agents_per_ip_per_hour,
                 window: HOUR,
             },
+            bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
             sweeper: Arc::new(planes.sweeper),
             backlog: Backlog::new(Bound {

@@ -51,6 +51,12 @@ pub struct Limits {
     pub contribution_bytes: usize,
     /// The largest body of any other call, in bytes.
     pub body_bytes: usize,
+    /// Bytes of the bodies of one operator, or of one address without a credential, that are in memory at once.
+    pub operator_body_bytes: usize,
+    /// Bytes of all bodies that are in memory at once.
+    pub bodies_bytes: usize,
+    /// The time-out of a body, in seconds; every 16 KiB that arrive extend it by a second.
+    pub body_patience_seconds: u32,
     /// Records of one page of data.
     pub page_records: u32,
     /// Records of a page of data where the caller does not say.

@@ -33,9 +33,7 @@ pub struct Cx {
 impl Cx {
     /// The operator the caller is or belongs to.
     pub fn operator(&self) -> Option<OperatorId> {
-        self.caller.as_ref().map(|caller| match caller {
-            Principal::Operator { operator, .. } | Principal::Agent { operator, .. } => *operator,
-        })
+        self.caller.as_ref().map(Principal::operator)
     }
 
     /// The agent the caller is.

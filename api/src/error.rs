@@ -149,6 +149,13 @@ impl ApiError {
             .header(header::RETRY_AFTER, HeaderValue::from(NOT_YET_RETRY_SECONDS))
     }
 
+    /// Replaces what the error means.
+    #[must_use]
+    pub(crate) fn with_kind(mut self, kind: Kind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
     /// Replaces the status, for a case HTTP has a status of its own for.
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {

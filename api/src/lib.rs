@@ -15,6 +15,7 @@
 pub mod answer;
 pub mod app;
 pub mod auth;
+mod bodies;
 pub mod config;
 pub mod cx;
 pub mod direct;

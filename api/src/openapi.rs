@@ -150,7 +150,9 @@ fn request_body(operation: &Operation) -> Value {
     if let Ok(example) = serde_json::from_str::<Value>(operation.spec.example) {
         content["example"] = example;
     }
-    json!({"required": required, "content": {"application/json": content}})
+    let taken = operation.spec.takes.iter();
+    let content: Map<String, Value> = taken.map(|taken| ((*taken).to_owned(), content.clone())).collect();
+    json!({"required": required, "content": content})
 }
 
 fn responses(operation: &Operation) -> Value {
@@ -158,6 +160,9 @@ fn responses(operation: &Operation) -> Value {
     for &(status, meaning) in operation.spec.success {
         let content = json!({operation.content_type: {"schema": operation.output}});
         responses.insert(status, json!({"description": meaning, "content": content}));
+    }
+    for &(status, meaning) in operation.spec.empty {
+        responses.insert(status, json!({"description": meaning}));
     }
     for (status, meaning) in refusals(operation) {
         responses.insert(status, refusal(status, meaning));
@@ -187,17 +192,34 @@ fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
         refusals.push((403, "The credential is of the wrong kind."));
     }
     if operation.has_body() {
-        refusals.push((408, "The body did not arrive in time."));
+        refusals.push((408, "The body comes too slowly."));
         refusals.push((413, "The body is larger than the limit, `limitBytes`."));
     }
-    if spec.rate == Rate::Call {
-        refusals.push((429, "Too many calls; `Retry-After` says when to come back."));
+    if operation.has_body() {
+        refusals.push((
+            429,
+            "Too many calls (`rate_limited`), or other bodies of the operator leave no room (`bodies_of_one`); \
+             `Retry-After` says when to come back.",
+        ));
+    } else if spec.rate == Rate::Call {
+        refusals.push((
+            429,
+            "Too many calls (`rate_limited`); `Retry-After` says when to come back.",
+        ));
     }
     refusals.push((500, "The service failed to answer; `requestId` names the call."));
-    refusals.push((
-        503,
-        "A part of the service is not available; `Retry-After` says when to come back.",
-    ));
+    refusals.push(if operation.has_body() {
+        (
+            503,
+            "A part of the service is not available, or there is no room for the body (`bodies_of_all`); `Retry-After` \
+             says when to come back.",
+        )
+    } else {
+        (
+            503,
+            "A part of the service is not available; `Retry-After` says when to come back.",
+        )
+    });
     refusals.extend_from_slice(spec.failure);
     refusals.retain(|(status, _)| spec.success.iter().all(|(success, _)| success != status));
     refusals

@@ -15,7 +15,8 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use types::metric;
+use store::Principal;
+use types::{OperatorId, metric};
 
 use crate::answer::{Answer, JSON, Output};
 use crate::app::App;
@@ -159,14 +160,15 @@ impl Operations {
 
     /// The one door: limit on rate, authentication, permission, schema, call, log.
     ///
-    /// `input` is read only once the caller may call, so who may not learns nothing of what is wrong with the rest.
+    /// `input` is read only once the caller may call, so who may not learns nothing of what is wrong with the rest. It is
+    /// given the caller's operator, if there is one.
     pub async fn dispatch<R>(
         self: &Arc<Self>,
         app: &App,
         operation: &Arc<Operation>,
         caller: Caller,
         request_id: &str,
-        input: R,
+        input: impl FnOnce(Option<OperatorId>) -> R + Send,
     ) -> Result<Output, ApiError>
     where
         R: Future<Output = Result<Input, ApiError>> + Send,
@@ -214,7 +216,7 @@ impl Operations {
         app: &App,
         operation: &Arc<Operation>,
         caller: Caller,
-        input: R,
+        input: impl FnOnce(Option<OperatorId>) -> R + Send,
     ) -> Result<Output, ApiError>
     where
         R: Future<Output = Result<Input, ApiError>> + Send,
@@ -225,7 +227,7 @@ impl Operations {
         }
         let is_sent = !caller.takes_no_body;
         let principal = auth::authenticate(app, spec.auth, caller.authorization).await?;
-        let Input { members, body } = input.await?;
+        let Input { members, body } = input(principal.as_ref().map(Principal::operator)).await?;
         let input = Value::Object(members);
         // Why the outline does: no schema says anything of what is in its objects, see `rest::input`.
         operation.input.check(&input, spec.fixed)?;
@@ -272,12 +274,13 @@ fn measure(operation: &'static str, micros: u128, result: &Result<Output, ApiErr
 
 /// A status as a label.
 fn word(status: StatusCode) -> &'static str {
-    const WORDS: [(u16, &str); 22] = [
+    const WORDS: [(u16, &str); 26] = [
         (200, "200"),
         (201, "201"),
         (202, "202"),
         (204, "204"),
         (206, "206"),
+        (304, "304"),
         (400, "400"),
         (401, "401"),
         (402, "402"),
@@ -288,8 +291,11 @@ fn word(status: StatusCode) -> &'static str {
         (408, "408"),
         (409, "409"),
         (410, "410"),
+        (411, "411"),
+        (412, "412"),
         (413, "413"),
         (415, "415"),
+        (416, "416"),
         (422, "422"),
         (423, "423"),
         (429, "429"),

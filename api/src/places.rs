@@ -1,54 +1,74 @@
-//! Places for what takes long and is one operator's: how much of it goes on at once.
+//! Counted places per holder, such as an operator: for concurrent work, or bytes in memory.
 //!
-//! Invariant: what one operator does keeps no other waiting here.
+//! Invariant: the places of one holder never make another wait.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use types::OperatorId;
 
-/// So many places for each operator.
+/// The same number of places for each holder.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct Places<H = OperatorId> {
     of_one: usize,
     /// Of those who have or want some.
-    own: Mutex<HashMap<OperatorId, Weak<Semaphore>>>,
+    own: Mutex<HashMap<H, Weak<Semaphore>>>,
 }
 
-/// A place, until it is dropped.
+/// A place, or several, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Places {
+impl<H: Eq + Hash> Places<H> {
     pub(crate) fn new(of_one: usize) -> Self {
         Self {
-            of_one,
+            of_one: of_one.min(Semaphore::MAX_PERMITS),
             own: Mutex::default(),
         }
     }
 
-    /// Waits for a place of this operator.
-    pub(crate) async fn take(&self, operator: OperatorId) -> Place {
+    /// Waits for a place of this holder.
+    pub(crate) async fn take(&self, holder: H) -> Place {
         // Why none: semaphores that are never closed always give their places.
         Place {
-            _permit: self.of(operator).acquire_owned().await.ok(),
+            _permit: self.of(holder).acquire_owned().await.ok(),
         }
     }
 
-    fn of(&self, operator: OperatorId) -> Arc<Semaphore> {
+    /// Takes `count` places of this holder, if they are free now.
+    pub(crate) fn try_take(&self, holder: H, count: usize) -> Option<Place> {
+        let count = u32::try_from(count).ok()?;
+        let permit = self.of(holder).try_acquire_many_owned(count).ok()?;
+        Some(Place { _permit: Some(permit) })
+    }
+
+    fn of(&self, holder: H) -> Arc<Semaphore> {
         // Why: a map of what is waited for is whole whatever a panicking holder did.
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         own.retain(|_, places| places.strong_count() > 0);
-        let known = own.get(&operator).and_then(Weak::upgrade);
+        let known = own.get(&holder).and_then(Weak::upgrade);
         known.unwrap_or_else(|| {
             let places = Arc::new(Semaphore::new(self.of_one));
-            own.insert(operator, Arc::downgrade(&places));
+            own.insert(holder, Arc::downgrade(&places));
             places
         })
     }
+}
+
+/// The same bytes, with a place held until the last copy of them is dropped.
+pub(crate) fn holding<P: Send + 'static>(bytes: Bytes, place: P) -> Bytes {
+    struct Held<P>(Bytes, P);
+    impl<P> AsRef<[u8]> for Held<P> {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    Bytes::from_owner(Held(bytes, place))
 }
 
 #[cfg(test)]
@@ -67,6 +87,21 @@ mod tests {
         assert!(places.take(eve).now_or_never().is_some());
         drop(first);
         assert!(places.take(ada).now_or_never().is_some());
+    }
+
+    #[test]
+    fn several_places_are_taken_together_or_not_at_all() {
+        let places = Places::new(10);
+        let held = holding(Bytes::from_static(b"x"), places.try_take(1, 6));
+        assert!(places.try_take(1, 5).is_none());
+        assert!(places.try_take(2, 10).is_some());
+        assert!(places.try_take(1, 4).is_some());
+        let copy = held.slice(..1);
+        drop(held);
+        assert!(places.try_take(1, 5).is_none(), "a copy keeps the place");
+        drop(copy);
+        assert!(places.try_take(1, 10).is_some());
+        assert!(places.try_take(1, 11).is_none());
     }
 
     #[tokio::test]

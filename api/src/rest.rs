@@ -21,11 +21,13 @@ use types::Kind;
 
 use crate::answer::{JSON, Output};
 use crate::app::App;
+use crate::bodies::Holder;
 use crate::error::ApiError;
-use crate::operation::{BodySize, Caller, Operation, Operations};
+use crate::operation::{Caller, Operation, Operations};
 use crate::probes;
 
 mod body;
+mod head;
 mod input;
 mod parts;
 
@@ -98,7 +100,18 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
 async fn identify(surface: Surface, mut request: Request, next: Next) -> Response {
     let id = request_id(&surface.app);
     request.extensions_mut().insert(RequestId(id.clone()));
-    let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let (parts, mut body) = request.into_parts();
+    let answered = match head::check(&parts) {
+        Ok(()) => {
+            let request = Request::from_parts(parts, body);
+            AssertUnwindSafe(next.run(request)).catch_unwind().await
+        }
+        Err(error) => {
+            let refused = no_operation(&surface.app, parts, error).await;
+            body::discard(&mut body).await;
+            Ok(refused)
+        }
+    };
     let mut response = answered.unwrap_or_else(|_panic| {
         tracing::error!(request = id, "a call ended with a panic; it was answered 500");
         refusal(&ApiError::internal("panic"), &id)
@@ -129,17 +142,18 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
         authorization: authorization(&parts.headers),
         takes_no_body: parts.method == Method::HEAD,
     };
-    let limit = match operation.spec.body {
-        BodySize::Ordinary => app.limits.body_bytes,
-        BodySize::Batch => app.limits.contribution_bytes,
-    };
     let expects_continue = parts.headers.contains_key(header::EXPECT);
     let headers = operation.spec.headers.iter().copied();
     let sent: Vec<_> = headers
         .filter(|(_, header)| parts.headers.contains_key(*header))
         .collect();
-    let input = input::read(&operation, &mut parts, &mut body, limit);
-    match surface.operations.dispatch(app, &operation, caller, &id, input).await {
+    let address = Holder::Address(caller.client.into());
+    let (head, arriving) = (&mut parts, &mut body);
+    let dispatched = surface.operations.dispatch(app, &operation, caller, &id, |operator| {
+        let room = app.bodies.room(operator.map_or(address, Holder::Operator));
+        input::read(&operation, head, arriving, &app.limits, room)
+    });
+    match dispatched.await {
         Ok(output) => answer(output),
         Err(error) => {
             // Why: a client that is still sending would see its connection reset instead of the refusal. One that
@@ -169,11 +183,19 @@ fn answer(output: Output) -> Response {
             content_type,
             body,
         } => {
-            let mut response = Response::new(Body::from_stream(body));
+            let is_empty = status == StatusCode::NOT_MODIFIED;
+            let body = if is_empty {
+                Body::empty()
+            } else {
+                Body::from_stream(body)
+            };
+            let mut response = Response::new(body);
             *response.status_mut() = status;
-            response
-                .headers_mut()
-                .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            if !is_empty {
+                response
+                    .headers_mut()
+                    .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            }
             response.headers_mut().extend(headers);
             response
         }

@@ -249,7 +249,7 @@ pub fn whole(schema: &Value, value: Value) -> Value {
 const EXACT: f64 = 9_007_199_254_740_991.0;
 
 /// Whether values of this type are taken.
-fn takes(schema: &Value, name: &str) -> bool {
+pub fn takes(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one == name,
         Some(Value::Array(types)) => types.iter().any(|one| one == name),

@@ -9,7 +9,7 @@ use axum::extract::ConnectInfo;
 use axum::response::Response;
 use catalog::storage::DurableLocal;
 use catalog::{Catalog, Merge, MergeOutcome, Proposal, Snapshot};
-use http::{Request, StatusCode};
+use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use operators::screen::LocalScreener;
 use pipelines::staging::Stagings;
@@ -50,6 +50,9 @@ pub(crate) fn limits() -> Limits {
         idempotency_hours: 24,
         contribution_bytes: 4 << 20,
         body_bytes: 1 << 20,
+        operator_body_bytes: 64 << 20,
+        bodies_bytes: 256 << 20,
+        body_patience_seconds: 30,
         page_records: 1_000,
         default_page_records: 200,
         diff_records: 500,
@@ -322,7 +325,16 @@ impl Service {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Got {
-        let (parts, body) = self.answer(request).await.into_parts();
+        Self::read(self.answer(request).await).await
+    }
+
+    /// Sends a request that need not name the host.
+    pub(crate) async fn send_as_it_is(&self, request: Request<Body>) -> Got {
+        Self::read(self.answer_as_it_is(request).await).await
+    }
+
+    async fn read(answer: Response) -> Got {
+        let (parts, body) = answer.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes().to_vec();
         Got {
             status: parts.status,
@@ -332,6 +344,12 @@ impl Service {
     }
 
     async fn answer(&self, mut request: Request<Body>) -> Response {
+        let host = HeaderValue::from_static("sluice.test");
+        request.headers_mut().entry(header::HOST).or_insert(host);
+        self.answer_as_it_is(request).await
+    }
+
+    async fn answer_as_it_is(&self, mut request: Request<Body>) -> Response {
         let peer = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 40_000);
         if request.extensions().get::<ConnectInfo<SocketAddr>>().is_none() {
             request.extensions_mut().insert(ConnectInfo(peer));

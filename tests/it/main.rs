@@ -12,6 +12,7 @@
 )]
 
 mod api;
+mod bodies;
 mod check_command;
 mod concurrency;
 mod crash;

@@ -4,6 +4,8 @@
 
 use http::Method;
 
+use crate::answer::JSON;
+
 /// Which credentials an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Auth {
@@ -110,6 +112,8 @@ pub struct Spec {
     pub egress: bool,
     /// How large its body may be.
     pub body: BodySize,
+    /// The media types that its body may have; it is JSON under each of them.
+    pub takes: &'static [&'static str],
     /// The member of the body, an array of objects, that reaches the function as text (see [`Cx::body`](crate::cx::Cx))
     /// and only as an outline otherwise: as many objects, all empty. For bodies whose bulk is not the API's to read.
     pub outlined: Option<&'static str>,
@@ -117,6 +121,8 @@ pub struct Spec {
     pub fixed: &'static [&'static str],
     /// The statuses of success, each with its meaning.
     pub success: &'static [(u16, &'static str)],
+    /// The statuses of an answer without a body, each with its meaning.
+    pub empty: &'static [(u16, &'static str)],
     /// The statuses of failure of its own, each with its meaning; what every operation of its kind has is not listed.
     pub failure: &'static [(u16, &'static str)],
     /// A body as JSON text; empty for none.
@@ -140,9 +146,11 @@ impl Spec {
         rate: Rate::Call,
         egress: false,
         body: BodySize::Ordinary,
+        takes: &[JSON],
         outlined: None,
         fixed: &[],
         success: &[(200, "The answer.")],
+        empty: &[],
         failure: &[],
         example: "",
     };

@@ -3,6 +3,8 @@
 //! Invariant: only what a manifest of this service handed out is served, and only for its time; how far a part is read
 //! is up to the caller (RFC 9110 section 14).
 
+mod conditions;
+
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use types::{DatasetId, Kind, OperatorId};
 
+use self::conditions::Met;
 use super::reading::GREATEST;
 use crate::answer::{Media, Streamed};
 use crate::cx::Cx;
@@ -28,13 +31,20 @@ pub(super) fn add(table: &mut Operations) {
         Spec {
             name: "download_part",
             path: "/parts/{dataset}/{name}",
-            headers: &[("range", "Range")],
+            headers: &[
+                ("range", "Range"),
+                ("ifMatch", "If-Match"),
+                ("ifNoneMatch", "If-None-Match"),
+                ("ifRange", "If-Range"),
+            ],
             summary: "A part of a version, by its address in a manifest",
             description: "The address is the credential; its transfers do not count as calls. One byte range is served; \
-                          anything else in `Range` is ignored.",
+                          anything else in `Range` is ignored. A part never changes, so its `ETag` is strong; it has no \
+                          date, and conditions on one are not met.",
             tag: "datasets",
             rate: Rate::Exempt,
             success: &[(200, "The file."), (206, "The range of it that was asked for.")],
+            empty: &[(304, "The caller has the file: `If-None-Match` names its tag.")],
             failure: &[
                 (
                     403,
@@ -42,6 +52,7 @@ pub(super) fn add(table: &mut Operations) {
                      operator that it was handed out to is suspended (`account_suspended`).",
                 ),
                 (404, "The part is gone."),
+                (412, "The file is none of those that `If-Match` names (`precondition_failed`)."),
                 (416, "The file has no such range; `Content-Range` says how long it is."),
             ],
             ..Spec::BASE
@@ -52,7 +63,7 @@ pub(super) fn add(table: &mut Operations) {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Address {
     /// The dataset's id.
     #[schemars(with = "String", extend("format" = "uuid"))]
@@ -71,6 +82,12 @@ struct Address {
     signature: String,
     /// A range of bytes, such as `bytes=0-1023`.
     range: Option<String>,
+    /// Entity tags, one of which the file must have, or `*`.
+    if_match: Option<Vec<String>>,
+    /// Entity tags, none of which the file may have, or `*` for any.
+    if_none_match: Option<Vec<String>>,
+    /// The entity tag that the file must have for a range of it to be sent; otherwise the whole is.
+    if_range: Option<String>,
 }
 
 /// A file of Apache Parquet (<https://www.iana.org/assignments/media-types/application/vnd.apache.parquet>).
@@ -105,19 +122,40 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let (catalog, dataset) = (&cx.app.catalog, input.dataset);
     let size = catalog.part_size(dataset, &input.name).await?;
     let size = size.ok_or_else(|| ApiError::not_found("the part is gone"))?;
-    let (status, range) = match wanted(input.range.as_deref(), size) {
+    // The name, because a part never changes: it says what the part is.
+    let tag = HeaderValue::from_str(&format!("\"{}\"", input.name)).ok();
+    let tagged = |error: ApiError| match &tag {
+        Some(tag) => error.header(header::ETAG, tag.clone()),
+        None => error,
+    };
+    let none_match = input.if_none_match.as_deref();
+    match conditions::met(input.if_match.as_deref(), none_match, &input.name)? {
+        Met::All => {}
+        Met::NotModified => {
+            let mut answer = Streamed::ok(stream::empty().boxed());
+            answer.status = StatusCode::NOT_MODIFIED;
+            answer.headers.extend(tag.map(|tag| (header::ETAG, tag)));
+            return Ok(answer);
+        }
+        Met::Failed => {
+            let message = "the part has none of the entity tags of `If-Match`";
+            let failed = ApiError::new(Kind::Invalid, "precondition_failed", message);
+            return Err(tagged(failed.with_status(StatusCode::PRECONDITION_FAILED)));
+        }
+    }
+    // A range is a matter of GET (RFC 9110 section 14.2).
+    let asked = input.range.as_deref().filter(|_| cx.answer_is_sent);
+    let asked = asked.filter(|_| conditions::allows_range(input.if_range.as_deref(), &input.name));
+    let (status, range) = match wanted(asked, size) {
         Wanted::Whole => (StatusCode::OK, 0..size),
         Wanted::Range(range) => (StatusCode::PARTIAL_CONTENT, range),
-        Wanted::Beyond => return Err(beyond(size)),
+        Wanted::Beyond => return Err(tagged(beyond(size))),
     };
     let mut headers = vec![
         (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
         (header::CONTENT_LENGTH, HeaderValue::from(range.end - range.start)),
     ];
-    // Why the name: a part never changes, so its name says what it is.
-    if let Ok(tag) = HeaderValue::from_str(&format!("\"{}\"", input.name)) {
-        headers.push((header::ETAG, tag));
-    }
+    headers.extend(tag.map(|tag| (header::ETAG, tag)));
     if status == StatusCode::PARTIAL_CONTENT {
         let said = format!("bytes {}-{}/{size}", range.start, range.end - 1);
         headers.extend(HeaderValue::from_str(&said).map(|said| (header::CONTENT_RANGE, said)));

@@ -1,38 +1,116 @@
 //! Request bodies: read up to a limit, or thrown away politely.
 //!
-//! Invariant: no more of a body is held than its limit, and nobody is waited for longer than [`PATIENCE`].
+//! Invariant: no more of a body is held than is reserved for it, and no body takes longer than its pace allows.
 
+use std::mem;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
+use tokio::time::{Instant, timeout_at};
 use types::Kind;
 
+use crate::bodies::Room;
 use crate::error::ApiError;
 
-/// The longest a body may take to arrive.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The number of bytes that extend the time-out of a body by a second.
+const SLOWEST: u64 = 16 << 10;
+/// The smallest reservation of a body of unknown length.
+const STEP: usize = 64 << 10;
 /// How much of an unwanted body is read before the connection is given up.
 const DISCARDED: usize = 256 << 20;
 /// How long an unwanted body is read.
 const DISCARDING: Duration = Duration::from_secs(5);
 
-/// The whole body, of at most `limit` bytes.
-pub(super) async fn read(headers: &HeaderMap, body: &mut Body, limit: usize) -> Result<Bytes, ApiError> {
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > limit as u64) {
-        return Err(too_large(limit));
+/// The time-out of a body: a fixed time, and a second for each [`SLOWEST`] bytes that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    begun: Instant,
+    patience: Duration,
+}
+
+impl Pace {
+    /// Starts the time-out.
+    pub(super) fn new(patience: Duration) -> Self {
+        Self {
+            begun: Instant::now(),
+            patience,
+        }
     }
-    tokio::time::timeout(PATIENCE, collect(body, limit))
-        .await
-        .unwrap_or_else(|_elapsed| {
-            let message = format!("the body did not arrive within {} seconds", PATIENCE.as_secs());
-            Err(ApiError::new(Kind::Invalid, "request_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT))
-        })
+
+    /// The time by which more must have arrived, after `taken` bytes.
+    fn until(self, taken: u64) -> Instant {
+        self.begun + self.patience + Duration::from_secs(taken / SLOWEST)
+    }
+}
+
+/// The failure to receive a body.
+pub(super) enum Broken {
+    /// It arrived too slowly.
+    TooSlow,
+    /// The connection broke off, or what comes is no body.
+    Off(String),
+}
+
+/// The next bytes of a body of which `taken` bytes have arrived; `None` at its end.
+pub(super) async fn next(body: &mut Body, pace: Pace, taken: u64) -> Result<Option<Bytes>, Broken> {
+    loop {
+        let frame = match timeout_at(pace.until(taken), body.frame()).await {
+            Ok(Some(frame)) => frame.map_err(|error| Broken::Off(error.to_string()))?,
+            Ok(None) => return Ok(None),
+            Err(_elapsed) => return Err(Broken::TooSlow),
+        };
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+}
+
+/// The value of `Content-Length`.
+pub(super) fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Reads the whole body, of at most `limit` bytes; its reservation is held as long as the bytes are.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: &mut Body,
+    limit: usize,
+    mut room: Room,
+    patience: Duration,
+) -> Result<Bytes, ApiError> {
+    if let Some(length) = announced(headers) {
+        let length = usize::try_from(length).ok().filter(|length| *length <= limit);
+        room.extend_to(length.ok_or_else(|| too_large(limit))?)?;
+    }
+    let pace = Pace::new(patience);
+    // Most bodies arrive in one piece, which is then not copied.
+    let (mut first, mut whole) = (Bytes::new(), BytesMut::new());
+    loop {
+        let held = first.len() + whole.len();
+        let more = next(body, pace, held as u64).await;
+        let Some(data) = more.map_err(|broken| refused(broken, patience))? else {
+            break;
+        };
+        let needed = held + data.len();
+        if needed > limit {
+            return Err(too_large(limit));
+        }
+        if needed > room.bytes() {
+            room.extend_to(needed.max(2 * room.bytes()).max(STEP).min(limit))?;
+        }
+        if held == 0 {
+            first = data;
+            continue;
+        }
+        whole.reserve(room.bytes() - whole.len());
+        whole.extend_from_slice(&mem::take(&mut first));
+        whole.extend_from_slice(&data);
+    }
+    let body = if whole.is_empty() { first } else { whole.freeze() };
+    Ok(room.holding(body))
 }
 
 /// Reads what is left of a body and forgets it, within limits.
@@ -52,33 +130,17 @@ pub(super) async fn discard(body: &mut Body) {
     }
 }
 
-async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, ApiError> {
-    let mut first: Option<Bytes> = None;
-    let mut rest = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| ApiError::invalid("", format!("has a body that broke off: {error}")))?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        let held = first.as_ref().map_or(0, Bytes::len) + rest.len();
-        if held + data.len() > limit {
-            return Err(too_large(limit));
-        }
-        if first.is_none() {
-            first = Some(data);
-        } else {
-            rest.extend_from_slice(&data);
+fn refused(broken: Broken, patience: Duration) -> ApiError {
+    match broken {
+        Broken::Off(error) => ApiError::invalid("", format!("has a body that broke off: {error}")),
+        Broken::TooSlow => {
+            let message = format!(
+                "the body comes too slowly: it has {} seconds, and one more for each {SLOWEST} bytes that came",
+                patience.as_secs()
+            );
+            ApiError::new(Kind::Invalid, "request_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
         }
     }
-    // Why: most bodies arrive in one piece, which is then not copied.
-    let first = first.unwrap_or_default();
-    if rest.is_empty() {
-        return Ok(first);
-    }
-    let mut whole = BytesMut::with_capacity(first.len() + rest.len());
-    whole.extend_from_slice(&first);
-    whole.extend_from_slice(&rest);
-    Ok(whole.freeze())
 }
 
 fn too_large(limit: usize) -> ApiError {
@@ -88,4 +150,24 @@ fn too_large(limit: usize) -> ApiError {
         format!("the body has more than {limit} bytes"),
     )
     .field("limitBytes", limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_may_pause_for_its_patience_and_come_slowly_but_not_for_ever() {
+        let pace = Pace::new(Duration::from_mins(1));
+        for (taken, seconds) in [(0, 60), (SLOWEST - 1, 60), (SLOWEST, 61), (61 * SLOWEST, 121)] {
+            let end = pace.until(taken).duration_since(pace.begun);
+            assert_eq!(end, Duration::from_secs(seconds), "{taken} bytes");
+        }
+        let pace = Pace::new(Duration::from_millis(5));
+        let silent = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let silent = next(&mut Body::from_stream(silent), pace, 0).await;
+        assert!(matches!(silent, Err(Broken::TooSlow)));
+        let ready = next(&mut Body::from("late"), pace, 0).await;
+        assert!(matches!(ready, Ok(Some(_))), "what has come is taken");
+    }
 }

@@ -4,26 +4,30 @@
 //! path by the body.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use axum::RequestPartsExt as _;
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::{Query, RawPathParams};
 use bytes::Bytes;
+use http::header::{self, HeaderMap, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, header};
 use serde_json::{Map, Value};
 
 use super::{body, takes_body};
+use crate::bodies::Room;
+use crate::config::Limits;
 use crate::error::{ApiError, Detail};
-use crate::operation::{Input, Operation, Place};
-use crate::schema::{coerce, whole};
+use crate::operation::{BodySize, Input, Operation, Place};
+use crate::schema::{coerce, takes, whole};
 
-/// Reads the input of `operation`; the body, of at most `limit` bytes, only where the operation has one.
+/// Reads the input of `operation`; the body, into its room, only where the operation has one.
 pub(super) async fn read(
     operation: &Operation,
     parts: &mut Parts,
     body: &mut Body,
-    limit: usize,
+    limits: &Limits,
+    room: Room,
 ) -> Result<Input, ApiError> {
     let mut reader = Reader {
         operation,
@@ -35,7 +39,15 @@ pub(super) async fn read(
     reader.query(parts)?;
     reader.headers(&parts.headers);
     if takes_body(&parts.method) && operation.has_body() {
-        let bytes = body::read(&parts.headers, body, limit).await?;
+        if !body.is_end_stream() {
+            media_type(&parts.headers, operation.spec.takes)?;
+        }
+        let limit = match operation.spec.body {
+            BodySize::Ordinary => limits.body_bytes,
+            BodySize::Batch => limits.contribution_bytes,
+        };
+        let patience = Duration::from_secs(limits.body_patience_seconds.into());
+        let bytes = body::read(&parts.headers, body, limit, room, patience).await?;
         reader.body(&parts.headers, &bytes)?;
     }
     if reader.details.is_empty() {
@@ -92,14 +104,20 @@ impl Reader<'_> {
 
     fn headers(&mut self, headers: &HeaderMap) {
         for (name, header) in self.operation.spec.headers {
-            let mut values = headers.get_all(*header).iter();
-            let Some(value) = values.next() else {
+            let values = headers.get_all(*header).iter().map(HeaderValue::to_str);
+            let Ok(values) = values.collect::<Result<Vec<_>, _>>() else {
+                self.refuse(name, "must have visible ASCII characters only");
                 continue;
             };
-            match value.to_str() {
-                _ if values.next().is_some() => self.refuse(name, "must be given once"),
-                Ok(text) => self.put_text(name, text),
-                Err(_) => self.refuse(name, "must have visible ASCII characters only"),
+            let schema = self.operation.input.property(name);
+            match *values {
+                [] => {}
+                // A list may be given in several headers (RFC 9110 section 5.3).
+                _ if schema.is_some_and(|schema| takes(schema, "array")) => {
+                    self.input.insert((*name).to_owned(), values.into());
+                }
+                [text] => self.put_text(name, text),
+                _ => self.refuse(name, "must be given once"),
             }
         }
     }
@@ -120,7 +138,7 @@ impl Reader<'_> {
             self.outlined = Some(bytes.clone());
             outline
         } else {
-            match types::json::parse(bytes).map_err(|error| malformed(headers, error))? {
+            match types::json::parse(bytes).map_err(malformed)? {
                 Value::Object(members) => members,
                 _ => return Err(ApiError::invalid("", "must have a JSON object as its body")),
             }
@@ -162,23 +180,31 @@ impl Reader<'_> {
     }
 }
 
-/// A body that is not JSON; where it does not even say to be, the rule is about that.
-fn malformed(headers: &HeaderMap, error: types::json::JsonError) -> ApiError {
-    let media_type = headers
-        .get(header::CONTENT_TYPE)
-        .map(|value| value.to_str().unwrap_or_default());
-    let json = media_type.is_none_or(|media_type| {
-        let essence = media_type
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase();
-        essence == "application/json" || essence.ends_with("+json")
+/// A body that is not JSON.
+fn malformed(error: types::json::JsonError) -> ApiError {
+    ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).code("malformed_json")
+}
+
+/// Refuses a body of another type than the operation takes, or in another encoding than UTF-8. A body without a type is
+/// taken for one of the first (RFC 9110 section 8.3).
+fn media_type(headers: &HeaderMap, takes: &[&str]) -> Result<(), ApiError> {
+    let Some(given) = headers.get(header::CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let mut parts = given.to_str().unwrap_or_default().split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default();
+    let is_text = parts.all(|parameter| match parameter.split_once('=') {
+        Some((name, value)) if name.eq_ignore_ascii_case("charset") => {
+            value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
     });
-    if json {
-        ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).code("malformed_json")
-    } else {
-        ApiError::invalid("", "must have a JSON body, sent with `Content-Type: application/json`")
+    if is_text && takes.iter().any(|taken| taken.eq_ignore_ascii_case(essence)) {
+        return Ok(());
     }
+    let taken: Vec<_> = takes.iter().map(|taken| format!("`Content-Type: {taken}`")).collect();
+    Err(ApiError::invalid(
+        "",
+        format!("must have a body in UTF-8, sent with {}", taken.join(" or ")),
+    ))
 }

@@ -3,6 +3,7 @@
 //! Invariant: nothing is read of a request whose address is not good, whose upload takes no parts, or whose length is
 //! not that of its part. A part is written as it comes and never held.
 
+use std::str::FromStr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -12,19 +13,19 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode};
-use http_body_util::BodyExt as _;
 use pipelines::staging::objects::{LocalObjects, Objects as _, PartWriter};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{Upload, UploadStatus};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
-use tokio::time::Instant;
 use types::{ContributionId, Kind};
 
-use super::{RequestId, body, refusal};
+use super::body::{self, Broken, Pace};
+use super::{RequestId, refusal};
 use crate::answer::JSON;
 use crate::app::App;
+use crate::bodies::Holder;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, cut, place_failed, seconds};
 use crate::places::Places;
@@ -34,10 +35,8 @@ use crate::standing::Standing;
 pub(crate) const PATH: &str = "/uploads/{id}/{n}";
 /// How much is written at once.
 const PIECE: usize = 1 << 20;
-/// How long nothing may come.
+/// The time-out of a part; see [`Pace`].
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How many bytes of a part come in a second at least, on average, once [`PATIENCE`] is over.
-const SLOWEST: u64 = 16 << 10;
 /// How many pieces are written, and parts ended, at once; more wait, and their senders with them.
 const AT_ONCE: usize = 16;
 /// How many parts of one operator are taken at once; more wait.
@@ -80,12 +79,22 @@ pub(crate) fn described(refusal: impl Fn(u16, &str) -> Value) -> Value {
             "The address is not one of an upload (`link_invalid`), its time is over (`link_expired`), or the operator that \
              it was handed out to is suspended (`account_suspended`).",
         ),
-        (404, "There is no such upload."),
+        (
+            404,
+            "There is no such upload, or the id or the number is not spelt as in the address that was given.",
+        ),
         (408, "The part came too slowly."),
         (409, "The upload is completed or expired (`upload_closed`)."),
         (411, "The request has no `Content-Length`; `expected` says which."),
+        (
+            429,
+            "Other bodies of the operator leave no room (`bodies_of_one`); `Retry-After` says when to come back.",
+        ),
         (500, "The service failed to answer; `requestId` names the call."),
-        (503, "There is no room, or a part of the service is not available."),
+        (
+            503,
+            "There is no room on the disk or in memory (`bodies_of_all`), or a part of the service is not available.",
+        ),
     ] {
         responses[status.to_string()] = refusal(status, meaning);
     }
@@ -170,9 +179,10 @@ async fn admit(
     };
     // Why: where parts go to a bucket, no address of this service was given out for one.
     let local = app.uploads.local.clone().ok_or_else(invalid)?;
-    let (Ok(id), Ok(n), Some(address)) = (id.parse::<ContributionId>(), n.parse::<u32>(), address) else {
-        return Err(invalid());
+    let (Some(id), Some(n)) = (only::<ContributionId>(id), only::<u32>(n)) else {
+        return Err(ApiError::not_found("there is no such part"));
     };
+    let address = address.ok_or_else(invalid)?;
     let now = app.clock.now();
     let signer = app.links.signer(&app.store, now).await?;
     if !signer.upload_signed(id, n, address.expires, &address.signature) {
@@ -190,10 +200,7 @@ async fn admit(
         return Err(closed());
     }
     let size = cut(&upload).size_of(n).ok_or_else(invalid)?;
-    let announced = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    match announced {
+    match body::announced(headers) {
         Some(length) if length == size => Ok(Admitted {
             local,
             upload,
@@ -213,6 +220,12 @@ async fn admit(
     }
 }
 
+/// Parses a segment of the path; `None` unless it is the canonical spelling.
+fn only<T: FromStr + ToString>(segment: &str) -> Option<T> {
+    let said: T = segment.parse().ok()?;
+    (said.to_string() == segment).then_some(said)
+}
+
 /// Writes the part.
 async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String), ApiError> {
     let Admitted {
@@ -223,19 +236,18 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
         mut standing,
     } = part;
     let _place = PLACES.take(upload.operator).await;
-    let begun = Instant::now();
+    let mut room = app.bodies.room(Holder::Operator(upload.operator));
+    room.extend_to(PIECE)?;
+    let pace = Pace::new(PATIENCE);
     let place = local.clone();
     let opened = on_disk(move || place.writer()).await?;
     let mut writer = opened.map_err(|error| place_failed(&error))?;
     let mut held = BytesMut::with_capacity(PIECE);
     let mut taken = 0;
-    while let Some(data) = next(body).await? {
+    while let Some(data) = body::next(body, pace, taken).await? {
         taken += data.len() as u64;
         if taken > size {
             return Err(broken("it went on after its length"));
-        }
-        if is_too_slow(begun.elapsed(), taken) {
-            return Err(broken("it comes too slowly").with_status(StatusCode::REQUEST_TIMEOUT));
         }
         let now = app.clock.now();
         standing.check_again(now).await?;
@@ -287,11 +299,6 @@ async fn name(
     }
 }
 
-/// Whether a part of which so much came in this time holds its place too long.
-fn is_too_slow(elapsed: Duration, taken: u64) -> bool {
-    elapsed > PATIENCE + Duration::from_secs(taken / SLOWEST)
-}
-
 async fn write(mut writer: PartWriter, piece: Bytes) -> Result<PartWriter, ApiError> {
     let written = on_disk(move || writer.write(&piece).map(|()| writer)).await?;
     written.map_err(|error| place_failed(&error))
@@ -305,44 +312,15 @@ async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
     spawn_blocking(work).await.map_err(ApiError::internal)
 }
 
-/// The next bytes of the body.
-async fn next(body: &mut Body) -> Result<Option<Bytes>, ApiError> {
-    loop {
-        let frame = tokio::time::timeout(PATIENCE, body.frame()).await;
-        let frame = match frame {
-            Ok(Some(Ok(frame))) => frame,
-            Ok(None) => return Ok(None),
-            Ok(Some(Err(error))) => return Err(broken(&error.to_string())),
-            Err(_elapsed) => {
-                return Err(broken("nothing came for a minute").with_status(StatusCode::REQUEST_TIMEOUT));
-            }
-        };
-        if let Ok(data) = frame.into_data() {
-            return Ok(Some(data));
+impl From<Broken> for ApiError {
+    fn from(how: Broken) -> Self {
+        match how {
+            Broken::TooSlow => broken("it comes too slowly").with_status(StatusCode::REQUEST_TIMEOUT),
+            Broken::Off(error) => broken(&error),
         }
     }
 }
 
 fn broken(how: &str) -> ApiError {
     ApiError::new(Kind::Invalid, "part_broken", format!("the part did not arrive: {how}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_may_pause_for_a_minute_and_come_slowly_but_not_for_ever() {
-        for (seconds, taken, expected) in [
-            (60, 0, false),
-            (61, 0, true),
-            (61, SLOWEST, false),
-            (120, 60 * SLOWEST, false),
-            (122, 61 * SLOWEST, true),
-            (3_600, 5 << 30, false),
-        ] {
-            let too_slow = is_too_slow(Duration::from_secs(seconds), taken);
-            assert_eq!(too_slow, expected, "{taken} bytes in {seconds} s");
-        }
-    }
 }

@@ -65,6 +65,15 @@ pub enum Principal {
     },
 }
 
+impl Principal {
+    /// The operator it is, or acts for.
+    pub const fn operator(&self) -> OperatorId {
+        match self {
+            Self::Operator { operator, .. } | Self::Agent { operator, .. } => *operator,
+        }
+    }
+}
+
 impl Store {
     /// Creates an agent, unless its operator has `limit` agents or its name is taken; the limit is looked at first.
     ///

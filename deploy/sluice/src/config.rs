@@ -190,6 +190,12 @@ pub struct Limits {
     pub contribution_body: Size,
     /// The largest body of any other call.
     pub body: Size,
+    /// The bodies of one operator that are in memory at once.
+    pub bodies_per_operator: Size,
+    /// All bodies that are in memory at once.
+    pub bodies: Size,
+    /// The time-out of a body; every 16 KiB that arrive extend it by a second.
+    pub body_patience: Span,
     /// The longest `wait` for an outcome.
     pub wait: Span,
     /// How long an idempotency key replays its first answer.

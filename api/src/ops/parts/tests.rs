@@ -231,3 +231,74 @@ async fn transfers_are_not_calls() {
         assert_eq!(scene.service.get(&scene.address(0), None).await.status, 200);
     }
 }
+
+/// A condition, and the status and the length that it comes to; `TAG` is the part's tag.
+type Condition = (&'static [(&'static str, &'static str)], u16, Option<usize>);
+
+#[tokio::test]
+async fn conditions_are_held_against_the_tag_of_a_part() {
+    let scene = scene().await;
+    let whole = scene.service.get(&scene.address(0), None).await;
+    let (tag, size) = (whole.headers["etag"].to_str().unwrap().to_owned(), whole.bytes.len());
+    assert!(tag.starts_with('"') && tag.ends_with('"'), "{tag}");
+    let cases: [Condition; 26] = [
+        (&[("if-match", "TAG")], 200, None),
+        (&[("if-match", "*")], 200, None),
+        (&[("if-match", "\"x\", ,TAG")], 200, None),
+        (&[("if-match", "\"x\""), ("if-match", "TAG")], 200, None),
+        (&[("if-match", "\"x\"")], 412, None),
+        (&[("if-match", "W/TAG")], 412, None),
+        (&[("if-match", "")], 412, None),
+        (&[("if-match", "x")], 400, None),
+        (&[("if-none-match", "TAG")], 304, None),
+        (&[("if-none-match", "W/TAG")], 304, None),
+        (&[("if-none-match", "*")], 304, None),
+        (&[("if-none-match", "\"x\", W/TAG")], 304, None),
+        (&[("if-none-match", "\"x\""), ("if-none-match", "TAG")], 304, None),
+        (&[("if-none-match", "\"x\"")], 200, None),
+        (&[("if-none-match", "TAG x")], 400, None),
+        (&[("if-match", "\"x\""), ("if-none-match", "TAG")], 412, None),
+        (&[("if-match", "TAG"), ("if-none-match", "TAG")], 304, None),
+        (&[("if-none-match", "TAG"), ("range", "bytes=0-3")], 304, None),
+        (&[("if-match", "TAG"), ("range", "bytes=0-3")], 206, Some(4)),
+        (&[("if-range", "TAG"), ("range", "bytes=0-3")], 206, Some(4)),
+        (&[("if-range", "\"x\""), ("range", "bytes=0-3")], 200, None),
+        (&[("if-range", "W/TAG"), ("range", "bytes=0-3")], 200, None),
+        (
+            &[("if-range", "Sat, 21 Nov 2026 07:00:00 GMT"), ("range", "bytes=0-3")],
+            200,
+            None,
+        ),
+        (&[("if-range", "TAG"), ("range", "bytes=999999999-")], 416, None),
+        (&[("if-range", "\"x\""), ("range", "bytes=999999999-")], 200, None),
+        (&[("if-modified-since", "Sat, 21 Nov 2099 07:00:00 GMT")], 200, None),
+    ];
+    for (headers, status, length) in cases {
+        for method in ["GET", "HEAD"] {
+            let mut request = Request::builder().method(method).uri(scene.address(0));
+            for (name, value) in headers {
+                request = request.header(*name, value.replace("TAG", &tag));
+            }
+            let got = scene.service.send(request.body(Body::empty()).unwrap()).await;
+            // A range is a matter of GET.
+            let (status, length) = match (method, status) {
+                ("HEAD", 206 | 416) => (200, None),
+                _ => (status, length),
+            };
+            assert_eq!(got.status, status, "{method} {headers:?}");
+            if matches!(status, 200 | 206) {
+                let length = length.unwrap_or(size).to_string();
+                assert_eq!(got.headers["content-length"], length, "{method} {headers:?}");
+            }
+            if status != 400 {
+                assert_eq!(got.headers["etag"], tag, "{method} {headers:?}");
+            }
+            if status == 304 {
+                assert!(got.bytes.is_empty() && !got.headers.contains_key("content-type"));
+            }
+            if method == "GET" && status == 412 {
+                assert_eq!(got.json()["error"], "precondition_failed");
+            }
+        }
+    }
+}

@@ -45,6 +45,7 @@ impl Config {
         }
         let seconds = [
             ("database.timeout", self.database.timeout),
+            ("limits.body_patience", self.limits.body_patience),
             ("limits.wait", self.limits.wait),
             ("limits.query_timeout", self.limits.query_timeout),
             ("limits.part_urls", self.limits.part_urls),
@@ -89,10 +90,27 @@ impl Config {
         for (key, size, least, said) in [
             ("limits.contribution_body", batch, 4 << 10, "4KiB"),
             ("limits.body", body, 4 << 10, "4KiB"),
+            (
+                "limits.bodies_per_operator",
+                self.limits.bodies_per_operator,
+                1 << 20,
+                "1MiB",
+            ),
             ("worker.queue", self.worker.queue, 1 << 20, "1MiB"),
         ] {
             if size.0 < least {
                 return Err(Error::TooSmall { key, least: said });
+            }
+        }
+        // A body that no room is large enough for would be refused for ever.
+        let (own, all) = (self.limits.bodies_per_operator, self.limits.bodies);
+        for (key, size, most, at_most) in [
+            ("limits.contribution_body", batch, "limits.bodies_per_operator", own),
+            ("limits.body", body, "limits.bodies_per_operator", own),
+            ("limits.bodies_per_operator", own, "limits.bodies", all),
+        ] {
+            if size.0 > at_most.0 {
+                return Err(Error::Beyond { key, most });
             }
         }
         // Why: a contribution goes through the log with the contract of its dataset.

@@ -109,6 +109,18 @@ fn values_that_do_not_fit_are_refused_by_name() {
         ),
         ("SLUICE__LIMITS__IDEMPOTENCY_WINDOW", "90m", "whole number of hours"),
         ("SLUICE__OBJECTS__BACKEND", "tape", "objects.backend"),
+        ("SLUICE__LIMITS__BODY_PATIENCE", "0s", "whole number of seconds"),
+        ("SLUICE__LIMITS__BODIES_PER_OPERATOR", "512KiB", "at least 1MiB"),
+        (
+            "SLUICE__LIMITS__BODIES_PER_OPERATOR",
+            "3MiB",
+            "`limits.contribution_body` must not be more",
+        ),
+        (
+            "SLUICE__LIMITS__BODIES",
+            "63MiB",
+            "must not be more than `limits.bodies`",
+        ),
         ("SLUICE__OBJECTS__PATIENCE", "0s", "`objects.patience` must be at least"),
     ] {
         let message = told(load(None, &[(name, value)], &[]));

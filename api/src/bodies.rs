@@ -1,0 +1,112 @@
+//! Limits on the bytes of request bodies in memory, per operator and in total.
+//!
+//! Invariant: every byte of a body is reserved before it is buffered. A body without room is refused at once; bodies that
+//! have a reservation are not affected.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use types::{Kind, OperatorId};
+
+use crate::error::ApiError;
+use crate::limit::Source;
+use crate::places::{Place, Places, holding};
+
+/// Seconds after which a body that found no room may be sent again.
+const RETRY_SECONDS: u64 = 1;
+
+/// The owner of the share that a body is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Holder {
+    /// An operator, with all its agents.
+    Operator(OperatorId),
+    /// An address, for calls without a credential.
+    Address(Source),
+}
+
+/// The reservations of all bodies.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    own: Places<Holder>,
+    of_one: usize,
+    all: Places<()>,
+    total: usize,
+}
+
+impl Bodies {
+    /// Allows `total` bytes, of which one holder may have `of_one`.
+    pub(crate) fn new(of_one: usize, total: usize) -> Self {
+        Self {
+            own: Places::new(of_one),
+            of_one,
+            all: Places::new(total),
+            total,
+        }
+    }
+
+    /// An empty reservation for a body of this holder.
+    pub(crate) fn room(self: &Arc<Self>, holder: Holder) -> Room {
+        Room {
+            bodies: Arc::clone(self),
+            holder,
+            bytes: 0,
+            places: Vec::new(),
+        }
+    }
+}
+
+/// The reservation of one body; released when dropped.
+#[derive(Debug)]
+pub(crate) struct Room {
+    bodies: Arc<Bodies>,
+    holder: Holder,
+    bytes: usize,
+    places: Vec<(Place, Place)>,
+}
+
+impl Room {
+    /// The number of bytes that are reserved.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Extends the reservation to `bytes` in all, or returns the refusal to send.
+    pub(crate) fn extend_to(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let more = bytes.saturating_sub(self.bytes);
+        if more == 0 {
+            return Ok(());
+        }
+        let Bodies { own, all, .. } = &*self.bodies;
+        let own = own.try_take(self.holder, more).ok_or_else(|| self.share_taken())?;
+        let all = all.try_take((), more).ok_or_else(|| self.all_taken())?;
+        self.places.push((own, all));
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// The body, with the reservation held until the last copy of it is dropped.
+    pub(crate) fn holding(self, body: Bytes) -> Bytes {
+        holding(body, self)
+    }
+
+    fn share_taken(&self) -> ApiError {
+        let (whose, limit) = match self.holder {
+            Holder::Operator(_) => ("this operator", self.bodies.of_one),
+            Holder::Address(_) => ("this address, without a credential,", self.bodies.of_one),
+        };
+        let message = format!(
+            "{whose} may have {limit} bytes of bodies on their way at once, and its other requests leave no room for \
+             this one"
+        );
+        ApiError::limited("bodies_of_one", message, RETRY_SECONDS)
+    }
+
+    fn all_taken(&self) -> ApiError {
+        let limit = self.bodies.total;
+        let message = format!("the service takes {limit} bytes of bodies at once, and there is no room for this one");
+        ApiError::limited("bodies_of_all", message, RETRY_SECONDS)
+            .with_kind(Kind::Unavailable)
+            .with_status(StatusCode::SERVICE_UNAVAILABLE)
+    }
+}
