@@ -18,6 +18,7 @@ mod concurrency;
 mod crash;
 mod disk_full;
 mod openapi;
+mod push_files;
 mod quarantine;
 mod readers;
 mod readme;

@@ -90,7 +90,7 @@ impl Client {
             };
             let asked = match &error {
                 Error::Transport { .. } => None,
-                Error::Refused { problem, .. } if matches!(problem.status, 429 | 503) => problem.retry_after,
+                Error::Refused { problem, .. } if problem.passes() => problem.retry_after,
                 _ => return Err(error),
             };
             let Some(pause) = call.repeatable().then(|| pauses.next(asked)).flatten() else {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use types::{Classify, Kind, Retry};
 
-use crate::tls;
+use crate::tls::{self, Hopeless};
 
 /// Why a call gave no result, or a version could not be pulled or verified.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,16 @@ pub enum Error {
         /// What is wrong with the certificate.
         #[source]
         source: reqwest::Error,
+    },
+    /// The address is nobody's, or whoever is there does not speak this protocol. Nothing was sent.
+    #[error("{method} {path} cannot reach the service: {problem}")]
+    Unreachable {
+        /// The HTTP method.
+        method: String,
+        /// The path called.
+        path: String,
+        /// Why no other try changes that.
+        problem: String,
     },
     /// The service refused.
     #[error("{method} {path} was answered {problem}")]
@@ -132,10 +142,10 @@ impl Error {
     pub(crate) fn unanswered(method: impl Into<String>, path: String, source: reqwest::Error) -> Self {
         // Why: an address of a part lets whoever reads it read the part.
         let (method, source) = (method.into(), source.without_url());
-        if tls::is_distrust(&source) {
-            Self::Certificate { method, path, source }
-        } else {
-            Self::Transport { method, path, source }
+        match tls::hopeless(&source) {
+            Some(Hopeless::Distrust) => Self::Certificate { method, path, source },
+            Some(Hopeless::Other(problem)) => Self::Unreachable { method, path, problem },
+            None => Self::Transport { method, path, source },
         }
     }
 
@@ -165,9 +175,11 @@ impl Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
-            Self::Address { .. } | Self::Certificate { .. } | Self::Untrusted { .. } | Self::UnknownService { .. } => {
-                Kind::Invalid
-            }
+            Self::Address { .. }
+            | Self::Certificate { .. }
+            | Self::Unreachable { .. }
+            | Self::Untrusted { .. }
+            | Self::UnknownService { .. } => Kind::Invalid,
             Self::Transport { .. } | Self::Part { .. } | Self::File { .. } | Self::Stopped(_) => Kind::Unavailable,
             Self::Answer { .. } | Self::OtherManifest { .. } => Kind::Internal,
             Self::Place { .. } => Kind::Conflict,
@@ -223,6 +235,11 @@ pub struct Detail {
 }
 
 impl Problem {
+    /// Returns true for the statuses after which the same call may succeed a little later.
+    pub(crate) fn passes(&self) -> bool {
+        matches!(self.status, 408 | 429 | 502..=504)
+    }
+
     pub(crate) fn new(status: u16, retry_after: Option<Duration>, body: &[u8]) -> Self {
         let document = body;
         let body: Map<String, Value> = serde_json::from_slice(document).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// The bounds on trying a call again after 429, 503 or a broken connection.
+/// The bounds on trying a call again after 408, 429, 502 to 504 or a broken connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// How many times a call is sent at most; 1 never tries again.

@@ -199,7 +199,8 @@ impl Client {
             };
             let asked = match &error {
                 Error::Transport { .. } => None,
-                Error::Refused { problem, .. } if problem.status == 429 || problem.status >= 500 => problem.retry_after,
+                // An object store says 500 of what may succeed.
+                Error::Refused { problem, .. } if problem.passes() || problem.status == 500 => problem.retry_after,
                 Error::Refused { problem, .. }
                     if matches!(
                         problem.code.as_str(),

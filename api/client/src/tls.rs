@@ -8,6 +8,13 @@ use std::sync::Arc;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
+/// Messages of the resolvers of glibc, musl and macOS for a host that does not exist.
+const NO_SUCH_HOST: [&str; 3] = [
+    "Name or service not known",
+    "Name does not resolve",
+    "nodename nor servname provided",
+];
+
 /// What connections are made with, and why nobody is trusted where that is so.
 pub(crate) fn config() -> Result<(ClientConfig, Option<String>), rustls::Error> {
     let found = rustls_native_certs::load_native_certs();
@@ -31,19 +38,37 @@ pub(crate) fn config() -> Result<(ClientConfig, Option<String>), rustls::Error> 
     Ok((config, nobody))
 }
 
-/// Whether a request was not sent because the other side did not prove who it is, which no other try changes.
-pub(crate) fn is_distrust(error: &reqwest::Error) -> bool {
+/// The reason for which no further try of a request can succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hopeless {
+    /// The other side did not prove who it is.
+    Distrust,
+    /// Another reason, in words.
+    Other(String),
+}
+
+/// Returns the reason for which no further try of a failed request can succeed: the certificate, the protocol, or the host
+/// name. Returns `None` where a further try may succeed.
+pub(crate) fn hopeless(error: &reqwest::Error) -> Option<Hopeless> {
+    let is_connect = error.is_connect();
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(cause) = next {
         // Why: an `io::Error` shows what its own cause says as its own, and leaves it out of the chain.
         let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         let tls = inner.and_then(|inner| inner.downcast_ref());
-        if let Some(rustls::Error::InvalidCertificate(_)) = tls.or_else(|| cause.downcast_ref()) {
-            return true;
+        match tls.or_else(|| cause.downcast_ref()) {
+            Some(rustls::Error::InvalidCertificate(_)) => return Some(Hopeless::Distrust),
+            Some(other) if is_connect => return Some(Hopeless::Other(format!("TLS cannot be agreed on: {other}"))),
+            _ => {}
+        }
+        let problem = cause.to_string();
+        // The resolver of the system says it in words only.
+        if is_connect && NO_SUCH_HOST.iter().any(|said| problem.contains(said)) {
+            return Some(Hopeless::Other(problem));
         }
         next = inner
             .map(|inner| inner as &(dyn StdError + 'static))
             .or_else(|| cause.source());
     }
-    false
+    None
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow, bail};
 use client::model::Contribution;
 use client::{Client, Pushing, Watcher};
 use flate2::Compression;
@@ -19,12 +19,16 @@ use flate2::write::GzEncoder;
 use indicatif::{HumanCount, ProgressBar};
 use types::Contract;
 
+use self::made::Made;
 use crate::cli::{Push, PushFormat};
 use crate::config;
 use crate::pull::bar;
+use crate::signals::Signals;
 use crate::terminal;
 
 mod convert;
+mod csv;
+mod made;
 
 /// How gzip begins (RFC 1952 section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -35,6 +39,7 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     let folder = state_folder(&arguments)?;
     let place = Place::of(&arguments, &folder)?;
     let prepared = prepare(&client, &arguments, &place).await?;
+    let mut interrupted = Signals::listen()?;
     let push = client::Push {
         file: prepared.file,
         gzip: prepared.gzip,
@@ -44,16 +49,20 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
         state: place.state.clone(),
     };
     let sending = bar("{bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left");
-    let contribution = client.push(&push, &watcher(&sending)).await;
+    let watcher = watcher(&sending);
+    let contribution = tokio::select! {
+        pushed = client.push(&push, &watcher) => pushed.map_err(|error| of_file(error, &place.made, &arguments.file).into()),
+        () = interrupted.asked() => Err(anyhow!("interrupted; the same command goes on where it broke off")),
+    };
     sending.finish_and_clear();
-    // Why not always: what the state says was sent is of this very file.
+    // The state file refers to the parts of this very file.
     let removed = match prepared.made.filter(|_| !place.state.exists()) {
         Some(made) => fs::remove_file(&made).with_context(|| format!("`{}` could not be removed", made.display())),
         None => Ok(()),
     };
     let contribution = contribution?;
     removed?;
-    summary(&arguments.project, &contribution)?;
+    summary(&arguments, &contribution)?;
     Ok(if contribution.is_merged() {
         ExitCode::SUCCESS
     } else {
@@ -82,9 +91,55 @@ fn watcher(bar: &ProgressBar) -> Watcher {
     })
 }
 
+/// The same error, which names the file that was to be pushed where it is about what was made of it.
+fn of_file(error: client::Error, made: &Path, file: &Path) -> client::Error {
+    match error {
+        client::Error::File { path, source } if path.file_name() == made.file_name() => client::Error::File {
+            path: file.to_owned(),
+            source,
+        },
+        client::Error::Place { path, problem } if path.file_name() == made.file_name() => client::Error::Place {
+            path: file.to_owned(),
+            problem,
+        },
+        other => other,
+    }
+}
+
+/// The places in the file of the records with these numbers, counted from 0 and in order.
+fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
+    let numbered = |name: &str, numbers: &[u64]| numbers.iter().map(|number| format!("{name} {number}")).collect();
+    let counted: Vec<u64> = records.iter().map(|record| record + 1).collect();
+    Ok(match format_of(arguments) {
+        PushFormat::Ndjson => numbered("line", &counted),
+        PushFormat::Csv => numbered("line", &csv::lines_of(File::open(&arguments.file)?, records)?),
+        PushFormat::Parquet => numbered("row", &counted),
+    })
+}
+
+/// A message of the service, which counts the lines of what it was sent, with the place in the file.
+fn of_the_file(arguments: &Push, message: &str) -> String {
+    let placed = message.split_once("on line ").and_then(|(before, after)| {
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = after.split_at(digits);
+        let record = number.parse::<u64>().ok()?.checked_sub(1)?;
+        let places = places_of(arguments, &[record]).ok()?;
+        Some(format!("{before}on {}{after}", places.first()?))
+    });
+    placed.unwrap_or_else(|| message.to_owned())
+}
+
 /// Says what became of a contribution.
-fn summary(slug: &str, contribution: &Contribution) -> anyhow::Result<()> {
-    let id = &contribution.id;
+fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> {
+    let (slug, id) = (&arguments.project, &contribution.id);
+    let verdicts = contribution.verdicts.iter().filter(|_| !contribution.is_merged());
+    let verdicts: Vec<_> = verdicts.collect();
+    let records: Vec<u64> = verdicts.iter().map(|said| said.row).collect();
+    let places = places_of(arguments, &records).unwrap_or_default();
+    let place = |at: usize| -> String {
+        let told = places.get(at).cloned();
+        told.unwrap_or_else(|| format!("record {}", records[at] + 1))
+    };
     let mut lines = Vec::new();
     match (contribution.merged_version, &contribution.reason) {
         (Some(version), _) => lines.push(format!(
@@ -94,7 +149,9 @@ fn summary(slug: &str, contribution: &Contribution) -> anyhow::Result<()> {
         )),
         (None, Some(reason)) => lines.push(format!(
             "{slug}: {} ({}): {}",
-            contribution.status, reason.code, reason.message
+            contribution.status,
+            reason.code,
+            of_the_file(arguments, &reason.message)
         )),
         (None, None) => lines.push(format!("{slug}: {}", contribution.status)),
     }
@@ -109,19 +166,19 @@ fn summary(slug: &str, contribution: &Contribution) -> anyhow::Result<()> {
             HumanCount(tally.held)
         ));
     }
-    for said in contribution.verdicts.iter().filter(|_| !contribution.is_merged()) {
+    for (at, said) in verdicts.into_iter().enumerate() {
         for reason in &said.reasons {
-            let at = if reason.path.is_empty() {
+            let path = if reason.path.is_empty() {
                 String::new()
             } else {
                 format!(" {}", reason.path)
             };
-            let (line, gate, code) = (said.row + 1, &reason.gate, &reason.code);
+            let (place, gate, code) = (place(at), &reason.gate, &reason.code);
             let differs = match (reason.expected.as_str(), reason.actual.as_str()) {
                 ("", "") => String::new(),
                 (expected, actual) => format!(" expected {expected}, found {actual}"),
             };
-            lines.push(format!("  line {line}{at}:{differs} ({gate}: {code})"));
+            lines.push(format!("  {place}{path}:{differs} ({gate}: {code})"));
         }
     }
     lines.push(format!("  contribution   {id}"));
@@ -182,7 +239,7 @@ struct Prepared {
 /// Makes the file that is sent, unless it is that already or was made before.
 async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Result<Prepared> {
     let file = arguments.file.clone();
-    let format = arguments.format.unwrap_or_else(|| format_of(&file));
+    let format = format_of(arguments);
     let compressed = format == PushFormat::Ndjson && starts_with_gzip(&file)?;
     if format == PushFormat::Ndjson && (compressed || !arguments.gzip) {
         return Ok(Prepared {
@@ -198,8 +255,9 @@ async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Re
             PushFormat::Csv | PushFormat::Parquet => Some(contract(client, &arguments.project).await?),
         };
         let (target, gzip) = (made.clone(), arguments.gzip);
+        let named = format!("`{}`", file.display());
         let make = move || make(&file, format, contract.as_ref(), gzip, &target);
-        tokio::task::spawn_blocking(make).await??;
+        tokio::task::spawn_blocking(make).await?.context(named)?;
     }
     Ok(Prepared {
         file: made.clone(),
@@ -208,8 +266,11 @@ async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Re
     })
 }
 
-fn format_of(file: &Path) -> PushFormat {
-    let extension = file.extension().unwrap_or_default().to_ascii_lowercase();
+fn format_of(arguments: &Push) -> PushFormat {
+    if let Some(format) = arguments.format {
+        return format;
+    }
+    let extension = arguments.file.extension().unwrap_or_default().to_ascii_lowercase();
     match extension.to_str() {
         Some("csv") => PushFormat::Csv,
         Some("parquet") => PushFormat::Parquet,
@@ -239,9 +300,9 @@ fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool
     if let Some(folder) = target.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let unfinished = target.with_extension("new");
-    let out = BufWriter::with_capacity(1 << 20, File::create(&unfinished)?);
-    let input = File::open(file).with_context(|| format!("`{}` cannot be read", file.display()))?;
+    let made = Made::begin(target)?;
+    let out = BufWriter::with_capacity(1 << 20, made.file()?);
+    let input = File::open(file).context("it cannot be read")?;
     if gzip {
         let mut out = GzEncoder::new(out, Compression::fast());
         write(input, format, contract, &mut out)?;
@@ -251,13 +312,16 @@ fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool
         write(input, format, contract, &mut out)?;
         out.flush()?;
     }
-    fs::rename(unfinished, target)?;
+    if made.is_empty()? {
+        bail!("it has no records");
+    }
+    made.finish(target)?;
     Ok(())
 }
 
 fn write(input: File, format: PushFormat, contract: Option<&Contract>, out: &mut impl Write) -> anyhow::Result<()> {
     match (format, contract) {
-        (PushFormat::Csv, Some(contract)) => convert::csv(BufReader::new(input), contract, out),
+        (PushFormat::Csv, Some(contract)) => csv::convert(input, contract, out),
         (PushFormat::Parquet, Some(contract)) => convert::parquet(input, contract, out),
         _ => {
             io::copy(&mut BufReader::with_capacity(1 << 20, input), out)?;

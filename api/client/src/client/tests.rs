@@ -42,7 +42,11 @@ async fn flaky(status: StatusCode) -> (String, Arc<AtomicUsize>) {
 
 #[tokio::test]
 async fn reads_and_keyed_writes_are_tried_again() {
-    for status in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
+    for status in [
+        StatusCode::REQUEST_TIMEOUT,
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::SERVICE_UNAVAILABLE,
+    ] {
         let (address, calls) = flaky(status).await;
         let client = Client::new(&address, "km_secret").unwrap();
         let merged = client.contribution("weather", "c1", 0).await.unwrap();
@@ -106,6 +110,22 @@ async fn an_answer_of_another_shape_is_an_error() {
     let client = Client::anonymous(&serve(router).await).unwrap();
     let error = client.data("weather", Some(3), 0, 10).await.unwrap_err();
     assert!(matches!(error, Error::Answer { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn what_cannot_succeed_is_tried_once() {
+    for status in [400, 401, 403, 404, 409, 410, 413, 422, 500, 501, 505] {
+        let (address, calls) = flaky(StatusCode::from_u16(status).unwrap()).await;
+        let client = Client::new(&address, "km_secret").unwrap();
+        assert!(client.contribution("weather", "c1", 0).await.is_err());
+        assert_eq!(calls.load(Ordering::SeqCst), 1, "{status}");
+    }
+    // One that speaks no TLS.
+    let (address, _) = flaky(StatusCode::OK).await;
+    let plain = Client::anonymous(&address.replace("http:", "https:")).unwrap();
+    let error = plain.project("weather").await.unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error}");
+    assert_eq!(error.kind(), Kind::Invalid);
 }
 
 #[tokio::test]

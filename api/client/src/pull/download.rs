@@ -166,7 +166,7 @@ impl Download<'_> {
         }
         let response = match tokio::time::timeout(NEXT_WITHIN, request.send()).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) if tls::is_distrust(&error) => {
+            Ok(Err(error)) if tls::hopeless(&error).is_some() => {
                 let error = Error::unanswered("GET", self.part.path.clone(), error);
                 return Err(Halt::Failed(error));
             }

@@ -190,8 +190,11 @@ impl State {
         let broken = |source| Error::file(&self.path, source);
         let text = serde_json::to_vec(&self.kept).map_err(|error| broken(error.into()))?;
         let written = self.path.with_extension("new");
-        fs::write(&written, text).map_err(broken)?;
-        fs::rename(&written, &self.path).map_err(broken)
+        let replaced = fs::write(&written, text).and_then(|()| fs::rename(&written, &self.path));
+        if replaced.is_err() {
+            fs::remove_file(&written).ok();
+        }
+        replaced.map_err(broken)
     }
 }
 

@@ -1,9 +1,9 @@
-//! Tables as JSON records, by the contract of the project they go to.
+//! Values of tables as those of JSON records, and Parquet files as such records, by the contract of the project they go to.
 //!
-//! Invariant: a cell becomes what its field's type says or the file is refused with the row and the column; an empty
-//! cell and a null are no member.
+//! Invariant: a value becomes what its field's type says, or the file is refused.
 
-use std::io::{Read, Write};
+use std::collections::HashSet;
+use std::io::Write;
 
 use anyhow::{Context, bail};
 use arrow::array::{
@@ -12,56 +12,24 @@ use arrow::array::{
 };
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Float64Type, Schema};
+use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use serde_json::{Map, Number, Value};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::ParquetMetaData;
+use serde_json::Number;
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 use types::render::lines::Lines;
 use types::{Contract, FieldType, Timestamp, json};
 
-/// How many rows are converted at once.
-const ROWS: usize = 8_192;
-
-/// The records of a CSV file whose first line names the fields.
-pub(super) fn csv(input: impl Read, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut reader = csv::ReaderBuilder::new().from_reader(input);
-    let names: Vec<String> = reader
-        .headers()?
-        .iter()
-        .map(|name| name.trim_start_matches('\u{feff}').to_owned())
-        .collect();
-    if let Some(name) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
-        bail!("two columns are called `{}`", name.1);
-    }
-    let kinds: Vec<Option<FieldType>> = names
-        .iter()
-        .map(|name| kind_of(contract, name))
-        .collect::<Result<_, _>>()?;
-    let mut line = Vec::new();
-    for (row, record) in reader.records().enumerate() {
-        let record = record?;
-        let mut members = Map::new();
-        for ((name, kind), cell) in names.iter().zip(&kinds).zip(&record) {
-            if !cell.is_empty() {
-                let value = value(cell, *kind).with_context(|| {
-                    let row = record.position().map_or(row as u64 + 2, csv::Position::line);
-                    format!("line {row}, column `{name}`")
-                })?;
-                members.insert(name.clone(), value);
-            }
-        }
-        line.clear();
-        serde_json::to_writer(&mut line, &members)?;
-        line.push(b'\n');
-        out.write_all(&line)?;
-    }
-    Ok(())
-}
+/// The largest number of rows that are read at once.
+const ROWS: u64 = 8_192;
+/// About how many bytes are read and converted at once; one row may have more.
+const BYTES: u64 = 16 << 20;
 
 /// The type of a column's field; none of an extra one.
-fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>> {
+pub(super) fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>> {
     match contract.fields().iter().find(|field| field.name == name) {
         Some(field) => Ok(Some(field.kind)),
         None if contract.allow_extra() => Ok(None),
@@ -75,22 +43,12 @@ fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>>
     }
 }
 
-fn value(cell: &str, kind: Option<FieldType>) -> anyhow::Result<Value> {
-    Ok(match kind {
-        Some(FieldType::Integer) => integer(cell)?.into(),
-        Some(FieldType::Number) => Value::Number(number(cell)?),
-        Some(FieldType::Boolean) => boolean(cell)?.into(),
-        Some(FieldType::Json) => json::parse(cell.as_bytes()).context("it is not JSON")?,
-        Some(FieldType::String | FieldType::Timestamp) | None => cell.into(),
-    })
-}
-
-fn integer(cell: &str) -> anyhow::Result<i64> {
+pub(super) fn integer(cell: &str) -> anyhow::Result<i64> {
     cell.parse().context("it is no integer of 64 bits")
 }
 
 /// An integer as one, so that who takes the record sees when a double would round it.
-fn number(cell: &str) -> anyhow::Result<Number> {
+pub(super) fn number(cell: &str) -> anyhow::Result<Number> {
     let integer = cell.parse::<i64>().map(Number::from);
     let integer = integer.or_else(|_| cell.parse::<u64>().map(Number::from));
     if let Ok(integer) = integer {
@@ -99,7 +57,7 @@ fn number(cell: &str) -> anyhow::Result<Number> {
     cell.parse().ok().and_then(Number::from_f64).context("it is no number")
 }
 
-fn boolean(cell: &str) -> anyhow::Result<bool> {
+pub(super) fn boolean(cell: &str) -> anyhow::Result<bool> {
     match cell {
         "true" | "TRUE" | "True" | "1" => Ok(true),
         "false" | "FALSE" | "False" | "0" => Ok(false),
@@ -109,21 +67,84 @@ fn boolean(cell: &str) -> anyhow::Result<bool> {
 
 /// The records of a Parquet file.
 pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
-    for field in builder.schema().fields() {
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+    let mut seen = HashSet::new();
+    for field in metadata.schema().fields() {
+        if !seen.insert(field.name()) {
+            bail!("two columns are called `{}`", field.name());
+        }
         if kind_of(contract, field.name())?.is_none() {
             bail!("the column `{}` is no field of the project; leave it out", field.name());
         }
     }
+    let options = ArrowReaderOptions::new().with_schema(shared_texts(metadata.schema()));
+    let rows = rows_at_once(metadata.metadata());
+    let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?;
     let mut text = Vec::new();
-    for batch in builder.with_batch_size(ROWS).build()? {
-        let batch = shaped(contract, &batch?)?;
-        let lines = Lines::new(contract, &batch)?;
-        text.clear();
-        lines.write(0..lines.len(), &mut text);
-        out.write_all(&text)?;
+    for batch in ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+        .with_batch_size(rows)
+        .build()?
+    {
+        let batch = batch?;
+        let mut rest = 0..batch.num_rows();
+        while !rest.is_empty() {
+            let piece = batch.slice(rest.start, piece(&batch, rest.clone()));
+            rest.start += piece.num_rows();
+            let piece = shaped(contract, &piece)?;
+            let lines = Lines::new(contract, &piece)?;
+            text.clear();
+            lines.write(0..lines.len(), &mut text);
+            out.write_all(&text)?;
+        }
     }
     Ok(())
+}
+
+/// The schema with texts that share their bytes: a text that many rows of a dictionary have is in memory once.
+fn shared_texts(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| {
+        let values = match field.data_type() {
+            DataType::Dictionary(_, values) => values,
+            plain => plain,
+        };
+        match values {
+            DataType::Utf8 | DataType::LargeUtf8 => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View)),
+            _ => Arc::clone(field),
+        }
+    });
+    Arc::new(Schema::new_with_metadata(
+        fields.collect::<Vec<_>>(),
+        schema.metadata().clone(),
+    ))
+}
+
+/// The number of rows that have about [`BYTES`], by the sizes of the row groups.
+fn rows_at_once(metadata: &ParquetMetaData) -> usize {
+    let groups = metadata.row_groups().iter().map(|group| {
+        let (rows, bytes) = (group.num_rows().unsigned_abs(), group.total_byte_size().unsigned_abs());
+        rows.saturating_mul(BYTES) / bytes.max(1)
+    });
+    usize::try_from(groups.min().unwrap_or(ROWS).clamp(1, ROWS)).unwrap_or(1)
+}
+
+/// The number of these rows whose texts have about [`BYTES`]; at least one.
+fn piece(batch: &RecordBatch, rows: Range<usize>) -> usize {
+    let texts: Vec<_> = batch
+        .columns()
+        .iter()
+        .filter_map(|column| column.as_string_view_opt())
+        .collect();
+    let mut bytes = 0;
+    let of_row = |row: usize| -> u64 {
+        // The lower half of the first half of a view is its length.
+        let lengths = texts.iter().map(|texts| texts.views()[row] & u128::from(u32::MAX));
+        lengths.map(|length| u64::try_from(length).unwrap_or(0)).sum()
+    };
+    let more = rows.take_while(|row| {
+        bytes += of_row(*row);
+        bytes <= BYTES
+    });
+    more.count().max(1)
 }
 
 /// The columns of the contract; those that a file does not have are null.
@@ -252,18 +273,18 @@ fn double(cell: &str) -> anyhow::Result<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use arrow::array::{
         DictionaryArray, Float32Array, Int32Array, LargeStringArray, StringViewArray, TimestampMillisecondArray,
         TimestampNanosecondArray,
     };
     use arrow::datatypes::Int32Type;
     use parquet::arrow::ArrowWriter;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn contract(extra: bool) -> Contract {
+    pub(in crate::push) fn contract(extra: bool) -> Contract {
         serde_json::from_value(json!({"fields": [
             {"name": "name", "type": "string", "required": true},
             {"name": "count", "type": "integer"},
@@ -273,44 +294,6 @@ mod tests {
             {"name": "more", "type": "json"}
         ], "allowExtra": extra}))
         .unwrap()
-    }
-
-    fn converted(text: &str, extra: bool) -> anyhow::Result<Vec<Value>> {
-        let mut out = Vec::new();
-        csv(text.as_bytes(), &contract(extra), &mut out)?;
-        let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        Ok(lines.map(|line| serde_json::from_slice(line).unwrap()).collect())
-    }
-
-    #[test]
-    fn cells_become_what_their_fields_say() {
-        let text = "\u{feff}count,name,ratio,good,at,more\r\n\
-                    7,\"a, \"\"b\"\"\nc\",2,true,2026-11-21T07:00:00Z,\"{\"\"x\"\":[1]}\"\r\n,d,0.5,0,,\r\n";
-        let expected = [
-            json!({"name": "a, \"b\"\nc", "count": 7, "ratio": 2, "good": true, "at": "2026-11-21T07:00:00Z", "more": {"x": [1]}}),
-            json!({"name": "d", "ratio": 0.5, "good": false}),
-        ];
-        assert_eq!(converted(text, false).unwrap(), expected);
-        assert_eq!(
-            converted("name,other\na,1\n", true).unwrap(),
-            [json!({"name": "a", "other": "1"})]
-        );
-    }
-
-    #[test]
-    fn a_cell_that_does_not_fit_is_named() {
-        for (text, words) in [
-            ("name,count\na,1\nb,1.5\n", "line 3, column `count`"),
-            ("name,ratio\na,much\n", "line 2, column `ratio`"),
-            ("name,good\na,yes\n", "line 2, column `good`"),
-            ("name,more\na,{\n", "line 2, column `more`"),
-            ("name,other\na,b\n", "the column `other` is no field"),
-            ("name,count,name\na,1,b\n", "two columns are called `name`"),
-        ] {
-            let error = format!("{:#}", converted(text, false).unwrap_err());
-            assert!(error.contains(words), "{error}");
-        }
-        assert!(converted("name,count\na\n", false).is_err(), "a row is too short");
     }
 
     #[test]
@@ -412,5 +395,57 @@ mod tests {
         let expected =
             json!({"name": "a", "count": 1, "ratio": 0.5, "good": null, "at": "1970-01-01T00:00:01.5Z", "more": null});
         assert_eq!(record, expected);
+    }
+
+    fn written(batch: &RecordBatch, times: usize) -> File {
+        let file = tempfile::tempfile().unwrap();
+        let mut writer = ArrowWriter::try_new(file.try_clone().unwrap(), batch.schema(), None).unwrap();
+        for _ in 0..times {
+            writer.write(batch).unwrap();
+        }
+        writer.close().unwrap();
+        file
+    }
+
+    #[test]
+    fn a_parquet_file_with_a_name_twice_is_refused() {
+        let column = || Arc::new(StringArray::from(vec!["a"])) as ArrayRef;
+        let field = |name: &str| Field::new(name, DataType::Utf8, true);
+        let schema = Schema::new(vec![field("name"), field("more"), field("name")]);
+        let batch = RecordBatch::try_new(Arc::new(schema), vec![column(), column(), column()]).unwrap();
+        let error = parquet(written(&batch, 1), &contract(false), &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "two columns are called `name`");
+    }
+
+    /// Counts what is written.
+    #[derive(Default)]
+    struct Counted {
+        bytes: usize,
+        most: usize,
+    }
+
+    impl Write for Counted {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.bytes += bytes.len();
+            self.most = self.most.max(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn texts_of_a_megabyte_a_row_are_converted_some_at_a_time() {
+        const TEXT: usize = 1 << 20;
+        const ROWS: usize = 2_100;
+        let text = "x".repeat(TEXT);
+        let names: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(); 100]));
+        let batch = RecordBatch::try_from_iter([("name", names)]).unwrap();
+        let mut counted = Counted::default();
+        parquet(written(&batch, ROWS / 100), &contract(false), &mut counted).unwrap();
+        assert!(counted.bytes > ROWS * TEXT, "{} bytes", counted.bytes);
+        assert!(counted.most as u64 <= 2 * BYTES, "{} bytes at once", counted.most);
     }
 }

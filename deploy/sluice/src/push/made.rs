@@ -1,0 +1,74 @@
+//! The file that is made to be sent.
+//!
+//! Invariant: it has a name once it is whole. Before that nothing of it is left when the process ends, however it does,
+//! where the file system has files without a name; elsewhere when it is dropped.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+use rustix::io::Errno;
+
+/// A file that is not whole yet.
+#[derive(Debug)]
+pub(super) struct Made {
+    file: File,
+    /// Its name for now, where it must have one.
+    named: Option<PathBuf>,
+}
+
+impl Made {
+    /// An empty file in the folder of `target`.
+    pub(super) fn begin(target: &Path) -> io::Result<Self> {
+        let folder = target.parent().unwrap_or_else(|| Path::new("."));
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match open(folder, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => Ok(Self {
+                file: file.into(),
+                named: None,
+            }),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
+                let named = target.with_extension("unfinished");
+                Ok(Self {
+                    file: File::create(&named)?,
+                    named: Some(named),
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The file, to write to.
+    pub(super) fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Returns true if nothing was written.
+    pub(super) fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.len() == 0)
+    }
+
+    /// Gives the file its name; one of that name stays, as it was made of the same.
+    pub(super) fn finish(mut self, target: &Path) -> io::Result<()> {
+        if let Some(named) = &self.named {
+            fs::rename(named, target)?;
+            self.named = None;
+            return Ok(());
+        }
+        let descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        match linkat(CWD, descriptor, CWD, target, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if let Some(named) = &self.named {
+            fs::remove_file(named).ok();
+        }
+    }
+}

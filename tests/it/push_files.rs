@@ -1,0 +1,97 @@
+//! Files of people, pushed with the program: what is wrong with one is said of the file itself, and no copy is left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tests::World;
+use tests::server::{DEADLINE, POLL};
+
+use crate::binary;
+use crate::uploads::{push, said};
+
+/// A file of this text, in a folder of its own.
+fn file(world: &World, text: &str) -> PathBuf {
+    let folder = world.folder().join(world.name("folder"));
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("readings.csv");
+    fs::write(&file, text).unwrap();
+    file
+}
+
+/// The files that a push of this one left behind.
+fn left(file: &Path) -> Vec<PathBuf> {
+    let folder = fs::read_dir(file.with_extension("state"));
+    let entries = folder.into_iter().flatten();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_cannot_be_sent_is_named_with_its_line_and_leaves_nothing() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let many: Vec<_> = (0..100_000).map(|n| format!("column_{n}")).collect();
+    for (text, words) in [
+        (
+            "station,sample\n\"a\n\nb\",1\nc,many\n",
+            "line 5: column `sample`: it is no integer",
+        ),
+        ("station,sample\n", "it has no records"),
+        ("station,sample,station\na,1,b\n", "two columns are called `station`"),
+        (&many.join(","), "the header names 100000 columns"),
+    ] {
+        let file = file(&world, text);
+        let begun = Instant::now();
+        let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
+        let said = said(&output);
+        assert!(!output.status.success());
+        assert!(said.contains("readings.csv") && said.contains(words), "{said}");
+        assert_eq!(left(&file), Vec::<PathBuf>::new(), "{words}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_that_are_refused_are_named_by_their_lines_of_the_file() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let file = file(&world, "station,sample\r\n\"a\r\n\r\nb\",1\r\n\r\n,2\r\nc,3\r\n,4\r\n");
+    let output = push(&world, &slug, &file, 1 << 20).output().unwrap();
+    let said = said(&output);
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("the first is on line 6"), "{said}");
+    assert!(
+        said.contains("  line 6 /station") && said.contains("  line 8 /station"),
+        "{said}"
+    );
+    assert_eq!(left(&file), Vec::<PathBuf>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_that_is_interrupted_while_it_reads_leaves_nothing() {
+    let world = World::start(binary()).await;
+    let slug = world.project().await;
+    let long = "x".repeat(4_000);
+    let rows: Vec<_> = (0..25_000).map(|row| format!("{long}{row},{row}\n")).collect();
+    let file = file(&world, &format!("station,sample\n{}", rows.concat()));
+    for signal in ["-INT", "-KILL"] {
+        let mut child = push(&world, &slug, &file, 1 << 20).spawn().unwrap();
+        let pid = child.id().to_string();
+        let begun = Instant::now();
+        let written = || {
+            let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+            let line = io
+                .lines()
+                .find_map(|line| line.strip_prefix("wchar: ").map(str::to_owned));
+            line.map_or(0, |bytes| bytes.parse::<u64>().unwrap())
+        };
+        while written() < 4 << 20 {
+            assert!(begun.elapsed() < DEADLINE, "nothing is written");
+            tokio::time::sleep(POLL).await;
+        }
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(left(&file), Vec::<PathBuf>::new(), "{signal}");
+    }
+}
