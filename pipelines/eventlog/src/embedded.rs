@@ -6,21 +6,23 @@
 //!  commit ──┘  and by bytes              └── then `next` moves, waiters and subscribers wake
 //! ```
 //!
-//! Every write goes through one committer thread. While it waits for the disk, further appends queue; together they
-//! are its next batch. So one append costs one `fdatasync`, and many at once share one.
+//! Every write goes through one committer thread. Appends that arrive while it waits for the disk queue up and become
+//! its next batch. So a lone append costs one `fdatasync`, and concurrent appends share one.
 //!
 //! Invariants:
-//! - [`Partition::next`](state::Partition) moves only after the batch is durable, so that nothing is delivered that a crash
-//!   could take back; except for a batch of nothing but records that their senders keep, which is delivered while the disk
-//!   works. Nothing is acknowledged before it is durable.
-//! - Offsets of a partition have no gaps; the first readable one moves only past records that every group has done.
-//! - The first failed write ends writing for this process: after a failed `fsync` nobody knows what is on disk.
+//! - [`Partition::next`](state::Partition) moves only after the batch is durable, so a crash cannot take back a
+//!   delivered record. The one exception is a batch whose records all came by [`EventLog::append_kept`]: it is
+//!   delivered while the disk works. No append is acknowledged before it is durable.
+//! - Offsets of a partition have no gaps. The first readable offset moves only past records that every group has
+//!   committed.
+//! - The first failed write ends writing for this process: after a failed `fsync` the state of the disk is unknown.
 //!
-//! On disk: `directory`, `layout`. Opening: `recovery`. Writing: `committer`. Trimming: `retention`. Reading: `subscription`.
+//! On disk: `directory`, `layout`. Opening: `recovery`. Writing: `committer`, `batch`. Trimming: `retention`. Reading:
+//! `subscription`.
 
+mod batch;
 mod committer;
 mod directory;
-mod draft;
 mod layout;
 mod recovery;
 mod retention;
@@ -43,13 +45,14 @@ use subscription::Reader;
 /// The most partitions a topic can have.
 const MAX_PARTITIONS: u32 = 1024;
 
-/// How a log is kept.
+/// Options of the embedded log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The number of partitions of topics that do not exist yet, 1 to 1024. A topic keeps the number it was created
-    /// with for its life, or keys would change their partition; opening with another number says so in the log.
+    /// with for its life, because another number would move keys to other partitions. Opening with another number logs
+    /// a warning.
     pub partitions: u32,
-    /// How many records per partition stay readable after every group has done them. Up to 63 more may stay.
+    /// The number of committed records per partition that stay readable. Up to 63 more may stay.
     pub retain: u64,
 }
 
@@ -108,8 +111,10 @@ impl Embedded {
             .name("eventlog-committer".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
+                // A panic of the committer must fail the log; otherwise appends would wait for
+                // ever.
                 move || {
-                    let _said = OnPanic(|| shared.fail_by_panic());
+                    let _guard = OnPanic(|| shared.fail_after_panic());
                     run(committer);
                 }
             })
@@ -147,7 +152,7 @@ impl Embedded {
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        let room = self.shared.room(bytes).await?;
+        let permits = self.shared.queue_permits(bytes).await?;
         let entries = self.encode(records)?;
         let (reply, answer) = oneshot::channel();
         let append = Append {
@@ -155,7 +160,7 @@ impl Embedded {
             entries,
             kept,
             bytes,
-            room,
+            permits,
             reply,
         };
         self.ask(Request::Append(append), answer).await
@@ -249,7 +254,7 @@ mod tests {
     async fn whoever_waits_for_a_committer_that_panicked_is_told() {
         let directory = tempfile::tempdir().unwrap();
         let log = Embedded::start(directory.path(), Options::default(), |mut committer| {
-            committer.one();
+            committer.write_next();
             panic!("planted");
         })
         .unwrap();

@@ -1,6 +1,6 @@
-//! What can go wrong with a log, and what to do about it.
+//! Errors of the log.
 //!
-//! Invariant: an error that an operator must act on names the directory and the act.
+//! Invariant: an error that an operator must act on names the directory and what to do.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,29 +27,30 @@ pub enum Error {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The group reads the topic in this process already.
+    /// The group already has a subscription of the topic in this process.
     #[error("group `{group}` has a subscription of topic `{topic}` already; drop it first")]
     Busy {
-        /// The topic.
+        /// The topic of the existing subscription.
         topic: String,
-        /// The group.
+        /// The group of the existing subscription.
         group: String,
     },
-    /// A tail has no group whose position could be committed.
-    #[error("positions of topic `{topic}` cannot be committed: a tail belongs to no group")]
+    /// A reader that belongs to no group tried to commit a position.
+    #[error("cannot commit positions of topic `{topic}`: this reader belongs to no group")]
     Ungrouped {
-        /// The topic.
+        /// The topic of the reader.
         topic: String,
     },
     /// The log was closed in this process.
     #[error("the log is closed")]
     Closed,
-    /// A write failed. Whether it reached the disk is unknown, so the log takes no more until it is opened again.
-    #[error("the log in {} stopped taking records after a failed write; restart the process: {cause}", path.display())]
+    /// A write failed. It is unknown whether it reached the disk, so the log refuses every write until it is opened
+    /// again.
+    #[error("the log in {} stopped accepting records after a failed write; restart the process: {cause}", path.display())]
     Failed {
         /// The directory of the log.
         path: PathBuf,
-        /// The failure.
+        /// The error of the storage.
         #[source]
         cause: Arc<fjall::Error>,
     },
@@ -59,16 +60,17 @@ pub enum Error {
         /// The directory of the log.
         path: PathBuf,
     },
-    /// The bytes on disk are not what was written.
+    /// A checksum, a key or an offset on disk is wrong or missing.
     #[error(
-        "the log in {} is damaged: {what}. Nothing of it is served. Keep a copy of the directory, then restore it from \
-         a backup; without one, move it away and start with an empty log, to which what is still open is appended again",
+        "the log in {} is damaged: {what}. None of its records are served. Keep a copy of the directory, then restore it \
+         from a backup. Without a backup, move it away and start with an empty log: the marketplace appends unfinished \
+         contributions again",
         path.display()
     )]
     Damaged {
         /// The directory of the log.
         path: PathBuf,
-        /// What was found.
+        /// The first damage found.
         what: String,
     },
     /// The directory was written by another version of this program.
@@ -94,48 +96,49 @@ pub enum Error {
         #[source]
         cause: Arc<fjall::Error>,
     },
-    /// The brokers did not answer in time, or could not do what was asked for now. Whether they did it is unknown.
+    /// The brokers did not answer in time, or are temporarily unable to serve the request. It is unknown whether the
+    /// request took effect.
     #[cfg(feature = "kafka")]
     #[error("{what}: the brokers are not available: {cause}")]
     Unavailable {
-        /// What was to be done.
+        /// The request, such as "appending to topic `x`".
         what: String,
-        /// The last thing that is known of it.
+        /// The last error reported for the request.
         cause: String,
     },
-    /// The brokers refuse it: a credential, a permission or a setting is wrong.
+    /// The brokers refused the request for good: a credential, a permission or a setting is wrong.
     #[cfg(feature = "kafka")]
-    #[error("{what}: the brokers refuse it: {cause}")]
+    #[error("{what}: the brokers refused the request: {cause}")]
     Refused {
-        /// What was to be done.
+        /// The request, such as "appending to topic `x`".
         what: String,
-        /// The failure.
+        /// The answer of the brokers.
         cause: String,
     },
-    /// A topic exists with a setting that would break what the log promises.
+    /// A topic has a setting that breaks a guarantee of the log.
     #[cfg(feature = "kafka")]
     #[error("topic `{topic}` has `{setting}` {found}, and needs {needed}; {act}")]
     Topic {
-        /// The topic, as the brokers name it.
+        /// The topic, under its name in the cluster.
         topic: String,
-        /// The setting.
+        /// The name of the setting.
         setting: &'static str,
-        /// Its value.
+        /// The value of the setting in the cluster.
         found: String,
-        /// The value that it needs.
+        /// The value that the log needs.
         needed: String,
-        /// What to do about it.
+        /// The remedy, as an instruction.
         act: &'static str,
     },
-    /// Another process took the place of this one in a group.
+    /// Another process joined the group under the instance name of this one.
     #[cfg(feature = "kafka")]
     #[error("another process reads topic `{topic}` for group `{group}` as instance `{instance}`; give each its own")]
     Fenced {
-        /// The topic.
+        /// The topic, under its name in the cluster.
         topic: String,
-        /// The group.
+        /// The consumer group.
         group: String,
-        /// The instance.
+        /// The instance name that both processes use.
         instance: String,
     },
 }

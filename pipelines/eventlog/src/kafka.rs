@@ -2,39 +2,39 @@
 //!
 //! ```text
 //!  append ── bounded by bytes ──▶ producer (idempotent, acks=all) ──▶ partition_of(key)
-//!  event ◀── buffer ◀── a thread per subscription ◀── consumer of the group, or of nobody
+//!  event ◀── buffer ◀── one thread per subscription ◀── consumer, in a group or alone
 //! ```
 //!
 //! Invariants:
-//! - A record is acknowledged when every replica in sync has it. Kafka answers before it is on a disk; that is enough
-//!   because the marketplace's row is the outbox, and what is open is appended again.
-//! - Offsets move only by [`Subscription::commit`], and only for partitions that the reader has. A reader that its
-//!   group gave up cannot commit: the brokers refuse its generation.
-//! - A position that is not kept any more is never skipped silently: reading goes on at the first record left, says so
-//!   as an error and counts it ([`Stats::out_of_range`]).
-//! - A topic that is deleted and made anew is read from its first record, also while it is being read; that is said and
-//!   counted as well ([`Stats::consumers_renewed`]).
-//! - Nothing waits for ever: every call of the brokers has a limit of time, and what is queued has one of bytes.
+//! - A record is acknowledged when every replica in sync has it. Kafka answers before the record is on a disk. That is
+//!   enough because the marketplace's row is the outbox, and unfinished contributions are appended again.
+//! - Offsets move only by [`Subscription::commit`], and only for partitions that the reader has. A reader that its group
+//!   expelled cannot commit: the brokers refuse its generation.
+//! - A position that retention has passed is never skipped silently: reading continues at the first record left, logs an
+//!   error, and counts it ([`Stats::out_of_range`]).
+//! - A topic that is deleted and created again is read from its first record, also while it is being read. This is logged
+//!   and counted as well ([`Stats::consumers_renewed`]).
+//! - No wait is unbounded: every request to the brokers has a timeout, and every queue a limit in bytes.
 //!
 //! Records of up to [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES) go through Kafka whole (`max.message.bytes` of our
 //! topics), not by reference to an object store: the largest message is a contribution of 4 MiB, uploads travel by
-//! reference anyway, and a claim check would be a second thing that can be lost.
+//! reference anyway, and a claim check would be a second object that can be lost.
 
-mod begin;
+mod assignment;
 mod client;
-mod identity;
+mod health;
 mod lease;
 mod options;
-mod parting;
 mod poller;
 mod producer;
 mod reader;
-mod renewal;
-mod shares;
+mod recreation;
+mod restart;
+mod shutdown;
+mod start;
 mod state;
 mod stats;
 mod topics;
-mod watchdog;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -49,19 +49,19 @@ pub use stats::Stats;
 use client::Client;
 use lease::Leases;
 use producer::Appender;
-use reader::{Reader, Start};
+use reader::{ReadFrom, Reader};
 use state::Shared;
 use stats::Counters;
 use topics::Topics;
 
-/// How long closing waits for its subscriptions to leave their groups.
-const LEAVING: Duration = Duration::from_secs(10);
+/// The time that closing waits for subscriptions to leave their groups.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many questions the brokers are asked at most for one call, each of which may take [`Options::delivery`].
-const QUESTIONS: u32 = 10;
+/// The most requests to the brokers in one call. Each may take [`Options::delivery`].
+const MAX_REQUESTS: u32 = 10;
 
-/// The log on a Kafka cluster. Dropping it closes it: positions that were committed are sent, and subscriptions that
-/// are still alive answer [`Error::Closed`].
+/// The log on a Kafka cluster. Dropping it closes it: committed positions are sent, and subscriptions that are still
+/// alive return [`Error::Closed`].
 pub struct Kafka {
     options: Arc<Options>,
     client: Arc<Client>,
@@ -82,7 +82,7 @@ impl fmt::Debug for Kafka {
 }
 
 impl Kafka {
-    /// Connects to the brokers, and creates those of `topics` that do not exist.
+    /// Connects to the brokers and creates the topics in `topics` that do not exist.
     ///
     /// # Errors
     /// [`Error::Invalid`] for an option that breaks a rule, [`Error::Topic`] for a topic that has another number of
@@ -109,23 +109,23 @@ impl Kafka {
         Ok(Arc::new(log))
     }
 
-    /// What this log has done since it was opened.
+    /// Returns the counters since the log was opened.
     pub fn stats(&self) -> Stats {
         self.counters.stats()
     }
 
-    /// Waits for what the brokers are asked, each question of which has a limit of its own, and no longer: should one of
-    /// them never end, whoever waits can ask again.
+    /// Limits the time of a call that sends several requests to the brokers. Each request has a timeout of its own;
+    /// this one covers a request that never returns, so that the caller can try again.
     async fn within<T>(
         &self,
         what: &str,
         topic: &str,
         asked: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let limit = QUESTIONS * self.options.delivery;
+        let limit = MAX_REQUESTS * self.options.delivery;
         let answered = tokio::time::timeout(limit, asked).await;
         answered.unwrap_or_else(|_elapsed| {
-            tracing::error!(topic, ?limit, "{what} a topic has not ended");
+            tracing::error!(topic, ?limit, "the brokers did not answer in time: {what} a topic");
             Err(Error::Unavailable {
                 what: format!("{what} topic `{topic}`"),
                 cause: format!("no answer within {limit:?}"),
@@ -133,7 +133,7 @@ impl Kafka {
         })
     }
 
-    fn read(&self, start: Start) -> Result<Box<dyn Subscription>, Error> {
+    fn read(&self, start: ReadFrom) -> Result<Box<dyn Subscription>, Error> {
         let reader = Reader::start(&self.options, &self.client, &self.counters, start)?;
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.retain(|reader| reader.strong_count() > 0);
@@ -151,14 +151,15 @@ impl EventLog for Kafka {
             return Ok(Vec::new());
         }
         let appending = async {
-            if self.appender.settle(&self.options.topic(topic)) {
-                // Whoever made it may have given it another shape.
+            if self.appender.replace_if_recreated(&self.options.topic(topic)) {
+                // The process that created the topic may have given it other settings.
                 self.topics.forget(topic);
             }
             let name = self.topics.ensure(topic).await?;
             let appended = self.appender.append(&name, records).await;
             if appended.is_err() {
-                // It may be gone: looking again costs little beside a failure.
+                // The topic may have been deleted. Another look costs little compared to a
+                // failure.
                 self.topics.forget(topic);
             }
             appended
@@ -171,7 +172,7 @@ impl EventLog for Kafka {
         check_name("group", group)?;
         self.within("looking at", topic, self.topics.ensure(topic)).await?;
         let lease = Leases::take(&self.leases, topic, group, self.options.delivery).await?;
-        self.read(Start::Group { lease })
+        self.read(ReadFrom::Group { lease })
     }
 
     async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error> {
@@ -182,14 +183,14 @@ impl EventLog for Kafka {
         };
         let bounds = self.within("looking at", topic, looking).await?;
         let first = |bounds: &Bounds| bounds.next.saturating_sub(count).max(bounds.first);
-        self.read(Start::Recent {
+        self.read(ReadFrom::Recent {
             topic: topic.to_owned(),
             positions: bounds.iter().map(first).collect(),
         })
     }
 
     async fn keep(&self, topic: &str, _count: u64) -> Result<(), Error> {
-        // Its records go by their age.
+        // Kafka removes records by age, so there is nothing to do.
         check_name("topic", topic)
     }
 
@@ -203,12 +204,16 @@ impl EventLog for Kafka {
 
 impl Drop for Kafka {
     fn drop(&mut self) {
+        // Every subscription must leave its group before the process ends; otherwise the group
+        // waits for the session timeout before it reassigns the partitions.
         let readers = std::mem::take(&mut *self.readers.lock().unwrap_or_else(PoisonError::into_inner));
         for shared in readers.iter().filter_map(Weak::upgrade) {
             shared.close();
         }
-        if !self.leases.wait_all(LEAVING) {
-            tracing::warn!("a subscription did not leave its group in time; the brokers will notice");
+        if !self.leases.wait_all(LEAVE_TIMEOUT) {
+            tracing::warn!(
+                "a subscription did not leave its group in time; the group reassigns its partitions after the session timeout"
+            );
         }
     }
 }

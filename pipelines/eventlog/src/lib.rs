@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Invariants, which every backend proves by the suite `conformance` (feature `testing`):
-//! - What [`EventLog::append`] acknowledged survives the death of the process and of the machine.
+//! - Records that [`EventLog::append`] acknowledged survive the death of the process and of the machine.
 //! - Records of one key are in one partition, in the order of their appends.
-//! - A group sees every record at least once: delivery begins at the group's committed position, or at the first
-//!   record where it has none.
+//! - A group receives every record at least once: delivery begins at the group's committed position, or at the first
+//!   record if the group has committed none.
 
 #[cfg(feature = "testing")]
 pub mod conformance;
@@ -40,19 +40,19 @@ pub const MAX_RECORD_BYTES: usize = 16 << 20;
 /// The longest name of a topic or a group, in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
 
-/// One message.
+/// A message of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Decides the partition: records of one key stay in order.
+    /// The key, which decides the partition. Records of one key stay in order.
     pub key: Bytes,
-    /// The payload.
+    /// The payload. The log does not interpret it.
     pub value: Bytes,
 }
 
-/// Where a record is in its topic.
+/// The address of a record within its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// The partition, from 0.
+    /// The partition number, counted from 0.
     pub partition: u32,
     /// The offset within the partition, from 0, without gaps.
     pub offset: u64,
@@ -61,16 +61,16 @@ pub struct Position {
 /// A record with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// Where it is.
+    /// The address of the record.
     pub position: Position,
-    /// What it says.
+    /// The key and value, as they were appended.
     pub record: Record,
 }
 
 /// The readable range of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The first offset that can still be read.
+    /// The first offset that can still be read; earlier records were removed.
     pub first: u64,
     /// The first offset that is not yet written.
     pub next: u64,
@@ -83,67 +83,67 @@ pub trait EventLog: Debug + Send + Sync {
     /// share their fsync. On an error none, some or all of the records may be in the log: append them again.
     async fn append(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error>;
 
-    /// Appends records that their sender has elsewhere for good, and appends again unless what they ask for is done. The
-    /// answer is that of [`Self::append`], but a log may deliver the records before they are durable: what was
-    /// delivered then can be gone after a power cut.
+    /// Appends records that the sender stores elsewhere and appends again until their work is done. Positions are
+    /// returned under the same conditions as by [`Self::append`], but a backend may deliver the records before they are
+    /// durable, so a delivered record can be lost in a power cut.
     async fn append_kept(&self, topic: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         self.append(topic, records).await
     }
 
     /// Reads `topic` from the position that `group` committed in every partition, or from the first record.
     ///
-    /// The subscriptions of a group share the partitions; which one reads which partition may change at any time
-    /// ([`Event`]). Within a process a group has one subscription of a topic at a time: another is refused by
-    /// [`Error::Busy`].
+    /// Subscriptions of one group share the partitions, and the assignment may change at any time ([`Event`]). Within a
+    /// process a group has at most one subscription of a topic at a time; a second call returns [`Error::Busy`].
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Subscription>, Error>;
 
-    /// Reads every partition of `topic` from `count` records before its end as of now, or from the first record left,
-    /// and goes on with what is appended. For nobody's account: it is never given less than all partitions, positions
-    /// cannot be committed, and a reader that lags behind what is kept goes on at the first record that is left.
+    /// Reads every partition of `topic` from `count` records before its current end, or from the first record if there
+    /// are fewer, and continues with records appended later. The reader belongs to no group: it always has every
+    /// partition, it cannot commit positions, and a reader that falls behind retention continues at the first record
+    /// that is left.
     async fn recent(&self, topic: &str, count: u64) -> Result<Box<dyn Subscription>, Error>;
 
-    /// Reads what is appended to `topic` from now on: [`Self::recent`] with nothing of the past.
+    /// Reads the records appended to `topic` from now on; the same as [`Self::recent`] with a count of 0.
     ///
-    /// Every record whose append begins after this returned is delivered to every tail, in every process, each
-    /// partition's in order. A record may be delivered again where appending it was tried again; a tail that ended
-    /// with an error is made anew, and what was appended in between it has not seen.
+    /// Every tail, in every process, receives each record whose append begins after this call returned, in order within
+    /// its partition. A record may be delivered twice if its append was retried. A tail that failed must be opened
+    /// again, and the new tail does not deliver the records appended in between.
     async fn tail(&self, topic: &str) -> Result<Box<dyn Subscription>, Error> {
         self.recent(topic, 0).await
     }
 
-    /// Lets go of all but the latest `count` records of each partition of `topic`, from now on: for topics that are read by
-    /// [`Self::recent`] only, of which no group ever says that they are done. What a group has not done stays. A log
-    /// whose records go by their age does nothing.
+    /// Limits `topic` to the latest `count` records of each partition, from now on. Meant for topics that are read by
+    /// [`Self::recent`] only, where no group commits positions. Records that a group has not committed are kept all the
+    /// same. Backends that remove records by age ignore the call.
     async fn keep(&self, topic: &str, count: u64) -> Result<(), Error>;
 
     /// The readable range of each partition of `topic`.
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error>;
 }
 
-/// What a reader is told next.
+/// An event of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The reader has these partitions now, in addition; their records come from the committed position on, or where
-    /// none was committed from the first record. Comes before the first record of each.
+    /// The reader now also has these partitions. Their records begin at the committed position, or at the first record
+    /// if the group has committed none. Comes before the first record of each partition.
     Assigned(Vec<u32>),
-    /// The reader lost these partitions: what it was given of them and has not committed is given to another, or
-    /// again to this one after another [`Event::Assigned`]. Comes after the last record of each. Positions of a lost
-    /// partition are not committed any more. Work that goes on meanwhile must be harmless when it is done twice.
+    /// The reader lost these partitions. Records that it received and did not commit will be delivered to another
+    /// reader, or to this one after the next [`Event::Assigned`]. Comes after the last record of each partition.
+    /// Commits for a lost partition are ignored, so work still in progress must be harmless if it is done twice.
     Revoked(Vec<u32>),
-    /// At least one record, each partition's in order.
+    /// At least one record, in order within each partition.
     Records(Vec<Delivered>),
 }
 
 /// A reader of one topic.
 #[async_trait]
 pub trait Subscription: Debug + Send {
-    /// Waits for a change of the partitions that this reader has, or for at least one record and returns at most
-    /// `max`. Cancel-safe: a dropped call loses nothing. A reader that does not call it for minutes is taken for dead
-    /// by a distributed log, and loses its partitions.
+    /// Waits for a change of the assignment or for at least one record, and returns at most `max` records. Cancel-safe:
+    /// a dropped call loses nothing. A distributed log treats a reader that does not call this for minutes as dead and
+    /// revokes its partitions.
     async fn event(&mut self, max: usize) -> Result<Event, Error>;
 
-    /// Waits for at least one record and returns at most `max`, for readers to which it makes no difference which
-    /// partitions they have. Cancel-safe like [`Self::event`].
+    /// Waits for at least one record and returns at most `max`, skipping assignment events. Cancel-safe like
+    /// [`Self::event`].
     async fn next(&mut self, max: usize) -> Result<Vec<Delivered>, Error> {
         loop {
             if let Event::Records(records) = self.event(max).await? {
@@ -152,13 +152,14 @@ pub trait Subscription: Debug + Send {
         }
     }
 
-    /// Marks everything before each position as done for the group: `offset` is the next one to deliver after a
-    /// restart. Need not be durable on return; losing it only redelivers. Positions of partitions that this reader
-    /// does not have are left out.
+    /// Commits a position per partition for the group: `offset` is the next record to deliver after a restart. The
+    /// commit need not be durable on return, since losing it only causes redelivery. Positions of partitions that this
+    /// reader does not have are ignored.
     async fn commit(&mut self, positions: &[Position]) -> Result<(), Error>;
 }
 
-/// Names are part of keys on disk and of topic names in Kafka, so both take the same ones.
+/// Checks the name of a topic or group. Names are part of keys on disk and of topic names in Kafka, so every backend
+/// accepts the same characters.
 fn check_name(field: &'static str, name: &str) -> Result<(), Error> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(legal) {
@@ -170,7 +171,7 @@ fn check_name(field: &'static str, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks the size of each record; the size of all, in bytes.
+/// Checks the size of each record and returns the total size in bytes.
 fn check_size(records: &[Record]) -> Result<usize, Error> {
     let mut bytes = 0;
     for record in records {

@@ -1,26 +1,26 @@
-//! Which partition a key belongs to.
+//! Partitioning of keys.
 //!
 //! Invariant: the function is frozen. Records of one key stay in one partition only while every build, of every
-//! version, computes the same number; the golden vectors below were computed by an independent program.
+//! version, computes the same number. The golden vectors below were computed by an independent program.
 
-/// The partition of `key` among `partitions`, from 0.
+/// Returns the partition of `key` among `partitions`, counted from 0.
 ///
 /// FNV-1a (64 bit, offset basis `cbf29ce484222325`, prime `100000001b3`) over the key, then the 64-bit finaliser of
-/// `MurmurHash3` (FNV alone mixes the last bytes poorly), then the remainder by `partitions`. With no partitions the
-/// answer is 0.
+/// `MurmurHash3` (FNV alone mixes the last bytes poorly), then the remainder by `partitions`. Returns 0 if `partitions`
+/// is 0.
 pub fn partition_of(key: &[u8], partitions: u32) -> u32 {
     let remainder = finalise(fnv1a(key)) % u64::from(partitions.max(1));
     u32::try_from(remainder).unwrap_or(0)
 }
 
-/// <http://www.isthe.com/chongo/tech/comp/fnv/>
+/// Computes FNV-1a, <http://www.isthe.com/chongo/tech/comp/fnv/>
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// `fmix64` of <https://github.com/aappleby/smhasher/blob/master/src/MurmurHash3.cpp>
+/// Computes `fmix64` of <https://github.com/aappleby/smhasher/blob/master/src/MurmurHash3.cpp>
 fn finalise(mut hash: u64) -> u64 {
     hash ^= hash >> 33;
     hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);

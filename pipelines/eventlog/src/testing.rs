@@ -1,12 +1,12 @@
-//! What tests of this and of other packages inject faults with, and the real brokers they run against.
+//! Fault injection and real brokers for tests of this and of other packages.
 //!
-//! Invariant: nothing is left behind: what is started is stopped by its process id, also when the test that started it
+//! Invariant: no process outlives its test. A server is stopped by its process id, also when the test that started it
 //! is killed.
 
 #[cfg(feature = "kafka")]
-mod broker;
+mod admin;
 #[cfg(feature = "kafka")]
-mod hand;
+mod broker;
 mod proxy;
 
 #[cfg(feature = "kafka")]

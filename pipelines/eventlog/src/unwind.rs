@@ -1,8 +1,9 @@
-//! What is said when a thread of a log ends by a panic.
+//! A guard that reports the panic of a thread.
 
 use std::thread;
 
-/// Does something where the thread that has it panics: whoever waits for the thread would wait for ever.
+/// Calls the closure if the thread that owns the guard panics. Without it a caller that waits for that thread would
+/// wait for ever.
 pub(crate) struct OnPanic<F: FnMut()>(pub(crate) F);
 
 impl<F: FnMut()> Drop for OnPanic<F> {

@@ -1,4 +1,4 @@
-//! The one writer: gathers what waits, writes it as one batch, answers everybody.
+//! The committer: one thread that drains the queue, writes it as one batch, and answers the callers.
 //!
 //! Invariant: a request is answered after the batch that holds it is durable, or with an error.
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use fjall::{PersistMode, UserValue};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use super::draft::Draft;
+use super::batch::Batch;
 use super::layout::Store;
 use super::retention::Trims;
 use super::state::{Group, Shared, Topic};
@@ -18,50 +18,50 @@ use crate::{Error, Position};
 const BATCH_BYTES: usize = 8 << 20;
 /// The most requests of one batch.
 const BATCH_REQUESTS: usize = 1024;
-/// The most records that one batch removes, so that trimming does not delay appends. A batch that brings more records
-/// may remove twice as many as it brings, so that trimming keeps up.
+/// The most records that one batch removes, so that trimming does not delay appends. A batch with many new records may
+/// remove twice as many as it appends, so that trimming keeps up.
 const BATCH_TRIMS: u64 = 512;
 
-/// What the committer is asked.
+/// A message to the committer.
 #[derive(Debug)]
 pub(super) enum Request {
-    /// Write records.
+    /// Writes records.
     Append(Append),
-    /// Create what is missing of a topic and a group.
+    /// Creates the topic and the group if they do not exist.
     Join {
         topic: String,
         group: Option<String>,
-        /// How many of its latest records the topic keeps from now on.
+        /// The number of latest records that the topic keeps from now on, if set.
         keep: Option<u64>,
         reply: oneshot::Sender<Result<Joined, Error>>,
     },
-    /// Look whether positions moved or the log is to be closed.
+    /// Wakes the committer after a commit of positions, or to close the log.
     Wake,
 }
 
-/// Records to write.
+/// Records to write, and the caller that waits for them.
 #[derive(Debug)]
 pub(super) struct Append {
     pub(super) topic: String,
     pub(super) entries: Vec<Entry>,
-    /// Whether their sender keeps them, so that they may be read before they are durable.
+    /// True if the sender can append the records again, so they may be read before they are durable.
     pub(super) kept: bool,
-    /// Their size.
+    /// The size of keys and values in bytes.
     pub(super) bytes: usize,
-    /// Their place in the queue, free again when they are written.
-    pub(super) room: OwnedSemaphorePermit,
+    /// Permits for space in the queue, released when the records are written.
+    pub(super) permits: OwnedSemaphorePermit,
     pub(super) reply: oneshot::Sender<Result<Vec<Position>, Error>>,
 }
 
-/// A record as it is written.
+/// An encoded record.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) key: Bytes,
-    /// See [`encode`](super::layout::encode).
+    /// The bytes made by [`encode`](super::layout::encode).
     pub(super) value: UserValue,
 }
 
-/// What a subscription is about.
+/// The topic and the group of a new subscription.
 #[derive(Debug)]
 pub(super) struct Joined {
     pub(super) topic: Arc<Topic>,
@@ -96,12 +96,12 @@ impl Committer {
 
     /// Runs until the log is closed.
     pub(super) fn run(mut self) {
-        while !self.shared.is_closing() && self.one() {}
+        while !self.shared.is_closing() && self.write_next() {}
         self.close();
     }
 
-    /// Waits for requests and writes them, in one batch; `false` when there are none any more.
-    pub(super) fn one(&mut self) -> bool {
+    /// Waits for requests and writes them in one batch. Returns `false` once every sender is gone.
+    pub(super) fn write_next(&mut self) -> bool {
         let request = if self.trims.are_due() {
             self.requests.try_recv().unwrap_or(Request::Wake)
         } else {
@@ -110,13 +110,13 @@ impl Committer {
                 None => return false,
             }
         };
-        let requests = self.gather(request);
+        let requests = self.take_queued(request);
         self.write(requests);
         true
     }
 
-    /// Everything that waits by now, up to the limits of a batch.
-    fn gather(&mut self, first: Request) -> Vec<Request> {
+    /// Takes the requests that are queued now, up to the limits of a batch.
+    fn take_queued(&mut self, first: Request) -> Vec<Request> {
         let mut bytes = first.bytes();
         let mut requests = vec![first];
         while bytes < BATCH_BYTES && requests.len() < BATCH_REQUESTS {
@@ -127,25 +127,26 @@ impl Committer {
         requests
     }
 
-    /// Writes one batch: requests, positions that moved, trims.
+    /// Writes one batch: requests, changed positions, trims.
     fn write(&mut self, requests: Vec<Request>) {
         if let Some(error) = self.shared.failure() {
-            self.trims.give_up();
+            self.trims.clear();
             for request in requests {
                 request.refuse(&error);
             }
             return;
         }
-        let mut draft = Draft::new(&self.store, &self.shared);
+        let mut batch = Batch::new(&self.store, &self.shared);
         for request in requests {
             match request {
                 Request::Append(append) => {
-                    let topic = draft.topic(&append.topic, &mut self.next_topic);
+                    let topic = batch.topic(&append.topic, &mut self.next_topic);
                     if topic.keeps().is_some() {
-                        // Why before its records can be read: those of this batch are looked at with the next.
+                        // Trims are planned before the records of this batch become readable,
+                        // so the batch itself is counted when the next one is written.
                         self.trims.review(&topic);
                     }
-                    draft.append(&topic, append);
+                    batch.append(&topic, append);
                 }
                 Request::Join {
                     topic,
@@ -153,43 +154,44 @@ impl Committer {
                     keep,
                     reply,
                 } => {
-                    let topic = draft.topic(&topic, &mut self.next_topic);
+                    let topic = batch.topic(&topic, &mut self.next_topic);
                     if let Some(count) = keep {
                         topic.keep(count);
                     }
-                    let group = group.map(|group| draft.group(&topic, &group));
+                    let group = group.map(|group| batch.group(&topic, &group));
                     self.trims.review(&topic);
-                    draft.join(Joined { topic, group }, reply);
+                    batch.join(Joined { topic, group }, reply);
                 }
                 Request::Wake => {}
             }
         }
-        for (topic, group) in self.shared.take_moved() {
-            draft.positions(&topic, &group);
+        for (topic, group) in self.shared.take_dirty() {
+            batch.write_positions(&topic, &group);
             self.trims.review(&topic);
         }
-        let limit = BATCH_TRIMS.max(draft.records().saturating_mul(2));
-        self.trims.draft(&mut draft, limit);
-        draft.commit();
+        let limit = BATCH_TRIMS.max(batch.records().saturating_mul(2));
+        self.trims.add_to(&mut batch, limit);
+        batch.commit();
     }
 
-    /// Writes what is left, makes positions durable, and lets go of the directory.
+    /// Writes what is queued, syncs the positions, and releases the directory.
     fn close(mut self) {
         self.requests.close();
         while let Ok(request) = self.requests.try_recv() {
-            let requests = self.gather(request);
+            let requests = self.take_queued(request);
             self.write(requests);
         }
+        // Positions and trims may be pending without a queued request.
         self.write(Vec::new());
         if self.shared.failure().is_none()
             && let Err(error) = self.store.database.persist(PersistMode::SyncData)
         {
             tracing::error!(
                 path = %self.shared.path.display(), %error,
-                "closing the log: the last positions may be lost, and their records delivered again"
+                "cannot sync the log while closing it; the last committed positions may be lost and their records redelivered"
             );
         }
-        self.shared.closed();
+        self.shared.finish_close();
     }
 }
 
@@ -210,7 +212,7 @@ impl Request {
     }
 }
 
-/// Answers; a caller that is gone needs no answer.
+/// Sends an answer. A caller that stopped waiting is ignored.
 pub(super) fn answer<T>(reply: oneshot::Sender<T>, value: T) {
     drop(reply.send(value));
 }

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! lock       held while the log is open
-//! data/      the database; there is none, or a complete one
-//! creating/  what a process that died was creating; removed
+//! data/      the database; absent or complete
+//! creating/  left by a process that died while creating the database; removed
 //! ```
 //!
-//! Invariant: `data` comes to be by one rename of a finished database, because the database's own creation is many
-//! steps, and a death between two of them leaves what it can neither create nor open.
+//! Invariant: `data` appears by one rename of a finished database. Creating a database takes several steps, and fjall can
+//! neither open nor create one that was interrupted between two of them.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -21,16 +21,16 @@ use fjall::{CompressionType, Database, KeyspaceCreateOptions, LsmError, PersistM
 use super::layout::{FORMAT, FORMAT_KEY, Store};
 use crate::Error;
 
-/// Blocks kept in memory. Most reads are of records just written, which are in memory anyway.
+/// Bytes of the block cache. Most reads are of records just written, which are in memory anyway.
 const CACHE_BYTES: u64 = 16 << 20;
-/// Records in memory before they become a table. The most there can be is five times as much.
+/// Bytes of records in memory before they are written as a table file. Up to five memtables may exist at a time.
 const MEMTABLE_BYTES: u64 = 16 << 20;
-/// The same for positions and marks, so that they do not hold old journals back.
+/// The same limit for positions and first offsets. It is small so that they do not hold old journals back.
 const SMALL_MEMTABLE_BYTES: u64 = 1 << 20;
-/// Full journals on disk before what holds them back is written out. Opening replays no more than this and one.
+/// Bytes of full journals before their memtables are flushed. Opening replays at most this plus one journal.
 const JOURNAL_BYTES: u64 = 64 << 20;
 
-/// The right to the directory, given up when dropped.
+/// An exclusive lock of the directory, released on drop.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
@@ -55,10 +55,10 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Not left to the closing of the file: a child process between its fork and its exec has that file open too.
+    /// Unlocks explicitly. Closing the file is not enough: a child process between fork and exec still has it open.
     fn drop(&mut self) {
         if let Err(error) = self.0.unlock() {
-            tracing::warn!(%error, "unlocking the directory of the log");
+            tracing::warn!(%error, "cannot unlock the directory of the log");
         }
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn open(path: &Path) -> Result<Store, Error> {
     open_keyspaces(path, database, lock)
 }
 
-/// Makes an empty log, durable when this returns.
+/// Creates an empty database in `creating`, durable on return.
 fn create(path: &Path, creating: &Path) -> Result<(), Error> {
     let failed = |cause| error(path, cause);
     let database = open_database(path, creating)?;
@@ -126,11 +126,12 @@ fn keyspace(path: &Path, database: &Database, name: &str, memtable: u64) -> Resu
     database.keyspace(name, options).map_err(|cause| error(path, cause))
 }
 
-/// Opens the database in `data`. Some damage is met by an assertion there; it is an error here.
+/// Opens the database in `data`. Some damage makes fjall panic; the panic is turned into an error.
 fn open_database(path: &Path, data: &Path) -> Result<Database, Error> {
     let builder = Database::builder(data)
         .cache_size(CACHE_BYTES)
-        // What is durable is what was handed over: no compression between an append and its fsync.
+        // Records go to the journal uncompressed, which keeps compression off the path from
+        // append to fsync.
         .journal_compression(CompressionType::None)
         .max_journaling_size(JOURNAL_BYTES)
         .worker_threads(2);
@@ -150,7 +151,7 @@ fn open_database(path: &Path, data: &Path) -> Result<Database, Error> {
     }
 }
 
-/// What an error of the storage means.
+/// Converts an error of the storage.
 pub(super) fn error(path: &Path, cause: fjall::Error) -> Error {
     let path = path.to_path_buf();
     match &cause {
@@ -170,7 +171,7 @@ pub(super) fn error(path: &Path, cause: fjall::Error) -> Error {
     }
 }
 
-/// Whether an I/O error is about what was read, not about reading.
+/// Returns true if an I/O error means that the content is wrong, as opposed to a failed read.
 fn is_damage(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -178,7 +179,7 @@ fn is_damage(error: &io::Error) -> bool {
     )
 }
 
-/// Creates `path` and what is missing above it, durably: a directory whose entry is lost takes its files with it.
+/// Creates `path` and its missing ancestors, durably: if the entry of a directory is lost, so are its files.
 fn create_directory(path: &Path) -> io::Result<()> {
     let missing: Vec<PathBuf> = path
         .ancestors()

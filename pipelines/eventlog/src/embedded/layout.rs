@@ -1,4 +1,4 @@
-//! What is in the database, byte by byte. Integers are big-endian, so that keys sort as numbers do.
+//! The database, byte by byte. Integers are big-endian, so that keys sort as numbers do.
 //!
 //! | keyspace  | key                                          | value                            |
 //! |-----------|----------------------------------------------|----------------------------------|
@@ -23,35 +23,35 @@ use crate::Record;
 pub(super) const FORMAT: u32 = 1;
 /// The key of the format.
 pub(super) const FORMAT_KEY: &[u8] = b"format";
-/// Begins the key of a topic.
+/// The prefix of topic keys.
 pub(super) const TOPIC_PREFIX: &[u8] = b"topic/";
-/// Begins the key of a first readable offset.
+/// The prefix of first readable offsets.
 pub(super) const FIRST_PREFIX: &[u8] = b"first/";
 
-/// The open database.
+/// The open database and its keyspaces.
 pub(super) struct Store {
     pub(super) path: PathBuf,
     pub(super) database: Database,
     pub(super) log: Keyspace,
     pub(super) cursors: Keyspace,
     pub(super) meta: Keyspace,
-    /// Dropped last.
+    /// The lock of the directory. The last field, so that it is released after the database is closed.
     pub(super) _lock: Lock,
 }
 
-/// The key of a record.
+/// Returns the key of a record in `log`.
 pub(super) fn record_key(topic: u32, partition: u32, offset: u64) -> [u8; 16] {
     let number = (u128::from(topic) << 96) | (u128::from(partition) << 64) | u128::from(offset);
     number.to_be_bytes()
 }
 
-/// The offset in the key of a record.
+/// Returns the offset in the key of a record, or `None` if the key has another length.
 pub(super) fn offset_of(key: &[u8]) -> Option<u64> {
     let key: [u8; 16] = key.try_into().ok()?;
     u64::try_from(u128::from_be_bytes(key) & u128::from(u64::MAX)).ok()
 }
 
-/// The value of a record, built with one copy.
+/// Encodes a record as a value, with one copy.
 pub(super) fn encode(record: &Record) -> std::io::Result<UserValue> {
     let length = u32::try_from(record.key.len())
         .map_err(std::io::Error::other)?
@@ -61,7 +61,7 @@ pub(super) fn encode(record: &Record) -> std::io::Result<UserValue> {
     UserValue::from_reader(&mut parts, size)
 }
 
-/// The record in a value, without a copy. `None` when the value is not of this format.
+/// Decodes a value without a copy. Returns `None` if the value is malformed.
 pub(super) fn decode(value: UserValue) -> Option<Record> {
     let bytes = Bytes::from_owner(value);
     let length: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
@@ -72,12 +72,12 @@ pub(super) fn decode(value: UserValue) -> Option<Record> {
     })
 }
 
-/// The key of a group's position.
+/// Returns the key of a group's position in `cursors`.
 pub(super) fn cursor_key(group: &str, topic: u32, partition: u32) -> Vec<u8> {
     [group.as_bytes(), &[0], &topic.to_be_bytes(), &partition.to_be_bytes()].concat()
 }
 
-/// Group, topic id and partition in the key of a position.
+/// Parses the key of a position into group, topic id and partition.
 pub(super) fn parse_cursor_key(key: &[u8]) -> Option<(String, u32, u32)> {
     let (rest, partition) = key.split_last_chunk::<4>()?;
     let (rest, topic) = rest.split_last_chunk::<4>()?;
@@ -86,33 +86,33 @@ pub(super) fn parse_cursor_key(key: &[u8]) -> Option<(String, u32, u32)> {
     Some((group, u32::from_be_bytes(*topic), u32::from_be_bytes(*partition)))
 }
 
-/// The key of a topic.
+/// Returns the key of a topic in `meta`.
 pub(super) fn topic_key(name: &str) -> Vec<u8> {
     [TOPIC_PREFIX, name.as_bytes()].concat()
 }
 
-/// The value of a topic.
+/// Returns the value of a topic in `meta`.
 pub(super) fn topic_value(id: u32, partitions: u32) -> [u8; 8] {
     ((u64::from(id) << 32) | u64::from(partitions)).to_be_bytes()
 }
 
-/// Topic id and number of partitions in the value of a topic.
+/// Parses the value of a topic into topic id and number of partitions.
 pub(super) fn parse_topic_value(value: &[u8]) -> Option<(u32, u32)> {
     let (id, partitions) = value.split_first_chunk::<4>()?;
     Some((u32::from_be_bytes(*id), parse_u32(partitions)?))
 }
 
-/// The key of the first readable offset of a partition.
+/// Returns the key of a partition's first readable offset in `meta`.
 pub(super) fn first_key(topic: u32, partition: u32) -> Vec<u8> {
     [FIRST_PREFIX, &topic.to_be_bytes(), &partition.to_be_bytes()].concat()
 }
 
-/// A big-endian integer that fills `bytes`.
+/// Parses a big-endian integer that fills `bytes`.
 pub(super) fn parse_u32(bytes: &[u8]) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// A big-endian integer that fills `bytes`.
+/// Parses a big-endian integer that fills `bytes`.
 pub(super) fn parse_u64(bytes: &[u8]) -> Option<u64> {
     bytes.try_into().ok().map(u64::from_be_bytes)
 }

@@ -1,9 +1,8 @@
 //! Opening a directory.
 //!
-//! Invariant: what is opened is whole as far as can be told in time proportional to the number of partitions and
-//! groups: every journal batch has its checksum, the ends of each partition are there, no position is past its end.
-//! Anything else is refused by an error that names the directory; the checksums of older records are verified as
-//! they are read.
+//! Invariant: opening checks what can be checked in time proportional to the number of partitions and groups: every
+//! journal batch has its checksum, the first and last record of each partition exist, and no position is past its end.
+//! A violation is an error that names the directory. Checksums of older records are verified as they are read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +26,8 @@ type Topics = BTreeMap<String, Arc<Topic>>;
 pub(super) fn open(path: &Path, options: Options) -> Result<(Store, Topics), Error> {
     let store = super::directory::open(path)?;
     check_format(&store)?;
-    // Why: the process before may have been killed before it synced what is about to be delivered.
+    // The previous process may have been killed before it synced the records that are about to
+    // be delivered.
     let persisted = store.database.persist(PersistMode::SyncData);
     persisted.map_err(|cause| error(&store.path, cause))?;
     let topics = read_topics(&store, options)?;
@@ -37,12 +37,12 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Store, Topics), Err
         path = %path.display(),
         topics = topics.len(),
         groups = topics.values().map(groups).sum::<usize>(),
-        "the log is open"
+        "opened the log"
     );
     Ok((store, topics))
 }
 
-/// Refuses a log of another format.
+/// Refuses a log of another format version.
 fn check_format(store: &Store) -> Result<(), Error> {
     let found = store.meta.get(FORMAT_KEY).map_err(|cause| error(&store.path, cause))?;
     match found.as_deref().and_then(parse_u32) {
@@ -70,9 +70,9 @@ fn read_topics(store: &Store, options: Options) -> Result<Topics, Error> {
         if partitions != options.partitions {
             tracing::warn!(
                 topic = name,
-                kept = partitions,
-                asked = options.partitions,
-                "a topic keeps the number of partitions it was created with"
+                partitions,
+                configured = options.partitions,
+                "the topic keeps the number of partitions it was created with; `partitions` applies to new topics only"
             );
         }
         let bounds = (0..partitions).map(|partition| read_bounds(store, &name, id, partition).map(Partition::new));
@@ -82,7 +82,8 @@ fn read_topics(store: &Store, options: Options) -> Result<Topics, Error> {
     Ok(topics)
 }
 
-/// The range of a partition: from its mark to its last record. Where all are trimmed, the mark is the end too.
+/// Reads the bounds of a partition: from its stored first offset to its last record. If every record was trimmed, the
+/// first offset is the end too.
 fn read_bounds(store: &Store, topic: &str, id: u32, partition: u32) -> Result<Bounds, Error> {
     let failed = |cause| error(&store.path, cause);
     let unreadable = |what: &str| damaged(store, format!("topic `{topic}`, partition {partition}: {what}"));
@@ -90,7 +91,8 @@ fn read_bounds(store: &Store, topic: &str, id: u32, partition: u32) -> Result<Bo
         Some(mark) => parse_u64(&mark).ok_or_else(|| unreadable("its mark is unreadable"))?,
         None => 0,
     };
-    // Never from before the mark: the removed records there would have to be passed one by one.
+    // The scan starts at the first offset. Starting at 0 would walk over the tombstones of all
+    // trimmed records.
     let range = record_key(id, partition, first)..=record_key(id, partition, u64::MAX);
     let mut records = store.log.range(range);
     let Some(last) = records.next_back() else {
@@ -131,6 +133,7 @@ fn read_groups(store: &Store, topics: &Topics) -> Result<(), Error> {
                 ),
             ));
         }
+        // Trimming may have moved past a position that was not synced before a crash.
         let position = position.max(bounds.first);
         let mut groups = topic.groups.write().unwrap_or_else(PoisonError::into_inner);
         let group = groups.entry(group).or_insert_with_key(|name| {

@@ -1,21 +1,22 @@
-//! Which records are no longer needed.
+//! Retention: the choice of records to remove.
 //!
-//! A record may go when every group that ever subscribed to its topic has done it and `retain` younger done ones
-//! are kept. A topic that no group ever subscribed to keeps everything: nobody has read it yet. Where somebody said how
-//! many of its latest records a topic keeps, those are kept, and what a group has not done.
+//! A record may be removed when every group that ever subscribed to its topic has committed it and `retain` younger
+//! committed ones are kept. A topic without groups keeps everything, because its records may still be needed. After
+//! [`EventLog::keep`](crate::EventLog::keep) a topic keeps that many of its latest records, and those that a group has not
+//! committed.
 //!
-//! Invariant: what a group has not committed, as written to disk, is never removed.
+//! Invariant: a record is never removed before every group's position past it is written to disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::batch::Batch;
 use super::state::Topic;
 
-/// Fewer records than this are not worth a batch of their own.
-const STEP: u64 = 64;
+/// The least number of records that is removed at a time. Fewer are not worth a batch of their own.
+const MIN_TRIM: u64 = 64;
 
-/// What is to be removed.
+/// Planned removals.
 pub(super) struct Trims {
     retain: u64,
     /// The new first offset, by topic id and partition.
@@ -30,33 +31,33 @@ impl Trims {
         }
     }
 
-    /// Whether something can be removed now.
+    /// Returns true if records can be removed now.
     pub(super) fn are_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Looks again at what `topic` can lose: after positions were written, or after a group came.
+    /// Plans the removals of `topic` again. Called after positions were written and after a group was created.
     pub(super) fn review(&mut self, topic: &Arc<Topic>) {
         for (number, partition) in (0..).zip(&topic.partitions) {
-            let floor = topic.floor(number as usize);
+            let watermark = topic.low_watermark(number as usize);
             let first = match topic.keeps() {
-                None => floor.unwrap_or(0).saturating_sub(self.retain),
+                None => watermark.unwrap_or(0).saturating_sub(self.retain),
                 Some(count) => {
                     let latest = partition.next().saturating_sub(count);
-                    floor.map_or(latest, |floor| floor.min(latest))
+                    watermark.map_or(latest, |watermark| watermark.min(latest))
                 }
             };
-            let place = (topic.id, number);
-            if first >= partition.first().saturating_add(STEP) {
-                self.due.insert(place, (Arc::clone(topic), first));
+            let key = (topic.id, number);
+            if first >= partition.first().saturating_add(MIN_TRIM) {
+                self.due.insert(key, (Arc::clone(topic), first));
             } else {
-                self.due.remove(&place);
+                self.due.remove(&key);
             }
         }
     }
 
-    /// Puts the removal of at most `limit` records into `draft`.
-    pub(super) fn draft(&mut self, draft: &mut Draft<'_>, limit: u64) {
+    /// Adds the removal of at most `limit` records to `batch`.
+    pub(super) fn add_to(&mut self, batch: &mut Batch<'_>, limit: u64) {
         let mut left = limit;
         while left > 0
             && let Some(entry) = self.due.first_entry()
@@ -65,7 +66,7 @@ impl Trims {
             let (topic, target) = entry.get();
             let first = topic.partitions[partition as usize].first();
             let end = (*target).min(first.saturating_add(left));
-            draft.trim(topic, partition, end);
+            batch.trim(topic, partition, end);
             left -= end.saturating_sub(first);
             if end == *target {
                 entry.remove();
@@ -73,8 +74,8 @@ impl Trims {
         }
     }
 
-    /// Removes nothing any more: the log has failed.
-    pub(super) fn give_up(&mut self) {
+    /// Drops every planned removal, because the log has failed.
+    pub(super) fn clear(&mut self) {
         self.due.clear();
     }
 }

@@ -1,7 +1,7 @@
-//! What the committer and the readers share.
+//! State shared by the committer and the readers.
 //!
-//! Invariant: only the committer writes here, apart from positions (readers commit them) and leases. Every number only
-//! grows.
+//! Invariant: only the committer writes to it, except for positions, which readers commit, and leases. Every number
+//! only grows.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,12 +18,12 @@ use super::layout::Store;
 use super::{Options, Stats};
 use crate::{Bounds, Error};
 
-/// The most requests that wait for the committer.
+/// The most requests in the queue of the committer.
 const QUEUED_REQUESTS: usize = 1024;
-/// The most bytes that wait for the committer, in [`UNIT`]s. One append may be larger: it then waits alone.
-const QUEUED_UNITS: u32 = 64 * 1024;
-/// What bytes are counted in: a semaphore counts in 32 bits.
-const UNIT: usize = 1024;
+/// The size of the queue in permits of [`PERMIT_BYTES`]. A larger append waits until the queue is empty.
+const QUEUE_PERMITS: u32 = 64 * 1024;
+/// Bytes per permit. Semaphores count in 32 bits.
+const PERMIT_BYTES: usize = 1024;
 
 /// The state of an open log.
 pub(super) struct Shared {
@@ -32,17 +32,17 @@ pub(super) struct Shared {
     pub(super) requests: mpsc::Sender<Request>,
     pub(super) counters: Counters,
     topics: RwLock<BTreeMap<String, Arc<Topic>>>,
-    /// `None` once the log is closed, so that a forgotten subscription does not keep the directory locked.
+    /// The records; `None` once the log is closed, so that a forgotten subscription does not keep the directory locked.
     log: RwLock<Option<Keyspace>>,
-    /// Why no more records are taken.
+    /// The error that ended writing.
     failed: OnceLock<Arc<fjall::Error>>,
     closing: AtomicBool,
-    room: Arc<Semaphore>,
-    /// Groups with positions that are not written yet.
-    moved: Mutex<Vec<(Arc<Topic>, Arc<Group>)>>,
+    queue: Arc<Semaphore>,
+    /// Groups whose positions changed since they were written.
+    dirty: Mutex<Vec<(Arc<Topic>, Arc<Group>)>>,
 }
 
-/// See [`Stats`].
+/// The live form of [`Stats`].
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) appends: AtomicU64,
@@ -51,17 +51,17 @@ pub(super) struct Counters {
     pub(super) trimmed: AtomicU64,
 }
 
-/// A topic.
+/// An open topic.
 #[derive(Debug)]
 pub(super) struct Topic {
     pub(super) name: String,
     pub(super) id: u32,
     pub(super) partitions: Vec<Partition>,
-    /// Told when a partition has more to read, and when there will be no more.
+    /// Notified when a partition has more to read, and when the log ends.
     pub(super) wake: Notify,
-    /// Every group that ever subscribed.
+    /// The groups that ever subscribed, by name.
     pub(super) groups: RwLock<BTreeMap<String, Arc<Group>>>,
-    /// How many of its latest records are kept, where somebody said so.
+    /// The number of latest records to keep, once [`Topic::keep`] was called.
     keeps: OnceLock<AtomicU64>,
 }
 
@@ -77,12 +77,12 @@ pub(super) struct Partition {
 pub(super) struct Group {
     pub(super) name: String,
     pub(super) committed: Vec<AtomicU64>,
-    /// What the committer wrote of `committed`.
+    /// The part of `committed` that the committer has written.
     pub(super) written: Vec<AtomicU64>,
-    /// Whether a subscription is alive.
-    pub(super) taken: AtomicBool,
-    /// Whether the group is in [`Shared::moved`].
-    moved: AtomicBool,
+    /// True while a subscription is alive.
+    pub(super) subscribed: AtomicBool,
+    /// True while the group is listed in [`Shared::dirty`].
+    dirty: AtomicBool,
 }
 
 impl Partition {
@@ -95,7 +95,7 @@ impl Partition {
 
     pub(super) fn bounds(&self) -> Bounds {
         let first = self.first();
-        // Read in this order, so that `first <= next` whatever moves in between.
+        // `first` is read before `next`, so `first <= next` holds even if both move in between.
         Bounds {
             first,
             next: self.next(),
@@ -120,14 +120,14 @@ impl Partition {
 }
 
 impl Group {
-    /// A group that has done everything before `positions`.
+    /// Creates a group that has committed everything before `positions`.
     pub(super) fn new(name: String, positions: &[u64]) -> Self {
         Self {
             name,
             committed: positions.iter().copied().map(AtomicU64::new).collect(),
             written: positions.iter().copied().map(AtomicU64::new).collect(),
-            taken: AtomicBool::new(false),
-            moved: AtomicBool::new(false),
+            subscribed: AtomicBool::new(false),
+            dirty: AtomicBool::new(false),
         }
     }
 }
@@ -144,19 +144,19 @@ impl Topic {
         }
     }
 
-    /// Keeps this many of its latest records from now on.
+    /// Limits the topic to its latest `count` records from now on.
     pub(super) fn keep(&self, count: u64) {
         let keeps = self.keeps.get_or_init(AtomicU64::default);
         keeps.store(count, Ordering::Release);
     }
 
-    /// How many of its latest records are kept, where somebody said so.
+    /// Returns the number of latest records to keep, if it is limited.
     pub(super) fn keeps(&self) -> Option<u64> {
         self.keeps.get().map(|count| count.load(Ordering::Acquire))
     }
 
-    /// The lowest position that every group has written, or `None` where no group ever subscribed.
-    pub(super) fn floor(&self, partition: usize) -> Option<u64> {
+    /// Returns the lowest position that every group has written, or `None` if the topic has no group.
+    pub(super) fn low_watermark(&self, partition: usize) -> Option<u64> {
         let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
         let positions = groups.values().filter_map(|group| group.written.get(partition));
         positions.map(|position| position.load(Ordering::Acquire)).min()
@@ -179,8 +179,8 @@ impl Shared {
             log: RwLock::new(Some(store.log.clone())),
             failed: OnceLock::new(),
             closing: AtomicBool::new(false),
-            room: Arc::new(Semaphore::new(QUEUED_UNITS as usize)),
-            moved: Mutex::new(Vec::new()),
+            queue: Arc::new(Semaphore::new(QUEUE_PERMITS as usize)),
+            dirty: Mutex::new(Vec::new()),
         };
         (shared, receiver)
     }
@@ -200,16 +200,16 @@ impl Shared {
         topics.insert(topic.name.clone(), Arc::clone(topic));
     }
 
-    /// Waits until `bytes` more may wait for the committer.
-    pub(super) async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
-        let units = u32::try_from(bytes.div_ceil(UNIT))
-            .unwrap_or(QUEUED_UNITS)
-            .clamp(1, QUEUED_UNITS);
-        let room = Arc::clone(&self.room).acquire_many_owned(units).await;
-        room.map_err(|_closed| Error::Closed)
+    /// Waits until the queue has space for `bytes` more.
+    pub(super) async fn queue_permits(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
+        let permits = u32::try_from(bytes.div_ceil(PERMIT_BYTES))
+            .unwrap_or(QUEUE_PERMITS)
+            .clamp(1, QUEUE_PERMITS);
+        let permits = Arc::clone(&self.queue).acquire_many_owned(permits).await;
+        permits.map_err(|_closed| Error::Closed)
     }
 
-    /// The records, for reading.
+    /// Returns the keyspace of records, or [`Error::Closed`].
     pub(super) fn log(&self) -> Result<Keyspace, Error> {
         let log = self.log.read().unwrap_or_else(PoisonError::into_inner);
         log.clone().ok_or(Error::Closed)
@@ -226,26 +226,26 @@ impl Shared {
     /// Asks the committer to write what is queued and to end.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::SeqCst);
-        self.ring();
+        self.wake_committer();
     }
 
-    /// Ends reading, and tells everybody who waits.
-    pub(super) fn closed(&self) {
-        self.room.close();
+    /// Ends reading and wakes every waiting caller.
+    pub(super) fn finish_close(&self) {
+        self.queue.close();
         let log = self.log.write().unwrap_or_else(PoisonError::into_inner).take();
         drop(log);
         self.wake_all();
     }
 
-    /// Notes the failure that ends writing; the first one counts.
+    /// Records the error that ends writing; later errors are ignored.
     pub(super) fn fail(&self, cause: fjall::Error) -> Error {
         let cause = Arc::clone(self.failed.get_or_init(|| Arc::new(cause)));
         self.wake_all();
         self.failure_of(cause)
     }
 
-    /// Notes that the committer panicked: nothing is written any more, and nobody is to wait for it.
-    pub(super) fn fail_by_panic(&self) {
+    /// Fails the log after a panic of the committer, so that no caller waits for it.
+    pub(super) fn fail_after_panic(&self) {
         let cause = io::Error::other("the thread that writes panicked");
         drop(self.fail(cause.into()));
     }
@@ -267,25 +267,25 @@ impl Shared {
         }
     }
 
-    /// Notes that `group` has positions to write. The committer is told unless it has been already.
-    pub(super) fn moved(&self, topic: &Arc<Topic>, group: &Arc<Group>) {
-        if !group.moved.swap(true, Ordering::SeqCst) {
-            locked(&self.moved).push((Arc::clone(topic), Arc::clone(group)));
-            self.ring();
+    /// Marks `group` as changed, and wakes the committer unless the group was marked already.
+    pub(super) fn mark_dirty(&self, topic: &Arc<Topic>, group: &Arc<Group>) {
+        if !group.dirty.swap(true, Ordering::SeqCst) {
+            locked(&self.dirty).push((Arc::clone(topic), Arc::clone(group)));
+            self.wake_committer();
         }
     }
 
-    /// Takes the groups with positions to write. A position committed from now on is announced again.
-    pub(super) fn take_moved(&self) -> Vec<(Arc<Topic>, Arc<Group>)> {
-        let moved = std::mem::take(&mut *locked(&self.moved));
-        for (_, group) in &moved {
-            group.moved.store(false, Ordering::SeqCst);
+    /// Takes the changed groups. A position committed after this call marks its group again.
+    pub(super) fn take_dirty(&self) -> Vec<(Arc<Topic>, Arc<Group>)> {
+        let dirty = std::mem::take(&mut *locked(&self.dirty));
+        for (_, group) in &dirty {
+            group.dirty.store(false, Ordering::SeqCst);
         }
-        moved
+        dirty
     }
 
-    /// Wakes the committer. With a full queue there is no need to: it looks after each batch, and one is due.
-    fn ring(&self) {
+    /// Wakes the committer. A full queue needs no wake-up: the committer looks at the groups after each batch.
+    fn wake_committer(&self) {
         match self.requests.try_send(Request::Wake) {
             Ok(()) | Err(mpsc::error::TrySendError::Full(_) | mpsc::error::TrySendError::Closed(_)) => {}
         }
@@ -303,7 +303,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Counters {
-    /// The counters at this moment.
+    /// Returns a snapshot of the counters.
     pub(super) fn stats(&self) -> Stats {
         Stats {
             appends: self.appends.load(Ordering::Relaxed),
@@ -314,7 +314,7 @@ impl Counters {
     }
 }
 
-/// Locks; a panic of another holder cannot leave these values half changed.
+/// Locks a mutex. A panic of another holder is ignored, since it cannot leave these values half changed.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
-//! Reading a topic.
+//! Readers of a topic.
 //!
-//! Invariant: a position moves when its records are handed over, in the same poll; a call that is dropped before has
-//! moved nothing. A reader sleeps until the committer wakes it.
+//! Invariant: a position moves in the poll that hands over its records, so a call that is dropped earlier has moved
+//! nothing. A reader sleeps until the committer wakes it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,30 +15,30 @@ use crate::{Delivered, Error, Event, Position, Subscription};
 
 /// A delivery ends with the record that brings it to this many bytes.
 const DELIVERY_BYTES: usize = 8 << 20;
-/// Up to how many of a partition's latest records are read where they are asked for: they are in memory, and moving to
-/// another thread and back would cost more.
-const LATEST: u64 = 4;
+/// The most records that are read on the calling task. The latest records are in memory, and a switch to another thread
+/// and back would cost more than the read.
+const MAX_INLINE_READ: u64 = 4;
 
-/// A subscription, or a tail.
+/// A subscription of a group, or a tail.
 #[derive(Debug)]
 pub(super) struct Reader {
     shared: Arc<Shared>,
     topic: Arc<Topic>,
-    /// `None` for a tail.
+    /// The lease of the group; `None` for a tail.
     lease: Option<Lease>,
     /// The next offset to deliver, by partition.
     positions: Vec<u64>,
-    /// The partition that comes first in the next delivery.
-    turn: usize,
-    /// Whether the reader was told its partitions, which are all of them, for ever.
-    told: bool,
+    /// The partition that comes first in the next delivery, so that each gets its turn.
+    next_partition: usize,
+    /// True once the reader has received its partitions. It keeps all of them for its life.
+    assigned: bool,
 }
 
-/// The right of one subscription to read for a group.
+/// The exclusive right to read a topic for a group within this process.
 #[derive(Debug)]
 struct Lease(Arc<Group>);
 
-/// Consecutive records to read.
+/// A range of consecutive records to read.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     partition: u32,
@@ -48,7 +48,7 @@ struct Span {
 
 impl Lease {
     fn take(topic: &Topic, group: Arc<Group>) -> Result<Self, Error> {
-        if group.taken.swap(true, Ordering::AcqRel) {
+        if group.subscribed.swap(true, Ordering::AcqRel) {
             return Err(Error::Busy {
                 topic: topic.name.clone(),
                 group: group.name.clone(),
@@ -60,12 +60,12 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.0.taken.store(false, Ordering::Release);
+        self.0.subscribed.store(false, Ordering::Release);
     }
 }
 
 impl Reader {
-    /// Reads for the group from its positions, or for nobody from `recent` records before the end.
+    /// Starts at the positions of the group or, without a group, `recent` records before the end.
     pub(super) fn start(shared: Arc<Shared>, joined: Joined, recent: u64) -> Result<Self, Error> {
         let Joined { topic, group } = joined;
         let lease = group.map(|group| Lease::take(&topic, group)).transpose()?;
@@ -86,15 +86,15 @@ impl Reader {
             topic,
             lease,
             positions,
-            turn: 0,
-            told: false,
+            next_partition: 0,
+            assigned: false,
         })
     }
 
-    /// Divides at most `max` records among the partitions that have some, beginning with the one whose turn it is.
+    /// Divides at most `max` records among the partitions that have some, beginning with [`Self::next_partition`].
     fn plan(&self, max: usize) -> Vec<Span> {
         let count = self.positions.len();
-        let mut spans: Vec<Span> = (self.turn..self.turn + count)
+        let mut spans: Vec<Span> = (self.next_partition..self.next_partition + count)
             .map(|index| index % count)
             .filter_map(|index| {
                 let bounds = self.topic.partitions[index].bounds();
@@ -118,11 +118,11 @@ impl Reader {
         spans
     }
 
-    /// Reads `spans`; other than the latest records, off the asynchronous threads: records that no cache holds wait for
-    /// the disk, and even from memory 256 records of 1 KiB were measured to take 0.5 ms.
+    /// Reads `spans`. All but the latest records are read on a blocking thread: records outside the cache wait for the
+    /// disk, and even from memory 256 records of 1 KiB take 0.5 ms.
     async fn read(&self, spans: Vec<Span>) -> Result<Vec<Delivered>, Error> {
         if let [Span { partition, from, .. }] = spans[..]
-            && self.topic.partitions[partition as usize].next().saturating_sub(from) <= LATEST
+            && self.topic.partitions[partition as usize].next().saturating_sub(from) <= MAX_INLINE_READ
         {
             return read(&self.shared, &self.topic, &spans);
         }
@@ -130,7 +130,7 @@ impl Reader {
         let read = tokio::task::spawn_blocking(move || read(&shared, &topic, &spans)).await;
         read.unwrap_or_else(|end| {
             if !end.is_panic() {
-                // The runtime is shutting down.
+                // The task was cancelled, so the runtime is shutting down.
                 return Err(Error::Closed);
             }
             Err(Error::Damaged {
@@ -140,11 +140,11 @@ impl Reader {
         })
     }
 
-    /// Moves past what is handed over.
+    /// Moves the positions past the delivered records.
     fn advance(&mut self, delivered: &[Delivered]) {
         for Delivered { position, .. } in delivered {
             self.positions[position.partition as usize] = position.offset + 1;
-            self.turn = (position.partition as usize + 1) % self.positions.len();
+            self.next_partition = (position.partition as usize + 1) % self.positions.len();
         }
     }
 }
@@ -160,14 +160,15 @@ impl Subscription for Reader {
         }
         let topic = Arc::clone(&self.topic);
         loop {
-            // Listen before looking, or a record that comes in between would be slept through.
+            // Subscribes to the wake-up before looking, so that a record appended in between is
+            // not missed.
             let mut woken = std::pin::pin!(topic.wake.notified());
             woken.as_mut().enable();
             if self.shared.is_closed() {
                 return Err(Error::Closed);
             }
-            if !self.told {
-                self.told = true;
+            if !self.assigned {
+                self.assigned = true;
                 return Ok(Event::Assigned(
                     (0_u32..).zip(&self.positions).map(|(at, _)| at).collect(),
                 ));
@@ -213,13 +214,13 @@ impl Subscription for Reader {
                 });
             }
         }
-        let mut moved = false;
+        let mut is_dirty = false;
         for position in positions {
             let committed = &group.committed[position.partition as usize];
-            moved |= committed.fetch_max(position.offset, Ordering::SeqCst) < position.offset;
+            is_dirty |= committed.fetch_max(position.offset, Ordering::SeqCst) < position.offset;
         }
-        if moved {
-            self.shared.moved(&self.topic, group);
+        if is_dirty {
+            self.shared.mark_dirty(&self.topic, group);
         }
         Ok(())
     }
@@ -242,6 +243,7 @@ fn read(shared: &Shared, topic: &Topic, spans: &[Span]) -> Result<Vec<Delivered>
             let (Some(offset), Some(record)) = (offset_of(&key), decode(value)) else {
                 return Err(damaged(shared, topic, span.partition, expected));
             };
+            // A gap is damage unless the records before `offset` were trimmed meanwhile.
             if offset != expected && offset > topic.partitions[span.partition as usize].first() {
                 return Err(damaged(shared, topic, span.partition, expected));
             }

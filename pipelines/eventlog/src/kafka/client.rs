@@ -1,4 +1,4 @@
-//! Questions to the brokers: metadata, bounds; and what librdkafka says by itself.
+//! Requests for metadata and bounds, and the callbacks of librdkafka.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,30 +10,30 @@ use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::identity::Identities;
+use super::assignment::GroupAssignment;
 use super::options::Options;
-use super::parting::Apart;
-use super::shares::Shares;
+use super::recreation::RecreationDetector;
+use super::shutdown::BackgroundDrop;
 use crate::{Bounds, Error};
 
-/// How many things of librdkafka's are heard after a question.
-const HEARD: usize = 32;
+/// The most events of librdkafka that are processed after a request.
+const MAX_EVENTS_PER_REQUEST: usize = 32;
 
-/// A partition as librdkafka counts it. Ours are at most 1024.
+/// Converts a partition number to the type of librdkafka. The log has at most 1024 partitions.
 pub(super) fn native(partition: u32) -> i32 {
     i32::try_from(partition).unwrap_or(i32::MAX)
 }
 
-/// Passes on what librdkafka logs, remembers what went wrong last, and which topics were made anew.
+/// The client context: forwards log lines of librdkafka, keeps the last error, and detects recreated topics.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Voice {
+pub(super) struct LogContext {
     last: Arc<Mutex<Option<String>>>,
-    identities: Arc<Mutex<Identities>>,
+    recreations: Arc<Mutex<RecreationDetector>>,
 }
 
-impl Voice {
-    /// The error in its own words, with what was heard last.
-    pub(super) fn told(&self, error: &KafkaError) -> String {
+impl LogContext {
+    /// Describes an error together with the last error that librdkafka reported.
+    pub(super) fn describe(&self, error: &KafkaError) -> String {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some(last) => format!("{error} (last heard: {last})"),
@@ -41,32 +41,33 @@ impl Voice {
         }
     }
 
-    fn identities(&self) -> MutexGuard<'_, Identities> {
-        self.identities.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recreations(&self) -> MutexGuard<'_, RecreationDetector> {
+        self.recreations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the topic was made anew, and nothing was done about it yet. Of clients whose debug log is heard.
-    pub(super) fn is_anew(&self, topic: &str) -> bool {
-        self.identities().is_anew(topic)
+    /// Returns true if the topic was recreated and the recreation is not acknowledged yet. Works for clients with the
+    /// metadata debug log only.
+    pub(super) fn is_recreated(&self, topic: &str) -> bool {
+        self.recreations().is_recreated(topic)
     }
 
-    /// Says that what follows from it was done; whether there was something to do.
-    pub(super) fn settle(&self, topic: &str) -> bool {
-        self.identities().settle(topic)
+    /// Acknowledges a recreation. Returns false if there was none.
+    pub(super) fn acknowledge_recreation(&self, topic: &str) -> bool {
+        self.recreations().acknowledge(topic)
     }
 }
 
-impl ClientContext for Voice {
+impl ClientContext for LogContext {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         if matches!(level, RDKafkaLogLevel::Debug) {
-            self.identities().hear(message);
+            self.recreations().observe(message);
         }
         match level {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
                 tracing::error!(facility, "kafka: {message}");
             }
-            // Why not as errors: a broker that is away is one of them, over and over; what it keeps from being done is
-            // said where it is not done.
+            // Not logged as errors: librdkafka repeats them while a broker is away. The request
+            // that fails because of it is logged where it fails.
             RDKafkaLogLevel::Error | RDKafkaLogLevel::Warning => tracing::warn!(facility, "kafka: {message}"),
             RDKafkaLogLevel::Notice | RDKafkaLogLevel::Info => tracing::info!(facility, "kafka: {message}"),
             RDKafkaLogLevel::Debug => tracing::debug!(facility, "kafka: {message}"),
@@ -75,7 +76,7 @@ impl ClientContext for Voice {
 
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(%error, reason, "kafka");
-        // Why: that all are down is the sum of what was said of each.
+        // This error sums up errors that were reported per broker already.
         if error.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
             return;
         }
@@ -83,9 +84,9 @@ impl ClientContext for Voice {
     }
 }
 
-impl ConsumerContext for Voice {}
+impl ConsumerContext for LogContext {}
 
-/// Whether trying again cannot help: a credential, a permission or a request is wrong.
+/// Returns true if a retry cannot help: a credential, a permission or a request is wrong.
 pub(super) const fn is_refusal(code: RDKafkaErrorCode) -> bool {
     matches!(
         code,
@@ -110,9 +111,9 @@ pub(super) const fn is_refusal(code: RDKafkaErrorCode) -> bool {
     )
 }
 
-/// An error of librdkafka as one of the log.
-pub(super) fn failure(what: impl Into<String>, voice: &Voice, error: &KafkaError) -> Error {
-    let (what, cause) = (what.into(), voice.told(error));
+/// Converts an error of librdkafka.
+pub(super) fn failure(what: impl Into<String>, log_context: &LogContext, error: &KafkaError) -> Error {
+    let (what, cause) = (what.into(), log_context.describe(error));
     match error {
         KafkaError::ClientConfig(_, rule, name, _) => Error::Invalid {
             field: "properties",
@@ -127,19 +128,19 @@ pub(super) fn failure(what: impl Into<String>, voice: &Voice, error: &KafkaError
     }
 }
 
-/// What a look at a topic tells.
+/// The state of a topic and of its group, as the brokers report it.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct Probe {
     /// The readable range of each partition.
-    pub(super) kept: Vec<Bounds>,
-    /// How the group shares it; `None` while it is sharing anew, where that is not known, and without a group.
-    pub(super) shares: Option<Shares>,
+    pub(super) bounds: Vec<Bounds>,
+    /// The assignment of partitions to members; `None` while the group rebalances, and without a group.
+    pub(super) assignment: Option<GroupAssignment>,
 }
 
-/// A client that only asks.
+/// A client for requests; it neither consumes nor produces.
 pub(super) struct Client {
-    consumer: Arc<Apart<BaseConsumer<Voice>>>,
-    voice: Voice,
+    consumer: Arc<BackgroundDrop<BaseConsumer<LogContext>>>,
+    log_context: LogContext,
     limit: Duration,
     partitions: u32,
 }
@@ -152,51 +153,52 @@ impl fmt::Debug for Client {
 
 impl Client {
     pub(super) fn new(options: &Options) -> Result<Self, Error> {
-        let voice = Voice::default();
+        let log_context = LogContext::default();
         let consumer = options
             .client()
-            .create_with_context(voice.clone())
-            .map_err(|error| failure("connecting", &voice, &error))?;
+            .create_with_context(log_context.clone())
+            .map_err(|error| failure("connecting", &log_context, &error))?;
         Ok(Self {
-            consumer: Arc::new(Apart::new(consumer)),
-            voice,
+            consumer: Arc::new(BackgroundDrop::new(consumer)),
+            log_context,
             limit: options.delivery,
             partitions: options.partitions,
         })
     }
 
-    /// Asks on a thread of its own: librdkafka blocks.
+    /// Sends a request on a blocking thread, since librdkafka blocks.
     async fn ask<T, F>(&self, what: &str, question: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: FnOnce(&BaseConsumer<Voice>, Duration) -> Result<T, KafkaError> + Send + 'static,
+        F: FnOnce(&BaseConsumer<LogContext>, Duration) -> Result<T, KafkaError> + Send + 'static,
     {
         let (consumer, limit) = (Arc::clone(&self.consumer), self.limit);
         let asked = tokio::task::spawn_blocking(move || {
             let answer = question(&consumer, limit);
-            // What librdkafka had to say meanwhile; each poll hears one thing.
-            for _ in 0..HEARD {
+            // Processes the callbacks of librdkafka; each poll handles one event.
+            for _ in 0..MAX_EVENTS_PER_REQUEST {
                 drop(consumer.poll(Duration::ZERO));
             }
             answer
         });
         match asked.await {
-            Ok(answer) => answer.map_err(|error| failure(what, &self.voice, &error)),
-            // The runtime is shutting down.
+            Ok(answer) => answer.map_err(|error| failure(what, &self.log_context, &error)),
+            // The task was cancelled, so the runtime is shutting down.
             Err(_end) => Err(Error::Closed),
         }
     }
 
-    /// Whether a broker answers.
+    /// Returns an error if no broker answers.
     pub(super) async fn reach(&self) -> Result<(), Error> {
-        let question = |consumer: &BaseConsumer<Voice>, limit| consumer.fetch_metadata(Some("__none"), limit).map(drop);
+        let question =
+            |consumer: &BaseConsumer<LogContext>, limit| consumer.fetch_metadata(Some("__none"), limit).map(drop);
         self.ask("connecting", question).await
     }
 
-    /// How many partitions a topic has; `None` where it does not exist.
+    /// Returns the number of partitions of a topic, or `None` if it does not exist.
     pub(super) async fn partitions(&self, name: &str) -> Result<Option<u32>, Error> {
         let topic = name.to_owned();
-        let question = move |consumer: &BaseConsumer<Voice>, limit| {
+        let question = move |consumer: &BaseConsumer<LogContext>, limit| {
             let metadata = consumer.fetch_metadata(Some(&topic), limit)?;
             let found = metadata.topics().iter().find(|found| found.name() == topic);
             let Some(found) = found else { return Ok(None) };
@@ -209,45 +211,47 @@ impl Client {
         self.ask(&format!("looking at topic `{name}`"), question).await
     }
 
-    /// The readable range of each partition; all zero where the topic does not exist.
+    /// Returns the readable range of each partition; all zero if the topic does not exist.
     pub(super) async fn bounds(&self, name: &str) -> Result<Vec<Bounds>, Error> {
         let partitions = self.partitions;
         if self.partitions(name).await?.is_none() {
             return Ok(vec![Bounds { first: 0, next: 0 }; partitions as usize]);
         }
         let topic = name.to_owned();
-        let question = move |consumer: &BaseConsumer<Voice>, limit| agreed_bounds(consumer, &topic, partitions, limit);
+        let question =
+            move |consumer: &BaseConsumer<LogContext>, limit| agreed_bounds(consumer, &topic, partitions, limit);
         self.ask(&format!("asking for the bounds of topic `{name}`"), question)
             .await
     }
 
-    /// How far the log goes and how a group shares it, if that can be had now. Blocks.
-    pub(super) fn look(&self, name: &str, group: Option<&str>) -> Option<Look> {
-        // Why the metadata first: the bounds would be asked for where the partitions were led last.
-        let looked = self
+    /// Returns the bounds of a topic and the assignment of its group, or `None` if the brokers do not answer. Blocks.
+    pub(super) fn probe(&self, name: &str, group: Option<&str>) -> Option<Probe> {
+        // Metadata comes first. Without it the bounds would be requested from the previous
+        // leaders of the partitions.
+        let fetched = self
             .consumer
             .fetch_metadata(Some(name), self.limit)
             .and_then(|_metadata| bounds(&self.consumer, name, self.partitions, self.limit));
-        let kept = looked
+        let bounds = fetched
             .inspect_err(|error| tracing::debug!(topic = name, %error, "the end of the log is not known now"))
             .ok()?;
-        let shares = group.and_then(|group| self.shares(name, group));
-        Some(Look { kept, shares })
+        let assignment = group.and_then(|group| self.assignment(name, group));
+        Some(Probe { bounds, assignment })
     }
 
-    /// How a group shares the topic, if that can be had now. Blocks.
-    fn shares(&self, name: &str, group: &str) -> Option<Shares> {
-        let told = self
+    /// Returns the assignment of a group, or `None` if it is not known now. Blocks.
+    fn assignment(&self, name: &str, group: &str) -> Option<GroupAssignment> {
+        let listed = self
             .consumer
             .fetch_group_list(Some(group), self.limit)
             .inspect_err(|error| tracing::debug!(topic = name, %error, "how it is shared is not known now"))
             .ok()?;
-        let found = told.groups().iter().find(|found| found.name() == group)?;
-        Shares::of(found, name)
+        let found = listed.groups().iter().find(|found| found.name() == group)?;
+        GroupAssignment::of(found, name)
     }
 }
 
-/// The readable range of each partition.
+/// Returns the readable range of each partition.
 pub(super) fn bounds<C: ConsumerContext>(
     consumer: &BaseConsumer<C>,
     topic: &str,
@@ -284,10 +288,10 @@ pub(super) fn bounds<C: ConsumerContext>(
         .collect())
 }
 
-/// The same, asked again while the brokers do not agree on who leads the partitions, as when a topic was just made. Asks for
-/// as long as `limit`, and the last question may take as long as any.
+/// Returns the readable range of each partition, and retries while the brokers disagree on the leaders, as after the
+/// creation of a topic. Retries for `limit` at most; the last request may take another `limit`.
 fn agreed_bounds(
-    consumer: &BaseConsumer<Voice>,
+    consumer: &BaseConsumer<LogContext>,
     topic: &str,
     partitions: u32,
     limit: Duration,
@@ -306,7 +310,7 @@ fn agreed_bounds(
         if !is_moving || begun.elapsed() + wait > limit {
             return found;
         }
-        // A consumer of nothing has nothing to poll for, and waits.
+        // This consumer has no assignment, so the poll only waits.
         drop(consumer.poll(wait));
         wait = (2 * wait).min(Duration::from_secs(1));
         consumer.fetch_metadata(Some(topic), limit)?;

@@ -1,7 +1,7 @@
-//! Who reads a topic for a group in this process.
+//! Leases: the right to read a topic for a group in this process.
 //!
-//! Invariant: a lease ends when its consumer has left the group, or had its time to, not when its reader was dropped: two
-//! members under one name would fence each other.
+//! Invariant: a lease ends when its consumer has left the group, or ran out of time to do so, and not when its reader
+//! was dropped. Two members under one name would fence each other.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ enum Use {
     Leaving,
 }
 
-/// The right to read a topic for a group.
+/// The right to read a topic for a group. Dropping it ends the lease.
 #[derive(Debug)]
 pub(super) struct Lease {
     leases: Arc<Leases>,
@@ -33,11 +33,13 @@ pub(super) struct Lease {
 }
 
 impl Leases {
-    /// Takes the lease, after the one before has left if it is leaving; waits for that at most for `limit`.
+    /// Takes the lease. If the previous holder is leaving the group, waits for it, at most for `limit`.
     pub(super) async fn take(leases: &Arc<Self>, topic: &str, group: &str, limit: Duration) -> Result<Lease, Error> {
         let key = (topic.to_owned(), group.to_owned());
         let waiting = async {
             loop {
+                // Subscribes to the notification before looking, so that a lease that ends in
+                // between is not missed.
                 let mut ended = std::pin::pin!(leases.ended.notified());
                 ended.as_mut().enable();
                 match leases.try_take(&key) {
@@ -76,7 +78,7 @@ impl Leases {
         used
     }
 
-    /// Waits until no lease is left; whether that came in time.
+    /// Waits until no lease is left. Returns false if `limit` passed first.
     pub(super) fn wait_all(&self, limit: Duration) -> bool {
         let taken = self.locked();
         let waited = self
@@ -100,7 +102,7 @@ impl Lease {
         &self.key.1
     }
 
-    /// Says that the reader is gone and its consumer is leaving.
+    /// Marks the lease as leaving: the reader is gone and its consumer leaves the group.
     pub(super) fn leave(&self) {
         self.leases.locked().insert(self.key.clone(), Use::Leaving);
     }

@@ -1,6 +1,6 @@
-//! What the log on Kafka is told, and what it tells librdkafka.
+//! Options of the log on Kafka, and the settings of librdkafka derived from them.
 //!
-//! Invariant: no property that the guarantees of the log rest on can be set from outside.
+//! Invariant: no property that the guarantees of the log depend on can be set from outside.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,14 +13,15 @@ use crate::{Error, MAX_NAME_BYTES, MAX_RECORD_BYTES};
 
 /// The most partitions a topic can have.
 const MAX_PARTITIONS: u32 = 1024;
-/// The largest batch: a record of the largest size, with what Kafka puts around it.
+/// The largest batch in bytes: a record of the largest size plus Kafka's framing.
 pub(super) const BATCH_BYTES: usize = MAX_RECORD_BYTES + (1 << 20);
-/// The most bytes appended at a time; more wait. Also the room of librdkafka's queue, which thus never fills first.
-pub(super) const ROOM: usize = 64 << 20;
+/// The most bytes that are being appended at a time; further appends wait. librdkafka's own queue is twice as large, so
+/// it never fills first.
+pub(super) const QUEUE_BYTES: usize = 64 << 20;
 /// The most bytes that a consumer fetches ahead.
-const AHEAD: usize = 16 << 20;
+const PREFETCH_BYTES: usize = 16 << 20;
 
-/// Properties that the guarantees of the log rest on, and those that options set.
+/// Properties that the guarantees of the log depend on, and those that options set.
 const RESERVED: [&str; 33] = [
     "acks",
     "allow.auto.create.topics",
@@ -57,43 +58,44 @@ const RESERVED: [&str; 33] = [
     "transactional.id",
 ];
 
-/// How the log uses a Kafka cluster.
+/// Options of the log on a Kafka cluster.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Where brokers are: `host:port`, separated by commas.
+    /// The brokers as `host:port`, separated by commas.
     pub brokers: String,
-    /// What the names of topics and groups begin with, so that several services can share a cluster; may be empty.
+    /// The prefix of topic and group names, so that several services can share a cluster; may be empty.
     pub prefix: String,
-    /// The partitions of each topic, 1 to 1024. A topic that exists must have this many: keys would change their
-    /// partition.
+    /// The number of partitions of each topic, 1 to 1024. An existing topic must have this many, because another number
+    /// would move keys to other partitions.
     pub partitions: u32,
-    /// The copies of each partition of topics that are created, at least 1.
+    /// The replication factor of topics that are created, at least 1.
     pub replication: u16,
-    /// How many copies must have a record before it is acknowledged, at most `replication`. Of topics that are created.
+    /// The number of replicas that must have a record before it is acknowledged (`min.insync.replicas`), at most
+    /// `replication`. Applies to topics that are created.
     pub min_in_sync: u16,
-    /// How long records stay in topics that are created. Longer than any reader is ever away.
+    /// The time that records stay in topics that are created. It must exceed the longest absence of any reader.
     pub retention: Duration,
-    /// The name of this process in its groups (`group.instance.id`): one that comes back under its name within
-    /// `session` has its partitions again without the others noticing. No two processes may have the same; `None`
-    /// gives partitions back at every stop.
+    /// The name of this process in its groups (`group.instance.id`). A process that returns under its name within
+    /// `session` keeps its partitions without a rebalance. No two processes may have the same name. With `None` every
+    /// stop gives the partitions back.
     pub instance: Option<String>,
-    /// After how long without a sign of life the group gives a reader's partitions to others.
+    /// The time without a heartbeat after which the group reassigns a reader's partitions (`session.timeout.ms`).
     pub session: Duration,
-    /// After how long without a call of [`Subscription::event`](crate::Subscription::event) a reader counts as dead;
-    /// not less than `session`.
+    /// The time without a call of [`Subscription::event`](crate::Subscription::event) after which a reader counts as
+    /// dead (`max.poll.interval.ms`); at least `session`.
     pub patience: Duration,
-    /// How long an append is tried, and how long the brokers may take to answer anything else; at least one second. An
-    /// append that fails answers within twice this.
+    /// The time limit of an append, and of any other request to the brokers; at least one second. A failing append
+    /// returns within twice this time.
     pub delivery: Duration,
-    /// How often a reader that waits is looked after: whether its positions are in the log, whether what the log has comes,
-    /// and whether every partition is somebody's. At least a tenth of a second.
+    /// The interval of the health check of a waiting reader: positions within the log, arrival of records, unassigned
+    /// partitions. At least 100 ms.
     pub watch: Duration,
     /// Properties of librdkafka, such as TLS and SASL settings.
     /// <https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md>
     pub properties: BTreeMap<String, String>,
 }
 
-/// Shows the names of the properties, never their values: some are secret.
+/// Shows the names of the properties, never their values, because some are secret.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
@@ -114,7 +116,8 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// Options for the brokers at `brokers`: 8 partitions, 3 copies of which 2 must be in sync, a week of retention.
+    /// Returns the defaults for the brokers at `brokers`: 8 partitions, 3 replicas of which 2 must be in sync, a week
+    /// of retention.
     pub fn new(brokers: &str) -> Self {
         Self {
             brokers: brokers.to_owned(),
@@ -132,7 +135,7 @@ impl Options {
         }
     }
 
-    /// Checks what the types cannot.
+    /// Checks the rules that the types do not express.
     ///
     /// # Errors
     /// [`Error::Invalid`] names the option and its rule.
@@ -203,20 +206,20 @@ impl Options {
             return Err(Error::Invalid {
                 field: "properties",
                 rule: format!(
-                    "must not set `{name}`: what the log promises rests on it, or an option of its own sets it"
+                    "must not set `{name}`: a guarantee of the log depends on it, or an option of its own sets it"
                 ),
             });
         }
         Ok(())
     }
 
-    /// The name of a topic in the cluster.
+    /// Returns the name of a topic in the cluster.
     pub(super) fn topic(&self, topic: &str) -> String {
         format!("{}{topic}", self.prefix)
     }
 
-    /// The name of the group that reads the topic `name`. One per topic, so that what happens on one topic moves no
-    /// partition of another; a colon is in no name, so no two are the same.
+    /// Returns the name of the group that reads the topic `name`. Each topic has a group of its own, so a rebalance of
+    /// one topic moves no partition of another. No name contains a colon, so no two groups collide.
     pub(super) fn group(name: &str, group: &str) -> String {
         format!("{name}:{group}")
     }
@@ -240,8 +243,8 @@ impl Options {
         config
     }
 
-    /// Of a client whose debug log is heard: only there librdkafka says that a topic was made anew.
-    fn heard(&self) -> ClientConfig {
+    /// Returns settings of a client with the metadata debug log, where librdkafka reports recreated topics.
+    fn with_recreation_log(&self) -> ClientConfig {
         let mut config = self.common();
         let debug = match self.properties.get("debug") {
             Some(debug) => format!("{debug},metadata"),
@@ -251,13 +254,13 @@ impl Options {
         config
     }
 
-    /// Of a client that only asks.
+    /// Returns settings of a client that only sends requests.
     pub(super) fn client(&self) -> ClientConfig {
         self.common()
     }
 
     pub(super) fn producer(&self) -> ClientConfig {
-        let mut config = self.heard();
+        let mut config = self.with_recreation_log();
         let request = (self.delivery / 2).max(Duration::from_secs(1));
         let defaults = [("linger.ms", "1"), ("compression.type", "lz4")];
         for (name, value) in defaults {
@@ -271,13 +274,13 @@ impl Options {
             .set("delivery.timeout.ms", millis(self.delivery))
             .set("request.timeout.ms", millis(request))
             .set("queue.buffering.max.messages", "0")
-            .set("queue.buffering.max.kbytes", (2 * ROOM / 1024).to_string());
+            .set("queue.buffering.max.kbytes", (2 * QUEUE_BYTES / 1024).to_string());
         config
     }
 
-    /// Of the consumer of a group, or of nobody.
+    /// Returns settings of a consumer in `group`, or of one without a group.
     pub(super) fn consumer(&self, group: Option<&str>) -> ClientConfig {
-        let mut config = self.heard();
+        let mut config = self.with_recreation_log();
         let heartbeat = (self.session / 6).min(Duration::from_secs(3));
         config
             .set("enable.auto.commit", "false")
@@ -287,7 +290,7 @@ impl Options {
             .set("fetch.error.backoff.ms", "100")
             .set("fetch.queue.backoff.ms", "20")
             .set("fetch.max.bytes", BATCH_BYTES.to_string())
-            .set("queued.max.messages.kbytes", (AHEAD / 1024).to_string())
+            .set("queued.max.messages.kbytes", (PREFETCH_BYTES / 1024).to_string())
             .set("partition.assignment.strategy", "cooperative-sticky")
             .set("session.timeout.ms", millis(self.session))
             .set("heartbeat.interval.ms", millis(heartbeat))
@@ -299,7 +302,8 @@ impl Options {
                     config.set("group.instance.id", instance);
                 }
             }
-            // Why: librdkafka assigns partitions only with a group's name; this one is never joined.
+            // librdkafka assigns partitions only if `group.id` is set. The consumer never joins
+            // this group.
             None => {
                 config.set("group.id", format!("{}:recent", self.prefix));
             }

@@ -1,11 +1,11 @@
-//! A consumer's side of a subscription: polls while the reader waits, follows the group's rebalances.
+//! The consumer of a subscription: polls while the reader waits, and follows the rebalances of the group.
 //!
 //! Invariants:
-//! - A partition begins at the committed position or, where the group has none, explicitly at the first record. Of a topic
-//!   that was made anew it begins at the first record whatever was committed, because that may be of the one before.
-//! - A position out of range is said as an error and counted, the reader is told that it lost the partition and has it
-//!   again, and reading goes on at the first record left. What was lost is open in the marketplace, which appends it
-//!   again.
+//! - A partition starts at the committed position or, if the group has none, explicitly at the first record. A recreated
+//!   topic starts at its first record whatever was committed, since the offset may belong to the deleted topic.
+//! - A position outside the log is logged as an error and counted. The reader sees the partition revoked and assigned
+//!   again, and reading continues at the first record left. Lost records belong to unfinished contributions, which the
+//!   marketplace appends again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,56 +19,57 @@ use rdkafka::message::Message;
 use rdkafka::types::RDKafkaRespErr;
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::begin::{Again, Begin, First, again, list, numbers};
-use super::client::{Voice, bounds, failure, is_refusal, native};
+use super::client::{LogContext, bounds, failure, is_refusal, native};
+use super::health::{Anomaly, HealthCheck};
+use super::start::{FirstRecord, Reset, StartOffset, list, numbers, reset_offsets};
 use super::state::Shared;
 use super::stats::{Counters, count};
-use super::watchdog::{Lost, Watchdog};
 use crate::{Error, Position};
 
-/// How long one poll waits: how late a closing is noticed.
-pub(super) const SLICE: Duration = Duration::from_millis(100);
+/// The longest time of one poll, and so the delay with which a closed subscription is noticed.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What the consumer tells of its group.
-pub(super) struct Watch {
+/// The consumer context of a subscription.
+pub(super) struct Poller {
     pub(super) shared: Arc<Shared>,
     pub(super) counters: Arc<Counters>,
-    pub(super) voice: Voice,
-    /// The topic, as the cluster calls it.
+    pub(super) log_context: LogContext,
+    /// The topic, under its name in the cluster.
     pub(super) name: String,
     /// `None` for a tail.
     pub(super) group: Option<String>,
     pub(super) instance: String,
     pub(super) partitions: u32,
     pub(super) limit: Duration,
-    pub(super) first: Mutex<First>,
-    /// The reader is done with this consumer.
+    pub(super) first: Mutex<FirstRecord>,
+    /// True once the consumer is being replaced; its rebalances no longer concern the reader.
     pub(super) retired: AtomicBool,
 }
 
-/// Takes what the group gives.
-fn follow(consumer: &BaseConsumer<Watch>, assignment: &TopicPartitionList) -> KafkaResult<()> {
+/// Adds the partitions that the group assigned.
+fn follow(consumer: &BaseConsumer<Poller>, assignment: &TopicPartitionList) -> KafkaResult<()> {
     match consumer.rebalance_protocol() {
         RebalanceProtocol::Cooperative => consumer.incremental_assign(assignment),
         _ => consumer.assign(assignment),
     }
 }
 
-impl ClientContext for Watch {
+impl ClientContext for Poller {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        self.voice.log(level, facility, message);
+        self.log_context.log(level, facility, message);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        self.voice.error(error, reason);
+        self.log_context.error(error, reason);
     }
 }
 
-impl ConsumerContext for Watch {
+impl ConsumerContext for Poller {
     fn rebalance(&self, consumer: &BaseConsumer<Self>, change: RDKafkaRespErr, list: &mut TopicPartitionList) {
         let followed = if change == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
             if self.shared.is_closed() || self.retired.load(Ordering::Relaxed) {
-                // Nobody reads any more; what it is given is taken back next. Asking for positions would only wait.
+                // No reader is left, and the partitions are revoked next. A request for
+                // committed offsets would only delay that.
                 follow(consumer, list)
             } else {
                 self.assigned(consumer, list)
@@ -77,7 +78,7 @@ impl ConsumerContext for Watch {
             self.revoked(consumer, list)
         };
         if let Err(error) = followed {
-            tracing::error!(topic = self.name, %error, "a rebalance could not be followed");
+            tracing::error!(topic = self.name, %error, "cannot follow a rebalance; the subscription ends");
             if !self.retired.load(Ordering::Relaxed) {
                 self.shared.fail(self.failure(&error));
             }
@@ -87,14 +88,14 @@ impl ConsumerContext for Watch {
     fn commit_callback(&self, result: KafkaResult<()>, positions: &TopicPartitionList) {
         if let Err(error) = result {
             count(&self.counters.failed_commits, positions.count().max(1));
-            tracing::warn!(topic = self.name, %error, ?positions, "positions were not committed; they come again");
+            tracing::warn!(topic = self.name, %error, ?positions, "the brokers did not commit the positions; their records will be redelivered");
         }
     }
 }
 
-impl Watch {
+impl Poller {
     fn failure(&self, error: &KafkaError) -> Error {
-        failure(format!("reading topic `{}`", self.name), &self.voice, error)
+        failure(format!("reading topic `{}`", self.name), &self.log_context, error)
     }
 
     fn assigned(&self, consumer: &BaseConsumer<Self>, given: &TopicPartitionList) -> KafkaResult<()> {
@@ -103,46 +104,48 @@ impl Watch {
             let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
             first.split(&partitions, Instant::now())
         };
-        let mut begins: Vec<Begin> = first.iter().map(|at| (*at, None)).collect();
-        let mut assignment = list(&self.name, &begins)?;
-        match self.begins(consumer, &others) {
+        let mut starts: Vec<StartOffset> = first.iter().map(|at| (*at, None)).collect();
+        let mut assignment = list(&self.name, &starts)?;
+        match self.committed_offsets(consumer, &others) {
             Ok(known) => {
-                begins.extend(known);
-                assignment = list(&self.name, &begins)?;
+                starts.extend(known);
+                assignment = list(&self.name, &starts)?;
             }
             Err(error) => {
-                // Why not fail: librdkafka asks again for as long as it takes. Where it then finds none committed, it
-                // says that like a position out of range, and `resume` sets it right.
-                tracing::warn!(topic = self.name, %error, "the committed positions are not known yet");
+                // Not fatal: `Offset::Stored` makes librdkafka retry the request without a
+                // limit. If the group has committed no offset, librdkafka reports that like a
+                // position out of range, and `reset_positions` repairs it.
+                tracing::warn!(topic = self.name, %error, "cannot read the committed positions yet; retrying");
                 for partition in &others {
                     assignment.add_partition_offset(&self.name, native(*partition), Offset::Stored)?;
                 }
-                begins.extend(others.iter().map(|at| (*at, None)));
+                starts.extend(others.iter().map(|at| (*at, None)));
             }
         }
-        self.shared.lock().assign(begins);
+        self.shared.lock().assign(starts);
         count(&self.counters.assigned, partitions.len());
-        tracing::info!(topic = self.name, ?partitions, "assigned");
+        tracing::info!(topic = self.name, ?partitions, "partitions assigned");
         follow(consumer, &assignment)?;
-        self.commit_first(consumer, &first)
+        self.commit_first_records(consumer, &first)
     }
 
-    /// Overwrites what may be committed of the topic of that name before: who is next would skip what is before it.
-    fn commit_first(&self, consumer: &BaseConsumer<Self>, first: &[u32]) -> KafkaResult<()> {
+    /// Overwrites offsets committed for a deleted topic of the same name. Otherwise the next consumer would start at
+    /// them and skip records.
+    fn commit_first_records(&self, consumer: &BaseConsumer<Self>, first: &[u32]) -> KafkaResult<()> {
         if first.is_empty() {
             return Ok(());
         }
-        let zero: Vec<Begin> = first.iter().map(|at| (*at, Some(0))).collect();
+        let zero: Vec<StartOffset> = first.iter().map(|at| (*at, Some(0))).collect();
         if let Err(error) = consumer.commit(&list(&self.name, &zero)?, CommitMode::Async) {
             count(&self.counters.failed_commits, first.len());
-            tracing::warn!(topic = self.name, %error, "positions of the topic before may still be committed");
+            tracing::warn!(topic = self.name, %error, "cannot overwrite positions committed for the deleted topic");
         }
         Ok(())
     }
 
     fn revoked(&self, consumer: &BaseConsumer<Self>, taken: &TopicPartitionList) -> KafkaResult<()> {
         let partitions = numbers(taken);
-        // What a consumer loses that was given up is the next one's by now.
+        // Partitions of a retired consumer were taken from the reader already.
         let is_retired = self.retired.load(Ordering::Relaxed);
         let revoked = if is_retired {
             0
@@ -154,7 +157,7 @@ impl Watch {
             topic = self.name,
             ?partitions,
             lost = consumer.assignment_lost(),
-            "revoked"
+            "partitions revoked"
         );
         match consumer.rebalance_protocol() {
             RebalanceProtocol::Cooperative => consumer.incremental_unassign(taken),
@@ -162,8 +165,8 @@ impl Watch {
         }
     }
 
-    /// Where the group is in these partitions.
-    fn begins(&self, consumer: &BaseConsumer<Self>, partitions: &[u32]) -> KafkaResult<Vec<Begin>> {
+    /// Reads the offsets that the group has committed for these partitions.
+    fn committed_offsets(&self, consumer: &BaseConsumer<Self>, partitions: &[u32]) -> KafkaResult<Vec<StartOffset>> {
         if partitions.is_empty() {
             return Ok(Vec::new());
         }
@@ -172,7 +175,7 @@ impl Watch {
             asked.add_partition(&self.name, native(*partition));
         }
         let answered = consumer.committed_offsets(asked, self.limit)?;
-        let mut begins = Vec::with_capacity(partitions.len());
+        let mut starts = Vec::with_capacity(partitions.len());
         for at in answered.elements() {
             at.error()?;
             let committed = match at.offset() {
@@ -180,60 +183,61 @@ impl Watch {
                 _ => None,
             };
             if let Ok(partition) = u32::try_from(at.partition()) {
-                begins.push((partition, committed));
+                starts.push((partition, committed));
             }
         }
-        Ok(begins)
+        Ok(starts)
     }
 
-    /// Sets right every partition whose position is not kept.
-    fn resume(&self, consumer: &BaseConsumer<Self>) -> KafkaResult<()> {
-        let owned: Vec<Begin> = {
+    /// Restarts every partition of the reader, those out of range at their first record.
+    fn reset_positions(&self, consumer: &BaseConsumer<Self>) -> KafkaResult<()> {
+        let owned: Vec<StartOffset> = {
             let state = self.shared.lock();
             state.owned.iter().map(|(at, owned)| (*at, owned.next)).collect()
         };
         if owned.is_empty() {
             return Ok(());
         }
-        let kept = bounds(consumer, &self.name, self.partitions, self.limit)?;
+        let readable = bounds(consumer, &self.name, self.partitions, self.limit)?;
         let unknown: Vec<u32> = owned
             .iter()
             .filter(|(_, next)| next.is_none() && self.group.is_some())
             .map(|(at, _)| *at)
             .collect();
-        let committed = self.begins(consumer, &unknown)?;
-        let position = |(at, next): &Begin| {
+        let committed = self.committed_offsets(consumer, &unknown)?;
+        let position = |(at, next): &StartOffset| {
             let found = committed.iter().find(|(partition, _)| partition == at);
             next.or_else(|| found.and_then(|(_, committed)| *committed))
         };
-        let known: Vec<Begin> = owned.iter().map(|begin| (begin.0, position(begin))).collect();
-        let Again { out, begins } = again(&known, &kept);
-        for (at, position) in known.iter().filter(|(at, _)| out.contains(at)) {
+        let known: Vec<StartOffset> = owned.iter().map(|start| (start.0, position(start))).collect();
+        let Reset { out_of_range, starts } = reset_offsets(&known, &readable);
+        for (at, position) in known.iter().filter(|(at, _)| out_of_range.contains(at)) {
             tracing::error!(
                 topic = self.name,
                 partition = at,
                 ?position,
-                bounds = ?kept.get(*at as usize),
-                "the position is not kept any more; reading goes on at the first record left"
+                bounds = ?readable.get(*at as usize),
+                "the position is outside the log; reading continues at the first record left"
             );
         }
-        count(&self.counters.out_of_range, out.len());
+        count(&self.counters.out_of_range, out_of_range.len());
         {
             let mut state = self.shared.lock();
-            state.revoke(&out);
-            state.assign(out.iter().map(|at| (*at, None)));
+            state.revoke(&out_of_range);
+            state.assign(out_of_range.iter().map(|at| (*at, None)));
         }
-        let begins = list(&self.name, &begins)?;
+        let starts = list(&self.name, &starts)?;
         if self.group.is_some() && matches!(consumer.rebalance_protocol(), RebalanceProtocol::Cooperative) {
-            // Why not a seek: a partition that has no position cannot be moved, only given anew.
-            consumer.incremental_unassign(&begins)?;
-            return consumer.incremental_assign(&begins);
+            // A seek cannot move a partition without a position, so the partition is assigned
+            // again.
+            consumer.incremental_unassign(&starts)?;
+            return consumer.incremental_assign(&starts);
         }
-        consumer.assign(&begins)
+        consumer.assign(&starts)
     }
 
-    /// What an error of the consumer means for the subscription; whether positions are to be set right.
-    fn heard(&self, error: &KafkaError) -> bool {
+    /// Handles an error of the consumer. Returns true if positions must be reset.
+    fn on_error(&self, error: &KafkaError) -> bool {
         use RDKafkaErrorCode::{UnknownTopic, UnknownTopicOrPartition};
 
         match error {
@@ -247,21 +251,22 @@ impl Watch {
             }
             KafkaError::MessageConsumptionFatal(_) => self.shared.fail(Error::Refused {
                 what: format!("reading topic `{}`", self.name),
-                cause: self.voice.told(error),
+                cause: self.log_context.describe(error),
             }),
             error if error.rdkafka_error_code().is_some_and(is_refusal) => self.shared.fail(self.failure(error)),
             error if matches!(error.rdkafka_error_code(), Some(UnknownTopicOrPartition | UnknownTopic)) => {
                 tracing::error!(
                     topic = self.name,
-                    "the topic does not exist any more; reading waits for it, and the next append makes it anew"
+                    "the topic does not exist; reading continues when the next append creates it again"
                 );
             }
-            // A broker that is away, a reader that was too slow: librdkafka goes on by itself.
-            error => tracing::warn!(topic = self.name, %error, "reading goes on"),
+            // A broker that is away or a slow reader: librdkafka recovers by itself.
+            error => tracing::warn!(topic = self.name, %error, "the consumer reported an error; reading continues"),
         }
         false
     }
 
+    /// Polls once. Returns `None` if nothing came, else whether positions must be reset.
     fn poll(&self, consumer: &BaseConsumer<Self>, wait: Duration) -> Option<bool> {
         match consumer.poll(wait)? {
             Ok(message) => {
@@ -273,40 +278,42 @@ impl Watch {
                 }
                 Some(false)
             }
-            Err(error) => Some(self.heard(&error)),
+            Err(error) => Some(self.on_error(&error)),
         }
     }
 
-    /// Polls until the reader is gone, or the consumer is to be given up.
-    pub(super) fn run(&self, consumer: &BaseConsumer<Self>, watchdog: &mut Watchdog) -> Option<Lost> {
-        let mut astray = false;
-        while self.shared.is_asked() {
+    /// Polls until the reader is closed, or until an anomaly requires a new consumer.
+    pub(super) fn run(&self, consumer: &BaseConsumer<Self>, health: &mut HealthCheck) -> Option<Anomaly> {
+        let mut needs_reset = false;
+        while self.shared.wait_until_wanted() {
             let begun = Instant::now();
-            let mut polled = self.poll(consumer, SLICE);
-            while let Some(lost) = polled {
-                astray |= lost;
+            // Drains what librdkafka has fetched before anything else, up to the size of the
+            // buffer.
+            let mut polled = self.poll(consumer, POLL_INTERVAL);
+            while let Some(out_of_range) = polled {
+                needs_reset |= out_of_range;
                 polled = if self.shared.has_room() {
                     self.poll(consumer, Duration::ZERO)
                 } else {
                     None
                 };
             }
-            if self.voice.is_anew(&self.name) {
+            if self.log_context.is_recreated(&self.name) {
                 tracing::error!(
                     topic = self.name,
-                    "the topic was made anew; it is read from its first record"
+                    "the topic was deleted and created again; reading starts at its first record"
                 );
-                return Some(Lost::Anew);
+                return Some(Anomaly::TopicRecreated);
             }
-            if astray {
-                match self.resume(consumer) {
-                    Ok(()) => astray = false,
-                    Err(error) => tracing::warn!(topic = self.name, %error, "positions cannot be set right yet"),
+            if needs_reset {
+                match self.reset_positions(consumer) {
+                    Ok(()) => needs_reset = false,
+                    Err(error) => tracing::warn!(topic = self.name, %error, "cannot reset the positions yet; retrying"),
                 }
             }
-            self.shared.tell();
-            if let Some(lost) = watchdog.turn(begun.elapsed(), || self.shared.lock().positions()) {
-                return Some(lost);
+            self.shared.wake_reader();
+            if let Some(anomaly) = health.tick(begun.elapsed(), || self.shared.lock().positions()) {
+                return Some(anomaly);
             }
         }
         None

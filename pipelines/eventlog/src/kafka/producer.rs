@@ -1,7 +1,7 @@
-//! Appending.
+//! The producer.
 //!
-//! Invariant: what is being appended has at most [`ROOM`] bytes in all, and an append that does not get room, or whose
-//! records the brokers do not acknowledge, ends with an error within twice the delivery limit.
+//! Invariant: appends in progress hold at most [`QUEUE_BYTES`] in all. An append that gets no space, or whose records
+//! the brokers do not acknowledge, returns an error within twice the delivery limit.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,66 +12,66 @@ use rdkafka::producer::{FutureProducer, FutureRecord};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::client::{Voice, failure, native};
-use super::options::{BATCH_BYTES, Options, ROOM};
-use super::parting::Apart;
+use super::client::{LogContext, failure, native};
+use super::options::{BATCH_BYTES, Options, QUEUE_BYTES};
+use super::shutdown::BackgroundDrop;
 use super::stats::{Counters, count};
 use crate::{Error, MAX_RECORD_BYTES, Position, Record, partition_of};
 
-/// The unit in which room is counted, in bytes. A record takes at least one, so that small ones are bounded too.
-const UNIT: usize = 1024;
-/// How much of an append is sent at once; the rest follows when that is acknowledged.
-const PIECE: usize = ROOM / 2;
+/// Bytes per permit of the queue. A record takes at least one permit, so the number of records is bounded too.
+const PERMIT_BYTES: usize = 1024;
+/// The most bytes of an append that are sent at once; the rest follows after their acknowledgement.
+const SEND_BYTES: usize = QUEUE_BYTES / 2;
 
-type Producer = FutureProducer<Voice>;
+type Producer = FutureProducer<LogContext>;
 
-/// Appends records.
+/// Appends records; holds the current producer and its generation.
 pub(super) struct Appender {
     options: Arc<Options>,
     counters: Arc<Counters>,
-    voice: Voice,
-    room: Semaphore,
-    current: Mutex<(u64, Arc<Apart<Producer>>)>,
+    log_context: LogContext,
+    queue: Semaphore,
+    current: Mutex<(u64, Arc<BackgroundDrop<Producer>>)>,
 }
 
 impl fmt::Debug for Appender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Appender")
-            .field("room", &self.room)
+            .field("queue", &self.queue)
             .finish_non_exhaustive()
     }
 }
 
-/// The room that a record takes, in units.
+/// Returns the permits that a record needs.
 fn units(record: &Record) -> usize {
-    (record.key.len() + record.value.len()) / UNIT + 1
+    (record.key.len() + record.value.len()) / PERMIT_BYTES + 1
 }
 
 impl Appender {
     pub(super) fn new(options: Arc<Options>, counters: Arc<Counters>) -> Result<Self, Error> {
-        let voice = Voice::default();
-        let producer = create(&options, &voice)?;
+        let log_context = LogContext::default();
+        let producer = create(&options, &log_context)?;
         Ok(Self {
             options,
             counters,
-            voice,
-            room: Semaphore::new(ROOM / UNIT),
+            log_context,
+            queue: Semaphore::new(QUEUE_BYTES / PERMIT_BYTES),
             current: Mutex::new((0, producer)),
         })
     }
 
-    /// Sees to it that a topic that was made anew gets a producer that knows nothing of the one before: it may be led by
-    /// another broker, which an older epoch keeps from being seen. Whether it was made anew.
-    pub(super) fn settle(&self, name: &str) -> bool {
+    /// Replaces the producer if the topic was recreated, and returns true if so. The old producer may keep a leader
+    /// epoch that hides the new leader.
+    pub(super) fn replace_if_recreated(&self, name: &str) -> bool {
         let generation = self.current().0;
-        let anew = self.voice.settle(name);
-        if anew {
-            self.renew(generation, &format!("topic `{name}` was made anew"));
+        let recreated = self.log_context.acknowledge_recreation(name);
+        if recreated {
+            self.replace(generation, &format!("topic `{name}` was made anew"));
         }
-        anew
+        recreated
     }
 
-    /// Appends records to the topic that the cluster calls `name`.
+    /// Appends records to the topic named `name` in the cluster.
     pub(super) async fn append(&self, name: &str, records: Vec<Record>) -> Result<Vec<Position>, Error> {
         let mut positions = Vec::with_capacity(records.len());
         let mut rest = &records[..];
@@ -79,7 +79,7 @@ impl Appender {
             let mut taken = 0;
             let fits = |record: &&Record| {
                 taken += units(record);
-                taken <= PIECE / UNIT
+                taken <= SEND_BYTES / PERMIT_BYTES
             };
             let piece = rest.iter().take_while(fits).count().max(1);
             let (piece, after) = rest.split_at(piece);
@@ -104,9 +104,9 @@ impl Appender {
         };
         let units: usize = records.iter().map(units).sum();
         let units = u32::try_from(units).unwrap_or(u32::MAX);
-        let room = timeout(self.options.delivery, self.room.acquire_many(units)).await;
-        let _room = match room {
-            Ok(room) => room.map_err(|_closed| Error::Closed)?,
+        let permit = timeout(self.options.delivery, self.queue.acquire_many(units)).await;
+        let _permit = match permit {
+            Ok(permit) => permit.map_err(|_closed| Error::Closed)?,
             Err(_late) => return Err(late("earlier appends fill the queue")),
         };
         let (generation, producer) = self.current();
@@ -128,8 +128,9 @@ impl Appender {
                 let offset = answer(delivery)
                     .await
                     .map_err(|error| self.failed(name, generation, &error))?;
-                // Why: a broker that took the record before, and whose answer was lost, may not know where it is.
-                let offset = u64::try_from(offset).map_err(|_unknown| late("where the record is, is not known"))?;
+                // A broker that stored the record on an earlier try, and lost the answer, may
+                // report no offset.
+                let offset = u64::try_from(offset).map_err(|_unknown| late("the brokers reported no offset"))?;
                 positions.push(Position { partition, offset });
             }
             Ok(())
@@ -141,11 +142,11 @@ impl Appender {
         Ok(positions)
     }
 
-    fn current(&self) -> (u64, Arc<Apart<Producer>>) {
+    fn current(&self) -> (u64, Arc<BackgroundDrop<Producer>>) {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What a failure means; one that ends the producer makes a new one.
+    /// Converts a failure, and replaces a producer that cannot recover.
     fn failed(&self, name: &str, generation: u64, error: &KafkaError) -> Error {
         let what = || format!("appending to topic `{name}`");
         match error.rdkafka_error_code() {
@@ -154,44 +155,45 @@ impl Appender {
                 limit: MAX_RECORD_BYTES,
             },
             Some(RDKafkaErrorCode::Fatal) => {
-                self.renew(generation, &error.to_string());
+                self.replace(generation, &error.to_string());
                 Error::Unavailable {
                     what: what(),
-                    cause: self.voice.told(error),
+                    cause: self.log_context.describe(error),
                 }
             }
-            _ => failure(what(), &self.voice, error),
+            _ => failure(what(), &self.log_context, error),
         }
     }
 
-    fn renew(&self, generation: u64, reason: &str) {
+    fn replace(&self, generation: u64, reason: &str) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another append may have replaced this producer already.
         if current.0 != generation {
             return;
         }
-        tracing::error!(reason, "the producer cannot go on; a new one takes over");
-        match create(&self.options, &self.voice) {
+        tracing::error!(reason, "replacing the producer");
+        match create(&self.options, &self.log_context) {
             Ok(producer) => {
                 *current = (generation + 1, producer);
                 count(&self.counters.producers_renewed, 1);
             }
-            Err(error) => tracing::error!(%error, "there is no new producer; the next append tries again"),
+            Err(error) => tracing::error!(%error, "cannot create a producer; the next append tries again"),
         }
     }
 }
 
-fn create(options: &Options, voice: &Voice) -> Result<Arc<Apart<Producer>>, Error> {
-    let created = options.producer().create_with_context(voice.clone());
-    let producer = created.map_err(|error| failure("connecting", voice, &error))?;
-    Ok(Arc::new(Apart::new(producer)))
+fn create(options: &Options, log_context: &LogContext) -> Result<Arc<BackgroundDrop<Producer>>, Error> {
+    let created = options.producer().create_with_context(log_context.clone());
+    let producer = created.map_err(|error| failure("connecting", log_context, &error))?;
+    Ok(Arc::new(BackgroundDrop::new(producer)))
 }
 
-/// The offset at which a record was acknowledged.
+/// Waits for the acknowledgement and returns the offset of the record.
 async fn answer(delivery: DeliveryFuture) -> Result<i64, KafkaError> {
     match delivery.await {
         Ok(Ok(delivered)) => Ok(delivered.offset),
         Ok(Err((error, _record))) => Err(error),
-        // The producer was replaced.
+        // The channel closed without an answer, so the producer was replaced.
         Err(_canceled) => Err(KafkaError::Canceled),
     }
 }

@@ -1,7 +1,7 @@
-//! A subscription: the side that is asked. The other is its thread (`renewal`).
+//! Subscriptions and tails, as seen by the caller. Their thread is in `restart`.
 //!
-//! Invariant: a position is sent to the brokers only while the reader has its partition; the lock that says so is held
-//! while it is handed over.
+//! Invariant: a position is sent to the brokers only while the reader has its partition; the lock on the assignment is
+//! held during the hand-over.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,25 +14,25 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::client::{Client, failure, native};
 use super::lease::Lease;
 use super::options::Options;
-use super::renewal::{Consumers, From};
+use super::restart::{Consumers, StartAt};
 use super::state::Shared;
 use super::stats::{Counters, count};
 use crate::{Delivered, Error, Event, Position, Subscription};
 
-/// Where a subscription begins.
-pub(super) enum Start {
-    /// Where the group is.
+/// The start of a subscription.
+pub(super) enum ReadFrom {
+    /// The committed positions of a group.
     Group { lease: Lease },
-    /// At these positions of every partition of the topic, for nobody.
+    /// A position in every partition of the topic, without a group.
     Recent { topic: String, positions: Vec<u64> },
 }
 
-/// A subscription, or a tail.
+/// A subscription of a group, or a tail.
 pub(super) struct Reader {
     consumers: Arc<Consumers>,
-    /// `None` for a tail; ends with the thread.
+    /// The lease; `None` for a tail. The thread owns it and ends it.
     lease: Option<Weak<Lease>>,
-    /// Of each partition, the offset after the last record that was ever delivered, also before it was lost.
+    /// The offset after the last record that was ever delivered, by partition; kept when a partition is lost.
     delivered: BTreeMap<u32, u64>,
 }
 
@@ -50,26 +50,26 @@ impl Reader {
         options: &Arc<Options>,
         client: &Arc<Client>,
         counters: &Arc<Counters>,
-        start: Start,
+        start: ReadFrom,
     ) -> Result<Self, Error> {
         let (topic, lease, from) = match start {
-            Start::Group { lease } => (lease.topic().to_owned(), Some(Arc::new(lease)), From::Group),
-            Start::Recent { topic, positions } => {
-                let begins = (0..).zip(positions.into_iter().map(Some)).collect();
-                (topic, None, From::At(begins))
+            ReadFrom::Group { lease } => (lease.topic().to_owned(), Some(Arc::new(lease)), StartAt::Group),
+            ReadFrom::Recent { topic, positions } => {
+                let starts = (0..).zip(positions.into_iter().map(Some)).collect();
+                (topic, None, StartAt::At(starts))
             }
         };
         let group = lease.as_ref().map(|lease| lease.group().to_owned());
         let consumers = Arc::new(Consumers::new(options, client, counters, &topic, group));
         let consumer = consumers.make(from)?;
-        let held = lease.as_ref().map(Arc::downgrade);
+        let weak_lease = lease.as_ref().map(Arc::downgrade);
         consumers.spawn(consumer, lease).map_err(|error| Error::Unavailable {
             what: format!("reading topic `{topic}`"),
             cause: error.to_string(),
         })?;
         Ok(Self {
             consumers,
-            lease: held,
+            lease: weak_lease,
             delivered: BTreeMap::new(),
         })
     }
@@ -83,7 +83,7 @@ impl Reader {
         delivered.is_some_and(|delivered| position.offset <= *delivered)
     }
 
-    /// Refuses positions that do not exist. What was delivered exists; of the rest the brokers are asked.
+    /// Refuses positions that do not exist. Delivered positions exist; for others the brokers are asked for the bounds.
     async fn check(&self, positions: &[Position]) -> Result<(), Error> {
         if positions.iter().all(|position| self.was_delivered(position)) {
             return Ok(());
@@ -137,20 +137,22 @@ impl Subscription for Reader {
         self.check(positions).await?;
         let mut list = TopicPartitionList::new();
         let mut state = consumers.shared.lock();
-        // Why: they are of the topic before, and would be taken for positions of the one that has its name now.
-        if consumers.voice.is_anew(&consumers.name) {
+        // The positions belong to the deleted topic and would be committed for the new one of
+        // that name.
+        if consumers.log_context.is_recreated(&consumers.name) {
             return Ok(());
         }
         for position in positions {
-            // Why: of a partition that was lost meanwhile, or was lost and came back, it says nothing.
-            if !state.is_told(position.partition) {
+            // The partition was lost, or lost and assigned again, so its commits are ignored.
+            if !state.has_seen_assignment(position.partition) {
                 continue;
             }
             let Some(owned) = state.owned.get_mut(&position.partition) else {
                 continue;
             };
-            // Why: it was delivered before the partition was lost and came back. Behind what is delivered now, it says
-            // what is done; ahead of it, as after the topic was recreated, it says nothing.
+            // The record was delivered before the partition was lost and assigned again. A
+            // position at or below the current one is still true. A higher one is not, for
+            // example after the topic was recreated.
             if owned.next.is_none_or(|next| position.offset > next) && self.was_delivered(position) {
                 continue;
             }
@@ -164,15 +166,16 @@ impl Subscription for Reader {
                 let offset = i64::try_from(position.offset).unwrap_or(i64::MAX);
                 let added =
                     list.add_partition_offset(&consumers.name, native(position.partition), Offset::Offset(offset));
-                added.map_err(|error| failure("committing a position", &consumers.voice, &error))?;
+                added.map_err(|error| failure("committing a position", &consumers.log_context, &error))?;
             }
         }
         if list.count() > 0 {
-            // Why under the lock: the partition cannot be lost between the look and the hand-over. It only queues.
+            // The lock is held, so the partition cannot be lost between the check and the
+            // hand-over. `commit` only queues.
             let consumer = consumers.current().ok_or(Error::Closed)?;
             if let Err(error) = consumer.commit(&list, CommitMode::Async) {
                 count(&consumers.counters.failed_commits, list.count());
-                tracing::warn!(topic = consumers.name, %error, "positions were not committed; they come again");
+                tracing::warn!(topic = consumers.name, %error, "cannot commit positions; their records will be redelivered");
             }
         }
         drop(state);

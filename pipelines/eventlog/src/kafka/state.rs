@@ -1,10 +1,10 @@
-//! What a subscription's thread and its reader share.
+//! State shared by the thread of a subscription and its reader.
 //!
 //! Invariants:
-//! - The reader is told of a partition before it is given its records, and given nothing of it after it was told of
-//!   its loss.
-//! - The buffer has a bound in bytes and in records; the thread polls only while the reader waits, so a reader that is
-//!   stuck stops the polling, and its group notices.
+//! - The reader receives [`Event::Assigned`] before the first record of a partition, and no record of it after
+//!   [`Event::Revoked`].
+//! - The buffer is bounded in bytes and in records. The thread polls only while the reader waits, so a stuck reader stops the
+//!   polling, and its group notices.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,21 +12,21 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::watchdog::Positions;
+use super::health::Positions;
 use crate::{Delivered, Error, Event, Position, Record};
 
 /// A buffer is full with the record that brings it to this many bytes, or to this many records.
 const BUFFER_BYTES: usize = 8 << 20;
 const BUFFER_RECORDS: usize = 4096;
 
-/// What both sides see.
+/// State behind a lock, with a wake-up for each side.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     state: Mutex<State>,
     /// Wakes the thread.
-    asked: Condvar,
+    thread_wake: Condvar,
     /// Wakes the reader.
-    told: Notify,
+    reader_wake: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -39,21 +39,21 @@ pub(super) struct State {
     bytes: usize,
     records: usize,
     /// The partition that comes first in the next delivery.
-    turn: u32,
+    next_partition: u32,
 }
 
 /// A partition that the reader has.
 #[derive(Debug, Default)]
 pub(super) struct Owned {
-    /// The next offset to come from the brokers, where that is known.
+    /// The next offset expected from the brokers, if known.
     pub(super) next: Option<u64>,
-    /// The highest position committed.
+    /// The highest committed position.
     pub(super) committed: Option<u64>,
     buffer: VecDeque<Delivered>,
 }
 
 impl State {
-    /// Gives partitions to the reader.
+    /// Assigns partitions to the reader. A partition that it has already starts again.
     pub(super) fn assign(&mut self, partitions: impl IntoIterator<Item = (u32, Option<u64>)>) {
         let mut assigned = Vec::new();
         for (partition, next) in partitions {
@@ -71,7 +71,7 @@ impl State {
         }
     }
 
-    /// Takes partitions from the reader; how many it had of them.
+    /// Revokes partitions and returns how many of them the reader had.
     pub(super) fn revoke(&mut self, partitions: &[u32]) -> usize {
         let revoked: Vec<u32> = partitions.iter().copied().filter(|at| self.lose(*at)).collect();
         let count = revoked.len();
@@ -81,12 +81,12 @@ impl State {
         count
     }
 
-    /// The partitions that the reader has, with the next offset to come of each.
+    /// Returns the next expected offset of each partition of the reader.
     pub(super) fn positions(&self) -> Positions {
         self.owned.iter().map(|(at, owned)| (*at, owned.next)).collect()
     }
 
-    /// Takes all partitions from the reader; where it was in them.
+    /// Revokes all partitions and returns the reader's positions in them.
     pub(super) fn revoke_all(&mut self) -> Positions {
         let had = self.positions();
         let partitions: Vec<u32> = had.keys().copied().collect();
@@ -94,8 +94,8 @@ impl State {
         had
     }
 
-    /// Whether the reader knows by now that it has the partition: it was told of all that happened to it.
-    pub(super) fn is_told(&self, partition: u32) -> bool {
+    /// Returns true if the reader has the partition and has received every event about it.
+    pub(super) fn has_seen_assignment(&self, partition: u32) -> bool {
         let concerns = |change: &Event| match change {
             Event::Assigned(partitions) | Event::Revoked(partitions) => partitions.contains(&partition),
             Event::Records(_) => false,
@@ -108,13 +108,13 @@ impl State {
             return false;
         };
         for delivered in &owned.buffer {
-            self.bytes -= weight(&delivered.record);
+            self.bytes -= size(&delivered.record);
             self.records -= 1;
         }
         true
     }
 
-    /// Takes in what came from the brokers. What comes late of a partition that was lost is left out.
+    /// Buffers a record. Records of a lost partition are dropped.
     pub(super) fn push(&mut self, position: Position, key: &[u8], value: &[u8]) {
         let Some(owned) = self.owned.get_mut(&position.partition) else {
             return;
@@ -123,7 +123,7 @@ impl State {
             key: Bytes::copy_from_slice(key),
             value: Bytes::copy_from_slice(value),
         };
-        self.bytes += weight(&record);
+        self.bytes += size(&record);
         self.records += 1;
         owned.next = Some(position.offset + 1);
         owned.buffer.push_back(Delivered { position, record });
@@ -133,7 +133,7 @@ impl State {
         self.bytes >= BUFFER_BYTES || self.records >= BUFFER_RECORDS
     }
 
-    /// Whether there is something for the reader.
+    /// Returns true if the reader has something to receive.
     pub(super) fn is_ready(&self) -> bool {
         self.closed || self.failure.is_some() || !self.changes.is_empty() || self.records > 0
     }
@@ -151,15 +151,15 @@ impl State {
         self.failure.clone().map(Err)
     }
 
-    /// At most `max` records and about the bytes of a buffer, divided among the partitions that have some, beginning
-    /// with the one whose turn it is.
+    /// Takes at most `max` records and about [`BUFFER_BYTES`], divided among the partitions that have some, beginning
+    /// with [`Self::next_partition`].
     fn deliver(&mut self, max: usize) -> Vec<Delivered> {
         let (before, after): (Vec<u32>, Vec<u32>) = self
             .owned
             .iter()
             .filter(|(_, owned)| !owned.buffer.is_empty())
             .map(|(at, _)| *at)
-            .partition(|at| *at < self.turn);
+            .partition(|at| *at < self.next_partition);
         let order: Vec<u32> = after.into_iter().chain(before).take(max).collect();
         let (mut left, mut bytes) = (max, BUFFER_BYTES);
         let mut delivered = Vec::new();
@@ -175,13 +175,13 @@ impl State {
                     break;
                 }
                 let Some(next) = owned.buffer.pop_front() else { break };
-                taken += weight(&next.record);
+                taken += size(&next.record);
                 left -= 1;
                 delivered.push(next);
             }
             bytes = bytes.saturating_sub(taken);
             self.bytes -= taken;
-            self.turn = partition + 1;
+            self.next_partition = partition + 1;
             if bytes == 0 {
                 break;
             }
@@ -191,12 +191,12 @@ impl State {
     }
 }
 
-/// What a record counts in the buffer, in bytes.
-fn weight(record: &Record) -> usize {
+/// Returns the bytes that a record takes in the buffer.
+fn size(record: &Record) -> usize {
     record.key.len() + record.value.len()
 }
 
-/// While it lives, the reader waits.
+/// A guard: while it lives, the reader waits.
 #[derive(Debug)]
 struct Waiting<'a>(&'a Shared);
 
@@ -211,34 +211,36 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for what the reader is told next.
+    /// Waits for the next event of the reader.
     pub(super) async fn event(&self, max: usize) -> Result<Event, Error> {
         let _waiting = {
             self.lock().waiting = true;
-            self.asked.notify_one();
+            self.thread_wake.notify_one();
             Waiting(self)
         };
         loop {
-            let mut told = std::pin::pin!(self.told.notified());
-            told.as_mut().enable();
+            // Subscribes to the wake-up before looking, so that an event in between is not
+            // missed.
+            let mut woken = std::pin::pin!(self.reader_wake.notified());
+            woken.as_mut().enable();
             if let Some(event) = self.lock().take(max) {
                 return event;
             }
-            told.await;
+            woken.await;
         }
     }
 
-    /// Wakes the reader if there is something for it.
-    pub(super) fn tell(&self) {
+    /// Wakes the reader if it has something to receive.
+    pub(super) fn wake_reader(&self) {
         if self.lock().is_ready() {
-            self.told.notify_waiters();
+            self.reader_wake.notify_waiters();
         }
     }
 
-    /// Waits until the thread is to poll; `false` once it is to end.
-    pub(super) fn is_asked(&self) -> bool {
+    /// Blocks the thread until the reader waits for records. Returns false once the subscription is closed.
+    pub(super) fn wait_until_wanted(&self) -> bool {
         let state = self
-            .asked
+            .thread_wake
             .wait_while(self.lock(), |state| {
                 !state.closed && (!state.waiting || state.failure.is_some() || state.is_full())
             })
@@ -246,7 +248,7 @@ impl Shared {
         !state.closed
     }
 
-    /// Whether the thread may go on taking in what has come already.
+    /// Returns true if the thread may buffer more records.
     pub(super) fn has_room(&self) -> bool {
         let state = self.lock();
         !state.closed && !state.is_full()
@@ -256,17 +258,17 @@ impl Shared {
         self.lock().closed
     }
 
-    /// Ends the subscription, for both sides.
+    /// Closes the subscription for both sides.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.asked.notify_one();
-        self.told.notify_waiters();
+        self.thread_wake.notify_one();
+        self.reader_wake.notify_waiters();
     }
 
-    /// Ends the subscription with an error, after what was taken in.
+    /// Ends the subscription with an error, after the reader received the buffered records.
     pub(super) fn fail(&self, error: Error) {
         self.lock().failure.get_or_insert(error);
-        self.told.notify_waiters();
+        self.reader_wake.notify_waiters();
     }
 }
 

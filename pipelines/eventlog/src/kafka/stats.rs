@@ -1,28 +1,28 @@
-//! What the log on Kafka counts.
+//! Counters of the log on Kafka.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a log has done since it was opened.
+/// Counters of a log since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Calls of [`EventLog::append`](crate::EventLog::append) that were answered with positions.
     pub appends: u64,
-    /// Records they brought.
+    /// Records acknowledged by these calls.
     pub records: u64,
-    /// Calls of it that the brokers did not answer well in time.
+    /// Calls of it that failed: the brokers refused, or did not answer in time.
     pub failed_appends: u64,
-    /// Producers that were replaced after a failure that ends them.
+    /// Producers that were replaced after a failure they cannot recover from.
     pub producers_renewed: u64,
-    /// Consumers that were replaced after they lost track of their topic, as when it was deleted and made anew, or their
-    /// group left partitions to nobody.
+    /// Consumers that were replaced: their topic was recreated, they stalled, or their group left partitions
+    /// unassigned.
     pub consumers_renewed: u64,
-    /// Partitions that readers were given.
+    /// Partitions assigned to readers.
     pub assigned: u64,
-    /// Partitions that readers lost.
+    /// Partitions revoked from readers.
     pub revoked: u64,
-    /// Partitions whose position was not kept any more: reading went on at the first record left.
+    /// Partitions whose position was outside the log; reading continued at the first record left.
     pub out_of_range: u64,
-    /// Commits of positions that the brokers refused or did not answer.
+    /// Commits of positions that failed.
     pub failed_commits: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Topics: created with the settings that the log needs, refused where theirs would break what it promises.
+//! Topics: created with the settings that the log needs, and refused if their settings break its guarantees.
 //!
 //! Invariant: a topic is used only after its number of partitions was compared, so a key has one partition in every
 //! process for the life of the topic.
@@ -12,25 +12,25 @@ use rdkafka::error::RDKafkaErrorCode;
 use tokio::sync::Mutex as Turn;
 use tokio::time::{sleep, timeout};
 
-use super::client::{Client, Voice, failure};
+use super::client::{Client, LogContext, failure};
 use super::options::{BATCH_BYTES, Options};
-use super::parting::Apart;
+use super::shutdown::BackgroundDrop;
 use crate::Error;
 
-/// The topics that this process has looked at.
+/// The topics that this process has checked.
 #[derive(Debug)]
 pub(super) struct Topics {
     options: Arc<Options>,
     client: Arc<Client>,
     known: Mutex<Known>,
-    /// Held by who looks at a topic, so that one that does not exist is created once.
+    /// Serialises checks, so that a missing topic is created once.
     looking: Turn<()>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     topics: HashSet<String>,
-    /// How often each was to be looked at again.
+    /// The number of times that each topic was forgotten.
     forgotten: HashMap<String, u64>,
 }
 
@@ -44,7 +44,8 @@ impl Topics {
         }
     }
 
-    /// Makes sure that a topic exists and is as it must be; its name in the cluster. Waits for nothing where that is known.
+    /// Makes sure that a topic exists with the needed settings, and returns its name in the cluster. Returns at once if
+    /// the topic was checked before.
     pub(super) async fn ensure(&self, topic: &str) -> Result<String, Error> {
         let name = self.options.topic(topic);
         if self.known().topics.contains(topic) {
@@ -60,7 +61,8 @@ impl Topics {
         };
         self.look(&name).await?;
         let mut known = self.known();
-        // What was seen may be of before.
+        // If the topic was forgotten meanwhile, the check may have seen the topic that was
+        // deleted.
         if known.forgotten.get(topic).copied() == forgotten {
             known.topics.insert(topic.to_owned());
         }
@@ -68,7 +70,7 @@ impl Topics {
         Ok(name)
     }
 
-    /// Creates the topic where it does not exist, and compares it with what is needed.
+    /// Creates the topic if it does not exist, and compares its settings.
     async fn look(&self, name: &str) -> Result<(), Error> {
         let found = match self.client.partitions(name).await? {
             None => {
@@ -84,11 +86,11 @@ impl Topics {
                 setting: "partitions",
                 found: found.to_string(),
                 needed: self.options.partitions.to_string(),
-                act: "set `log.partitions` to what it has: with another number keys would change their partition",
+                act: "set `log.partitions` to this number: another number would move keys to other partitions",
             }),
             None => Err(Error::Unavailable {
                 what: format!("creating topic `{name}`"),
-                cause: "it is not known to the brokers yet".to_owned(),
+                cause: "the brokers do not list it yet".to_owned(),
             }),
         }
     }
@@ -97,7 +99,8 @@ impl Topics {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many partitions a topic has that was just created: the brokers learn of it one after another.
+    /// Waits until a new topic appears in the metadata and returns its number of partitions. Brokers learn of it one
+    /// after another.
     async fn appear(&self, name: &str) -> Result<Option<u32>, Error> {
         let looking = async {
             let mut wait = Duration::from_millis(10);
@@ -113,19 +116,20 @@ impl Topics {
         timeout(self.options.delivery, looking).await.unwrap_or(Ok(None))
     }
 
-    /// Looks at the topic again before it is used next.
+    /// Has the topic checked again before its next use.
     pub(super) fn forget(&self, topic: &str) {
         let mut known = self.known();
         known.topics.remove(topic);
         *known.forgotten.entry(topic.to_owned()).or_default() += 1;
     }
 
-    fn admin(&self, voice: &Voice) -> Result<Apart<AdminClient<Voice>>, Error> {
-        let created = self.options.client().create_with_context(voice.clone());
-        // Why not what is wrong with the options: the log was opened with them, so it is something that passes.
-        created.map(Apart::new).map_err(|error| Error::Unavailable {
+    fn admin(&self, log_context: &LogContext) -> Result<BackgroundDrop<AdminClient<LogContext>>, Error> {
+        let created = self.options.client().create_with_context(log_context.clone());
+        // Not `Error::Invalid`: the log was opened with these options, so the failure is
+        // temporary.
+        created.map(BackgroundDrop::new).map_err(|error| Error::Unavailable {
             what: "connecting".to_owned(),
-            cause: voice.told(&error),
+            cause: log_context.describe(&error),
         })
     }
 
@@ -137,7 +141,7 @@ impl Topics {
 
     async fn create(&self, name: &str) -> Result<(), Error> {
         let what = || format!("creating topic `{name}`");
-        let voice = Voice::default();
+        let log_context = LogContext::default();
         let partitions = i32::try_from(self.options.partitions).unwrap_or(i32::MAX);
         let replication = TopicReplication::Fixed(i32::from(self.options.replication));
         let bytes = BATCH_BYTES.to_string();
@@ -149,34 +153,35 @@ impl Topics {
             .set("retention.ms", &retention)
             .set("min.insync.replicas", &in_sync)
             .set("unclean.leader.election.enable", "false");
-        let admin = self.admin(&voice)?;
+        let admin = self.admin(&log_context)?;
         let created = admin.create_topics([&topic], &self.limits()).await;
-        let created = created.map_err(|error| failure(what(), &voice, &error))?;
+        let created = created.map_err(|error| failure(what(), &log_context, &error))?;
         match created.into_iter().next() {
             Some(Err((_, code))) if code != RDKafkaErrorCode::TopicAlreadyExists => {
                 let error = rdkafka::error::KafkaError::AdminOp(code);
-                Err(failure(what(), &voice, &error))
+                Err(failure(what(), &log_context, &error))
             }
             Some(Ok(_)) => {
-                tracing::info!(topic = name, partitions, "created");
+                tracing::info!(topic = name, partitions, "created the topic");
                 Ok(())
             }
+            // Another process created it first.
             _ => Ok(()),
         }
     }
 
-    /// Refuses settings that lose records; warns of those that only weaken.
+    /// Refuses settings that lose records; warns about settings that only weaken durability.
     async fn compare(&self, name: &str) -> Result<(), Error> {
-        let voice = Voice::default();
-        let admin = self.admin(&voice)?;
+        let log_context = LogContext::default();
+        let admin = self.admin(&log_context)?;
         let described = admin
             .describe_configs([&ResourceSpecifier::Topic(name)], &self.limits())
             .await
-            .map_err(|error| failure(format!("looking at topic `{name}`"), &voice, &error))?;
+            .map_err(|error| failure(format!("looking at topic `{name}`"), &log_context, &error))?;
         let settings = match described.into_iter().next() {
             Some(Ok(settings)) => settings,
             Some(Err(code)) => {
-                tracing::warn!(topic = name, %code, "the settings of the topic cannot be read; they are not compared");
+                tracing::warn!(topic = name, %code, "cannot read the settings of the topic; they are not compared");
                 return Ok(());
             }
             None => return Ok(()),
@@ -211,7 +216,7 @@ impl Topics {
                 topic = name,
                 found,
                 wanted,
-                "the topic acknowledges with fewer copies than wanted"
+                "the topic has a lower `min.insync.replicas` than configured"
             );
         }
         Ok(())

@@ -3,9 +3,9 @@
 //! Invariant: every test has topics and groups of its own. One broker serves all tests that leave it alone, another
 //! those that kill or stop it, one after another.
 
-mod anew;
 mod broken;
 mod groups;
+mod recreated;
 mod sharing;
 mod topics;
 

@@ -1,43 +1,43 @@
-//! Which partitions are whose, as the coordinator of a group tells it.
+//! The assignment of partitions in a group, as the coordinator reports it.
 //!
-//! A group moves partitions in two steps (KIP-429): one member gives some up, and when it has said so by joining again,
-//! another is given them. A member that keeps its name and ends between the steps is given what is left to it when it comes
-//! back, and the group takes no second step (KIP-345: who comes back changes nothing): what it gave up is nobody's until the
-//! group shares anew for another reason.
+//! A group moves partitions in two steps (KIP-429): one member gives some up, and after it has confirmed that by joining
+//! again, another is assigned them. A static member that ends between the steps gets its reduced assignment back when it
+//! returns, and the group takes no second step (KIP-345: a returning member changes nothing). The partitions it gave up stay
+//! unassigned until the group rebalances for another reason.
 //!
-//! Invariant: a member that still has a partition, and only was not there yet to give it up, is told from one that ended:
-//! when it joined last, it said that it has it.
+//! Invariant: a partition that a member has not given up yet does not count as unassigned: the member named it when it
+//! joined last.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rdkafka::groups::GroupInfo;
 
-/// The state of a group whose members know what they have.
-const STABLE: &str = "Stable";
+/// The state of a group that is not rebalancing.
+const STABLE_STATE: &str = "Stable";
 
-/// What each member of a group has, by the member's id.
+/// The assignment of each member of a group, by member id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shares(BTreeMap<String, Share>);
+pub(super) struct GroupAssignment(BTreeMap<String, MemberAssignment>);
 
-/// Partitions of one topic.
+/// The partitions of one topic at one member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Share {
-    /// Those that the member was given.
-    given: Vec<u32>,
-    /// Those that it had when it joined.
-    brought: Vec<u32>,
+struct MemberAssignment {
+    /// The partitions that the member is assigned.
+    assigned: Vec<u32>,
+    /// The partitions that the member owned when it joined.
+    owned: Vec<u32>,
 }
 
-impl Shares {
-    /// Those of a group; `None` while it shares, and where what it tells is not understood.
+impl GroupAssignment {
+    /// Decodes the assignment of a group. Returns `None` while it rebalances, and if a message is malformed.
     pub(super) fn of(group: &GroupInfo, topic: &str) -> Option<Self> {
-        if group.state() != STABLE {
+        if group.state() != STABLE_STATE {
             return None;
         }
         let share = |assignment: Option<&[u8]>, subscription: Option<&[u8]>| {
-            Some(Share {
-                given: given(assignment?, topic)?,
-                brought: brought(subscription?, topic)?,
+            Some(MemberAssignment {
+                assigned: assigned(assignment?, topic)?,
+                owned: owned(subscription?, topic)?,
             })
         };
         let members = group.members().iter();
@@ -46,31 +46,31 @@ impl Shares {
         members.collect::<Option<_>>().map(Self)
     }
 
-    /// The partitions, of so many, that no member has.
-    pub(super) fn nobodys(&self, partitions: u32) -> Vec<u32> {
+    /// Returns the partitions, of `partitions` in all, that no member has.
+    pub(super) fn unassigned(&self, partitions: u32) -> Vec<u32> {
         let shares = self.0.values();
         let had: BTreeSet<u32> = shares
-            .flat_map(|share| share.given.iter().chain(&share.brought))
+            .flat_map(|share| share.assigned.iter().chain(&share.owned))
             .copied()
             .collect();
         (0..partitions).filter(|partition| !had.contains(partition)).collect()
     }
 }
 
-/// The partitions of a topic in an assignment (`ConsumerProtocolAssignment` of Kafka: a version, then the partitions of
-/// topics; numbers are big-endian, of 16 bits in the version and in front of a name, else of 32).
-fn given(assignment: &[u8], topic: &str) -> Option<Vec<u32>> {
+/// Decodes the partitions of a topic in an assignment (`ConsumerProtocolAssignment` of Kafka: a version, then the
+/// partitions of topics; numbers are big-endian, 16 bits for the version and the length of a name, else 32).
+fn assigned(assignment: &[u8], topic: &str) -> Option<Vec<u32>> {
     partitions(&mut assignment.get(2..)?, topic)
 }
 
-/// The partitions of a topic that a member had, in its subscription (`ConsumerProtocolSubscription`: a version, the names of
-/// topics, data of the assignor and, from version 1 on, the partitions that it has).
-fn brought(subscription: &[u8], topic: &str) -> Option<Vec<u32>> {
+/// Decodes the partitions of a topic that a member owned, from its subscription (`ConsumerProtocolSubscription`: a
+/// version, the names of topics, user data and, from version 1 on, the owned partitions).
+fn owned(subscription: &[u8], topic: &str) -> Option<Vec<u32>> {
     let (version, mut rest) = subscription.split_first_chunk()?;
     for _ in 0..number(&mut rest)? {
         name(&mut rest)?;
     }
-    // Minus one stands for none.
+    // A length of -1 stands for null.
     let data = usize::try_from(number(&mut rest)?.cast_signed()).unwrap_or(0);
     rest = rest.get(data..)?;
     if i16::from_be_bytes(*version) < 1 {
@@ -79,7 +79,7 @@ fn brought(subscription: &[u8], topic: &str) -> Option<Vec<u32>> {
     partitions(&mut rest, topic)
 }
 
-/// The partitions of a topic among those of some topics, each a name and its partitions.
+/// Decodes a list of topics with partitions and returns those of `topic`.
 fn partitions(rest: &mut &[u8], topic: &str) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     for _ in 0..number(rest)? {
@@ -108,12 +108,12 @@ fn number(rest: &mut &[u8]) -> Option<u32> {
 }
 
 #[cfg(test)]
-impl<const MEMBERS: usize> From<[(&[u32], &[u32]); MEMBERS]> for Shares {
+impl<const MEMBERS: usize> From<[(&[u32], &[u32]); MEMBERS]> for GroupAssignment {
     /// Members that were given and brought these partitions.
     fn from(shares: [(&[u32], &[u32]); MEMBERS]) -> Self {
-        let share = |(given, brought): (&[u32], &[u32])| Share {
-            given: given.to_vec(),
-            brought: brought.to_vec(),
+        let share = |(assigned, owned): (&[u32], &[u32])| MemberAssignment {
+            assigned: assigned.to_vec(),
+            owned: owned.to_vec(),
         };
         let ids = (0..).map(|id: u32| id.to_string());
         Self(ids.zip(shares.map(share)).collect())
@@ -142,14 +142,14 @@ mod tests {
     fn an_assignment_is_read_and_one_that_breaks_off_is_none() {
         let mut bytes = vec![0, 0];
         put_partitions(&mut bytes, &[("one", &[1]), ("other", &[0, 7]), ("third", &[])]);
-        assert_eq!(given(&bytes, "one"), Some(vec![1]));
-        assert_eq!(given(&bytes, "other"), Some(vec![0, 7]));
-        assert_eq!(given(&bytes, "third"), Some(vec![]));
-        assert_eq!(given(&bytes, "fourth"), Some(vec![]));
+        assert_eq!(assigned(&bytes, "one"), Some(vec![1]));
+        assert_eq!(assigned(&bytes, "other"), Some(vec![0, 7]));
+        assert_eq!(assigned(&bytes, "third"), Some(vec![]));
+        assert_eq!(assigned(&bytes, "fourth"), Some(vec![]));
         for end in 0..bytes.len() {
-            assert_eq!(given(&bytes[..end], "one"), None, "{end}");
+            assert_eq!(assigned(&bytes[..end], "one"), None, "{end}");
         }
-        assert_eq!(given(&[0, 0, 255, 255, 255, 255], "one"), None);
+        assert_eq!(assigned(&[0, 0, 255, 255, 255, 255], "one"), None);
     }
 
     #[test]
@@ -163,21 +163,27 @@ mod tests {
             bytes.extend(data.unwrap_or_default());
             let before = bytes.clone();
             put_partitions(&mut bytes, &[("one", &[3, 4])]);
-            assert_eq!(brought(&bytes, "one"), Some(vec![3, 4]));
-            assert_eq!(brought(&bytes, "other"), Some(vec![]));
+            assert_eq!(owned(&bytes, "one"), Some(vec![3, 4]));
+            assert_eq!(owned(&bytes, "other"), Some(vec![]));
             for end in 0..bytes.len() {
-                assert_eq!(brought(&bytes[..end], "one"), None, "{end}");
+                assert_eq!(owned(&bytes[..end], "one"), None, "{end}");
             }
             // The version before there was a second step.
-            assert_eq!(brought(&[&[0, 0], &before[2..]].concat(), "one"), Some(vec![]));
+            assert_eq!(owned(&[&[0, 0], &before[2..]].concat(), "one"), Some(vec![]));
         }
     }
 
     #[test]
     fn a_partition_that_no_member_was_given_or_brought_is_nobodys() {
-        assert_eq!(Shares::from([(&[0, 2][..], &[][..]), (&[1], &[0])]).nobodys(3), [0; 0]);
-        assert_eq!(Shares::from([(&[2][..], &[][..]), (&[], &[])]).nobodys(4), [0, 1, 3]);
-        assert_eq!(Shares::from([(&[2][..], &[1, 2][..])]).nobodys(4), [0, 3]);
-        assert_eq!(Shares::from([]).nobodys(2), [0, 1]);
+        assert_eq!(
+            GroupAssignment::from([(&[0, 2][..], &[][..]), (&[1], &[0])]).unassigned(3),
+            [0; 0]
+        );
+        assert_eq!(
+            GroupAssignment::from([(&[2][..], &[][..]), (&[], &[])]).unassigned(4),
+            [0, 1, 3]
+        );
+        assert_eq!(GroupAssignment::from([(&[2][..], &[1, 2][..])]).unassigned(4), [0, 3]);
+        assert_eq!(GroupAssignment::from([]).unassigned(2), [0, 1]);
     }
 }

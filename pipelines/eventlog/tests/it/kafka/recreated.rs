@@ -1,4 +1,4 @@
-//! Topics that are deleted and made anew while they are read and appended to.
+//! Topics that are deleted and recreated while they are read and appended to.
 //!
 //! Invariant: nothing is opened, subscribed or started again by the test; what is appended to the new topic has to come.
 
@@ -38,8 +38,8 @@ async fn begin(log: &Kafka, reader: &mut dyn Subscription) -> Outcome {
     reader.commit(&after(&done)).await
 }
 
-/// Deletes the topic; another process makes it anew, and has so many records in it at once.
-async fn made_anew(broker: &Broker, options: &Options, count: u32) -> Outcome {
+/// Deletes the topic; another process recreates it with `count` records.
+async fn recreate(broker: &Broker, options: &Options, count: u32) -> Outcome {
     let deleted = broker.delete_topic(&format!("{}{TOPIC}", options.prefix)).await;
     deleted.expect("the topic is deleted");
     let other = open(options).await?;
@@ -47,7 +47,7 @@ async fn made_anew(broker: &Broker, options: &Options, count: u32) -> Outcome {
 }
 
 /// Reads until exactly the records of the new topic came, since the reader was given its partitions last.
-async fn read_anew(reader: &mut dyn Subscription, count: u32) -> Outcome {
+async fn read_recreated(reader: &mut dyn Subscription, count: u32) -> Outcome {
     let wanted = of_one_key("after", count);
     let mut read: Vec<Record> = Vec::new();
     while read.len() < wanted.len() {
@@ -68,44 +68,44 @@ async fn all_of_it_is_read(count: u32) -> Outcome {
     let log = open(&options).await?;
     let mut reader = log.subscribe(TOPIC, GROUP).await?;
     begin(&log, &mut *reader).await?;
-    made_anew(broker, &options, count).await?;
-    read_anew(&mut *reader, count).await?;
+    recreate(broker, &options, count).await?;
+    read_recreated(&mut *reader, count).await?;
     assert!(log.stats().consumers_renewed > 0, "{:?}", log.stats());
     // Nothing was done of it: it comes again, and not from where the group was in the topic before.
     drop(reader);
     let mut reader = log.subscribe(TOPIC, GROUP).await?;
-    read_anew(&mut *reader, count).await
+    read_recreated(&mut *reader, count).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_topic_made_anew_with_fewer_records_is_read_from_its_first() -> Outcome {
+async fn a_topic_recreated_with_fewer_records_is_read_from_its_first() -> Outcome {
     all_of_it_is_read(BEFORE / 4).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_topic_made_anew_with_as_many_records_is_read_from_its_first() -> Outcome {
+async fn a_topic_recreated_with_as_many_records_is_read_from_its_first() -> Outcome {
     all_of_it_is_read(BEFORE).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_topic_made_anew_with_more_records_is_read_from_its_first() -> Outcome {
+async fn a_topic_recreated_with_more_records_is_read_from_its_first() -> Outcome {
     all_of_it_is_read(2 * BEFORE).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tail_reads_a_topic_made_anew_from_its_first_record() -> Outcome {
+async fn a_tail_reads_a_topic_recreated_from_its_first_record() -> Outcome {
     let broker = broker!();
     let options = options(broker);
     let log = open(&options).await?;
     log.append(TOPIC, of_one_key("before", BEFORE)).await?;
     let mut tail = log.recent(TOPIC, u64::from(BEFORE)).await?;
     take(&mut *tail, BEFORE as usize, 100).await?;
-    made_anew(broker, &options, 2 * BEFORE).await?;
-    read_anew(&mut *tail, 2 * BEFORE).await
+    recreate(broker, &options, 2 * BEFORE).await?;
+    read_recreated(&mut *tail, 2 * BEFORE).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn members_of_a_group_read_all_of_a_topic_made_anew() -> Outcome {
+async fn members_of_a_group_read_all_of_a_topic_recreated() -> Outcome {
     let broker = broker!();
     let first = options(broker);
     let second = Options {
@@ -145,7 +145,7 @@ async fn both(readers: &mut [Box<dyn Subscription>; 2], mut wanted: Vec<Record>)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_topic_that_was_gone_for_a_while_is_made_anew_by_an_append_and_read() -> Outcome {
+async fn a_topic_that_was_gone_for_a_while_is_recreated_by_an_append_and_read() -> Outcome {
     let broker = broker!();
     let mut options = options(broker);
     // How long librdkafka takes a topic that it knew for one that is only not known yet.
@@ -170,7 +170,7 @@ async fn a_topic_that_was_gone_for_a_while_is_made_anew_by_an_append_and_read() 
     assert_eq!(lost.await?, [0, 1, 2, 3]);
 
     appended(&log, of_one_key("after", BEFORE)).await;
-    read_anew(&mut *reader, BEFORE).await
+    read_recreated(&mut *reader, BEFORE).await
 }
 
 /// What takes the place of the row that is appended until it has an outcome.
@@ -184,7 +184,7 @@ async fn appended(log: &Arc<Kafka>, records: Vec<Record>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_appended_to_a_topic_made_anew_is_acknowledged_only_if_it_is_in_it() -> Outcome {
+async fn what_is_appended_to_a_topic_recreated_is_acknowledged_only_if_it_is_in_it() -> Outcome {
     let broker = broker!();
     let mut options = options(broker);
     let refresh = "topic.metadata.refresh.interval.ms".to_owned();
@@ -192,7 +192,7 @@ async fn what_is_appended_to_a_topic_made_anew_is_acknowledged_only_if_it_is_in_
     let (log, other) = (open(&options).await?, open(&options).await?);
     for round in 0..3 {
         log.append(TOPIC, of_one_key("before", BEFORE)).await?;
-        made_anew(broker, &options, 1).await?;
+        recreate(broker, &options, 1).await?;
         let mut acknowledged = Vec::new();
         let appending = async {
             for number in 0.. {
@@ -240,8 +240,8 @@ async fn leaders_of_an_older_epoch_are_read_and_appended_to() -> Outcome {
     }
     appended(&log, of_one_key("before", BEFORE)).await;
     take(&mut *reader, BEFORE as usize, 100).await?;
-    made_anew(broker, &options, 2 * BEFORE).await?;
-    read_anew(&mut *reader, 2 * BEFORE).await?;
+    recreate(broker, &options, 2 * BEFORE).await?;
+    read_recreated(&mut *reader, 2 * BEFORE).await?;
     appended(&log, of_one_key("later", 1)).await;
     let later = take(&mut *reader, 1, 1).await?;
     assert_eq!(later[0].record, of_one_key("later", 1)[0]);
