@@ -1,8 +1,8 @@
 //! A batch of records: typed columns, with the canonical form and the key of every row.
 //!
-//! Invariants: columns, canonical forms, keys and positions have one entry per row, keys once somebody asks for one; a row
-//! without a defect satisfies the contract. Decoding is total: what does not fit is a [`Defect`], never an error and never
-//! a lost row.
+//! Invariants: columns, canonical forms and positions have one entry per row, and so have keys once they are computed.
+//! A row without a defect satisfies the contract. Decoding is total: a value that does not fit becomes a [`Defect`],
+//! never an error and never a lost row.
 
 mod column;
 mod decode;
@@ -22,25 +22,25 @@ pub use self::lines::Lines;
 use crate::key::KeyHasher;
 use crate::{Contract, RecordKey};
 
-/// The most defects of a row that are named; where a row has more, the last says how many.
+/// The most defects that are listed per row. If a row has more, the last one gives their number.
 pub const MAX_DEFECTS: usize = 20;
 
-/// How many bytes a record has about, where nobody says.
-const USUAL: usize = 128;
+/// The estimated size of a record in bytes, used to allocate.
+const TYPICAL_RECORD_BYTES: usize = 128;
 
-/// One place where a record does not satisfy its contract.
+/// A violation of the contract by one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
     /// Index of the row in the batch.
     pub row: usize,
-    /// Machine-readable rule: `not_object`, `missing`, `type`, `range` or `extra`; `more` where the row has more defects
+    /// The rule that is broken: `not_object`, `missing`, `type`, `range` or `extra`; `more` if the row has more defects
     /// than [`MAX_DEFECTS`].
     pub code: &'static str,
     /// JSON pointer within the record; empty for the record itself.
     pub path: String,
-    /// What the contract asks for.
+    /// The value that the contract asks for.
     pub expected: String,
-    /// What the record has.
+    /// The value that the record has; text is not echoed.
     pub actual: String,
 }
 
@@ -58,35 +58,35 @@ pub struct Batch {
 impl Batch {
     /// Decodes records; row `i` is `records[i]`.
     pub fn decode(contract: &Arc<Contract>, records: &[Value]) -> Self {
-        let mut decoder = Decoder::new(contract, records.len(), records.len() * USUAL);
+        let mut decoder = Decoder::new(contract, records.len(), records.len() * TYPICAL_RECORD_BYTES);
         for record in records {
             decoder.push(record);
         }
         decoder.finish()
     }
 
-    /// The contract the records were decoded by.
+    /// Returns the contract that the records were decoded by.
     pub const fn contract(&self) -> &Arc<Contract> {
         &self.contract
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.num_rows()
     }
 
-    /// Whether there are no rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The typed columns, of the schema [`Contract::schema`]. A cell that does not fit is null.
+    /// Returns the typed columns, with the schema [`Contract::schema`]. A cell that does not fit is null.
     pub const fn columns(&self) -> &RecordBatch {
         &self.rows
     }
 
-    /// The key of each row. They are made when they are asked for the first time: a record that is only judged by its
-    /// contract needs none.
+    /// Returns the key of each row. Keys are computed on the first call, since many records are judged by their
+    /// contract alone.
     pub fn keys(&self) -> &[RecordKey] {
         self.keys.get_or_init(|| {
             let canonical: Vec<_> = (0..self.len()).map(|row| self.canonical(row)).collect();
@@ -94,22 +94,22 @@ impl Batch {
         })
     }
 
-    /// The canonical form of a row: an RFC 8785 object of its members that are not null.
+    /// Returns the canonical form of a row: an RFC 8785 object of its members that are not null.
     pub fn canonical(&self, row: usize) -> &[u8] {
         self.canonical.get(row)
     }
 
-    /// For each row, its index in the batch as it was decoded.
+    /// Returns the index of each row in the batch as it was decoded.
     pub fn positions(&self) -> &[u32] {
         &self.positions
     }
 
-    /// Where rows do not satisfy the contract, in row order, at most [`MAX_DEFECTS`] of each row.
+    /// Returns the violations of the contract in row order, at most [`MAX_DEFECTS`] per row.
     pub fn defects(&self) -> &[Defect] {
         &self.defects
     }
 
-    /// The rows for which `keep` is true; `keep` has one entry per row.
+    /// Keeps the rows for which `keep` is true. Returns an error unless `keep` has one entry per row.
     pub fn filter(&self, keep: &[bool]) -> Result<Self, ArrowError> {
         if keep.len() != self.len() {
             return Err(ArrowError::InvalidArgumentError(format!(
@@ -120,6 +120,7 @@ impl Batch {
         }
         let kept = || keep.iter().enumerate().filter(|(_, kept)| **kept).map(|(row, _)| row);
         let mut new_row = Vec::new();
+        // Defects name rows by index, so the rows that stay are renumbered.
         if !self.defects.is_empty() {
             new_row.resize(keep.len(), None);
             for (index, row) in kept().enumerate() {
@@ -135,8 +136,9 @@ impl Batch {
             rows: filter_record_batch(&self.rows, &BooleanArray::from(keep.to_vec()))?,
             canonical: Canonical {
                 bytes: Arc::clone(&self.canonical.bytes),
-                places: kept().map(|row| self.canonical.places[row].clone()).collect(),
+                ranges: kept().map(|row| self.canonical.ranges[row].clone()).collect(),
             },
+            // Keys that were computed already are kept; hashing costs more than copying.
             keys: self.keys.get().map_or_else(OnceLock::new, |keys| {
                 kept().map(|row| keys[row]).collect::<Vec<_>>().into()
             }),
@@ -146,17 +148,17 @@ impl Batch {
     }
 }
 
-/// Canonical forms in one buffer, which batches that were filtered share.
+/// The canonical forms of all rows in one buffer, shared by filtered batches.
 #[derive(Clone, Debug)]
 struct Canonical {
     bytes: Arc<Vec<u8>>,
-    /// Where each row is.
-    places: Vec<Range<usize>>,
+    /// The range of each row in `bytes`.
+    ranges: Vec<Range<usize>>,
 }
 
 impl Canonical {
     fn get(&self, row: usize) -> &[u8] {
-        &self.bytes[self.places[row].clone()]
+        &self.bytes[self.ranges[row].clone()]
     }
 }
 

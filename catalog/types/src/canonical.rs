@@ -1,4 +1,4 @@
-//! The canonical form of JSON values (RFC 8785): what record keys and content roots are computed over.
+//! The canonical form of JSON values (RFC 8785), the input of record keys and content roots.
 //!
 //! Invariant: equal values give equal bytes, whatever order or spelling they arrived in.
 
@@ -28,6 +28,7 @@ pub fn write_value(out: &mut Vec<u8>, value: &Value) {
     }
 }
 
+/// Appends an object with its members sorted by [`compare_names`].
 fn write_object(out: &mut Vec<u8>, members: &Map<String, Value>) {
     let mut sorted: Vec<_> = members.iter().collect();
     sorted.sort_unstable_by(|(left, _), (right, _)| compare_names(left, right));
@@ -45,12 +46,14 @@ fn write_object(out: &mut Vec<u8>, members: &Map<String, Value>) {
 
 /// Orders member names by UTF-16 code units (RFC 8785 section 3.2.3).
 pub fn compare_names(left: &str, right: &str) -> std::cmp::Ordering {
+    // ASCII sorts the same in UTF-8 and UTF-16, and comparing bytes is faster.
     if left.is_ascii() && right.is_ascii() {
         return left.cmp(right);
     }
     left.encode_utf16().cmp(right.encode_utf16())
 }
 
+/// Appends a number: an integer if it fits 64 bits, else a double.
 fn write_number(out: &mut Vec<u8>, number: &Number) {
     if let Some(integer) = number.as_i64() {
         write_integer(out, integer);
@@ -63,6 +66,7 @@ fn write_number(out: &mut Vec<u8>, number: &Number) {
 
 /// Appends a 64-bit integer in decimal.
 pub fn write_integer(out: &mut Vec<u8>, integer: i64) {
+    // `unsigned_abs` also represents the magnitude of the lowest integer.
     let magnitude = integer.unsigned_abs();
     if integer < 0 {
         out.push(b'-');
@@ -91,6 +95,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');
     let bytes = text.as_bytes();
+    // Most strings need no escape; they are copied whole.
     if bytes.chunks(32).all(is_plain) {
         out.extend_from_slice(bytes);
         out.push(b'"');
@@ -120,7 +125,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Whether no byte has an escape. The loop has no branch, so that it compiles to vector instructions.
+/// Returns true if no byte needs an escape. The loop has no branch, so it compiles to vector instructions.
 fn is_plain(bytes: &[u8]) -> bool {
     let escaped = |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
     bytes.iter().fold(0, |seen, &byte| seen | escaped(byte)) == 0

@@ -1,6 +1,6 @@
-//! What the reader of an error must do: transports look only at [`Kind`], supervisors only at [`Retry`].
+//! Error classes: transports look only at [`Kind`], supervisors only at [`Retry`].
 
-/// What an error means to the caller, independent of any transport.
+/// The meaning of an error to the caller, independent of any transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The request does not match its schema or a value is out of range.
@@ -11,23 +11,23 @@ pub enum Kind {
     PaymentRequired,
     /// The credential is valid but may not do this.
     Forbidden,
-    /// It does not exist, or the caller may not know that it does.
+    /// The item does not exist, or the caller may not know that it does.
     NotFound,
-    /// It contradicts the current state.
+    /// The request contradicts the current state.
     Conflict,
-    /// It is larger than the limit.
+    /// The request is larger than a limit.
     TooLarge,
-    /// It is well-formed and refused, such as a reused idempotency key.
+    /// The request is well-formed and refused, such as a reused idempotency key.
     Unprocessable,
     /// A limit on rate or allowance is used up.
     Limited,
-    /// A part the request needs is down; try again later.
+    /// A component that the request needs is down; a later try may succeed.
     Unavailable,
     /// A defect of the service.
     Internal,
 }
 
-/// Whether trying the same thing again can help.
+/// The chance that the same request succeeds later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Retry {
     /// The same input fails again.
@@ -38,8 +38,8 @@ pub enum Retry {
 
 /// Classifies an error for transports and supervisors.
 pub trait Classify {
-    /// What the error means to the caller.
+    /// Returns the meaning of the error to the caller.
     fn kind(&self) -> Kind;
-    /// Whether trying again can help.
+    /// Returns whether a retry can help.
     fn retry(&self) -> Retry;
 }

@@ -9,10 +9,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
-/// After so many microseconds the Gregorian calendar repeats.
-const FOUR_CENTURIES: i64 = 146_097 * MICROS_PER_DAY;
-/// The instants from 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z: what has a text, and is read from one.
-const SAYABLE: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+/// The period of the Gregorian calendar in microseconds: 400 years.
+const CALENDAR_CYCLE: i64 = 146_097 * MICROS_PER_DAY;
+/// The instants that RFC 3339 can express: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999Z.
+const RFC3339_RANGE: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
 /// An instant in microseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -20,27 +20,27 @@ const SAYABLE: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_9
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The instant `micros` microseconds after the epoch.
+    /// Creates the instant `micros` microseconds after the epoch.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since the epoch.
+    /// Returns the microseconds since the epoch.
     pub const fn micros(self) -> i64 {
         self.0
     }
 
-    /// Whether a text of RFC 3339 can say it: it is of the years 1 to 9999.
+    /// Returns true if RFC 3339 can express the instant, which holds for the years 1 to 9999.
     pub fn is_sayable(self) -> bool {
-        SAYABLE.contains(&self.0)
+        RFC3339_RANGE.contains(&self.0)
     }
 
-    /// Milliseconds since the epoch, rounded down.
+    /// Returns the milliseconds since the epoch, rounded down.
     pub const fn millis(self) -> i64 {
         self.0.div_euclid(1_000)
     }
 
-    /// This instant moved forward; saturates.
+    /// Returns this instant plus `duration`, saturating.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(
@@ -49,7 +49,7 @@ impl Timestamp {
         )
     }
 
-    /// This instant moved back; saturates.
+    /// Returns this instant minus `duration`, saturating.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         Self(
@@ -58,30 +58,30 @@ impl Timestamp {
         )
     }
 
-    /// How long after `earlier` this instant is; zero when it is before.
+    /// Returns the time since `earlier`, or zero if this instant is before it.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// The UTC day of this instant, counted from 1970-01-01.
+    /// Returns the UTC day of this instant, counted from 1970-01-01.
     pub const fn day(self) -> i64 {
         self.0.div_euclid(MICROS_PER_DAY)
     }
 
-    /// The UTC month of this instant, counted from January 1970.
+    /// Returns the UTC month of this instant, counted from January 1970.
     pub const fn month(self) -> i64 {
         let (year, month, _) = civil(self.day());
         (year - 1970) * 12 + month - 1
     }
 
-    /// The first instant of the next UTC day.
+    /// Returns the first instant of the next UTC day.
     #[must_use]
     pub const fn next_day(self) -> Self {
         Self((self.day() + 1) * MICROS_PER_DAY)
     }
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
+/// Converts a day counted from 1970-01-01 to year, month and day of the Gregorian calendar.
 ///
 /// Howard Hinnant's `civil_from_days` (<https://howardhinnant.github.io/date_algorithms.html>): eras of 400 years that
 /// begin on 1 March.
@@ -101,8 +101,8 @@ pub(crate) const fn civil(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// RFC 3339 in UTC with as many fractional digits as needed, such as `2026-11-21T07:10:20.5Z`; microseconds with `us` for
-/// an instant that no text can say.
+/// RFC 3339 in UTC with as many fractional digits as needed, such as `2026-11-21T07:10:20.5Z`. An instant outside the
+/// years 1 to 9999 is shown as microseconds with the suffix `us`.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.is_sayable() {
@@ -121,7 +121,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Why a text is not a timestamp.
+/// The reason that a text is not a timestamp.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseTimestampError {
     /// The text is not an RFC 3339 date-time with an offset, or not of the years 1 to 9999 in UTC.
@@ -137,18 +137,21 @@ impl FromStr for Timestamp {
     type Err = ParseTimestampError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // Why: jiff also reads other forms of ISO 8601, and takes second 60 for 59.
-        if !is_shaped(text.as_bytes()) {
+        // The form is checked first because jiff accepts other forms of ISO 8601 too, and takes
+        // second 60 for 59.
+        if !is_date_time(text.as_bytes()) {
             return Err(ParseTimestampError::Syntax);
         }
         let (instant, later) = match (text.parse::<jiff::Timestamp>(), text.strip_prefix("9999")) {
             (Ok(instant), _) => (instant, 0),
-            // Why: the last day of year 9999, which many write for a time that never comes, is beyond what jiff takes.
+            // jiff ends before the last day of year 9999, which is widely used for "never". The
+            // calendar repeats after 400 years, so the text is parsed 400 years earlier and
+            // shifted.
             (Err(_), Some(rest)) => {
                 let earlier = format!("9599{rest}").parse();
                 (
                     earlier.map_err(|_error: jiff::Error| ParseTimestampError::Syntax)?,
-                    FOUR_CENTURIES,
+                    CALENDAR_CYCLE,
                 )
             }
             (Err(_), None) => return Err(ParseTimestampError::Syntax),
@@ -157,20 +160,20 @@ impl FromStr for Timestamp {
             return Err(ParseTimestampError::Precision);
         }
         let micros = instant.as_microsecond() + later;
-        // Why: another offset brings a text to a year in UTC that no text says.
-        if !SAYABLE.contains(&micros) {
+        // With an offset, a year within the range can be outside of it in UTC.
+        if !RFC3339_RANGE.contains(&micros) {
             return Err(ParseTimestampError::Syntax);
         }
         Ok(Self(micros))
     }
 }
 
-/// Whether a text has the form of a date-time (RFC 3339 section 5.6), of seconds up to 59: a leap second is no instant of
-/// its own in UTC as computers count it.
-fn is_shaped(text: &[u8]) -> bool {
+/// Returns true if a text has the form of a date-time (RFC 3339 section 5.6) with seconds up to 59. Leap seconds are
+/// refused, since POSIX time has none.
+fn is_date_time(text: &[u8]) -> bool {
     let formed = |text: &[u8], form: &[u8]| {
         let pairs = text.iter().zip(form);
-        text.len() == form.len() && pairs.fold(true, |formed, (byte, form)| formed & has_form(*byte, *form))
+        text.len() == form.len() && pairs.fold(true, |formed, (byte, form)| formed & matches_pattern(*byte, *form))
     };
     let Some((moment, rest)) = text.split_at_checked(19) else {
         return false;
@@ -192,28 +195,28 @@ fn is_shaped(text: &[u8]) -> bool {
         && (utc || ahead && offset[1..3] <= b"23"[..] && offset[4..] <= b"59"[..])
 }
 
-/// Whether a byte is what a form has there: `0` stands for any digit, `T` for that letter in either case.
-fn has_form(byte: u8, form: u8) -> bool {
+/// Returns true if a byte matches a pattern byte: `0` stands for any digit, a letter for itself in either case.
+fn matches_pattern(byte: u8, form: u8) -> bool {
     match form {
         b'0' => byte.is_ascii_digit(),
         form => byte.to_ascii_uppercase() == form,
     }
 }
 
-/// The one source of the current time.
+/// A source of the current time.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// The current instant.
+    /// Returns the current instant.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock, moved by a fixed offset so that windows of days can be tried.
+/// The machine's clock plus a fixed offset, so that time windows of days can be tested.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock {
     offset: Duration,
 }
 
 impl SystemClock {
-    /// A clock that runs `offset` ahead of the machine's.
+    /// Creates a clock that runs `offset` ahead of the machine's.
     pub const fn ahead(offset: Duration) -> Self {
         Self { offset }
     }
@@ -226,14 +229,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to: for tests.
+/// A clock that moves only by [`ManualClock::advance`], for tests.
 #[derive(Debug, Default)]
 pub struct ManualClock {
     micros: AtomicI64,
 }
 
 impl ManualClock {
-    /// A clock that stands at `start`.
+    /// Creates a clock that stands at `start`.
     pub const fn at(start: Timestamp) -> Self {
         Self {
             micros: AtomicI64::new(start.0),

@@ -14,9 +14,9 @@ use crate::canonical;
 pub const MAX_FIELDS: usize = 256;
 /// The longest field name, in characters.
 pub const MAX_NAME: usize = 128;
-/// Names that start so belong to the service.
+/// The prefix of names that are reserved for the service.
 pub const RESERVED_PREFIX: &str = "_sluice";
-/// The column that keeps the members a contract with `allowExtra` does not name, as one JSON object.
+/// The column for members that the contract does not name, as one JSON object. Exists if `allowExtra` is set.
 pub const EXTRA_COLUMN: &str = "_sluice_extra";
 
 /// The type of a contract's field.
@@ -38,7 +38,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// The name of the type in a `schemaDef`.
+    /// Returns the name of the type in a `schemaDef`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -50,7 +50,7 @@ impl FieldType {
         }
     }
 
-    /// The Arrow type of the column; `json` is canonical JSON text.
+    /// Returns the Arrow type of the column; `json` is stored as canonical JSON text.
     pub fn arrow(self) -> DataType {
         match self {
             Self::String | Self::Json => DataType::Utf8,
@@ -71,23 +71,23 @@ pub struct Field {
     /// The type of the values.
     #[serde(rename = "type")]
     pub kind: FieldType,
-    /// Whether a record without it (or with null) is refused.
+    /// True if a record without it, or with null, is refused.
     #[serde(default)]
     pub required: bool,
 }
 
-/// What every record of a dataset must look like; never changes after creation.
+/// The rules for every record of a dataset. A contract never changes after its creation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contract {
     fields: Vec<Field>,
     allow_extra: bool,
-    /// Indexes of `fields` in the order of the canonical form.
+    /// The indexes of `fields` in the order of the canonical form.
     #[serde(skip)]
     canonical_order: Vec<usize>,
 }
 
-/// Why a `schemaDef` is not a contract.
+/// The first broken rule of a `schemaDef`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct ContractError {
@@ -98,7 +98,7 @@ pub struct ContractError {
 }
 
 impl Contract {
-    /// Checks the rules and keeps the result.
+    /// Checks the rules and returns the contract, or the first rule that is broken.
     pub fn new(fields: Vec<Field>, allow_extra: bool) -> Result<Self, ContractError> {
         let fail = |path: String, problem: &str| {
             Err(ContractError {
@@ -116,7 +116,8 @@ impl Contract {
             if length == 0 || length > MAX_NAME {
                 return fail(path, &format!("must have 1 to {MAX_NAME} characters"));
             }
-            // Why: the Delta protocol forbids these in column names of tables without column mapping.
+            // The Delta protocol forbids these characters in column names of tables without
+            // column mapping.
             if field
                 .name
                 .chars()
@@ -133,6 +134,7 @@ impl Contract {
                     &format!("must not start with `{RESERVED_PREFIX}`, which the service keeps for itself"),
                 );
             }
+            // Delta tables ignore case in column names.
             if !seen.insert(field.name.to_lowercase()) {
                 return fail(path, "must differ from the other names in more than case");
             }
@@ -147,24 +149,25 @@ impl Contract {
         })
     }
 
-    /// The fields in the order of the `schemaDef`.
+    /// Returns the fields in the order of the `schemaDef`.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// Whether members that no field names are kept instead of refused.
+    /// Returns true if members that no field names are kept instead of refused.
     pub const fn allow_extra(&self) -> bool {
         self.allow_extra
     }
 
-    /// The fields in the order of the canonical form, with their index in [`Self::fields`].
+    /// Returns the fields in the order of the canonical form, with their index in [`Self::fields`].
     pub(crate) fn canonical_fields(&self) -> impl Iterator<Item = (usize, &Field)> {
         self.canonical_order.iter().map(|&index| (index, &self.fields[index]))
     }
 
-    /// The Arrow schema of the records: the fields in order, then [`EXTRA_COLUMN`] where extras are allowed.
+    /// Returns the Arrow schema of the records: the fields in order, then [`EXTRA_COLUMN`] if extras are allowed.
     ///
-    /// Every column is nullable, also a required one: a contract is judged by a gate, not by the file format.
+    /// Every column is nullable, also a required one, because the contract is checked by a gate and not by the file
+    /// format.
     pub fn schema(&self) -> SchemaRef {
         let mut columns: Vec<_> = self
             .fields

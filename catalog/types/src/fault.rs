@@ -1,11 +1,11 @@
-//! Named crash points and planted bugs: how the crash tests reach every instant between an acknowledgement and its
+//! Named crash points and planted bugs for the crash tests. They cover every instant between an acknowledgement and its
 //! outcome, and every step of a compaction.
 //!
 //! Invariant: without the feature `faults` every function here is empty and [`planted`] is `false`, so a release
-//! carries neither. Arming is the one process-wide state of the product, and exists only in test builds.
+//! contains neither. Arming is the one process-wide state of the product, and exists only in test builds.
 
-/// Where the process can be killed: in the order a contribution passes them, then those of a compaction and those of
-/// uploads alone.
+/// The crash points in the order that a contribution passes them, then those of a compaction, then those of uploads
+/// alone.
 pub const POINTS: [&str; 34] = [
     "ack.begin",
     "ack.rows",
@@ -43,29 +43,30 @@ pub const POINTS: [&str; 34] = [
     "upload.freed",
 ];
 
-/// A bug that the crash tests must catch: each takes one guard of the exactly-once argument away.
+/// A bug that the crash tests must catch. Each removes one guard of the exactly-once argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
     /// The 201 is sent before its transaction commits.
     AckBeforeRow,
-    /// A commit does not look whether its contribution was merged before.
+    /// A commit does not check whether its contribution was merged before.
     NoGuard,
-    /// Duplicates are looked for before the critical section only.
+    /// Duplicates are searched before the critical section only.
     DedupOnce,
     /// The outcome is emitted before the table's commit.
     OutcomeBeforeCommit,
-    /// A lost race for a commit is tried again under the next number without reading the winner.
+    /// A lost race for a commit is retried under the next number without reading the winner.
     LibraryRebase,
-    /// A compacted part has one row twice and lacks another.
+    /// A compacted part contains one row twice and lacks another.
     CompactionLosesRow,
-    /// A compaction that lost a race for a commit is put under the next number without a look at what it replaces.
+    /// A compaction that lost a race for a commit is committed under the next number without checking the parts it
+    /// replaces.
     CompactionBlind,
-    /// An upload is held against the keys as they are, though its commit takes those of every known version for granted.
+    /// An upload is compared with an index that lacks versions which its commit assumes to be covered.
     UploadBlind,
 }
 
 impl Plant {
-    /// Every plant with its name on the command line of the crash tests.
+    /// All planted bugs with their names on the command line of the crash tests.
     pub const ALL: [(&'static str, Self); 8] = [
         ("ack-before-row", Self::AckBeforeRow),
         ("no-guard", Self::NoGuard),
@@ -97,8 +98,9 @@ mod armed {
 
     static ARMED: OnceLock<Armed> = OnceLock::new();
 
-    /// Arms the process once: it kills itself at the `nth` passage (from 1) of `point`, of those `after` the file is
-    /// there where one is named, has `plant`, and cannot bear `lethal`, if that is not empty.
+    /// Arms the process once. It kills itself at the `nth` passage (from 1) of `point`; if `after` names a file, only
+    /// passages while the file exists count. `plant` enables a bug. Input that contains `lethal` aborts the process,
+    /// unless `lethal` is empty.
     pub fn arm(point: String, nth: u64, after: Option<PathBuf>, plant: Option<Plant>, lethal: String) {
         ARMED.get_or_init(|| Armed {
             point,
@@ -109,7 +111,8 @@ mod armed {
         });
     }
 
-    /// Ends the process as a stack overflow or a failed allocation does, if the text has what it cannot bear.
+    /// Aborts the process, as a stack overflow or a failed allocation would, if the text contains the armed `lethal`
+    /// text.
     pub fn bear(text: &[u8]) {
         let Some(lethal) = ARMED.get().map(|armed| armed.lethal.as_bytes()) else {
             return;
@@ -119,7 +122,7 @@ mod armed {
         }
     }
 
-    /// Passes a crash point.
+    /// Passes a crash point and kills the process if it is armed.
     pub fn point(name: &'static str) {
         debug_assert!(super::POINTS.contains(&name), "crash point `{name}` is not in the list");
         let Some(armed) = ARMED.get().filter(|armed| armed.point == name) else {
@@ -133,12 +136,12 @@ mod armed {
         }
     }
 
-    /// Whether `plant` is in this process.
+    /// Returns true if `plant` is enabled in this process.
     pub fn planted(plant: Plant) -> bool {
         ARMED.get().is_some_and(|armed| armed.plant == Some(plant))
     }
 
-    /// SIGKILL: no destructor runs, nothing is flushed.
+    /// Sends SIGKILL, so that no destructor runs and nothing is flushed.
     fn kill_this_process() {
         let pid = std::process::id().to_string();
         let killed = std::process::Command::new("kill").args(["-KILL", &pid]).status();
@@ -152,17 +155,17 @@ mod armed {
 #[cfg(feature = "faults")]
 pub use armed::{arm, bear, planted, point};
 
-/// Passes a crash point.
+/// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
 #[inline]
 pub const fn point(_name: &'static str) {}
 
-/// Ends the process, if it cannot bear the text.
+/// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
 #[inline]
 pub const fn bear(_text: &[u8]) {}
 
-/// Whether `plant` is in this process.
+/// Returns false without the feature `faults`.
 #[cfg(not(feature = "faults"))]
 #[inline]
 pub const fn planted(_plant: Plant) -> bool {

@@ -16,19 +16,19 @@ macro_rules! ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A fresh id that sorts by `now`.
+            /// Creates an id that sorts by `now`.
             pub fn new(now: Timestamp) -> Self {
                 let seconds = u64::try_from(now.micros().div_euclid(1_000_000)).unwrap_or(0);
                 let nanos = u32::try_from(now.micros().rem_euclid(1_000_000) * 1_000).unwrap_or(0);
                 Self(Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos)))
             }
 
-            /// The 16 bytes of the id.
+            /// Returns the 16 bytes of the id.
             pub const fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
             }
 
-            /// The id with these 16 bytes.
+            /// Creates an id from 16 bytes.
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(Uuid::from_bytes(bytes))
             }
@@ -57,13 +57,13 @@ ids! {
     AgentId
     /// A dataset project, and the table that holds its records.
     DatasetId
-    /// One contributed batch; the guard against merging it twice.
+    /// A contributed batch; the id guards against merging it twice.
     ContributionId
-    /// One life of a worker: from its start to its end, however it ends.
+    /// A run of a worker process, from its start to its end.
     LifeId
 }
 
-/// The number of an immutable dataset snapshot: 1 is the first merge, 0 the empty table before it.
+/// The number of an immutable dataset snapshot. Version 1 is the first merge, version 0 the empty table before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Version(pub u64);
@@ -72,7 +72,7 @@ impl Version {
     /// The empty snapshot before the first merge.
     pub const EMPTY: Self = Self(0);
 
-    /// The version after this one.
+    /// Returns the next version.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)

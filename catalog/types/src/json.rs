@@ -1,7 +1,7 @@
-//! Strict JSON (RFC 8259, with the interoperability rules of RFC 7493): what arrives from outside is parsed here.
+//! Strict JSON (RFC 8259, with the interoperability rules of RFC 7493) for input from outside.
 //!
-//! Invariant: a value that parses has no duplicate member names, no U+0000, no lone surrogate, no number beyond an
-//! IEEE double, and is at most 127 levels deep. That holds for what [`outline`] passes over as well.
+//! Invariant: a value that parses has no duplicate member names, no U+0000, no lone surrogate, no number beyond an IEEE
+//! double, and is at most 127 levels deep. The same holds for text that [`outline`] checks without keeping it.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,13 +13,13 @@ mod outline;
 
 pub use outline::outline;
 
-/// Why a text is not strict JSON.
+/// The reason that a text is not strict JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct JsonError {
-    /// JSON pointer (RFC 6901) of the value that is wrong; empty for the whole text.
+    /// JSON pointer (RFC 6901) of the wrong value; empty for the whole text.
     pub path: String,
-    /// What is wrong there, with line and column.
+    /// The error, with line and column.
     pub problem: String,
 }
 
@@ -54,7 +54,7 @@ pub fn push_pointer(path: &mut String, token: &str) {
     }
 }
 
-/// Builds a value; on an error each level leaves its reference token in `trail`, innermost first.
+/// A visitor that builds a value. On an error each level adds its reference token to `trail`, innermost first.
 #[derive(Clone, Copy)]
 struct Strict<'a> {
     trail: &'a RefCell<Vec<String>>,
@@ -140,6 +140,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
+/// Refuses text that contains U+0000.
 fn clean_text<E: de::Error>(text: String) -> Result<String, E> {
     if text.contains('\0') {
         Err(E::custom("the character U+0000 is not allowed"))

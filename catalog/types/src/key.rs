@@ -1,7 +1,7 @@
 //! Record identity: a 128-bit hash of a record's canonical form.
 //!
 //! Invariant: two records have equal keys exactly when their canonical forms are equal. BLAKE3 truncated to 128 bits
-//! leaves a second preimage at 2^128 work, so nobody can make another's record look like a duplicate.
+//! leaves a second preimage at 2^128 work, so no contributor can make another's record look like a duplicate.
 
 #[cfg(target_arch = "x86_64")]
 mod lanes;
@@ -21,12 +21,12 @@ const CONTEXT: &str = "sluice 2026-11 record key v1";
 pub struct RecordKey([u8; 16]);
 
 impl RecordKey {
-    /// The key with these bytes, as stored in a table.
+    /// Creates a key from its bytes, as stored in a table.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The 16 bytes of the key.
+    /// Returns the 16 bytes of the key.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -45,17 +45,17 @@ impl fmt::Debug for RecordKey {
     }
 }
 
-/// Hashes canonical forms; cheap to clone, made once for many records.
+/// Hashes canonical forms. Cheap to clone, and made once for many records.
 #[derive(Clone, Debug)]
 pub struct KeyHasher {
     one: blake3::Hasher,
-    /// Where the machine can hash several at once.
+    /// The hasher of several records at a time, if the machine supports it.
     #[cfg(target_arch = "x86_64")]
     many: Option<Lanes>,
 }
 
 impl KeyHasher {
-    /// A hasher for record keys.
+    /// Creates a hasher for record keys.
     pub fn new() -> Self {
         Self {
             one: blake3::Hasher::new_derive_key(CONTEXT),
@@ -64,18 +64,18 @@ impl KeyHasher {
         }
     }
 
-    /// The key of the record with this canonical form.
+    /// Returns the key of a canonical form.
     pub fn key(&mut self, canonical: &[u8]) -> RecordKey {
         self.one.reset();
         self.one.update(canonical);
-        // The first bytes of an output of any length are the same, and those of the usual length cost least.
+        // Truncating the default output gives the same bytes as a shorter output, and costs
+        // less.
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&self.one.finalize().as_bytes()[..16]);
         RecordKey(bytes)
     }
 
-    /// The keys of the records with these canonical forms, in their order; for many, a third of the time where the machine
-    /// has AVX2.
+    /// Returns the keys of canonical forms, in their order. With AVX2, many keys take a third of the time.
     pub fn keys(&mut self, canonical: &[&[u8]]) -> Vec<RecordKey> {
         let mut keys = vec![RecordKey([0; 16]); canonical.len()];
         for row in self.hash_many(canonical, &mut keys) {
@@ -84,7 +84,7 @@ impl KeyHasher {
         keys
     }
 
-    /// Hashes several at once where that can be; the rows that are left.
+    /// Hashes groups of rows if the machine supports it, and returns the rows that are left.
     #[cfg(target_arch = "x86_64")]
     fn hash_many(&self, canonical: &[&[u8]], keys: &mut [RecordKey]) -> Vec<usize> {
         match self.many {
@@ -106,13 +106,13 @@ impl Default for KeyHasher {
     }
 }
 
-/// Knows which records a dataset has.
+/// A lookup of the record keys of a dataset.
 pub trait Known: fmt::Debug + Send + Sync {
-    /// For each key, whether the dataset has a record with it.
+    /// Returns for each key whether the dataset has a record with it.
     fn known(&self, keys: &[RecordKey]) -> Vec<bool>;
 }
 
-/// Knows no record: a dataset before its first version.
+/// A dataset without records.
 #[derive(Clone, Copy, Debug)]
 pub struct NoneKnown;
 

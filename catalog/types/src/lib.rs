@@ -1,7 +1,7 @@
-//! Domain types shared by every plane: ids, contracts, batches, record keys, time, money, faults.
+//! Domain types shared by all packages: ids, contracts, batches, record keys, time, money, faults.
 //!
-//! Invariant: this crate does no I/O, spawns nothing and knows no runtime. A type moves here only when a second
-//! package needs it.
+//! Invariant: this package does no I/O, starts no thread or task and knows no runtime. A type moves here only when a
+//! second package needs it.
 
 pub mod batch;
 pub mod canonical;

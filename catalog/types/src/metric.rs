@@ -1,43 +1,44 @@
-//! The names of everything that is measured.
+//! The names of all metrics.
 //!
 //! Invariants:
-//! - A metric is named here and nowhere else; [`ALL`] has each of them, so what is exported, described and drawn is one list.
-//! - A label takes one of a few words of the program: never an id, a slug, a key or a text that somebody sent.
+//! - A metric is named here and nowhere else. [`ALL`] lists each of them, so export, description and dashboard share one
+//!   list.
+//! - A label takes one of a few fixed words, never an id, a slug, a key or a text from outside.
 //!
 //! Names follow the conventions of Prometheus: counters end in `_total`, times are in seconds, sizes in bytes.
 
-/// What kind of number a metric is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Grows from 0 for as long as the process lives.
+    /// A number that grows from 0 for as long as the process lives.
     Counter,
-    /// A value now.
+    /// A current value that can rise and fall.
     Gauge,
-    /// A distribution.
+    /// A distribution of values in buckets.
     Histogram,
 }
 
-/// A metric.
+/// A metric with its description.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its name.
+    /// The name of the time series.
     pub name: &'static str,
-    /// What kind of number it is.
+    /// The type of the metric.
     pub kind: Kind,
-    /// What it counts.
+    /// The description shown by Prometheus.
     pub help: &'static str,
-    /// Its labels.
+    /// The labels and their values.
     pub labels: Labels,
 }
 
 /// The labels of a metric.
 #[derive(Clone, Copy, Debug)]
 pub enum Labels {
-    /// None.
+    /// No label.
     Bare,
-    /// One, and every value it takes, so that each can be there from the start.
+    /// One label with all of its values, so that each series exists from the start.
     Known(&'static str, &'static [&'static str]),
-    /// Some, whose values the program knows only as it meets them.
+    /// Labels whose values are known at run time only.
     Open(&'static [&'static str]),
 }
 
@@ -66,66 +67,66 @@ metrics! {
     /// Calls refused or failed, by the machine code of their error.
     REFUSALS = "sluice_refusals_total", Counter ("error");
 
-    /// Contributions by what became of them: acknowledged by this process, or decided by an outcome it projected.
+    /// Contributions by state: acknowledged by this process, or decided by an outcome it projected.
     CONTRIBUTIONS = "sluice_contributions_total", Counter ("state" in ["acknowledged", "merged", "rejected", "waiting"]);
     /// Records that outcomes projected by this process added to datasets.
     RECORDS_MERGED = "sluice_records_merged_total", Counter ();
-    /// Submissions that wait in the relay for the log.
+    /// Submissions that wait in the relay to be appended to the log.
     RELAY_QUEUE = "sluice_relay_queue", Gauge ();
-    /// Submissions that the relay left to the sweeper.
+    /// Submissions that the relay gave up, left for the sweeper to append.
     RELAY_LEFT = "sluice_relay_left_total", Counter ();
-    /// Open submissions that the sweeper appended again.
+    /// Submissions without an outcome that the sweeper appended again.
     SWEEPER_APPENDED = "sluice_sweeper_appended_total", Counter ();
     /// Seconds from an outcome to its row in the database.
     PROJECTION_SECONDS = "sluice_projection_seconds", Histogram ();
     /// Messages that no worker could process.
     DEAD_LETTERS = "sluice_dead_letters_total", Counter ();
-    /// Submissions that ended their worker's process again and again and are worked on no more.
+    /// Submissions set aside because they repeatedly crashed their worker.
     QUARANTINED = "sluice_quarantined_total", Counter ();
-    /// Requests that were woken by an outcome of another process.
+    /// Requests answered by an outcome that another process published.
     FOLLOWED = "sluice_followed_total", Counter ();
 
     /// Seconds until an append to the log was durable, by topic.
     LOG_APPEND_SECONDS = "sluice_log_append_seconds", Histogram ("topic");
-    /// Calls of the log that failed, by what was asked of it.
+    /// Calls of the log that failed, by kind of call.
     LOG_FAILURES = "sluice_log_failures_total", Counter ("call" in ["append", "read", "commit"]);
-    /// Times that a reader lost its place in the log, by how: its position was not kept any more, or its consumer was
-    /// replaced because the topic was made anew or gave nothing, or its group left partitions to nobody.
+    /// Times a reader of the log was reset: its position was outside the log, or its consumer was replaced after its
+    /// topic was recreated, it stalled, or its group left partitions unassigned.
     LOG_LOST = "sluice_log_lost_total", Counter ("how" in ["out_of_range", "renewed"]);
-    /// Records of a topic that a group of this process has not done, by topic and group.
+    /// Records of a topic that a group of this process has not committed, by topic and group.
     LOG_LAG = "sluice_log_lag", Gauge ("topic", "group");
 
     /// Seconds of a merge, from a judged batch to a durable version.
     MERGE_SECONDS = "sluice_merge_seconds", Histogram ();
-    /// Merges by how they ended: a version, one found to be there already, nothing new.
+    /// Merges by result: a new version, a version committed before, or no new record.
     MERGES = "sluice_merges_total", Counter ("result" in ["merged", "adopted", "nothing_new"]);
-    /// Commits that another owner of the table put first.
+    /// Commits that lost the race to another owner of the table.
     COMMIT_CONFLICTS = "sluice_commit_conflicts_total", Counter ();
-    /// Tables that had versions already when a worker of this process opened them: a start, or a take-over.
+    /// Tables with versions that a worker of this process opened: at a start, or when it took them over.
     TAKEOVERS = "sluice_takeovers_total", Counter ();
-    /// Requests to the store of the tables, by what was asked of it.
+    /// Requests to the object store, by kind of request.
     OBJECT_REQUESTS = "sluice_object_requests_total", Counter ("call" in ["get", "put", "list", "delete", "copy"]);
-    /// Requests to the store of the tables that failed for no reason of the request, each to be tried again.
+    /// Requests to the object store that failed temporarily and are retried.
     OBJECT_FAILURES = "sluice_object_failures_total", Counter ("call" in ["get", "put", "list", "delete", "copy"]);
 
-    /// Queries by how they ended.
+    /// Queries by result.
     QUERIES = "sluice_queries_total", Counter ("result" in ["ok", "refused", "failed", "timed_out", "too_large", "out_of_memory", "crashed", "busy", "unavailable"]);
     /// Seconds of a query.
     QUERY_SECONDS = "sluice_query_seconds", Histogram ();
-    /// Queries that run.
+    /// Queries that are running.
     QUERIES_RUNNING = "sluice_queries_running", Gauge ();
-    /// Bytes that left for operators and count toward their egress.
+    /// Bytes sent to operators that count toward their egress.
     EGRESS_BYTES = "sluice_egress_bytes_total", Counter ();
 
-    /// Transactions of this process that changed the database; changes that come together share one.
+    /// Transactions of this process that changed the database; concurrent changes share one.
     DATABASE_COMMITS = "sluice_database_commits_total", Counter ();
-    /// Times that the database did not do what was asked and is asked again.
+    /// Database calls that failed and are retried.
     DATABASE_FAILURES = "sluice_database_failures_total", Counter ();
-    /// Times that the shared cache did not answer; limits are counted per replica then.
+    /// Requests that the shared cache did not answer; limits are then counted per replica.
     CACHE_FAILURES = "sluice_cache_failures_total", Counter ();
-    /// The shared cache at the last look: 1 up, 0 down; nothing where none is configured.
+    /// The shared cache at the last check: 1 up, 0 down; absent if none is configured.
     CACHE_UP = "sluice_cache_up", Gauge ();
-    /// Whether load balancers are told to leave this replica alone: 1 while it drains.
+    /// 1 while this replica drains and asks load balancers to send no requests.
     DRAINING = "sluice_draining", Gauge ();
 }
 

@@ -12,7 +12,7 @@ const MICROS_PER_CENT: i64 = 10_000;
 #[serde(transparent)]
 pub struct MicroUsdc(pub i64);
 
-/// Why a text is not a price.
+/// The text is not a price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an amount in dollars with at most two decimals")]
 pub struct ParseMoneyError;

@@ -1,4 +1,4 @@
-//! Typed columns back to JSON records.
+//! Rendering: typed columns back to JSON records.
 //!
 //! Invariant: decoding a rendered record gives the same canonical form, hence the same key.
 
@@ -12,16 +12,16 @@ use serde_json::{Map, Value};
 use crate::Timestamp;
 use crate::contract::{Contract, EXTRA_COLUMN, FieldType, RESERVED_PREFIX};
 
-/// Renders every row of `rows`, a batch with the columns of a contract; hidden columns are left out, extras are
-/// members of the record again, and nulls are left out.
+/// Renders every row of `rows`, a batch with the columns of a contract. Hidden columns and nulls are omitted, and
+/// extras become members of the record again.
 ///
-/// Text in a `json` column cannot be told from a string by the column alone: see [`records_of`].
+/// A `json` column looks like a string column here; [`records_of`] tells them apart by the contract.
 pub fn records(rows: &RecordBatch) -> Result<Vec<Map<String, Value>>, ArrowError> {
     render(rows, |_| false)
 }
 
-/// As [`records`], with `json` columns as the values they hold and with a null for every field of `contract` that a
-/// record does not have.
+/// Renders rows like [`records`], with the values of `json` columns parsed, and with a null for every field of
+/// `contract` that a record lacks.
 pub fn records_of(contract: &Contract, rows: &RecordBatch) -> Result<Vec<Map<String, Value>>, ArrowError> {
     let is_json = |name: &str| {
         contract
@@ -40,10 +40,12 @@ pub fn records_of(contract: &Contract, rows: &RecordBatch) -> Result<Vec<Map<Str
     Ok(rendered)
 }
 
+/// Renders every row; `is_json` names the columns to parse.
 fn render(rows: &RecordBatch, is_json: impl Fn(&str) -> bool) -> Result<Vec<Map<String, Value>>, ArrowError> {
     let mut rendered = vec![Map::new(); rows.num_rows()];
     let schema = rows.schema_ref();
     for (field, column) in schema.fields().iter().zip(rows.columns()) {
+        // The extra column is hidden by its name, but its members belong to the record.
         let name = field.name();
         let extra = name == EXTRA_COLUMN;
         if name.starts_with(RESERVED_PREFIX) && !extra {
@@ -66,6 +68,7 @@ fn render(rows: &RecordBatch, is_json: impl Fn(&str) -> bool) -> Result<Vec<Map<
     Ok(rendered)
 }
 
+/// Returns the value of a cell that is not null.
 fn cell(column: &dyn Array, row: usize, parse: bool) -> Result<Value, ArrowError> {
     Ok(match column.data_type() {
         DataType::Utf8 => {

@@ -1,4 +1,4 @@
-//! The columns of a batch while it is decoded, and what a JSON value is in a column of each type.
+//! Column builders of a batch, and the conversion of JSON values to column types.
 //!
 //! Invariant: every call of [`Column::append`] or [`Column::append_null`] adds one entry.
 
@@ -12,31 +12,31 @@ use serde_json::{Number, Value};
 
 use crate::{FieldType, Timestamp, canonical};
 
-/// The largest integer below which every integer is an IEEE double.
+/// 2^53: every integer up to it is exact as an IEEE double.
 const EXACT_DOUBLE: u64 = 1 << 53;
 
-/// Where in its line a value is spelled, without quotes.
+/// The range of a value's text in its line, without quotes.
 pub(super) type Span = (usize, usize);
 
-/// A value that needs no closer look.
+/// A value on the fast path: it needs no unescaping, and mostly no formatting.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Plain {
     Null,
-    /// Without anything that the canonical form escapes.
+    /// Text without characters that the canonical form escapes.
     Text(Span),
-    /// Spelled as its canonical form is.
+    /// An integer spelled in its canonical form.
     Integer(i64, Span),
-    /// With where it is spelled as its canonical form is, if it is.
+    /// A double, with its text if that is the canonical form.
     Number(f64, Option<Span>),
     Boolean(bool),
-    /// With its text, which is its canonical form.
+    /// An instant with its text, which is the canonical form.
     Instant(i64, Span),
 }
 
 /// The builder of one column.
 #[derive(Debug)]
 pub(super) enum Column {
-    /// Of bytes that are text.
+    /// Text as bytes, checked for UTF-8 elsewhere.
     Text(BinaryBuilder),
     Json(StringBuilder),
     Integer(Int64Builder),
@@ -46,7 +46,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// For about so many values; texts have about `text` bytes in all.
+    /// Creates a builder with space for `rows` values and, in text columns, `text` bytes in all.
     pub(super) fn new(kind: FieldType, rows: usize, text: usize) -> Self {
         match kind {
             FieldType::String => Self::Text(BinaryBuilder::with_capacity(rows, text)),
@@ -71,8 +71,8 @@ impl Column {
         }
     }
 
-    /// Appends a value that is not null, and its canonical form to `out`. Of a value that does not fit, nothing is
-    /// written to `out`, a null is appended and the rule it breaks is returned.
+    /// Appends a value that is not null, and its canonical form to `out`. If the value does not fit, appends a null,
+    /// leaves `out` unchanged, and returns the broken rule.
     pub(super) fn append(&mut self, value: &Value, out: &mut Vec<u8>) -> Result<(), &'static str> {
         let rule = match (&mut *self, value) {
             (Self::Text(builder), Value::String(text)) => {
@@ -101,13 +101,15 @@ impl Column {
             },
             (Self::Number(builder), Value::Number(number)) => match double(number) {
                 Ok(double) => {
-                    // Why the sum: the zero below zero is 0 in the record, and engines do not agree on what it equals.
+                    // Adding 0.0 turns -0.0 into 0.0. The canonical form is `0` for both, but
+                    // query engines disagree on whether they are equal.
                     builder.append_value(double + 0.0);
                     canonical::write_double(out, double);
                     return Ok(());
                 }
                 Err(rule) => rule,
             },
+            // Most timestamps have the canonical spelling and need no calendar library.
             (Self::Timestamp(builder), Value::String(text)) => {
                 if let Some(instant) = plain_instant(text.as_bytes()) {
                     builder.append_value(instant);
@@ -127,7 +129,7 @@ impl Column {
         Err(rule)
     }
 
-    /// Appends a plain value of `line` that is not null and of the column's type, and its canonical form to `out`.
+    /// Appends a fast-path value of `line` that is not null and has the column's type, and its canonical form to `out`.
     pub(super) fn append_plain(&mut self, value: Plain, line: &[u8], out: &mut Vec<u8>) {
         let spelled = |(start, end): Span| line.get(start..end).unwrap_or_default();
         match (&mut *self, value) {
@@ -143,6 +145,7 @@ impl Column {
                 out.extend_from_slice(spelled(span));
             }
             (Self::Number(builder), Plain::Number(double, span)) => {
+                // Turns -0.0 into 0.0, as in [`Self::append`].
                 builder.append_value(double + 0.0);
                 match span {
                     Some(span) => out.extend_from_slice(spelled(span)),
@@ -159,7 +162,7 @@ impl Column {
                 out.extend_from_slice(spelled(span));
                 out.push(b'"');
             }
-            // Why it cannot be: the values were made for the types of the columns.
+            // Unreachable: values are made for the types of their columns.
             _ => {
                 self.append_null();
                 out.extend_from_slice(b"null");
@@ -172,7 +175,7 @@ impl Column {
             Self::Text(builder) => {
                 let bytes = builder.finish();
                 let rows = bytes.len();
-                // Why: whatever is appended is text, so this cannot fail.
+                // Only text is appended, so the conversion cannot fail.
                 Arc::new(StringArray::try_from_binary(bytes).unwrap_or_else(|_| StringArray::new_null(rows)))
             }
             Self::Json(builder) => Arc::new(builder.finish()),
@@ -184,7 +187,7 @@ impl Column {
     }
 }
 
-/// The integer a JSON number stands for; `1.0` is 1.
+/// Converts a JSON number to an integer; `1.0` is 1. Returns the broken rule if it is fractional or out of range.
 fn integer(number: &Number) -> Result<i64, &'static str> {
     if let Some(integer) = number.as_i64() {
         return Ok(integer);
@@ -196,14 +199,15 @@ fn integer(number: &Number) -> Result<i64, &'static str> {
             clippy::cast_possible_truncation,
             reason = "below 2^53 they are exact"
         )]
-        // Why not 2^53 itself: the integer after it is rounded to it.
+        // 2^53 itself is excluded: the next integer is rounded to it.
         Some(double) if !number.is_u64() && double.abs() < EXACT_DOUBLE as f64 => Ok(double as i64),
         _ => Err("range"),
     }
 }
 
-/// The double a JSON number stands for; an integer that a double would round is refused.
+/// Converts a JSON number to a double. An integer that a double would round is out of range.
 fn double(number: &Number) -> Result<f64, &'static str> {
+    // An integer is exact if its significant bits, without trailing zeros, fit into 53 bits.
     let magnitude = number.as_i64().map(i64::unsigned_abs).or_else(|| number.as_u64());
     let significant = magnitude
         .filter(|&magnitude| magnitude != 0)
@@ -214,8 +218,8 @@ fn double(number: &Number) -> Result<f64, &'static str> {
     number.as_f64().filter(|double| double.is_finite()).ok_or("range")
 }
 
-/// The microseconds of a timestamp that is spelled as its canonical form is, `YYYY-MM-DDTHH:MM:SSZ`: most are, and they
-/// need no calendar library. `None` for every other text, also one that is a timestamp in another spelling.
+/// Parses a timestamp with the canonical spelling `YYYY-MM-DDTHH:MM:SSZ` without a calendar library and returns its
+/// microseconds. Returns `None` for any other text, also for a timestamp in another spelling.
 pub(super) fn plain_instant(text: &[u8]) -> Option<i64> {
     const FORM: &[u8; 20] = b"0000-00-00T00:00:00Z";
     const DAYS: [i64; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -244,7 +248,7 @@ pub(super) fn plain_instant(text: &[u8]) -> Option<i64> {
     let years = year - 1;
     let leap_days = years / 4 - years / 100 + years / 400;
     let days = years * 365 + leap_days + BEFORE[month] + i64::from(leap && month > 1) + day - 1;
-    // The days from 0001-01-01 to 1970-01-01.
+    // 719,162 days lie between 0001-01-01 and 1970-01-01.
     let days = days - 719_162;
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000)
 }

@@ -1,6 +1,6 @@
-//! Records to columns and canonical forms, in one pass over each record.
+//! The decoder: records to columns and canonical forms, in one pass over each record.
 //!
-//! Invariant: every record adds one row to everything a batch has.
+//! Invariant: every record adds one row to every part of a batch.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -14,11 +14,11 @@ use super::column::{Column, Plain};
 use super::{Batch, Canonical, Defect, MAX_DEFECTS};
 use crate::{Contract, FieldType, canonical, json};
 
-/// How many characters of a refused scalar a defect shows.
-const SHOWN: usize = 40;
+/// The most characters of a refused scalar that a defect shows.
+const MAX_SHOWN_CHARS: usize = 40;
 
 /// The values of a record's fields, and its other members.
-type Taken<'r> = (Vec<Option<&'r Value>>, Vec<(&'r str, &'r Value)>);
+type FieldValues<'r> = (Vec<Option<&'r Value>>, Vec<(&'r str, &'r Value)>);
 
 #[derive(Debug)]
 pub(super) struct Decoder<'a> {
@@ -28,13 +28,13 @@ pub(super) struct Decoder<'a> {
     members: Vec<Vec<u8>>,
     extra: StringBuilder,
     canonical: Vec<u8>,
-    /// Where each record is in it.
-    places: Vec<Range<usize>>,
+    /// The range of each record in `canonical`.
+    ranges: Vec<Range<usize>>,
     defects: Defects,
 }
 
 impl<'a> Decoder<'a> {
-    /// For about so many records, of so many bytes in all.
+    /// Creates a decoder with space for `rows` records of `bytes` bytes in all.
     pub(super) fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
         let text = bytes / contract.fields().len().max(1);
         let column = |field: &crate::Field| Column::new(field.kind, rows, text);
@@ -50,39 +50,40 @@ impl<'a> Decoder<'a> {
             members: contract.canonical_fields().map(member).collect(),
             extra: StringBuilder::new(),
             canonical: Vec::with_capacity(bytes),
-            places: Vec::with_capacity(rows),
+            ranges: Vec::with_capacity(rows),
             defects: Defects::default(),
         }
     }
 
-    /// How many records were decoded.
+    /// Returns the number of decoded records.
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.ranges.len()
     }
 
     pub(super) fn push(&mut self, record: &Value) {
         let row = self.len();
-        self.defects.begin(row);
+        self.defects.start_row(row);
         let start = self.canonical.len();
         self.canonical.push(b'{');
         let (values, extras) = match record {
-            Value::Object(members) => self.take(members),
+            Value::Object(members) => self.split_members(members),
             record => {
                 self.defects
                     .add("not_object", || (String::new(), "an object", describe(record)));
                 (vec![None; self.members.len()], Vec::new())
             }
         };
+        // Extras are merged between the fields, so that all members come in canonical order.
         let mut pending = extras.iter().peekable();
         let contract = self.contract;
         for (place, (index, field)) in contract.canonical_fields().enumerate() {
             while let Some((name, value)) =
                 pending.next_if(|(name, _)| canonical::compare_names(name, &field.name).is_lt())
             {
-                self.extra_member(start, name, value);
+                self.add_extra_member(start, name, value);
             }
             match values[place] {
-                Some(value) if !value.is_null() => self.member(start, place, index, value),
+                Some(value) if !value.is_null() => self.add_member(start, place, index, value),
                 absent => {
                     self.columns[index].append_null();
                     if field.required && record.is_object() {
@@ -95,20 +96,20 @@ impl<'a> Decoder<'a> {
             }
         }
         for (name, value) in pending {
-            self.extra_member(start, name, value);
+            self.add_extra_member(start, name, value);
         }
         let out = &mut self.canonical;
         out.push(b'}');
-        self.places.push(start..out.len());
+        self.ranges.push(start..out.len());
         if contract.allow_extra() {
             self.extra
                 .append_option((!extras.is_empty()).then(|| extra_text(&extras)));
         }
-        self.defects.end();
+        self.defects.end_row();
     }
 
-    /// Decodes a record that has these values, one for each field in the order of the canonical form, and no defect;
-    /// what they are spelled as is in `line`.
+    /// Decodes a record without defects from fast-path values, one per field in the order of the canonical form. Their
+    /// text is in `line`.
     pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<Plain>]) {
         let out = &mut self.canonical;
         let start = out.len();
@@ -129,19 +130,20 @@ impl<'a> Decoder<'a> {
             out.push(mark);
         }
         out.push(b'}');
-        self.places.push(start..out.len());
+        self.ranges.push(start..out.len());
         if contract.allow_extra() {
             self.extra.append_null();
         }
     }
 
-    /// The values of the fields, in the order of the canonical form, and the members that no field names: without nulls
-    /// and in canonical order; defects where extras are not allowed.
-    fn take<'r>(&mut self, members: &'r Map<String, Value>) -> Taken<'r> {
+    /// Splits a record into the values of the fields, in the order of the canonical form, and the members that no field
+    /// names, without nulls and in canonical order. If extras are not allowed they become defects instead.
+    fn split_members<'r>(&mut self, members: &'r Map<String, Value>) -> FieldValues<'r> {
         let contract = self.contract;
         let mut found = 0;
         let mut values = Vec::with_capacity(self.members.len());
-        // Why: members come in the order of the fields where a record has just these; then no name is looked up.
+        // A record with exactly the fields of the contract lists its members in the order of
+        // the fields, so no name has to be looked up.
         let mut next = members.iter();
         let mut expected = next.next();
         for (_, field) in contract.canonical_fields() {
@@ -175,8 +177,9 @@ impl<'a> Decoder<'a> {
         (values, extras)
     }
 
-    /// Appends the value of a field, not null, to its column and to the canonical form; or a null and a defect.
-    fn member(&mut self, start: usize, place: usize, index: usize, value: &Value) {
+    /// Appends the value of a field, not null, to its column and to the canonical form. If the value does not fit,
+    /// appends a null and adds a defect.
+    fn add_member(&mut self, start: usize, place: usize, index: usize, value: &Value) {
         let out = &mut self.canonical;
         let before = out.len();
         if before > start + 1 {
@@ -199,7 +202,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn extra_member(&mut self, start: usize, name: &str, value: &Value) {
+    fn add_extra_member(&mut self, start: usize, name: &str, value: &Value) {
         let out = &mut self.canonical;
         if out.len() > start + 1 {
             out.push(b',');
@@ -217,7 +220,8 @@ impl<'a> Decoder<'a> {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = self.contract.schema();
-        // Why: every builder got one entry per row and the schema is made from the same fields, so this cannot fail.
+        // The schema is made from the same fields, and every builder has one entry per row, so
+        // this cannot fail.
         let columns = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options)
             .unwrap_or_else(|_| RecordBatch::new_empty(schema));
         Batch {
@@ -225,7 +229,7 @@ impl<'a> Decoder<'a> {
             rows: columns,
             canonical: Canonical {
                 bytes: Arc::new(self.canonical),
-                places: self.places,
+                ranges: self.ranges,
             },
             keys: OnceLock::new(),
             positions: (0..u32::try_from(rows).unwrap_or(u32::MAX)).collect(),
@@ -234,23 +238,23 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// The defects of all rows so far; of one row at most [`MAX_DEFECTS`], and the text of no other is made.
+/// The defects of all rows so far. Texts are made for at most [`MAX_DEFECTS`] of a row.
 #[derive(Debug, Default)]
 struct Defects {
     named: Vec<Defect>,
     row: usize,
-    /// How many of `named` are of other rows.
+    /// The number of entries of `named` that belong to earlier rows.
     before: usize,
-    /// How many this row has.
+    /// The number of defects of this row.
     count: usize,
 }
 
 impl Defects {
-    fn begin(&mut self, row: usize) {
+    fn start_row(&mut self, row: usize) {
         (self.row, self.before, self.count) = (row, self.named.len(), 0);
     }
 
-    /// Adds a defect: its path, what is expected and what is there.
+    /// Adds a defect. `text` returns its path, the expected and the actual value.
     fn add(&mut self, code: &'static str, text: impl FnOnce() -> (String, &'static str, String)) {
         self.count += 1;
         if self.count <= MAX_DEFECTS {
@@ -265,7 +269,7 @@ impl Defects {
         }
     }
 
-    fn end(&mut self) {
+    fn end_row(&mut self) {
         const NAMED: usize = MAX_DEFECTS - 1;
         if self.count > MAX_DEFECTS {
             self.named.truncate(self.before + NAMED);
@@ -280,6 +284,7 @@ impl Defects {
     }
 }
 
+/// Returns the canonical JSON object of the extra members.
 fn extra_text(extras: &[(&str, &Value)]) -> String {
     let mut text = Vec::from(*b"{");
     for (index, (name, value)) in extras.iter().enumerate() {
@@ -294,13 +299,14 @@ fn extra_text(extras: &[(&str, &Value)]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// Returns the JSON pointer of a member of the record.
 fn pointer(name: &str) -> String {
     let mut path = String::new();
     json::push_pointer(&mut path, name);
     path
 }
 
-/// The type of a value and, for a scalar that is not text, the value; text is never echoed.
+/// Describes a value by its type and, unless it is text, its content. Text is never echoed.
 fn describe(value: &Value) -> String {
     let kind = match value {
         Value::Null => "null",
@@ -313,7 +319,7 @@ fn describe(value: &Value) -> String {
     };
     let mut shown = kind.to_owned();
     if matches!(value, Value::Bool(_) | Value::Number(_)) {
-        let text: String = value.to_string().chars().take(SHOWN).collect();
+        let text: String = value.to_string().chars().take(MAX_SHOWN_CHARS).collect();
         if write!(shown, " {text}").is_err() {
             return kind.to_owned();
         }

@@ -1,8 +1,8 @@
-//! Lines of JSON to a batch, without a tree of values where a record is plain.
+//! JSON lines to a batch, with a fast path that builds no tree of values.
 //!
-//! Invariant: a line becomes exactly what [`json::parse`] and [`Batch::decode`] make of it. A record is plain when it
-//! has only fields of the contract, each once, with a value of its type that is spelled without an escape, and lacks no
-//! required one; whatever is not plain goes the other way, also where only the spelling is unusual.
+//! Invariant: a line gives exactly the result of [`json::parse`] and [`Batch::decode`]. The fast path takes a record that has
+//! only fields of the contract, each once, has every required one, and spells each value in its field's type without escapes.
+//! Every other record takes the slow path, also one with a merely unusual spelling.
 
 mod scan;
 
@@ -15,20 +15,19 @@ use super::decode::Decoder;
 use crate::json::{self, JsonError};
 use crate::{Contract, FieldType};
 
-/// The largest integer below which every integer is an IEEE double.
+/// 2^53: every integer up to it is exact as an IEEE double.
 const EXACT_DOUBLE: u64 = 1 << 53;
 
-/// Records read from lines.
+/// Records decoded from lines.
 #[derive(Debug)]
 pub struct Lines<'a> {
     decoder: Decoder<'a>,
     /// The fields in the order of the canonical form.
     fields: Vec<Field<'a>>,
     required: usize,
-    /// What came between two values of the records before, by the place of the field before; last, what came before the
-    /// first value.
-    between: Vec<Between>,
-    /// The values of the record that is read, one for each field.
+    /// The separator that followed each field in earlier records; the last entry is the one before the first value.
+    separators: Vec<Separator>,
+    /// The values of the current record, one per field.
     values: Vec<Option<Plain>>,
     #[cfg(test)]
     plain: usize,
@@ -41,18 +40,19 @@ struct Field<'a> {
     required: bool,
 }
 
-/// What came from the end of one value to the beginning of the next, and the place of the field that it names.
+/// The text between two values in earlier records, and the index of the field that it names: a template for the next
+/// record.
 #[derive(Clone, Debug, Default)]
-struct Between {
+struct Separator {
     text: Vec<u8>,
     place: usize,
-    /// The first bytes of the text as a number, and those bits of it that are of the text.
+    /// The first bytes of the text as a number, and a mask of the bytes in use.
     head: u128,
     mask: u128,
 }
 
-impl Between {
-    /// How many bytes are compared at once.
+impl Separator {
+    /// The number of bytes that are compared at a time.
     const HEAD: usize = 16;
 
     fn new(text: &[u8], place: usize) -> Self {
@@ -69,7 +69,7 @@ impl Between {
         }
     }
 
-    /// Whether a text begins with this one, which is known.
+    /// Returns true if `text` begins with this separator. An empty separator matches nothing.
     fn is_next(&self, text: &[u8]) -> bool {
         match text.first_chunk() {
             Some(head) if !self.text.is_empty() => {
@@ -81,16 +81,16 @@ impl Between {
     }
 }
 
-/// What a record has next.
+/// The next item of a record.
 enum Next {
-    /// A value of the field at this place.
+    /// A value of the field with this index.
     Value(usize),
-    /// Its end.
+    /// The end of the record.
     End,
 }
 
 impl<'a> Lines<'a> {
-    /// No lines, of records of this contract; about so many will come, of so many bytes in all.
+    /// Creates an empty reader of records of this contract, with space for `rows` records of `bytes` bytes in all.
     pub fn new(contract: &'a Arc<Contract>, rows: usize, bytes: usize) -> Self {
         let fields: Vec<_> = contract
             .canonical_fields()
@@ -103,7 +103,7 @@ impl<'a> Lines<'a> {
         Self {
             decoder: Decoder::new(contract, rows, bytes),
             required: fields.iter().filter(|field| field.required).count(),
-            between: vec![Between::default(); fields.len() + 1],
+            separators: vec![Separator::default(); fields.len() + 1],
             values: vec![None; fields.len()],
             fields,
             #[cfg(test)]
@@ -111,7 +111,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Reads the record on a line. A line that is not one strict JSON value is left out and its error returned.
+    /// Decodes the record on a line. A line that is not one strict JSON value is left out, and its error returned.
     pub fn push(&mut self, line: &[u8]) -> Result<(), JsonError> {
         if self.read(line).is_some() {
             self.decoder.push_plain(line, &self.values);
@@ -125,22 +125,22 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.decoder.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The batch of the records, in their order.
+    /// Returns the batch of the records, in their order.
     pub fn finish(self) -> Batch {
         self.decoder.finish()
     }
 
-    /// Reads the values of a plain record; `None` where it is not plain, with anything in `values`.
+    /// Reads a record on the fast path. Returns `None` if the record needs the slow path; `values` is then undefined.
     fn read(&mut self, line: &[u8]) -> Option<()> {
         self.values.fill(None);
         let mut required = 0;
@@ -154,21 +154,23 @@ impl<'a> Lines<'a> {
                 ..
             } = self.fields[place];
             let slot = &mut self.values[place];
+            // A repeated member needs the slow path, which refuses it.
             if slot.is_some() {
                 return None;
             }
             required += usize::from(is_required && !matches!(value, Plain::Null));
-            *slot = Some(fitting(line, value, kind)?);
+            *slot = Some(fit(line, value, kind)?);
             last = place;
         }
         scan.end()?;
         (required == self.required && scan.is_text()).then_some(())
     }
 
-    /// Reads on to the next value, after one of the field at `last`.
+    /// Moves to the next value, after a value of the field at `last`.
     fn next(&mut self, scan: &mut Scan<'_>, last: usize) -> Option<Next> {
-        let before = &self.between[last];
-        // Why: most records of a file are spelled alike, and what is the same text between two values is the same JSON.
+        let before = &self.separators[last];
+        // Most records of a file are spelled alike. If the text up to the next value is the
+        // same as in an earlier record, it is the same JSON and needs no parsing.
         if before.is_next(scan.rest()) {
             scan.skip(before.text.len());
             return Some(Next::Value(before.place));
@@ -190,14 +192,14 @@ impl<'a> Lines<'a> {
         scan.peek()?;
         let name = scan.bytes(from, to);
         let place = self.fields.iter().position(|field| field.name == name)?;
-        let between = &mut self.between[last];
-        *between = Between::new(scan.bytes(start, scan.at()), place);
+        let separator = &mut self.separators[last];
+        *separator = Separator::new(scan.bytes(start, scan.at()), place);
         Some(Next::Value(place))
     }
 }
 
-/// A value as its field's type takes it; `None` where that needs a closer look.
-fn fitting(line: &[u8], value: Plain, kind: FieldType) -> Option<Plain> {
+/// Converts a value to its field's type, or returns `None` if that needs the slow path.
+fn fit(line: &[u8], value: Plain, kind: FieldType) -> Option<Plain> {
     match (kind, value) {
         (_, Plain::Null)
         | (FieldType::String, Plain::Text(_))

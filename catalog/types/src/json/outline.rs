@@ -1,5 +1,4 @@
-//! Strict JSON without its bulk: an object of which one member, an array of objects, is checked like the rest but not
-//! kept.
+//! Outlines of strict JSON: an object of which one member, a large array of objects, is checked but not kept.
 //!
 //! Invariant: a text that has an outline parses, and its value differs from the outline only in the objects of that
 //! array, which are empty in the outline.
@@ -14,11 +13,11 @@ use serde_json::{Map, Value};
 
 use super::Strict;
 
-/// Up to how many names of an object are compared one by one.
-const FEW: usize = 16;
+/// The most names of an object that are compared one by one; further names go to a hash set.
+const MAX_LINEAR_NAMES: usize = 16;
 
-/// The outline of a strict JSON object whose member `member` is an array of objects; `None` of any other text, of which
-/// [`parse`](super::parse) says what it is.
+/// Returns the outline of a strict JSON object whose member `member` is an array of objects. Returns `None` for any
+/// other text; [`parse`](super::parse) reports its error.
 pub fn outline(text: &[u8], member: &str) -> Option<Map<String, Value>> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let outlined = deserializer.deserialize_map(Outline { member });
@@ -45,6 +44,7 @@ impl<'de> Visitor<'de> for Outline<'_> {
                 return Err(de::Error::custom("duplicate member name"));
             }
             let value = if name == self.member {
+                // The array keeps its length and nothing else of its content.
                 Value::Array(vec![Value::Object(Map::new()); members.next_value_seed(Objects)?])
             } else {
                 members.next_value_seed(Strict { trail: &trail })?
@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for Outline<'_> {
     }
 }
 
-/// An array of objects; as many as it has.
+/// A visitor that checks an array of objects and counts them.
 struct Objects;
 
 impl<'de> DeserializeSeed<'de> for Objects {
@@ -82,7 +82,7 @@ impl<'de> Visitor<'de> for Objects {
     }
 }
 
-/// An object that is checked and not kept.
+/// A seed that checks an object without keeping it.
 struct Object;
 
 impl<'de> DeserializeSeed<'de> for Object {
@@ -93,14 +93,14 @@ impl<'de> DeserializeSeed<'de> for Object {
     }
 }
 
-/// The text of a value that is checked and not kept; empty where it is no text.
+/// The text of a checked value; empty if the value is not a string.
 struct Text<'de>(Cow<'de, str>);
 
 impl Text<'_> {
     const NONE: Self = Self(Cow::Borrowed(""));
 }
 
-/// Any value, checked.
+/// A visitor that checks any value without keeping it.
 #[derive(Clone, Copy)]
 struct Check;
 
@@ -144,7 +144,8 @@ impl<'de> Visitor<'de> for Check {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
-        // Why here only: the character has to be escaped, and what is escaped is not borrowed.
+        // U+0000 can only arrive escaped, and escaped text is never borrowed, so borrowed text
+        // needs no check.
         super::clean_text(text.to_owned()).map(|text| Text(Cow::Owned(text)))
     }
 
@@ -169,24 +170,24 @@ impl<'de> Visitor<'de> for Check {
     }
 }
 
-/// The names of an object so far.
+/// The member names seen in one object.
 #[derive(Default)]
 struct Names<'de> {
-    few: Vec<Cow<'de, str>>,
-    many: HashSet<Cow<'de, str>>,
+    first: Vec<Cow<'de, str>>,
+    others: HashSet<Cow<'de, str>>,
 }
 
 impl<'de> Names<'de> {
-    /// Adds a name; whether it is new.
+    /// Adds a name. Returns false if it was there already.
     fn insert(&mut self, name: Cow<'de, str>) -> bool {
-        if self.few.contains(&name) {
+        if self.first.contains(&name) {
             return false;
         }
-        if self.few.len() < FEW {
-            self.few.push(name);
+        if self.first.len() < MAX_LINEAR_NAMES {
+            self.first.push(name);
             return true;
         }
-        self.many.insert(name)
+        self.others.insert(name)
     }
 }
 
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_strict_has_no_outline() {
-        let many = (0..100)
+        let others = (0..100)
             .map(|name| format!("\"{name}\":0,"))
             .collect::<Vec<_>>()
             .concat();
@@ -227,7 +228,7 @@ mod tests {
             r#"{"a":1,"a":2}"#,
             r#"{"a":1,"\u0061":2}"#,
             r#"{"a":{"b":[{"c":1,"c":1}]}}"#,
-            &format!("{{{many}\"99\":1}}"),
+            &format!("{{{others}\"99\":1}}"),
             r#"{"a":"\u0000"}"#,
             r#"{"\u0000":1}"#,
             r#"{"a":"\ud800"}"#,
@@ -250,8 +251,8 @@ mod tests {
             assert!(outline(text.as_bytes(), "records").is_none(), "{text}");
         }
         assert!(outline(b"{\"records\":[{\"a\":\"\xff\"}]}", "records").is_none());
-        let many = many.trim_end_matches(',');
-        assert!(outline(format!("{{\"records\":[{{{many}}}]}}").as_bytes(), "records").is_some());
+        let others = others.trim_end_matches(',');
+        assert!(outline(format!("{{\"records\":[{{{others}}}]}}").as_bytes(), "records").is_some());
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! BLAKE3 of eight records at once, a record in each lane of AVX2 registers.
+//! BLAKE3 of eight records at a time, one record in each lane of AVX2 registers.
 //!
-//! Why: BLAKE3 is fast on long inputs, whose chunks it hashes side by side, and a record is one chunk of a few blocks, each
-//! of which waits for the one before.
+//! BLAKE3 is fast on long inputs, because it hashes their chunks in parallel. A record is one chunk of a few blocks, and each
+//! block depends on the one before, so parallelism comes from several records instead.
 //!
-//! Invariant: every key is the one that [`blake3::Hasher`] gives. What does not fit, records of more than one chunk and
-//! those that do not fill the lanes, is left to it.
+//! Invariant: every key equals the result of [`blake3::Hasher`]. Records of more than one chunk, and groups that do not fill
+//! enough lanes, are left to that hasher.
 
 use std::arch::x86_64::__m256i;
 
@@ -15,13 +15,13 @@ use pulp::{NullaryFnOnce, cast, u32x8};
 
 use super::RecordKey;
 
-/// How many records are hashed at once.
+/// The number of records that are hashed at a time.
 const LANES: usize = 8;
-/// From how many on it costs less than one after the other.
-const WORTH: usize = 4;
+/// The number of used lanes from which a group costs less than hashing one record after another.
+const MIN_LANES: usize = 4;
 
-/// The length of a whole block.
-const WHOLE: u32 = 64;
+/// The length of a full block in bytes.
+const BLOCK_BYTES: u32 = 64;
 
 // BLAKE3 specification, sections 2.1 to 2.3.
 const IV: [u32; 4] = [0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A];
@@ -32,9 +32,10 @@ const CHUNK_END: u32 = 1 << 1;
 const ROOT: u32 = 1 << 3;
 const DERIVE_KEY_MATERIAL: u32 = 1 << 6;
 
-/// Which word of the block each step of each round takes.
+/// The word of the block that each step of each round takes.
 const SCHEDULE: [[usize; 16]; ROUNDS] = schedule();
 
+/// Derives the schedule by applying the permutation once per round.
 const fn schedule() -> [[usize; 16]; ROUNDS] {
     let mut words = [[0; 16]; ROUNDS];
     let mut round = 0;
@@ -53,10 +54,10 @@ const fn schedule() -> [[usize; 16]; ROUNDS] {
     words
 }
 
-/// A word of each lane.
+/// One word per lane.
 type Words = [u32; LANES];
 
-/// Hashes records on a machine that has AVX2.
+/// A hasher for machines with AVX2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lanes {
     simd: V3,
@@ -64,7 +65,7 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// Those of keys derived in this context; `None` where the machine lacks AVX2.
+    /// Creates a hasher for keys derived in this context, or `None` if the machine lacks AVX2.
     pub(super) fn new(context: &[u8; 32]) -> Option<Self> {
         let (words, _) = context.as_chunks::<4>();
         let mut key = [0; 8];
@@ -74,9 +75,10 @@ impl Lanes {
         V3::try_new().map(|simd| Self { simd, key })
     }
 
-    /// Hashes what fits the lanes; the rows that are left.
+    /// Hashes the rows that fill lanes and returns the rows that are left.
     pub(super) fn hash(self, canonical: &[&[u8]], keys: &mut [RecordKey]) -> Vec<usize> {
-        // Why by the number of blocks: lanes wait for the longest.
+        // Rows are grouped by their number of blocks, because a group takes as long as its
+        // longest row.
         let mut by_blocks: [Vec<usize>; CHUNK_LEN / BLOCK_LEN + 1] = Default::default();
         let mut rest = Vec::new();
         for (row, text) in canonical.iter().enumerate() {
@@ -87,7 +89,7 @@ impl Lanes {
         }
         let rows: Vec<usize> = by_blocks.into_iter().flatten().collect();
         for rows in rows.chunks(LANES) {
-            if rows.len() < WORTH {
+            if rows.len() < MIN_LANES {
                 rest.extend(rows);
                 continue;
             }
@@ -104,12 +106,12 @@ impl Lanes {
     }
 }
 
-/// How many blocks a text is hashed in; none is hashed as one.
+/// Returns the number of blocks of a text. An empty text has one.
 fn blocks_of(text: &[u8]) -> usize {
     text.len().div_ceil(BLOCK_LEN).max(1)
 }
 
-/// As many texts as there are lanes, none longer than a chunk.
+/// One text per lane, none longer than a chunk.
 struct Group<'a> {
     lanes: Lanes,
     texts: [&'a [u8]; LANES],
@@ -135,11 +137,11 @@ impl NullaryFnOnce for Group<'_> {
                 let rest = texts[lane].get(block * BLOCK_LEN..).unwrap_or_default();
                 let mut padded = [0; BLOCK_LEN];
                 let bytes = if let Some(whole) = rest.first_chunk() {
-                    lengths[lane] = WHOLE;
+                    lengths[lane] = BLOCK_BYTES;
                     whole
                 } else {
                     padded[..rest.len()].copy_from_slice(rest);
-                    lengths[lane] = u32::try_from(rest.len()).unwrap_or(WHOLE);
+                    lengths[lane] = u32::try_from(rest.len()).unwrap_or(BLOCK_BYTES);
                     &padded
                 };
                 if block + 1 == blocks[lane] {
@@ -149,7 +151,8 @@ impl NullaryFnOnce for Group<'_> {
                 halves[0][lane] = first;
                 halves[1][lane] = second;
             }
-            let words = [transposed(lanes.simd, halves[0]), transposed(lanes.simd, halves[1])];
+            // Lanes that are done keep their chaining value; the others take the new one.
+            let words = [transpose(lanes.simd, halves[0]), transpose(lanes.simd, halves[1])];
             let next = compress(lanes.simd, &chaining, &words, lengths, flags);
             let mut done: Words = [0; LANES];
             for lane in 0..LANES {
@@ -161,20 +164,21 @@ impl NullaryFnOnce for Group<'_> {
             }
         }
         let mut keys = [RecordKey([0; 16]); LANES];
-        for (key, bytes) in keys.iter_mut().zip(transposed(lanes.simd, chaining)) {
+        for (key, bytes) in keys.iter_mut().zip(transpose(lanes.simd, chaining)) {
             [key.0, _] = cast::<u32x8, [[u8; 16]; 2]>(bytes);
         }
         keys
     }
 }
 
-/// The columns of a square of words; the first word of each row is the first column.
+/// Transposes a square of words.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
-fn transposed(simd: V3, rows: [u32x8; LANES]) -> [u32x8; LANES] {
+fn transpose(simd: V3, rows: [u32x8; LANES]) -> [u32x8; LANES] {
     let V3 { avx2, .. } = simd;
     let rows: [__m256i; LANES] = cast(rows);
-    // Pairs of words, then pairs of pairs, of four rows; then the halves of the registers.
+    // First pairs of words, then pairs of pairs, of four rows each; then the halves of the
+    // registers.
     let mut fours = [[rows[0]; 4]; 2];
     for four in 0..2 {
         let [first, second, third, fourth] = [
@@ -207,7 +211,8 @@ fn transposed(simd: V3, rows: [u32x8; LANES]) -> [u32x8; LANES] {
     cast(columns)
 }
 
-/// The compression function in each lane (BLAKE3 specification, section 2.2), its first half of the output.
+/// Computes the compression function in each lane (BLAKE3 specification, section 2.2) and returns the first half of its
+/// output.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
 fn compress(simd: V3, before: &[u32x8; 8], block: &[[u32x8; LANES]; 2], lengths: Words, flags: Words) -> [u32x8; 8] {
@@ -245,7 +250,7 @@ fn compress(simd: V3, before: &[u32x8; 8], block: &[[u32x8; LANES]; 2], lengths:
     after
 }
 
-/// One round: the columns of the state, then its diagonals.
+/// Mixes the columns of the state, then its diagonals.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
 fn round<const ROUND: usize>(simd: V3, state: &mut [u32x8; 16], block: &[u32x8; 16]) {
@@ -260,41 +265,41 @@ fn round<const ROUND: usize>(simd: V3, state: &mut [u32x8; 16], block: &[u32x8; 
     mix(simd, state, [3, 4, 9, 14], word(14), word(15));
 }
 
-/// The quarter round G: mixes two words of the block into these of the state.
+/// Computes the quarter round G, which mixes two words of the block into four of the state.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
 fn mix(simd: V3, state: &mut [u32x8; 16], at: [usize; 4], first: u32x8, second: u32x8) {
     let [a, b, c, d] = at;
     state[a] = simd.wrapping_add_u32x8(simd.wrapping_add_u32x8(state[a], state[b]), first);
-    state[d] = rotated_bytes::<2>(simd, simd.xor_u32x8(state[d], state[a]));
+    state[d] = rotate_bytes::<2>(simd, simd.xor_u32x8(state[d], state[a]));
     state[c] = simd.wrapping_add_u32x8(state[c], state[d]);
-    state[b] = rotated::<12, 20>(simd, simd.xor_u32x8(state[b], state[c]));
+    state[b] = rotate::<12, 20>(simd, simd.xor_u32x8(state[b], state[c]));
     state[a] = simd.wrapping_add_u32x8(simd.wrapping_add_u32x8(state[a], state[b]), second);
-    state[d] = rotated_bytes::<1>(simd, simd.xor_u32x8(state[d], state[a]));
+    state[d] = rotate_bytes::<1>(simd, simd.xor_u32x8(state[d], state[a]));
     state[c] = simd.wrapping_add_u32x8(state[c], state[d]);
-    state[b] = rotated::<7, 25>(simd, simd.xor_u32x8(state[b], state[c]));
+    state[b] = rotate::<7, 25>(simd, simd.xor_u32x8(state[b], state[c]));
 }
 
-/// Every lane rotated right by `RIGHT` bits; `LEFT` is what is left of 32.
+/// Rotates every lane right by `RIGHT` bits; `LEFT` is 32 - `RIGHT`.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
-fn rotated<const RIGHT: i32, const LEFT: i32>(simd: V3, words: u32x8) -> u32x8 {
+fn rotate<const RIGHT: i32, const LEFT: i32>(simd: V3, words: u32x8) -> u32x8 {
     simd.or_u32x8(
         simd.shr_const_u32x8::<RIGHT>(words),
         simd.shl_const_u32x8::<LEFT>(words),
     )
 }
 
-/// Every lane rotated right by so many bytes, in one step instead of three.
+/// Rotates every lane right by `BYTES` bytes with one shuffle instead of three instructions.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
-fn rotated_bytes<const BYTES: usize>(simd: V3, words: u32x8) -> u32x8 {
-    let from = const { sources::<BYTES>() };
+fn rotate_bytes<const BYTES: usize>(simd: V3, words: u32x8) -> u32x8 {
+    let from = const { shuffle_mask::<BYTES>() };
     cast(simd.avx2._mm256_shuffle_epi8(cast(words), cast(from)))
 }
 
-/// Of each byte of four lanes that are rotated right by so many bytes, twice: which one it was.
-const fn sources<const BYTES: usize>() -> [u8; 32] {
+/// Returns the shuffle mask that rotates each word right by `BYTES` bytes, for both halves of a register.
+const fn shuffle_mask<const BYTES: usize>() -> [u8; 32] {
     const OF_WORD: [u8; 8] = [0, 1, 2, 3, 0, 1, 2, 3];
     let mut from = [0; 32];
     let mut byte = 0;

@@ -1,7 +1,7 @@
 //! Sets and maps of record keys.
 //!
-//! Invariant: a key is a hash already, so one multiplication places it; a secret of the process keeps a contributor from
-//! choosing records whose keys share a place.
+//! Invariant: a key is a hash already, so one multiplication suffices to place it. A secret of the process keeps
+//! contributors from choosing records whose keys collide.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -11,15 +11,16 @@ use super::RecordKey;
 
 /// A set of record keys.
 pub type KeySet = HashSet<RecordKey, Places>;
-/// What is known of record keys.
+/// A map from record keys to values.
 pub type KeyMap<V> = HashMap<RecordKey, V, Places>;
 
+/// The secret of this process.
 static SECRET: LazyLock<[u64; 2]> = LazyLock::new(|| {
     let random = RandomState::new();
     [random.hash_one(0), random.hash_one(1)]
 });
 
-/// Makes the hashers of a [`KeySet`].
+/// A builder of hashers for record keys.
 #[derive(Clone, Debug)]
 pub struct Places([u64; 2]);
 
@@ -40,7 +41,7 @@ impl BuildHasher for Places {
     }
 }
 
-/// Hashes one key.
+/// The hasher of one record key.
 #[derive(Debug)]
 pub struct Place {
     secret: [u64; 2],
@@ -61,7 +62,7 @@ impl Hasher for Place {
         self.place ^= (product >> 64) as u64 ^ product as u64;
     }
 
-    /// The length that comes before the bytes of an array is the same for every key.
+    /// Ignores the length prefix, which is the same for every key.
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {

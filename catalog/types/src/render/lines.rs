@@ -1,7 +1,7 @@
-//! Typed columns straight to JSON text, a record a line, for exports of any size.
+//! JSON lines from typed columns, one record per line, for exports of any size.
 //!
-//! Invariant: a line has the members and values of [`super::records_of`]; text of `json` columns and extras is copied,
-//! as it was canonical JSON when it was stored.
+//! Invariant: a line has the members and values of [`super::records_of`]. Text of `json` columns and extras is copied,
+//! since it was stored as canonical JSON.
 
 use std::io::Write as _;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub struct Lines {
 
 #[derive(Debug)]
 struct Column {
-    /// What stands before the value: a comma or brace, the name, a colon.
+    /// The bytes before the value: a brace or comma, the name, a colon.
     head: Vec<u8>,
     values: Values,
 }
@@ -42,7 +42,7 @@ enum Values {
 }
 
 impl Lines {
-    /// The rows of `rows`, a batch with the columns of `contract`; hidden columns are left out.
+    /// Prepares the rows of `rows`, a batch with the columns of `contract`. Hidden columns are omitted.
     pub fn new(contract: &Contract, rows: &RecordBatch) -> Result<Self, ArrowError> {
         let mut columns = Vec::with_capacity(contract.fields().len());
         for field in contract.fields() {
@@ -69,17 +69,17 @@ impl Lines {
         })
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub const fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is no row.
+    /// Returns true if there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// Writes rows to `out`, each with a line feed. Rows beyond the last are not there.
+    /// Writes a range of rows to `out`, each followed by a line feed. Rows past the end are skipped.
     pub fn write(&self, rows: Range<usize>, out: &mut Vec<u8>) {
         for row in rows.start..rows.end.min(self.rows) {
             self.record(row, out);
@@ -94,7 +94,7 @@ impl Lines {
             column.values.write(row, out);
         }
         let extra = self.extra.as_ref().filter(|extra| extra.is_valid(row));
-        // Why the slice: the column holds an object, whose members are spliced in.
+        // The column holds an object; its members are copied without the braces.
         let members = extra.and_then(|extra| extra.value(row).strip_prefix('{')?.strip_suffix('}'));
         if self.columns.is_empty() {
             out.push(b'{');
@@ -142,13 +142,13 @@ impl Values {
     }
 }
 
-/// A number as `serde_json` writes it. A vector takes every write and a column holds no infinite number, so nothing
-/// can fail.
+/// Writes a number as `serde_json` does. A vector accepts every write and a column holds no infinite number, so this
+/// cannot fail.
 fn number(out: &mut Vec<u8>, value: impl serde::Serialize) {
     serde_json::to_writer(out, &value).unwrap_or_default();
 }
 
-/// A string (RFC 8259 section 7), with as few escapes as possible.
+/// Writes a string (RFC 8259 section 7) with as few escapes as possible.
 fn text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
@@ -173,7 +173,7 @@ fn text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// How many bytes at the beginning need no escape, eight at a time.
+/// Returns the number of leading bytes that need no escape, checking eight at a time.
 fn plain(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
@@ -196,7 +196,7 @@ fn plain(bytes: &[u8]) -> usize {
     done + tail.iter().position(special).unwrap_or(tail.len())
 }
 
-/// An instant as [`Timestamp`] shows it, much faster for the years 1 to 9999.
+/// Writes an instant as [`Timestamp`] shows it, with a fast path for the years 1 to 9999.
 fn timestamp(out: &mut Vec<u8>, micros: i64) {
     const DAY: i64 = 86_400;
     let (seconds, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));

@@ -1,26 +1,26 @@
-//! Reads plain JSON, as most of it is; `None` is anything else.
+//! A scanner for JSON in its usual spelling. `None` means that the text needs the full parser.
 //!
-//! Invariant: what is read is JSON (RFC 8259), and a number is the one that [`serde_json`] makes of its text.
+//! Invariant: accepted text is JSON (RFC 8259), and a number equals the one that [`serde_json`] makes of its text.
 
 use super::super::column::{Plain, Span};
 use super::EXACT_DOUBLE;
 
-/// How many digits an integer has at most that surely fits 64 bits.
+/// The most digits of an integer that always fits 64 bits.
 const SURE_DIGITS: usize = 18;
-/// The powers of ten by which a decimal of so many digits is divided; each is a double.
+/// Powers of ten up to the number of fractional digits. Each is exact as a double.
 const TENS: [f64; SURE_DIGITS + 1] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
 ];
-/// Up to how many digits that matter a decimal is the shortest one of its double.
+/// The most significant digits with which a decimal is always the shortest one of its double.
 const SHORTEST_DIGITS: usize = 15;
-/// With how many zeros after its point a number below 1 is still spelled without an exponent (ECMAScript).
+/// The most zeros after the point with which ECMAScript spells a number below 1 without an exponent.
 const ZEROS: usize = 5;
 
-/// A place in a text.
+/// A text with a read position.
 pub(super) struct Scan<'a> {
     text: &'a [u8],
     at: usize,
-    /// Whether a string that was read has a byte beyond ASCII.
+    /// True if a string with a byte beyond ASCII was read.
     beyond_ascii: bool,
 }
 
@@ -33,12 +33,12 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether the strings that were read are text.
+    /// Returns true if all strings that were read are UTF-8.
     pub(super) fn is_text(&self) -> bool {
         !self.beyond_ascii || std::str::from_utf8(self.text).is_ok()
     }
 
-    /// Where it is.
+    /// Returns the read position.
     pub(super) const fn at(&self) -> usize {
         self.at
     }
@@ -55,12 +55,12 @@ impl<'a> Scan<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// Goes beyond so many bytes, of those that are left.
+    /// Skips `count` bytes; the caller has checked that they exist.
     pub(super) const fn skip(&mut self, count: usize) {
         self.at += count;
     }
 
-    /// The next byte that is not a space.
+    /// Returns the next byte after white space, without reading it.
     pub(super) fn peek(&mut self) -> Option<u8> {
         loop {
             match self.byte()? {
@@ -80,12 +80,12 @@ impl<'a> Scan<'a> {
         (self.next()? == byte).then_some(())
     }
 
-    /// Nothing but spaces to the end.
+    /// Succeeds if only white space is left.
     pub(super) fn end(&mut self) -> Option<()> {
         self.peek().is_none().then_some(())
     }
 
-    /// A string without escapes, after its first quote.
+    /// Reads a string without escapes, after its opening quote.
     pub(super) fn text(&mut self) -> Option<Span> {
         let rest = self.rest();
         let (length, beyond_ascii) = plain_length(rest);
@@ -120,7 +120,7 @@ impl<'a> Scan<'a> {
         Some(value)
     }
 
-    /// A number (RFC 8259 section 6).
+    /// Reads a number (RFC 8259 section 6).
     fn number(&mut self) -> Option<Plain> {
         let start = self.at;
         let negative = self.byte()? == b'-';
@@ -128,6 +128,7 @@ impl<'a> Scan<'a> {
         let zero = self.byte()? == b'0';
         let mut digits = 0_u64;
         let before = self.digits(&mut digits)?;
+        // JSON forbids leading zeros.
         if zero && before > 1 {
             return None;
         }
@@ -153,14 +154,15 @@ impl<'a> Scan<'a> {
         let span = (start, self.at);
         let sure = before + after <= SURE_DIGITS;
         if whole {
-            // Why not: the negative zero is a double.
+            // Negative zero is a double, so it is no integer here.
             let integer = i64::try_from(digits)
                 .ok()
                 .filter(|_| sure && !(negative && digits == 0))?;
             return Some(Plain::Integer(if negative { -integer } else { integer }, span));
         }
         let double = if decimal && sure && digits <= EXACT_DOUBLE {
-            // Why this is the nearest: both are doubles, and their quotient is rounded once.
+            // Both operands are exact, so the quotient is rounded once and is the nearest
+            // double.
             #[expect(clippy::cast_precision_loss, reason = "2^53 and below are exact")]
             let double = digits as f64 / TENS[after];
             if negative { -double } else { double }
@@ -172,8 +174,8 @@ impl<'a> Scan<'a> {
             .then_some(Plain::Number(double, is_canonical.then_some(span)))
     }
 
-    /// One or more digits: how many. They are appended to those of `value`, of which no more than [`SURE_DIGITS`] surely
-    /// fit.
+    /// Reads one or more digits, appends them to `value`, and returns their number. `value` is meaningful for at most
+    /// [`SURE_DIGITS`] digits in all.
     fn digits(&mut self, value: &mut u64) -> Option<usize> {
         let start = self.at;
         for &byte in self.rest() {
@@ -188,9 +190,9 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Whether a decimal with so many digits that are not a lone zero before its point, and these after it, is spelled as
-/// its canonical form is (RFC 8785 section 3.2.2.3). No two decimals of 15 digits are one double, so the shortest
-/// decimal of the double is this one.
+/// Returns true if a decimal is spelled in its canonical form (RFC 8785 section 3.2.2.3). `before` is the number of
+/// digits before the point, 0 for a lone zero, and `after` the digits behind it. Two different decimals of 15 digits
+/// are never the same double, so the shortest decimal of the double is this one.
 fn is_shortest(before: usize, after: &[u8]) -> bool {
     let zeros = if before == 0 {
         after.iter().take_while(|digit| **digit == b'0').count()
@@ -200,16 +202,16 @@ fn is_shortest(before: usize, after: &[u8]) -> bool {
     before + after.len() - zeros <= SHORTEST_DIGITS && zeros <= ZEROS && after.last() != Some(&b'0')
 }
 
-/// How many bytes are looked at at once.
+/// The number of bytes that are checked at a time.
 const BLOCK: usize = 16;
 
-/// How many bytes come before the first quote, backslash or control character, and whether one of them, or of the few
-/// behind them, is beyond ASCII.
+/// Returns the number of bytes before the first quote, backslash or control character, and whether a byte beyond ASCII
+/// was seen. The second value may concern bytes a little behind the end.
 fn plain_length(bytes: &[u8]) -> (usize, bool) {
     let mut beyond_ascii = false;
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
     for (index, block) in blocks.iter().enumerate() {
-        let (before, beyond) = look(*block);
+        let (before, beyond) = scan_block(*block);
         beyond_ascii |= beyond;
         if before < BLOCK {
             return (index * BLOCK + before, beyond_ascii);
@@ -217,17 +219,17 @@ fn plain_length(bytes: &[u8]) -> (usize, bool) {
     }
     let mut block = [b'"'; BLOCK];
     block[..rest.len()].copy_from_slice(rest);
-    let (before, beyond) = look(block);
+    let (before, beyond) = scan_block(block);
     (blocks.len() * BLOCK + before, beyond_ascii | beyond)
 }
 
-/// How many bytes of a block come before the first that ends plain text, and whether any of the block is beyond ASCII.
+/// Returns the number of bytes of a block before the first that ends plain text, and whether any byte is beyond ASCII.
 #[cfg(target_arch = "x86_64")]
-fn look(block: [u8; BLOCK]) -> (usize, bool) {
+fn scan_block(block: [u8; BLOCK]) -> (usize, bool) {
     use pulp::core_arch::x86::Sse2;
-    // Why this costs nothing: every processor of this architecture has SSE2, and the compiler knows.
+    // Costs nothing: every processor of this architecture has SSE2, and the compiler knows.
     let Some(sse2) = Sse2::try_new() else {
-        return look_portably(block);
+        return scan_block_portably(block);
     };
     let bytes = pulp::cast(block);
     let all = |byte: u8| sse2._mm_set1_epi8(byte.cast_signed());
@@ -240,20 +242,21 @@ fn look(block: [u8; BLOCK]) -> (usize, bool) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-use look_portably as look;
+use scan_block_portably as scan_block;
 
-/// The same with the registers that every processor has.
-fn look_portably(block: [u8; BLOCK]) -> (usize, bool) {
+/// Does the same without vector instructions.
+fn scan_block_portably(block: [u8; BLOCK]) -> (usize, bool) {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    // The high bit of each byte that is zero, the lowest of them for certain.
+    // Marks the high bit of each zero byte. Higher bytes may be marked wrongly, but the lowest
+    // mark is right.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
     let word = |half: usize| {
         let mut word = [0; 8];
         word.copy_from_slice(&block[half * 8..][..8]);
         u64::from_le_bytes(word)
     };
-    // How many bytes of a half come before the first that ends plain text.
+    // Returns the number of bytes of a half before the first that ends plain text.
     let before = |word: u64| {
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
         let found = control | zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
@@ -287,9 +290,9 @@ mod tests {
         fn a_block_is_seen_alike_by_every_processor(bytes in prop::array::uniform16(any::<u8>()), plain in 0..17_usize) {
             let mut block = bytes;
             block[..plain].fill(b'a');
-            prop_assert_eq!(look(block), look_portably(block));
+            prop_assert_eq!(scan_block(block), scan_block_portably(block));
             let is_end = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-            prop_assert_eq!(look(block).0, block.iter().position(is_end).unwrap_or(BLOCK));
+            prop_assert_eq!(scan_block(block).0, block.iter().position(is_end).unwrap_or(BLOCK));
         }
 
         #[test]
