@@ -1,6 +1,6 @@
-//! Bytes that travel as text: hashes as lower-case hexadecimal, keys and signatures as Base64.
+//! Bytes as text: hashes as lower-case hexadecimal, keys and signatures as Base64.
 //!
-//! Invariant: bytes have exactly one text, and no other text is read as them.
+//! Invariant: each value has exactly one text, and any other text is refused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use ed25519_dalek::VerifyingKey;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// A text is not the one form that its bytes have.
+/// A text is not the canonical encoding of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not {0}")]
 pub struct ParseCodeError(pub(crate) &'static str);
 
-/// Gives a tuple struct over bytes its text: `Display`, `FromStr` and the same with serde.
+/// Implements `Display`, `FromStr` and the serde conversions of a tuple struct over bytes.
 macro_rules! coded {
     ($name:ident, $encoding:expr, $form:literal) => {
         impl fmt::Display for $name {
@@ -33,6 +33,8 @@ macro_rules! coded {
         impl FromStr for $name {
             type Err = $crate::codes::ParseCodeError;
 
+            // Text of a wrong length, or with a wrong character, decodes to a wrong number of
+            // bytes.
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let bytes = $encoding.decode(text.as_bytes()).unwrap_or_default();
                 let wrong = |_wrong: Vec<u8>| $crate::codes::ParseCodeError($form);
@@ -58,7 +60,7 @@ macro_rules! coded {
 
 pub(crate) use coded;
 
-/// The name of a service key: the first 8 bytes of the SHA-256 of its public key, as 16 hexadecimal digits.
+/// The id of a service key: the first 8 bytes of the SHA-256 of its public key, as 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyId([u8; 8]);
@@ -66,7 +68,7 @@ pub struct KeyId([u8; 8]);
 coded!(KeyId, HEXLOWER, "16 lower-case hexadecimal digits");
 
 impl KeyId {
-    /// The name of this key.
+    /// Returns the id of a public key.
     pub fn of(key: &PublicKey) -> Self {
         let mut id = [0; 8];
         id.copy_from_slice(&Sha256::digest(key.0)[..8]);
@@ -82,20 +84,20 @@ pub struct PublicKey([u8; 32]);
 coded!(PublicKey, BASE64, "Base64 of 32 bytes");
 
 impl PublicKey {
-    /// The key with these bytes, as stored.
+    /// Creates a key from its stored bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes of the key.
+    /// Returns the 32 bytes of the key.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Whether `signature` is this key's over `message`.
+    /// Returns true if `signature` was made by this key over `message`.
     ///
-    /// Strict: a scalar that is not reduced, a point of small order and a key that is no point all fail, so a
-    /// signature has one form and belongs to one key.
+    /// The check is strict: a scalar that is not reduced, a point of small order and a key that is no point all fail,
+    /// so a signature has one form and belongs to one key.
     pub fn verifies(&self, message: &[u8], signature: &SignatureBytes) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
         VerifyingKey::from_bytes(&self.0).is_ok_and(|key| key.verify_strict(message, &signature).is_ok())
@@ -110,12 +112,12 @@ pub struct SignatureBytes(pub(crate) [u8; 64]);
 coded!(SignatureBytes, BASE64, "Base64 of 64 bytes");
 
 impl SignatureBytes {
-    /// The signature with these bytes, as stored.
+    /// Creates a signature from its stored bytes.
     pub const fn from_bytes(bytes: [u8; 64]) -> Self {
         Self(bytes)
     }
 
-    /// The 64 bytes of the signature.
+    /// Returns the 64 bytes of the signature.
     pub const fn as_bytes(&self) -> &[u8; 64] {
         &self.0
     }
@@ -129,12 +131,12 @@ pub struct FileHash([u8; 32]);
 coded!(FileHash, HEXLOWER, "64 lower-case hexadecimal digits");
 
 impl FileHash {
-    /// The hash with these bytes.
+    /// Creates a hash from its bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes of the hash.
+    /// Returns the 32 bytes of the hash.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

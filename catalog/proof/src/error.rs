@@ -1,4 +1,4 @@
-//! Why something is not proven.
+//! The error of all proofs.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,23 +7,23 @@ use types::{Classify, Kind, Retry, Timestamp};
 
 use crate::{FileHash, KeyId, Root};
 
-/// Why a document, a signature or a folder of parts does not prove what it claims, or could not be read.
+/// A document, a signature or a folder of parts does not prove what it claims, or could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A document is not strict JSON, or breaks a rule of its form.
     #[error("the {what} is malformed{}: {problem}", place(path))]
     Malformed {
-        /// The document.
+        /// The kind of document, such as "manifest".
         what: &'static str,
-        /// JSON pointer of what is wrong; empty for the whole of it.
+        /// JSON pointer of the wrong value; empty for the whole document.
         path: String,
         /// The rule that is broken.
         problem: String,
     },
-    /// The signature is not that of the key over what was received.
-    #[error("the signature of the {what} does not hold: it was changed, or signed by somebody else")]
+    /// The signature was not made by the key over the received document.
+    #[error("the signature of the {what} is not valid: the document was changed, or signed with another key")]
     Signature {
-        /// The document.
+        /// The kind of document, such as "manifest".
         what: &'static str,
     },
     /// A manifest is signed by a key that the keys document does not have.
@@ -32,46 +32,46 @@ pub enum Error {
         /// The key that the manifest names.
         key: KeyId,
     },
-    /// A public key is not the one that its name stands for.
-    #[error("the public key given for `{key}` is another one")]
+    /// A public key does not match its id.
+    #[error("the public key given for `{key}` is another key")]
     OtherPublicKey {
-        /// The name.
+        /// The id of the key.
         key: KeyId,
     },
     /// A manifest is signed by a key that was revoked.
     #[error("the manifest is signed by the key `{key}`, which was revoked at {at}: {reason}")]
     Revoked {
-        /// The key.
+        /// The id of the revoked key.
         key: KeyId,
-        /// When it was revoked.
+        /// The time of the revocation.
         at: Timestamp,
-        /// Why.
+        /// The reason given for the revocation.
         reason: String,
     },
     /// A manifest was issued after its key was retired.
     #[error("the manifest was issued at {issued_at} with the key `{key}`, which was retired at {at}")]
     Retired {
-        /// The key.
+        /// The id of the retired key.
         key: KeyId,
-        /// When it was retired.
+        /// The time of the retirement.
         at: Timestamp,
-        /// When the manifest says that it was issued.
+        /// The time of issue that the manifest claims.
         issued_at: Timestamp,
     },
-    /// A key is not vouched for by the one before it.
-    #[error("the key `{key}` is not to be trusted: {problem}")]
+    /// A key is not endorsed by the one before it.
+    #[error("the key `{key}` cannot be trusted: {problem}")]
     Chain {
-        /// The key.
+        /// The id of the key.
         key: KeyId,
         /// The rule that is broken.
         problem: &'static str,
     },
-    /// The chain of keys does not begin with the key that is trusted.
-    #[error("the keys begin with `{found}`, and the key that is trusted is `{trusted}`")]
+    /// The chain of keys begins with another key than the trusted one.
+    #[error("the keys document begins with the key `{found}`, but the trusted key is `{trusted}`")]
     OtherFirstKey {
-        /// The key that is trusted.
+        /// The id of the trusted key.
         trusted: KeyId,
-        /// The first key of the document.
+        /// The id of the first key in the document.
         found: KeyId,
     },
     /// A keys document is older than one seen before.
@@ -82,28 +82,28 @@ pub enum Error {
         /// The sequence of the document.
         found: u64,
     },
-    /// Two keys documents of one sequence say different things.
-    #[error("the keys document of sequence {sequence} has other keys than the one seen before")]
+    /// Two keys documents with the same sequence have different keys.
+    #[error("the keys document of sequence {sequence} has other keys than the document of that sequence seen before")]
     SameSequence {
-        /// The sequence of both.
+        /// The sequence of both documents.
         sequence: u64,
     },
     /// A key seen before is not in the keys document.
     #[error("the keys document lacks the key `{key}`, which was seen before")]
     KeyMissing {
-        /// The key.
+        /// The id of the missing key.
         key: KeyId,
     },
-    /// A key seen before is another in the keys document.
+    /// A key seen before has changed in the keys document.
     #[error("the keys document changes the key `{key}`, which was seen before: {problem}")]
     KeyChanged {
-        /// The key.
+        /// The id of the key.
         key: KeyId,
-        /// What changed.
+        /// The change.
         problem: &'static str,
     },
-    /// A file is not the part that the manifest names.
-    #[error("`{part}` is not the file that was signed: it has {found} bytes, and {expected} were signed")]
+    /// A file has another size than the part in the manifest.
+    #[error("`{part}` is not the signed file: it has {found} bytes instead of {expected}")]
     PartSize {
         /// The part's name.
         part: String,
@@ -112,8 +112,8 @@ pub enum Error {
         /// The size of the file.
         found: u64,
     },
-    /// A file is not the part that the manifest names.
-    #[error("`{part}` is not the file that was signed: its SHA-256 is {found}, and {expected} was signed")]
+    /// A file has another SHA-256 than the part in the manifest.
+    #[error("`{part}` is not the signed file: its SHA-256 is {found} instead of {expected}")]
     PartHash {
         /// The part's name.
         part: String,
@@ -122,16 +122,16 @@ pub enum Error {
         /// The hash of the file.
         found: FileHash,
     },
-    /// A part is what was signed and yet does not hold the records that its manifest says.
-    #[error("`{part}` does not hold what the manifest says: {problem}")]
+    /// A part is the signed file, but its records contradict the manifest.
+    #[error("the records of `{part}` contradict the manifest: {problem}")]
     PartRows {
         /// The part's name.
         part: String,
-        /// What is wrong.
+        /// The contradiction.
         problem: String,
     },
-    /// The records of a version do not give its content root.
-    #[error("the records up to `{part}` give the content root {found}, and the manifest says {expected}")]
+    /// The records of a version do not produce its content root.
+    #[error("the records up to `{part}` give the content root {found}, but the manifest says {expected}")]
     ContentRoot {
         /// The part that ends with the version.
         part: String,
@@ -140,7 +140,7 @@ pub enum Error {
         /// The root of the records.
         found: Root,
     },
-    /// A folder has a Parquet file that is not of the version.
+    /// A folder contains a Parquet file that the manifest does not name.
     #[error("`{file}` is a Parquet file that the manifest does not name")]
     Stranger {
         /// The file's name.
@@ -149,17 +149,18 @@ pub enum Error {
     /// A file could not be read.
     #[error("`{}` could not be read", path.display())]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The operating system gave no randomness.
-    #[error("no randomness for a key")]
+    /// The operating system returned no random bytes.
+    #[error("the operating system returned no random bytes for a key")]
     Randomness(#[source] getrandom::Error),
 }
 
+/// Formats a JSON pointer as a part of a sentence; empty for the whole document.
 fn place(path: &str) -> String {
     if path.is_empty() {
         String::new()

@@ -1,6 +1,6 @@
-//! A folder of parts against its manifest, offline.
+//! Offline verification of a folder of parts against its manifest.
 //!
-//! Invariant: a folder that verifies has every part of the version, byte for byte, no other Parquet file, and its
+//! Invariant: a folder that verifies has every part of the version, byte for byte, and no other Parquet file. Its
 //! records give the content root of every version at which a part ends.
 
 mod group;
@@ -13,15 +13,16 @@ use std::thread;
 
 use crate::{Error, Part, Root, VerifiedManifest};
 
-/// The manifest's name in a folder.
+/// The file name of the manifest in a folder.
 pub const MANIFEST: &str = "manifest.json";
-/// The name of the keys document in a folder.
+/// The file name of the keys document in a folder.
 pub const KEYS: &str = "keys.json";
 
-/// Verifies the parts in `folder`, several at once, and calls `verified` with the rows of each that is.
+/// Verifies the parts in `folder`, several at a time, and calls `verified` with the number of rows of each verified
+/// part.
 ///
 /// # Errors
-/// The first thing that is wrong, in the order of the parts.
+/// The first error in the order of the parts.
 pub fn verify(manifest: &VerifiedManifest, folder: &Path, verified: &(dyn Fn(u64) + Sync)) -> Result<(), Error> {
     let manifest = manifest.manifest();
     if let Some(file) = strangers(&manifest.parts, folder)?.into_iter().next() {
@@ -29,7 +30,8 @@ pub fn verify(manifest: &VerifiedManifest, folder: &Path, verified: &(dyn Fn(u64
     }
     let groups = groups(&manifest.parts);
     let (next, found) = (AtomicUsize::new(0), Mutex::new(None::<(usize, Error)>));
-    // Why: groups are taken in order, so whoever finds an error leaves none before it untaken.
+    // Groups are taken in order, so every group before a failing one is verified too, and the
+    // earliest error is found.
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -41,6 +43,7 @@ pub fn verify(manifest: &VerifiedManifest, folder: &Path, verified: &(dyn Fn(u64
                 if found.as_ref().is_none_or(|(earlier, _)| index < *earlier) {
                     *found = Some((index, error));
                 }
+                // No further group is started after an error.
                 next.store(groups.len(), Ordering::Relaxed);
             }
         }
@@ -48,7 +51,8 @@ pub fn verify(manifest: &VerifiedManifest, folder: &Path, verified: &(dyn Fn(u64
     let threads = thread::available_parallelism().map_or(1, usize::from).min(groups.len());
     thread::scope(|scope| {
         for _ in 1..threads {
-            // Why ignored: whatever no other thread takes, this one does.
+            // A thread that cannot start is not needed: this thread takes the groups that are
+            // left.
             drop(thread::Builder::new().spawn_scoped(scope, work));
         }
         work();
@@ -57,7 +61,7 @@ pub fn verify(manifest: &VerifiedManifest, folder: &Path, verified: &(dyn Fn(u64
     found.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// The Parquet files in `folder` that are none of `parts`, in the order of their names. Whoever reads `*.parquet`
+/// Returns the Parquet files in `folder` that are not in `parts`, in the order of their names. A reader of `*.parquet`
 /// would take them for records of the version.
 pub fn strangers(parts: &[Part], folder: &Path) -> Result<Vec<String>, Error> {
     let unreadable = |source| Error::File {
@@ -77,7 +81,8 @@ pub fn strangers(parts: &[Part], folder: &Path) -> Result<Vec<String>, Error> {
     Ok(strangers)
 }
 
-/// Runs of parts that share versions, each with the content root before it: what can be verified on its own.
+/// Splits parts into runs that share no version, each with the content root before it. A run can be verified on its
+/// own.
 fn groups(parts: &[Part]) -> Vec<(Root, &[Part])> {
     let mut root = Root::EMPTY;
     parts

@@ -1,6 +1,6 @@
-//! The bytes that signatures cover, and documents read without losing any member of them.
+//! Signed bytes, and documents read without losing a member.
 //!
-//! Invariant: two documents that differ in any member that is signed, known to this build or not, differ in these bytes.
+//! Invariant: two documents that differ in any signed member, known to this build or not, differ in their signed bytes.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +9,7 @@ use types::canonical;
 
 use crate::Error;
 
-/// `format`, a line feed, and the canonical form (RFC 8785) of an object.
+/// Returns the signed bytes: `format`, a line feed, and the canonical form (RFC 8785) of an object.
 pub(crate) fn signed_bytes(format: &str, members: Map<String, Value>) -> Vec<u8> {
     let mut bytes = format.as_bytes().to_vec();
     bytes.push(b'\n');
@@ -17,7 +17,7 @@ pub(crate) fn signed_bytes(format: &str, members: Map<String, Value>) -> Vec<u8>
     bytes
 }
 
-/// Reads a strict JSON object: no member twice, nothing after it.
+/// Parses a strict JSON object. A repeated member and trailing text are errors.
 pub(crate) fn object(what: &'static str, text: &[u8]) -> Result<Map<String, Value>, Error> {
     let malformed = |path: String, problem: String| Error::Malformed { what, path, problem };
     match types::json::parse(text) {
@@ -27,7 +27,7 @@ pub(crate) fn object(what: &'static str, text: &[u8]) -> Result<Map<String, Valu
     }
 }
 
-/// A value of a document as a type; `path` is where it is.
+/// Converts a value of a document to a type; `path` is its JSON pointer.
 pub(crate) fn typed<T: DeserializeOwned>(what: &'static str, path: &str, value: Value) -> Result<T, Error> {
     serde_json::from_value(value).map_err(|error| Error::Malformed {
         what,
@@ -36,7 +36,7 @@ pub(crate) fn typed<T: DeserializeOwned>(what: &'static str, path: &str, value: 
     })
 }
 
-/// A document as the object that is signed and sent.
+/// Converts a document to the object that is signed and sent.
 pub(crate) fn members(what: &'static str, document: &impl Serialize) -> Result<Map<String, Value>, Error> {
     let malformed = |problem: String| Error::Malformed {
         what,

@@ -1,7 +1,7 @@
-//! The document of service keys: every key there ever was, each vouched for by the one before it.
+//! The document of service keys: every key that ever existed, each endorsed by the one before it.
 //!
-//! Invariant: the document only grows. A key in it never disappears and never becomes current again, so whoever has
-//! seen a later document knows a replayed one.
+//! Invariant: the document only grows. A key never disappears from it and never becomes current again, so a client that
+//! has seen a later document recognises a replayed one.
 
 mod check;
 
@@ -13,38 +13,39 @@ use types::Timestamp;
 use crate::json::{members, signed_bytes};
 use crate::{Algorithm, Endorsement, Error, KeyId, PublicKey, SignatureBytes, SigningKey, time};
 
-/// What the document is called in errors.
+/// The name of the document in errors.
 const WHAT: &str = "keys document";
 
 /// `GET /.well-known/service-keys`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeysDocument {
-    /// The version of this form.
+    /// The version of the document format.
     pub format: KeysFormat,
     /// Grows by one with every creation, rotation and revocation.
     pub sequence: u64,
-    /// When the service answered: RFC 3339 in UTC.
+    /// Time of the answer: RFC 3339 in UTC.
     #[serde(with = "time")]
     #[schemars(with = "String")]
     pub issued_at: Timestamp,
-    /// Oldest first; the last is the current one.
+    /// All keys, oldest first; the last is the current one.
     pub keys: Vec<Key>,
-    /// By the current key over `sluice-keys-1`, a line feed, and the canonical form of the document without this.
+    /// The current key's signature over `sluice-keys-1`, a line feed, and the canonical form of the document without
+    /// this member.
     pub signature: KeysSignature,
 }
 
-/// The version of a keys document's form.
+/// The version of the format of a keys document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum KeysFormat {
-    /// The only one so far.
+    /// The first version.
     #[default]
     #[serde(rename = "sluice-keys-1")]
     V1,
 }
 
 impl KeysFormat {
-    /// The version's name, which the signed bytes begin with.
+    /// Returns the name of the version, with which the signed bytes begin.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V1 => "sluice-keys-1",
@@ -60,35 +61,35 @@ pub struct Key {
     /// The first 16 hexadecimal digits of the SHA-256 of the public key's bytes.
     #[schemars(with = "String")]
     pub key_id: KeyId,
-    /// How it signs.
+    /// The signature algorithm of the key.
     pub algorithm: Algorithm,
-    /// Base64 of 32 bytes.
+    /// The public key: Base64 of 32 bytes.
     #[schemars(with = "String")]
     pub public_key: PublicKey,
-    /// What it may sign.
+    /// The state of the key.
     pub status: Status,
-    /// When it was made.
+    /// Time of creation: RFC 3339 in UTC.
     #[serde(with = "time")]
     #[schemars(with = "String")]
     pub created_at: Timestamp,
-    /// Until when it signed, where it does not sign any more. Whoever rotates under load sets this a little ahead, so
-    /// that what is being signed meanwhile still counts.
+    /// Time of retirement; absent while the key is current. A rotation under load sets it slightly in the future, so
+    /// that signatures being made meanwhile still count.
     #[serde(default, with = "time::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub retired_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// Time of revocation; absent unless the key is revoked.
     #[serde(default, with = "time::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub revoked_at: Option<Timestamp>,
-    /// Why it was revoked.
+    /// Reason of the revocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// By the key before it; null for the first.
+    /// The endorsement by the key before it; null for the first key.
     pub endorsement: Option<Endorsement>,
 }
 
 impl Key {
-    /// A key that is current.
+    /// Creates a current key.
     pub fn new(public_key: PublicKey, created_at: Timestamp, endorsement: Option<Endorsement>) -> Self {
         Self {
             key_id: KeyId::of(&public_key),
@@ -104,15 +105,16 @@ impl Key {
     }
 }
 
-/// What a key may sign.
+/// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It signs now.
+    /// The key signs now.
     Current,
-    /// What it signed until `retiredAt` counts.
+    /// Signatures made until `retiredAt` count.
     Retired,
-    /// Nothing that it signed counts, whatever time it claims. Its endorsement of a key made until `revokedAt` counts.
+    /// No signature of the key counts, whatever time it claims. Its endorsement of a key created until `revokedAt`
+    /// counts.
     Revoked,
 }
 
@@ -120,7 +122,7 @@ pub enum Status {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KeysSignature {
-    /// The current key.
+    /// The id of the current key.
     #[schemars(with = "String")]
     pub key_id: KeyId,
     /// The current key: Base64 of 32 bytes.
@@ -135,7 +137,7 @@ impl KeysDocument {
     /// Signs a document with the current key, which is the last of `keys`.
     ///
     /// # Errors
-    /// Where a verifier would refuse the document.
+    /// The rule that a verifier would refuse the document for.
     pub fn sign(sequence: u64, issued_at: Timestamp, keys: Vec<Key>, current: &SigningKey) -> Result<Self, Error> {
         let mut document = Self {
             format: KeysFormat::V1,
@@ -156,9 +158,9 @@ impl KeysDocument {
     }
 }
 
-/// A keys document that holds: its chain of endorsements reaches back to its first key and the current key signed it.
+/// A keys document whose chain of endorsements reaches back to its first key, and which the current key signed.
 ///
-/// That says nothing yet of whose document it is: see [`Keys::begins_with`] and [`Keys::follows`].
+/// This does not prove whose document it is: see [`Keys::begins_with`] and [`Keys::follows`].
 #[derive(Clone, Debug)]
 pub struct Keys {
     received: Map<String, Value>,
@@ -166,23 +168,23 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The document as it is understood.
+    /// Returns the document.
     pub const fn document(&self) -> &KeysDocument {
         &self.document
     }
 
-    /// The document as it was received, as indented JSON, to be kept.
+    /// Returns the received document as indented JSON, to be stored.
     pub fn to_json(&self) -> String {
-        // Why: a JSON object has text keys and no infinite number, so it can always be written.
+        // A JSON object has text keys and no infinite number, so writing cannot fail.
         serde_json::to_string_pretty(&self.received).unwrap_or_default()
     }
 
-    /// The key with this name.
+    /// Returns the key with this id.
     pub fn get(&self, key: KeyId) -> Option<&Key> {
         self.document.keys.iter().find(|entry| entry.key_id == key)
     }
 
-    /// The first key: the one to trust or not.
+    /// Returns the first key, the one to trust or not.
     pub fn first(&self) -> &Key {
         &self.document.keys[0]
     }

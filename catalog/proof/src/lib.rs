@@ -1,13 +1,13 @@
-//! What a stranger needs to check a version of a dataset without asking the service: content roots, signed manifests
-//! and the document of service keys.
+//! Proofs for datasets: content roots, signed manifests and the document of service keys. With them a client checks a version
+//! without trusting the service.
 //!
 //! Invariants:
-//! - It knows no network and no runtime; the only files it reads are those of the folder it is asked to verify.
-//! - What a signature covers is what was received, member by member, never what this build understood of it.
-//! - A part is opened as Parquet only after its SHA-256 is the one that a verified manifest names.
+//! - The package has no network and no runtime. It reads only the files of the folder that it verifies.
+//! - A signature covers the document as received, with members that this build does not know.
+//! - A part is opened as Parquet only after its SHA-256 matches a verified manifest.
 //!
 //! ```text
-//! Keys::parse ──► follows (nothing seen before was taken back) ──► begins_with (the first key is the trusted one)
+//! Keys::parse ──► follows (no key seen before was taken back) ──► begins_with (the first key is the trusted one)
 //!      │
 //!      ▼
 //! VerifiedManifest::parse ──► folder::verify: SHA-256 of every part, content roots recomputed from the rows

@@ -1,9 +1,8 @@
-//! The manifest of a version: its parts, the chain of their content roots, and a signature over all of it.
+//! The manifest of a version: its parts, the chain of their content roots, and a signature.
 //!
 //! Invariants:
-//! - The parts hold the versions 1 to N in order without a gap, and the addresses to fetch them from are not part of what
-//!   is signed.
-//! - The members of [`Manifest`] and [`Part`] are declared in the order of the canonical form, so that the text of a
+//! - The parts hold the versions 1 to N in order without a gap. Their download addresses are not signed.
+//! - The members of [`Manifest`] and [`Part`] are declared in the order of the canonical form, so the serialised text of a
 //!   manifest without addresses is its canonical form.
 
 mod check;
@@ -19,25 +18,25 @@ use types::{Contract, DatasetId, Timestamp, Version};
 
 use crate::{Algorithm, Error, FileHash, Key, KeyId, PublicKey, Root, SignatureBytes, SigningKey, time};
 
-/// What a manifest is called in errors.
+/// The name of the document in errors.
 const WHAT: &str = "manifest";
-/// About how many bytes the text of a part has.
+/// The estimated size of a part in the text, in bytes.
 const PART_BYTES: usize = 384;
 
-/// What a version is made of.
+/// The content of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
-    /// When the version was merged: RFC 3339 in UTC.
+    /// Time of the merge: RFC 3339 in UTC.
     #[serde(with = "time")]
     #[schemars(with = "String")]
     pub created_at: Timestamp,
-    /// The dataset's id.
+    /// The id of the dataset.
     #[schemars(with = "String")]
     pub dataset: DatasetId,
-    /// The version of this form.
+    /// The version of the manifest format.
     pub format: ManifestFormat,
-    /// When the manifest was signed: RFC 3339 in UTC.
+    /// Time of the signature: RFC 3339 in UTC.
     #[serde(with = "time")]
     #[schemars(with = "String")]
     pub issued_at: Timestamp,
@@ -45,7 +44,7 @@ pub struct Manifest {
     pub license: String,
     /// The files that hold the records, in the order of the records.
     pub parts: Vec<Part>,
-    /// How many records it has.
+    /// Number of records.
     pub record_count: u64,
     /// The content root of the version: 64 hexadecimal digits.
     #[schemars(with = "String")]
@@ -54,28 +53,28 @@ pub struct Manifest {
     #[serde(serialize_with = "canonical")]
     #[schemars(with = "Map<String, Value>")]
     pub schema_def: Arc<Contract>,
-    /// The project's slug.
+    /// The slug of the project.
     pub slug: String,
-    /// Until when the addresses of the parts are good; not signed.
+    /// Expiry of the addresses of the parts; not signed.
     #[serde(default, with = "time::optional", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub urls_expire_at: Option<Timestamp>,
-    /// The version.
+    /// The number of the version.
     #[schemars(with = "u64")]
     pub version: Version,
 }
 
-/// The version of a manifest's form.
+/// The version of the manifest format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ManifestFormat {
-    /// The only one so far.
+    /// The first version.
     #[default]
     #[serde(rename = "sluice-manifest-1")]
     V1,
 }
 
 impl ManifestFormat {
-    /// The version's name, which the signed bytes begin with.
+    /// Returns the name of the version, with which the signed bytes begin.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V1 => "sluice-manifest-1",
@@ -83,7 +82,7 @@ impl ManifestFormat {
     }
 }
 
-/// A file of records.
+/// A file with records of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
@@ -98,36 +97,36 @@ pub struct Part {
     /// The content root of its last version: 64 hexadecimal digits.
     #[schemars(with = "String")]
     pub root: Root,
-    /// How many records it has.
+    /// Number of records.
     pub rows: u64,
     /// The SHA-256 of the file: 64 hexadecimal digits.
     #[schemars(with = "String")]
     pub sha256: FileHash,
-    /// The size of the file in bytes. The first manifests name it `bytes`, and are still read.
+    /// Size of the file in bytes. The first manifests call it `bytes` and are still read.
     #[serde(alias = "bytes")]
     pub size: u64,
-    /// Where to fetch it, absolute or relative to the manifest; not signed.
+    /// Download address, absolute or relative to the manifest; not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
 /// The signature of a manifest, over `sluice-manifest-1`, a line feed, and the canonical form of the manifest without
-/// this, `urlsExpireAt` and the `url` of each part.
+/// this member, `urlsExpireAt` and the `url` of each part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Signature {
-    /// How it is signed.
+    /// The signature algorithm.
     pub algorithm: Algorithm,
-    /// The key that signed it.
+    /// The id of the signing key.
     #[schemars(with = "String")]
     pub key_id: KeyId,
-    /// The key that signed it: Base64 of 32 bytes.
+    /// The signing key: Base64 of 32 bytes.
     #[schemars(with = "String")]
     pub public_key: PublicKey,
     /// The signature: Base64 of 64 bytes.
     #[schemars(with = "String")]
     pub value: SignatureBytes,
-    /// Who vouches for the key; null for the first.
+    /// The endorsement of the signing key; null for the first key.
     pub endorsement: Option<KeyEndorsement>,
 }
 
@@ -135,13 +134,13 @@ pub struct Signature {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct KeyEndorsement {
-    /// The key that signed the endorsement.
+    /// The id of the key that signed the endorsement.
     #[schemars(with = "String")]
     pub by: KeyId,
     /// The signature: Base64 of 64 bytes.
     #[schemars(with = "String")]
     pub value: SignatureBytes,
-    /// When the endorsed key was made.
+    /// Time of creation of the endorsed key.
     #[serde(with = "time")]
     #[schemars(with = "String")]
     pub created_at: Timestamp,
@@ -157,26 +156,27 @@ impl KeyEndorsement {
     }
 }
 
-/// A manifest to be sent.
+/// A manifest with its signature, ready to be sent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SignedManifest {
-    /// What is signed, and the addresses.
+    /// The manifest, with addresses.
     #[serde(flatten)]
     pub manifest: Manifest,
-    /// The signature.
+    /// The signature over the manifest without addresses.
     pub signature: Signature,
 }
 
 impl Manifest {
-    /// Signs it with `secret`, the other half of `key`. The addresses may be changed afterwards.
+    /// Signs the manifest with `secret`, the private half of `key`. The addresses may be changed afterwards.
     ///
     /// # Errors
-    /// Where a verifier would refuse it, or the halves do not belong together.
+    /// The rule that a verifier would refuse the manifest for, or [`Error::OtherPublicKey`] if the halves do not match.
     pub fn sign(mut self, secret: &SigningKey, key: &Key) -> Result<SignedManifest, Error> {
         check::shape(&self)?;
         if secret.public_key() != key.public_key {
             return Err(Error::OtherPublicKey { key: key.key_id });
         }
+        // Addresses are not signed, so they are set aside while the bytes are made.
         let expire = self.urls_expire_at.take();
         let urls: Vec<_> = self.parts.iter_mut().map(|part| part.url.take()).collect();
         let bytes = self.signed_bytes()?;
@@ -196,8 +196,9 @@ impl Manifest {
         })
     }
 
-    /// What is signed of a manifest without addresses. Its text is the canonical form, which is much faster than to make
-    /// that of a tree of values: no number in it has a fraction, and JSON text is written with the escapes of RFC 8785.
+    /// Returns the signed bytes of a manifest without addresses. Serialising in declaration order gives the canonical
+    /// form directly, which is much faster than building a tree: no number has a fraction, and serde_json uses the
+    /// escapes of RFC 8785.
     fn signed_bytes(&self) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::with_capacity(1_024 + self.parts.len() * PART_BYTES);
         bytes.extend_from_slice(self.format.name().as_bytes());
@@ -222,7 +223,7 @@ fn canonical<S: Serializer>(value: &impl Serialize, serializer: S) -> Result<S::
         .serialize(serializer)
 }
 
-/// A manifest that a key signed which may, and whose parts can be those of its version.
+/// A manifest that was signed by a key with the right to, and whose parts are consistent with its version.
 #[derive(Clone, Debug)]
 pub struct VerifiedManifest {
     received: Map<String, Value>,
@@ -231,24 +232,24 @@ pub struct VerifiedManifest {
 }
 
 impl VerifiedManifest {
-    /// The manifest as it is understood.
+    /// Returns the manifest.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The key that signed it.
+    /// Returns the id of the signing key.
     pub const fn key(&self) -> KeyId {
         self.key
     }
 
-    /// The manifest as it was received but for the addresses, as indented JSON, to be kept.
+    /// Returns the received manifest without its addresses as indented JSON, to be stored.
     pub fn to_json(&self) -> String {
-        // Why: a JSON object has text keys and no infinite number, so it can always be written.
+        // A JSON object has text keys and no infinite number, so writing cannot fail.
         serde_json::to_string_pretty(&unaddressed(self.received.clone())).unwrap_or_default()
     }
 }
 
-/// Without the members that are good for fetching only.
+/// Removes the members that only serve downloads.
 fn unaddressed(mut manifest: Map<String, Value>) -> Map<String, Value> {
     manifest.remove("urlsExpireAt");
     if let Some(Value::Array(parts)) = manifest.get_mut("parts") {

@@ -1,7 +1,7 @@
-//! How many rows of a Parquet file are decoded at once.
+//! Batch sizes for reading Parquet files.
 //!
-//! Invariant: what a batch takes in memory is bounded by bytes, whatever rows it is of: a text that comes again and again
-//! is in a file once, and in a batch as often as it comes.
+//! Invariant: the memory of a decoded batch is bounded in bytes. A text that repeats is stored once in a file with a
+//! dictionary, but once per row in a batch.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
-/// How many rows a batch has at most.
+/// The most rows of a batch.
 const ROWS: usize = 4_096;
-/// How many bytes of texts a batch has at most, roughly.
+/// The most bytes of text in a batch, roughly.
 const BYTES: u64 = 16 << 20;
-/// How long a text of a dictionary is at most.
+/// The longest text of a dictionary, in bytes.
 const LONGEST: u64 = 256 << 10;
 
-/// Rows of one column that follow each other, and how many bytes they are when they are decoded.
+/// Consecutive rows of one column, and their size in bytes when decoded.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     rows: u64,
@@ -24,7 +24,7 @@ struct Page {
 }
 
 impl Page {
-    /// Roughly the bytes of some of its rows; of a page of more than a batch may have, the most.
+    /// Estimates the bytes of some rows of the page. For a page that exceeds a batch, returns the upper bound.
     fn bytes_of(self, rows: u64) -> u64 {
         let Some(even) = self.bytes.saturating_mul(rows).checked_div(self.rows) else {
             return self.bytes;
@@ -32,14 +32,14 @@ impl Page {
         if self.bytes <= BYTES {
             return even;
         }
-        // Why: so large are only pages that name texts of a dictionary, and these can all be together.
+        // Only pages with dictionary texts are so large, and the long texts may all be
+        // adjacent.
         even.max(self.bytes.min(rows.saturating_mul(LONGEST)))
     }
 }
 
-/// How many of these rows are decoded at once, of the leaf columns that are read: 4,096, and fewer where a batch could come
-/// to more than 16 MiB of texts. The footer should have its offset index; without it the rows of a row group count as
-/// equally large.
+/// Returns the number of rows to decode at a time, for the leaf columns that are read: 4,096, or fewer if a batch could
+/// exceed 16 MiB of text. Without an offset index in the footer, the rows of a row group count as equally large.
 pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, rows: &Range<u64>) -> usize {
     let count = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX);
     let most = count.clamp(1, ROWS);
@@ -51,6 +51,7 @@ pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, r
     let groups = groups(footer, rows);
     let of_group = |group: &Group| -> u64 { read.iter().map(|column| bytes_of(footer, group.number, *column)).sum() };
     let all: u64 = groups.iter().map(of_group).sum();
+    // All rows together are small, so the pages need no closer look.
     if all <= BYTES {
         return most;
     }
@@ -66,13 +67,13 @@ pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, r
     halves.take_while(|at_once| *at_once > 1).find(fits).unwrap_or(1)
 }
 
-/// A row group, and which rows of the file it has.
+/// A row group and its range of rows in the file.
 struct Group {
     number: usize,
     rows: Range<u64>,
 }
 
-/// The row groups that have some of these rows.
+/// Returns the row groups that overlap `rows`.
 fn groups(footer: &ParquetMetaData, rows: &Range<u64>) -> Vec<Group> {
     let mut before = 0;
     let groups = footer.row_groups().iter().enumerate().map(|(number, group)| {
@@ -88,15 +89,14 @@ fn groups(footer: &ParquetMetaData, rows: &Range<u64>) -> Vec<Group> {
         .collect()
 }
 
-/// The bytes of a column of a row group when it is decoded.
+/// Returns the decoded size in bytes of a column of a row group.
 fn bytes_of(footer: &ParquetMetaData, group: usize, column: usize) -> u64 {
     let column = footer.row_group(group).column(column);
     let bytes = column.unencoded_byte_array_data_bytes();
     bytes.unwrap_or_else(|| column.uncompressed_size()).unsigned_abs()
 }
 
-/// The pages of a column in these row groups as far as they have some of these rows; a row group whose pages are not told of
-/// is one.
+/// Returns the pages of a column that overlap `rows`. A row group without a page index counts as one page.
 fn pages(footer: &ParquetMetaData, groups: &[Group], column: usize, rows: &Range<u64>) -> Vec<Page> {
     let mut pages = Vec::new();
     let mut add = |of: Range<u64>, bytes: u64| {
@@ -117,8 +117,8 @@ fn pages(footer: &ParquetMetaData, groups: &[Group], column: usize, rows: &Range
         let index = footer
             .offset_index()
             .and_then(|groups| groups.get(group.number)?.get(column));
-        let told = index.and_then(|index| Some((index.page_locations(), index.unencoded_byte_array_data_bytes()?)));
-        let Some((locations, sizes)) = told.filter(|(locations, sizes)| locations.len() == sizes.len()) else {
+        let sizes = index.and_then(|index| Some((index.page_locations(), index.unencoded_byte_array_data_bytes()?)));
+        let Some((locations, sizes)) = sizes.filter(|(locations, sizes)| locations.len() == sizes.len()) else {
             add(start..end, bytes_of(footer, group.number, column));
             continue;
         };
@@ -135,9 +135,9 @@ fn pages(footer: &ParquetMetaData, groups: &[Group], column: usize, rows: &Range
     pages
 }
 
-/// Roughly the most bytes that so many rows in a row have; not told exactly where they are more than a batch may have.
+/// Estimates the most bytes of `rows` consecutive rows; an upper bound if a page exceeds a batch.
 fn heaviest(pages: &[Page], rows: u64) -> u64 {
-    // Why these: the heaviest rows begin where a page does, or end where one does.
+    // The heaviest window begins at the start of a page or ends at the end of one.
     let windows = (0..pages.len()).map(|page| {
         let (before, after) = (&pages[..=page], &pages[page..]);
         first(after.iter(), rows).max(first(before.iter().rev(), rows))
@@ -145,7 +145,7 @@ fn heaviest(pages: &[Page], rows: u64) -> u64 {
     windows.max().unwrap_or(0)
 }
 
-/// Roughly the bytes of the first rows of these pages.
+/// Estimates the bytes of the first `rows` rows of these pages.
 fn first<'a>(pages: impl Iterator<Item = &'a Page>, mut rows: u64) -> u64 {
     let mut bytes = 0_u64;
     for page in pages {

@@ -1,6 +1,6 @@
-//! The content root: one hash that stands for every row of a version and of all versions before it.
+//! The content root: a hash over every row of a version and of all versions before it.
 //!
-//! Invariant: the root depends on the canonical rows and their order only, never on how files lay them out.
+//! Invariant: the root depends on the canonical rows and their order only, never on their layout in files.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::codes::coded;
 
 /// Domain separation for content roots (BLAKE3 `derive_key` context).
 pub(crate) const CONTEXT: &str = "sluice 2026-11 content root v1";
-/// BLAKE3 is several times faster on long inputs than on many short ones.
+/// The bytes that are hashed at a time. BLAKE3 is several times faster on long inputs than on many short ones.
 const BUFFER: usize = 64 << 10;
 
 /// The content root of a version: BLAKE3 over the root before it (32 bytes), then for each new row its canonical
@@ -27,17 +27,17 @@ impl Root {
     /// The root of version 0, which has no rows.
     pub const EMPTY: Self = Self([0; 32]);
 
-    /// The root with these bytes.
+    /// Creates a root from its bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes of the root.
+    /// Returns the 32 bytes of the root.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The root after appending `rows`, each in its canonical form.
+    /// Returns the root after appending `rows`, each in its canonical form.
     #[must_use]
     pub fn extend<'a>(&self, rows: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut extension = self.extension();
@@ -47,7 +47,7 @@ impl Root {
         extension.finish()
     }
 
-    /// The same one row at a time.
+    /// Starts a new version, to which rows are appended one at a time.
     pub fn extension(&self) -> Extension {
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
         hasher.update(&self.0);
@@ -66,9 +66,10 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Appends a row: `write` appends its canonical form to what it is given, and changes nothing else of it.
+    /// Appends a row. `write` appends its canonical form to the buffer, and changes nothing before it.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.buffer.len() + 4;
+        // The length comes first, so four bytes are reserved until it is known.
         self.buffer.extend_from_slice(&[0; 4]);
         write(&mut self.buffer);
         let length = u32::try_from(self.buffer.len() - start).unwrap_or(u32::MAX);
@@ -79,7 +80,7 @@ impl Extension {
         }
     }
 
-    /// The root with the rows appended.
+    /// Returns the root with the rows appended.
     pub fn finish(mut self) -> Root {
         self.hasher.update(&self.buffer);
         Root(*self.hasher.finalize().as_bytes())

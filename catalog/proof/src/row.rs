@@ -1,7 +1,7 @@
-//! The canonical form of the rows of a part, straight from its columns.
+//! The canonical form of the rows of a part, computed from its columns.
 //!
-//! Invariant: it is what `types::Batch` makes of the record that the row was; no text of a row is taken for canonical
-//! that is not, because the content root would differ.
+//! Invariant: the result equals the canonical form that `types::Batch` computed for the original record. Stored text is
+//! never trusted to be canonical where it may not be, because the content root would differ.
 
 use arrow::array::{Array, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::array::{ArrowPrimitiveType, PrimitiveArray};
@@ -11,19 +11,19 @@ use types::canonical::{compare_names, write_double, write_integer, write_string,
 use types::contract::EXTRA_COLUMN;
 use types::{Contract, FieldType, Timestamp, json};
 
-/// The column of a part that says which version added a row: 64 bits.
+/// The column with the version that added each row: 64 bits.
 const VERSION_COLUMN: &str = "_sluice_version";
 
-/// The columns of some rows of a part.
+/// The columns of a batch of a part.
 #[derive(Debug)]
 pub(crate) struct Rows<'a> {
-    /// In the order of the canonical form.
+    /// The contract's columns, in the order of the canonical form.
     members: Vec<Member<'a>>,
     extra: Option<&'a StringArray>,
     versions: &'a Int64Array,
 }
 
-/// A column of the contract.
+/// A column of the contract, with its name.
 #[derive(Debug)]
 struct Member<'a> {
     name: &'a str,
@@ -33,7 +33,7 @@ struct Member<'a> {
 #[derive(Debug)]
 enum Column<'a> {
     Text(&'a StringArray),
-    /// Canonical JSON text.
+    /// JSON text in canonical form.
     Json(&'a StringArray),
     Integer(&'a Int64Array),
     Number(&'a Float64Array),
@@ -41,7 +41,7 @@ enum Column<'a> {
     Timestamp(&'a PrimitiveArray<TimestampMicrosecondType>),
 }
 
-/// The names of the columns that [`Rows`] reads, of a part of this contract.
+/// Returns the names of the columns that [`Rows`] reads.
 pub(crate) fn columns(contract: &Contract) -> Vec<&str> {
     let fields = contract.fields().iter().map(|field| field.name.as_str());
     let extra = contract.allow_extra().then_some(EXTRA_COLUMN);
@@ -49,7 +49,7 @@ pub(crate) fn columns(contract: &Contract) -> Vec<&str> {
 }
 
 impl<'a> Rows<'a> {
-    /// The columns of `batch`, if they are those of the contract.
+    /// Takes the columns of `batch`. Returns an error unless they match the contract.
     pub(crate) fn new(contract: &'a Contract, batch: &'a RecordBatch) -> Result<Self, String> {
         let mut members = Vec::with_capacity(contract.fields().len());
         for field in contract.fields() {
@@ -79,18 +79,20 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The version that added a row; none where the column does not say.
+    /// Returns the version that added a row, or `None` if the cell is null or negative.
     pub(crate) fn version(&self, row: usize) -> Option<u64> {
         value(self.versions, row).and_then(|version| u64::try_from(version).ok())
     }
 
-    /// Appends the canonical form of a row.
+    /// Appends the canonical form of a row to `out`.
     pub(crate) fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), String> {
         let extras = self.extras(row)?;
         let mut extras = sorted(&extras).into_iter().peekable();
         let start = out.len();
         out.push(b'{');
         for Member { name, column } in &self.members {
+            // Extras are merged between the fields, so that all members come in canonical
+            // order.
             while let Some((extra, value)) = extras.next_if(|(extra, _)| compare_names(extra, name).is_lt()) {
                 write_name(out, start, extra);
                 write_value(out, value);
@@ -111,7 +113,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// The members of a row that no field names.
+    /// Returns the members of a row that no field names.
     fn extras(&self, row: usize) -> Result<Map<String, Value>, String> {
         match self.extra {
             Some(column) if column.is_valid(row) => match json::parse(column.value(row).as_bytes()) {
@@ -141,6 +143,7 @@ impl Column<'_> {
             Self::Json(column) => out.extend_from_slice(column.value(row).as_bytes()),
             Self::Integer(column) => write_integer(out, column.value(row)),
             Self::Number(column) if column.value(row).is_finite() => write_double(out, column.value(row)),
+            // JSON cannot express infinities and NaN, so the record cannot have had them.
             Self::Number(_) => return Err("a number is not finite".to_owned()),
             Self::Boolean(column) => out.extend_from_slice(if column.value(row) { b"true" } else { b"false" }),
             Self::Timestamp(column) => write_string(out, &Timestamp::from_micros(column.value(row)).to_string()),

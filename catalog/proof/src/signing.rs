@@ -1,6 +1,6 @@
-//! The secret half of a service key, and what it signs about other keys.
+//! The secret half of a service key, and endorsements of other keys.
 //!
-//! Invariant: a secret is shown only by the method that stores it.
+//! Invariant: the secret is exposed only by the method that stores it.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use types::Timestamp;
 use crate::json::signed_bytes;
 use crate::{Error, KeyId, PublicKey, SignatureBytes};
 
-/// What an endorsement's signed bytes begin with.
+/// The first line of an endorsement's signed bytes.
 const ENDORSEMENT: &str = "sluice-key-1";
 
-/// How manifests and keys documents are signed.
+/// The algorithm that signs manifests and keys documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Algorithm {
-    /// RFC 8032, pure.
+    /// Ed25519 without prehashing (RFC 8032).
     #[default]
     Ed25519,
 }
@@ -29,34 +29,34 @@ pub enum Algorithm {
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
-    /// A new key from the randomness of the operating system.
+    /// Creates a key from random bytes of the operating system.
     pub fn generate() -> Result<Self, Error> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(Error::Randomness)?;
         Ok(Self::from_secret(&secret))
     }
 
-    /// The key with these secret bytes (RFC 8032 section 5.1.5, the seed).
+    /// Creates a key from its secret bytes, the seed of RFC 8032 section 5.1.5.
     pub fn from_secret(secret: &[u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(secret))
     }
 
-    /// The secret bytes, to be stored where only the service reads.
+    /// Returns the secret bytes, to be stored where only the service can read them.
     pub fn secret(&self) -> [u8; 32] {
         self.0.to_bytes()
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub fn public_key(&self) -> PublicKey {
         PublicKey::from_bytes(self.0.verifying_key().to_bytes())
     }
 
-    /// The key's name.
+    /// Returns the id of the key.
     pub fn key_id(&self) -> KeyId {
         KeyId::of(&self.public_key())
     }
 
-    /// Vouches for the key that follows this one.
+    /// Endorses the key that follows this one.
     pub fn endorse(&self, next: &PublicKey, created_at: Timestamp) -> Endorsement {
         let by = self.key_id();
         Endorsement {
@@ -70,7 +70,7 @@ impl SigningKey {
     }
 }
 
-/// Shows the name of the key, never the secret.
+/// Shows the id of the key, never the secret.
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SigningKey").field(&self.key_id()).finish()
@@ -81,7 +81,7 @@ impl fmt::Debug for SigningKey {
 /// `{keyId, publicKey, createdAt, by}` of the new key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Endorsement {
-    /// The key that signed it.
+    /// The id of the key that signed the endorsement.
     #[schemars(with = "String")]
     pub by: KeyId,
     /// The signature: Base64 of 64 bytes.
@@ -90,7 +90,7 @@ pub struct Endorsement {
 }
 
 impl Endorsement {
-    /// Whether the holder of `by` signed that `key`, created then, follows.
+    /// Returns true if the owner of `by` signed that `key`, created at `created_at`, follows.
     pub(crate) fn holds(&self, by: &PublicKey, key: &PublicKey, created_at: Timestamp) -> bool {
         self.by == KeyId::of(by) && by.verifies(&endorsed_bytes(key, created_at, self.by), &self.value)
     }

@@ -1,9 +1,9 @@
-//! The rows of a version hashed before it is known which root they come after.
+//! Hashing of a version's rows before the root they extend is known.
 //!
-//! Invariant: [`Suffix::after`] is the root that [`Root::extend`] gives for the same rows. BLAKE3 is a tree over chunks
-//! of 1,024 bytes and the root before is in the first chunk only, so everything else can be hashed as it comes
-//! (BLAKE3 specification, section 2.1): the first chunk is kept as bytes, and beside it one hash for each of the
-//! subtrees that follow it, of 1, 2, 4, 8, … chunks.
+//! Invariant: [`Suffix::after`] equals the result of [`Root::extend`] for the same rows. BLAKE3 is a tree over chunks of 1,024
+//! bytes, and the previous root is in the first chunk only, so all other chunks can be hashed as they come (BLAKE3
+//! specification, section 2.1). The first chunk is kept as bytes, followed by one hash for each complete subtree of 1, 2, 4,
+//! 8, … chunks.
 
 use blake3::hazmat::{
     ChainingValue, ContextKey, HasherExt as _, Mode, hash_derive_key_context, merge_subtrees_non_root,
@@ -14,28 +14,28 @@ use blake3::{CHUNK_LEN, Hasher};
 use crate::Root;
 use crate::root::CONTEXT;
 
-/// How much the first chunk holds besides the root before.
+/// The bytes of the first chunk after the previous root.
 const HEAD: usize = CHUNK_LEN - 32;
-/// BLAKE3 is several times faster on long inputs than on many short ones.
+/// The bytes that are hashed at a time. BLAKE3 is several times faster on long inputs than on many short ones.
 const BUFFER: usize = 64 << 10;
 
-/// Rows in order; the root they come after is told at the end, and can be told again.
+/// The rows of a version, to which any previous root can be applied.
 #[derive(Clone, Debug)]
 pub struct Suffix {
     context: ContextKey,
-    /// What the first chunk has after the root.
+    /// The first chunk without the root.
     head: Vec<u8>,
-    /// The hashes of the subtrees that are complete and that another follows.
+    /// The hashes of the complete subtrees that are followed by another.
     complete: Vec<ChainingValue>,
-    /// The subtree that is being hashed: as many chunks as all before it, at most.
+    /// The subtree that is being hashed. It holds at most as many chunks as all before it.
     open: Hasher,
-    /// How many bytes it has.
+    /// The number of bytes in `open`.
     filled: u64,
     buffer: Vec<u8>,
 }
 
 impl Suffix {
-    /// No rows.
+    /// Creates a suffix without rows.
     pub fn new() -> Self {
         let context = hash_derive_key_context(CONTEXT);
         Self {
@@ -48,7 +48,7 @@ impl Suffix {
         }
     }
 
-    /// Appends a row, in its canonical form.
+    /// Appends a row in its canonical form.
     pub fn push(&mut self, row: &[u8]) {
         let length = u32::try_from(row.len()).unwrap_or(u32::MAX);
         self.buffer.extend_from_slice(&length.to_le_bytes());
@@ -58,7 +58,7 @@ impl Suffix {
         }
     }
 
-    /// The root after the rows, of those that come after `root`.
+    /// Returns the root after appending the rows to `root`.
     pub fn after(&self, root: &Root) -> Root {
         let mut whole = self.clone();
         whole.hash();
@@ -72,6 +72,7 @@ impl Suffix {
         } = whole;
         let mut first = Hasher::new_from_context_key(&context);
         first.update(root.as_bytes()).update(&head);
+        // All rows fit into the first chunk, which is then the whole tree.
         if filled == 0 {
             return Root::from_bytes(*first.finalize().as_bytes());
         }
@@ -82,14 +83,15 @@ impl Suffix {
         Root::from_bytes(*merge_subtrees_root(&left, &open.finalize_non_root(), mode).as_bytes())
     }
 
-    /// Hashes what is in the buffer.
+    /// Hashes the buffered bytes.
     fn hash(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
         let (head, mut rest) = buffer.split_at(buffer.len().min(HEAD - self.head.len()));
         self.head.extend_from_slice(head);
         while !rest.is_empty() {
             let size = size_of_subtree(self.complete.len());
-            // Why only now: the last subtree is the right child of the root, whether or not it is complete.
+            // A full subtree is closed only when more bytes follow: the last subtree is the
+            // right child of the root, complete or not.
             if self.filled == size {
                 self.complete.push(self.open.finalize_non_root());
                 self.open = subtree(&self.context, self.complete.len());
@@ -113,7 +115,7 @@ impl Default for Suffix {
     }
 }
 
-/// How many bytes the subtree with this number has, from 0; as many as are before it.
+/// Returns the size of a subtree in bytes, by its number from 0: as much as all before it.
 const fn size_of_subtree(number: usize) -> u64 {
     (CHUNK_LEN as u64) << number
 }

@@ -1,6 +1,7 @@
-//! Instants as text with serde.
+//! Serde functions for instants as text.
 //!
-//! Invariant: an instant has one text, that of `Timestamp`'s `Display`, so what was read is written again unchanged.
+//! Invariant: an instant has one text, that of `Timestamp`'s `Display`, so a text that was read is written again
+//! unchanged.
 
 use serde::{Deserialize as _, Deserializer, Serializer};
 use types::Timestamp;
@@ -16,6 +17,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 
 fn parse<E: serde::de::Error>(text: &str) -> Result<Timestamp, E> {
     let instant = text.parse::<Timestamp>().ok();
+    // A text in another form is refused, since signatures cover the text.
     let instant = instant.filter(|instant| instant.to_string() == text);
     instant.ok_or_else(|| {
         E::custom(format!(
@@ -24,7 +26,7 @@ fn parse<E: serde::de::Error>(text: &str) -> Result<Timestamp, E> {
     })
 }
 
-/// The same where there may be none.
+/// The same functions for an optional instant.
 pub(crate) mod optional {
     use serde::{Deserialize as _, Deserializer, Serializer};
     use types::Timestamp;

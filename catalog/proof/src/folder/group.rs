@@ -1,4 +1,4 @@
-//! Parts that follow each other, from the content root before them to the one after.
+//! Verification of a run of parts, from the content root before it to the one after.
 //!
 //! Invariant: the rows of a version end where the next begins, and each version's rows extend the root by one step.
 
@@ -16,10 +16,10 @@ use crate::pace::rows_at_once;
 use crate::row::{self, Rows};
 use crate::{Error, Extension, FileHash, Part, Root};
 
-/// How much of a file is hashed at once.
+/// The bytes that are hashed at a time.
 const CHUNK: usize = 256 << 10;
 
-/// Verifies a run of parts; calls `verified` with the rows of each.
+/// Verifies a run of parts and calls `verified` with the number of rows of each.
 pub(super) fn verify(
     contract: &Contract,
     folder: &Path,
@@ -42,7 +42,7 @@ pub(super) fn verify(
     chain.end().map_err(|error| error.of(&parts[parts.len() - 1]))
 }
 
-/// What is wrong with a part.
+/// An error of a part, before its name is added.
 enum Problem {
     Rows(String),
     Proof(Error),
@@ -60,7 +60,7 @@ impl Problem {
     }
 }
 
-/// A part's file, if it is the one that was signed.
+/// Opens the file of a part, if its size and SHA-256 are the signed ones.
 fn open(folder: &Path, part: &Part) -> Result<File, Error> {
     let path = folder.join(&part.path);
     let hashed = || -> io::Result<(File, u64, FileHash)> {
@@ -75,6 +75,7 @@ fn open(folder: &Path, part: &Part) -> Result<File, Error> {
             bytes += read as u64;
             hasher.update(&chunk[..read]);
         }
+        // The same open file is read again as Parquet, so it cannot be swapped after the check.
         file.rewind()?;
         Ok((file, bytes, FileHash::from_bytes(hasher.finalize().into())))
     };
@@ -99,7 +100,7 @@ fn open(folder: &Path, part: &Part) -> Result<File, Error> {
     Ok(file)
 }
 
-/// The version whose rows are being read.
+/// The state of reading: the current version, its rows so far, and its root.
 struct Chain<'a> {
     parts: &'a [Part],
     version: u64,
@@ -108,8 +109,11 @@ struct Chain<'a> {
 }
 
 impl Chain<'_> {
+    /// Reads a part and extends the root by its rows.
     fn part(&mut self, contract: &Contract, part: &Part, file: File) -> Result<(), Problem> {
         let unreadable = |error: &dyn ToString| Problem::Rows(error.to_string());
+        // The page index gives a better estimate of decoded sizes; files without it are read
+        // too.
         let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
         let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options);
         let builder = builder.map_err(|error| unreadable(&error))?;
@@ -141,6 +145,7 @@ impl Chain<'_> {
                     return Err(wrong());
                 }
                 last = Some(version);
+                // A version may end only after at least one row.
                 if version == self.version + 1 && self.rows > 0 {
                     self.step()?;
                 }
@@ -163,7 +168,7 @@ impl Chain<'_> {
         }
     }
 
-    /// Ends the version and begins the next.
+    /// Completes the current version and starts the next.
     fn step(&mut self) -> Result<(), Problem> {
         let root = self.checked()?;
         self.root = root.extension();
@@ -172,12 +177,12 @@ impl Chain<'_> {
         Ok(())
     }
 
-    /// Ends the last version.
+    /// Completes the last version.
     fn end(self) -> Result<(), Problem> {
         self.checked().map(|_| ())
     }
 
-    /// The root of the version, which is that of every part that ends with it.
+    /// Returns the root of the current version, after comparing it with every part that ends with this version.
     fn checked(&self) -> Result<Root, Problem> {
         let root = self.root.clone().finish();
         let mut ending = self.parts.iter().filter(|part| part.last_version.0 == self.version);

@@ -54,7 +54,7 @@ fn parts_that_changed_places_are_refused() {
     assert!(
         refused
             .to_string()
-            .starts_with("`part-1.parquet` is not the file that was signed"),
+            .starts_with("`part-1.parquet` is not the signed file"),
         "{refused}"
     );
 }

@@ -1,6 +1,6 @@
-//! The rules of a keys document, on its own and against one that was seen before.
+//! The rules of a keys document, alone and compared with one seen before.
 //!
-//! Invariant: [`Keys`] is made only here, of a document whose every rule was checked.
+//! Invariant: [`Keys`] is created only here, from a document that keeps every rule.
 
 use types::Timestamp;
 
@@ -9,11 +9,12 @@ use crate::json::{object, signed_bytes, typed};
 use crate::{Error, KeyId, PublicKey};
 
 impl Keys {
-    /// Reads a keys document and proves that it holds.
+    /// Parses a keys document and verifies its rules and its signature.
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
         let received = object(WHAT, text)?;
         let document: KeysDocument = typed(WHAT, "", received.clone().into())?;
         self::document(&document)?;
+        // The signature covers every received member except itself.
         let mut signed = received.clone();
         signed.remove("signature");
         let (signature, bytes) = (&document.signature, signed_bytes(document.format.name(), signed));
@@ -23,7 +24,7 @@ impl Keys {
         Ok(Self { received, document })
     }
 
-    /// Proves that the chain begins with the key that is trusted.
+    /// Verifies that the chain begins with the trusted key.
     pub fn begins_with(&self, trusted: &PublicKey) -> Result<(), Error> {
         let found = self.first().public_key;
         if found == *trusted {
@@ -36,7 +37,7 @@ impl Keys {
         }
     }
 
-    /// Proves that nothing in `seen`, a document of the same service, was taken back.
+    /// Verifies that nothing in `seen`, an earlier document of the same service, was taken back.
     pub fn follows(&self, seen: &Self) -> Result<(), Error> {
         self.begins_with(&seen.first().public_key)?;
         let (now, before) = (&self.document, &seen.document);
@@ -48,6 +49,7 @@ impl Keys {
         }
         for (index, known) in before.keys.iter().enumerate() {
             let key = self.get(known.key_id).ok_or(Error::KeyMissing { key: known.key_id })?;
+            // Keys are appended only, so a known key keeps its index.
             let moved = now.keys[index].key_id != known.key_id;
             if let Some(problem) = taken_back(known, key).or_else(|| moved.then_some("it has another place")) {
                 return Err(Error::KeyChanged {
@@ -63,7 +65,7 @@ impl Keys {
     }
 }
 
-/// What of a key seen before is not as it was.
+/// Returns the first change of a key since it was seen, or `None`.
 fn taken_back(known: &Key, key: &Key) -> Option<&'static str> {
     let kept = |before: Option<Timestamp>, now: Option<Timestamp>| before.is_none() || before == now;
     if known.public_key != key.public_key {
@@ -72,6 +74,7 @@ fn taken_back(known: &Key, key: &Key) -> Option<&'static str> {
         Some("it has another time of creation")
     } else if known.endorsement != key.endorsement {
         Some("it has another endorsement")
+    // States are ordered: a key can only move from current to retired to revoked.
     } else if key.status < known.status {
         Some("it counts again")
     } else if !kept(known.retired_at, key.retired_at) || !kept(known.revoked_at, key.revoked_at) {
@@ -81,7 +84,7 @@ fn taken_back(known: &Key, key: &Key) -> Option<&'static str> {
     }
 }
 
-/// The rules of a document but for its signature.
+/// Checks every rule of a document except its signature.
 pub(super) fn document(document: &KeysDocument) -> Result<(), Error> {
     let Some((current, before)) = document.keys.split_last() else {
         return Err(malformed("/keys", "there is no key"));
@@ -117,7 +120,7 @@ pub(super) fn document(document: &KeysDocument) -> Result<(), Error> {
     Ok(())
 }
 
-/// Proves that `key` follows the key before it, or is the first.
+/// Verifies that `key` is endorsed by the key before it, or is the first.
 fn endorsed(before: Option<&Key>, key: &Key) -> Result<(), Error> {
     let problem = match (before, &key.endorsement) {
         (None, None) => return Ok(()),

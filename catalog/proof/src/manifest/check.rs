@@ -1,6 +1,6 @@
-//! The rules of a manifest: who may sign it, and how its parts make up its version.
+//! The rules of a manifest: the right to sign it, and the consistency of its parts with its version.
 //!
-//! Invariant: [`VerifiedManifest`] is made only here, of a manifest whose every rule was checked.
+//! Invariant: [`VerifiedManifest`] is created only here, from a manifest that keeps every rule.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::{Error, Keys, Root, Status};
 const LONGEST: usize = 200;
 
 impl VerifiedManifest {
-    /// Reads a manifest and proves that a key of `keys` signed it which may.
+    /// Parses a manifest and verifies that a key in `keys` signed it and may do so.
     pub fn parse(text: &[u8], keys: &Keys) -> Result<Self, Error> {
         let received = object(WHAT, text)?;
         let mut addressed = received.clone();
@@ -33,12 +33,15 @@ impl VerifiedManifest {
     }
 }
 
+/// Verifies the signature and the right of the key to make it.
 fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8]) -> Result<(), Error> {
     let named = signature.key_id;
     let key = keys.get(named).ok_or(Error::UnknownKey { key: named })?;
     if signature.public_key != key.public_key {
         return Err(Error::OtherPublicKey { key: named });
     }
+    // Revocation is checked first, because a stolen key can sign anything, with any time of
+    // issue.
     if let (Status::Revoked, Some(at)) = (key.status, key.revoked_at) {
         return Err(Error::Revoked {
             key: named,
@@ -55,6 +58,7 @@ fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8
     if !key.public_key.verifies(bytes, &signature.value) {
         return Err(Error::Signature { what: WHAT });
     }
+    // A retired key still counts for manifests that were issued before its retirement.
     match key.retired_at {
         Some(at) if manifest.issued_at > at => Err(Error::Retired {
             key: named,
@@ -65,7 +69,7 @@ fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8
     }
 }
 
-/// Checks that the parts can be those of the version.
+/// Checks that the parts are consistent with the version.
 pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
     let fail = |path: String, problem: &str| {
         Err(Error::Malformed {
@@ -84,7 +88,7 @@ pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
         if repeated == Some(index) {
             return fail(at("path"), "is there twice");
         }
-        // Why: a version may be in several parts, one after the other.
+        // A version may span several consecutive parts.
         let continues = head != Version::EMPTY && part.first_version == head;
         if !continues && Some(part.first_version.0) != head.0.checked_add(1) {
             return fail(at("firstVersion"), "does not follow the part before it");
@@ -95,6 +99,7 @@ pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
         if continues && part.last_version == head && part.root != root {
             return fail(at("root"), "is not that of the other parts of its version");
         }
+        // Every version adds at least one row.
         if part.rows <= part.last_version.0 - part.first_version.0 {
             return fail(at("rows"), "is less than one for each version");
         }
@@ -113,9 +118,9 @@ pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
     Ok(())
 }
 
-/// The first part with the name of one before it, on a file system that ignores case.
+/// Returns the first part that has the name of an earlier one, compared without case, as some file systems do.
 fn repeated(parts: &[Part]) -> Option<usize> {
-    // Why: the names that a service gives ascend, and then they differ.
+    // Names given by the service ascend, which proves that they differ.
     if parts.is_sorted_by(|before, part| lower(before).lt(lower(part))) {
         return None;
     }
@@ -129,7 +134,7 @@ fn lower(part: &Part) -> impl Iterator<Item = u8> {
     part.path.bytes().map(|byte| byte.to_ascii_lowercase())
 }
 
-/// Whether a name can only be that of a Parquet file in the folder itself, on every file system.
+/// Returns true if a name is that of a Parquet file directly in the folder, on every file system.
 fn is_file_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     name.len() <= LONGEST
