@@ -71,6 +71,7 @@ impl KeyId {
     /// Returns the id of a public key.
     pub fn of(key: &PublicKey) -> Self {
         let mut id = [0; 8];
+        // 8 bytes are enough to name a key; a verifier compares the whole public key.
         id.copy_from_slice(&Sha256::digest(key.0)[..8]);
         Self(id)
     }

@@ -48,6 +48,7 @@ pub fn verify(manifest: &VerifiedManifest, folder: &Path, verified: &(dyn Fn(u64
             }
         }
     };
+    // Verification is bound by hashing, so more threads than cores gain nothing.
     let threads = thread::available_parallelism().map_or(1, usize::from).min(groups.len());
     thread::scope(|scope| {
         for _ in 1..threads {
@@ -71,6 +72,7 @@ pub fn strangers(parts: &[Part], folder: &Path) -> Result<Vec<String>, Error> {
     let mut strangers = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let name = entry.map_err(unreadable)?.file_name().to_string_lossy().into_owned();
+        // Some file systems and readers ignore case.
         if name.to_ascii_lowercase().ends_with(".parquet") {
             strangers.push(name);
         }

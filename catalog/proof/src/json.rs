@@ -12,6 +12,8 @@ use crate::Error;
 /// Returns the signed bytes: `format`, a line feed, and the canonical form (RFC 8785) of an object.
 pub(crate) fn signed_bytes(format: &str, members: Map<String, Value>) -> Vec<u8> {
     let mut bytes = format.as_bytes().to_vec();
+    // No format name contains a line feed, so the name and the object cannot run into each
+    // other.
     bytes.push(b'\n');
     canonical::write_value(&mut bytes, &Value::Object(members));
     bytes

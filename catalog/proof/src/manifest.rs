@@ -197,7 +197,7 @@ impl Manifest {
     }
 
     /// Returns the signed bytes of a manifest without addresses. Serialising in declaration order gives the canonical
-    /// form directly, which is much faster than building a tree: no number has a fraction, and serde_json uses the
+    /// form directly, which is much faster than building a tree: no number has a fraction, and `serde_json` uses the
     /// escapes of RFC 8785.
     fn signed_bytes(&self) -> Result<Vec<u8>, Error> {
         let mut bytes = Vec::with_capacity(1_024 + self.parts.len() * PART_BYTES);

@@ -63,6 +63,7 @@ pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, r
         let columns = columns.iter().map(|pages| heaviest(pages, *at_once as u64));
         columns.fold(0, u64::saturating_add) <= BYTES
     };
+    // Halving finds a fitting size in a few steps; the best size does not matter.
     let halves = std::iter::successors(Some(most), |at_once| Some(at_once / 2));
     halves.take_while(|at_once| *at_once > 1).find(fits).unwrap_or(1)
 }
@@ -92,6 +93,7 @@ fn groups(footer: &ParquetMetaData, rows: &Range<u64>) -> Vec<Group> {
 /// Returns the decoded size in bytes of a column of a row group.
 fn bytes_of(footer: &ParquetMetaData, group: usize, column: usize) -> u64 {
     let column = footer.row_group(group).column(column);
+    // Older files lack this statistic; the uncompressed size is used instead.
     let bytes = column.unencoded_byte_array_data_bytes();
     bytes.unwrap_or_else(|| column.uncompressed_size()).unsigned_abs()
 }

@@ -97,6 +97,7 @@ impl<'a> Rows<'a> {
                 write_name(out, start, extra);
                 write_value(out, value);
             }
+            // Such a row would have two members of one name, which no record has.
             if extras.peek().is_some_and(|(extra, _)| extra == name) {
                 return Err(format!("an extra member has the name of the field `{name}`"));
             }

@@ -97,6 +97,7 @@ impl Endorsement {
 }
 
 fn endorsed_bytes(key: &PublicKey, created_at: Timestamp, by: KeyId) -> Vec<u8> {
+    // The members are strings, so their canonical form needs no number formatting.
     let members = [
         ("keyId", KeyId::of(key).to_string()),
         ("publicKey", key.to_string()),

@@ -60,6 +60,7 @@ impl Suffix {
 
     /// Returns the root after appending the rows to `root`.
     pub fn after(&self, root: &Root) -> Root {
+        // A copy is finished, so the suffix can be applied to another root later.
         let mut whole = self.clone();
         whole.hash();
         let Self {

@@ -83,6 +83,7 @@ fn open(folder: &Path, part: &Part) -> Result<File, Error> {
         path: path.clone(),
         source,
     })?;
+    // A wrong size gives a clearer error than a wrong hash.
     if bytes != part.size {
         return Err(Error::PartSize {
             part: part.path.clone(),
@@ -124,6 +125,8 @@ impl Chain<'_> {
                 part.rows
             )));
         }
+        // Only the columns of the contract are read; their hash was checked as part of the
+        // file.
         let names = row::columns(contract);
         let columns = builder.schema().fields().iter().enumerate();
         let wanted: Vec<_> = columns

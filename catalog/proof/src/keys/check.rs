@@ -39,6 +39,7 @@ impl Keys {
 
     /// Verifies that nothing in `seen`, an earlier document of the same service, was taken back.
     pub fn follows(&self, seen: &Self) -> Result<(), Error> {
+        // Another first key is another service.
         self.begins_with(&seen.first().public_key)?;
         let (now, before) = (&self.document, &seen.document);
         if now.sequence < before.sequence {
@@ -58,6 +59,7 @@ impl Keys {
                 });
             }
         }
+        // Every change of a key raises the sequence.
         if now.sequence == before.sequence && now.keys != before.keys {
             return Err(Error::SameSequence { sequence: now.sequence });
         }
@@ -129,6 +131,7 @@ fn endorsed(before: Option<&Key>, key: &Key) -> Result<(), Error> {
         (Some(before), Some(endorsement)) => {
             if endorsement.by != before.key_id {
                 "it is endorsed by another key than the one before it"
+            // After its revocation the key may be in other hands.
             } else if before.revoked_at.is_some_and(|revoked| key.created_at > revoked) {
                 "it was made after the key that endorses it was revoked"
             } else if !endorsement.holds(&before.public_key, &key.public_key, key.created_at) {

@@ -49,6 +49,8 @@ fn may_sign(manifest: &Manifest, signature: &Signature, keys: &Keys, bytes: &[u8
             reason: key.reason.clone().unwrap_or_default(),
         });
     }
+    // The endorsement is not signed by the manifest's key, so it is compared with the verified
+    // document.
     if signature.endorsement != KeyEndorsement::of(key) {
         return Err(Error::Chain {
             key: named,
@@ -96,6 +98,7 @@ pub(super) fn shape(manifest: &Manifest) -> Result<(), Error> {
         if part.last_version < part.first_version {
             return fail(at("lastVersion"), "is before `firstVersion`");
         }
+        // All parts of a version end with the same root.
         if continues && part.last_version == head && part.root != root {
             return fail(at("root"), "is not that of the other parts of its version");
         }
