@@ -135,6 +135,7 @@ impl Batch {
             contract: Arc::clone(&self.contract),
             rows: filter_record_batch(&self.rows, &BooleanArray::from(keep.to_vec()))?,
             canonical: Canonical {
+                // Filtered batches share the text; only the ranges are copied.
                 bytes: Arc::clone(&self.canonical.bytes),
                 ranges: kept().map(|row| self.canonical.ranges[row].clone()).collect(),
             },

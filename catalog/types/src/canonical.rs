@@ -71,6 +71,7 @@ pub fn write_integer(out: &mut Vec<u8>, integer: i64) {
     if integer < 0 {
         out.push(b'-');
     }
+    // 20 digits hold every 64-bit integer.
     let mut digits = [0_u8; 20];
     let mut start = digits.len();
     let mut rest = magnitude;
@@ -102,6 +103,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
         return;
     }
     let mut clean = 0;
+    // Copies the clean stretches between escapes in one piece each.
     for (index, &byte) in bytes.iter().enumerate() {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
             continue;

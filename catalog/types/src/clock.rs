@@ -86,6 +86,7 @@ impl Timestamp {
 /// Howard Hinnant's `civil_from_days` (<https://howardhinnant.github.io/date_algorithms.html>): eras of 400 years that
 /// begin on 1 March.
 pub(crate) const fn civil(days: i64) -> (i64, i64, i64) {
+    // Days since 0000-03-01, the beginning of an era.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -156,6 +157,7 @@ impl FromStr for Timestamp {
             }
             (Err(_), None) => return Err(ParseTimestampError::Syntax),
         };
+        // Rounding would change the record, so finer digits are refused.
         if instant.subsec_nanosecond() % 1_000 != 0 {
             return Err(ParseTimestampError::Precision);
         }
@@ -188,6 +190,7 @@ fn is_date_time(text: &[u8]) -> bool {
             &fraction[digits..]
         }
     };
+    // RFC 3339 allows `Z` in lower case, and offsets up to 23:59.
     let (utc, sign) = (matches!(offset, b"Z" | b"z"), offset.first());
     let ahead = matches!(sign, Some(b'+' | b'-')) && formed(&offset[1..], b"00:00");
     formed(moment, b"0000-00-00T00:00:00")
@@ -224,6 +227,7 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
+        // A machine clock before 1970 counts as 1970.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::default().plus(since_epoch).plus(self.offset)
     }

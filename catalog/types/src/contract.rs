@@ -112,6 +112,7 @@ impl Contract {
         let mut seen = HashSet::new();
         for (index, field) in fields.iter().enumerate() {
             let path = format!("/fields/{index}/name");
+            // The limit is in characters, as the interface documents it.
             let length = field.name.chars().count();
             if length == 0 || length > MAX_NAME {
                 return fail(path, &format!("must have 1 to {MAX_NAME} characters"));
@@ -128,6 +129,7 @@ impl Contract {
                     "must not contain spaces, control characters or any of , ; { } ( ) =",
                 );
             }
+            // Compared without case, since `_SLUICE` would collide in a Delta table too.
             if field.name.to_lowercase().starts_with(RESERVED_PREFIX) {
                 return fail(
                     path,

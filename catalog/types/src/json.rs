@@ -123,6 +123,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
             let name = clean_text::<A::Error>(name)?;
+            // Parsers disagree on which of two equal members wins, so neither is taken.
             if object.contains_key(&name) {
                 let error = de::Error::custom("duplicate member name");
                 self.trail.borrow_mut().push(name);

@@ -24,6 +24,7 @@ impl FromStr for MicroUsdc {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (dollars, cents) = text.split_once('.').unwrap_or((text, ""));
         let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        // Nine digits of dollars stay far below the range of 64 bits in micro-USDC.
         let shaped = (1..=9).contains(&dollars.len()) && cents.len() <= 2 && digits(dollars) && digits(cents);
         if !shaped || (cents.is_empty() && text.contains('.')) {
             return Err(ParseMoneyError);

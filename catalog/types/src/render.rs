@@ -58,6 +58,7 @@ fn render(rows: &RecordBatch, is_json: impl Fn(&str) -> bool) -> Result<Vec<Map<
             }
             let value = cell(column.as_ref(), row, parse)?;
             match value {
+                // The extra column holds the members themselves.
                 Value::Object(members) if extra => record.extend(members),
                 value => {
                     record.insert(name.clone(), value);

@@ -83,6 +83,7 @@ impl Column {
             (Self::Json(builder), value) => {
                 let start = out.len();
                 canonical::write_value(out, value);
+                // Canonical JSON is UTF-8, so the conversion copies nothing.
                 builder.append_value(String::from_utf8_lossy(&out[start..]));
                 return Ok(());
             }

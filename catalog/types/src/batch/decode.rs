@@ -157,6 +157,7 @@ impl<'a> Decoder<'a> {
             found += usize::from(value.is_some());
             values.push(value);
         }
+        // Every member was a field, so there are no extras to look for.
         if found == members.len() {
             return (values, Vec::new());
         }
@@ -172,6 +173,7 @@ impl<'a> Decoder<'a> {
                     .add("extra", || (pointer(name), "no member of this name", describe(value)));
             }
         }
+        // A null member means the same as an absent one, and the canonical form has none.
         extras.retain(|(_, value)| !value.is_null());
         extras.sort_unstable_by(|(left, _), (right, _)| canonical::compare_names(left, right));
         (values, extras)
@@ -187,6 +189,7 @@ impl<'a> Decoder<'a> {
         }
         out.extend_from_slice(&self.members[place]);
         if let Err(code) = self.columns[index].append(value, out) {
+            // The member's name was written already and is taken back.
             out.truncate(before);
             let field = &self.contract.fields()[index];
             let expected = match (field.kind, code) {
@@ -257,6 +260,7 @@ impl Defects {
     /// Adds a defect. `text` returns its path, the expected and the actual value.
     fn add(&mut self, code: &'static str, text: impl FnOnce() -> (String, &'static str, String)) {
         self.count += 1;
+        // Beyond the limit the text is not even made.
         if self.count <= MAX_DEFECTS {
             let (path, expected, actual) = text();
             self.named.push(Defect {

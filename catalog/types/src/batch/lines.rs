@@ -143,6 +143,7 @@ impl<'a> Lines<'a> {
     /// Reads a record on the fast path. Returns `None` if the record needs the slow path; `values` is then undefined.
     fn read(&mut self, line: &[u8]) -> Option<()> {
         self.values.fill(None);
+        // Counts required fields with a value; any missing one is reported by the slow path.
         let mut required = 0;
         let mut scan = Scan::new(line);
         let mut last = self.fields.len();
@@ -155,6 +156,7 @@ impl<'a> Lines<'a> {
             } = self.fields[place];
             let slot = &mut self.values[place];
             // A repeated member needs the slow path, which refuses it.
+            // The slow path reports the duplicate.
             if slot.is_some() {
                 return None;
             }

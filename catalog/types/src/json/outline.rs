@@ -40,6 +40,7 @@ impl<'de> Visitor<'de> for Outline<'_> {
         let trail = RefCell::default();
         let mut object = Map::new();
         while let Some(Text(name)) = members.next_key_seed(Check)? {
+            // The rules are those of `parse`, so both accept the same texts.
             if object.contains_key(&*name) {
                 return Err(de::Error::custom("duplicate member name"));
             }

@@ -129,11 +129,13 @@ impl NullaryFnOnce for Group<'_> {
         for (word, key) in chaining.iter_mut().zip(lanes.key) {
             *word = lanes.simd.splat_u32x8(key);
         }
+        // Lanes with fewer blocks run on without effect until the longest is done.
         for block in 0..blocks.iter().copied().max().unwrap_or(0) {
             let mut halves = [[lanes.simd.splat_u32x8(0); LANES]; 2];
             let mut lengths = [0; LANES];
             let mut flags = [DERIVE_KEY_MATERIAL | if block == 0 { CHUNK_START } else { 0 }; LANES];
             for lane in 0..LANES {
+                // A lane that is done reads an empty block.
                 let rest = texts[lane].get(block * BLOCK_LEN..).unwrap_or_default();
                 let mut padded = [0; BLOCK_LEN];
                 let bytes = if let Some(whole) = rest.first_chunk() {

@@ -58,6 +58,7 @@ impl Hasher for Place {
         });
         let mut half = || halves.next().unwrap_or(0);
         let [left, right] = [half() ^ self.secret[0], half() ^ self.secret[1]];
+        // Folded multiplication: the high half mixes in the bits that the low half lacks.
         let product = u128::from(left) * u128::from(right);
         self.place ^= (product >> 64) as u64 ^ product as u64;
     }

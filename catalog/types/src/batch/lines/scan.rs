@@ -143,6 +143,7 @@ impl<'a> Scan<'a> {
             whole = false;
         }
         let mut decimal = !whole;
+        // The text of a number with an exponent is never reused as its canonical form.
         if matches!(self.byte(), Some(b'e' | b'E')) {
             self.at += 1;
             if matches!(self.byte(), Some(b'+' | b'-')) {
@@ -217,6 +218,7 @@ fn plain_length(bytes: &[u8]) -> (usize, bool) {
             return (index * BLOCK + before, beyond_ascii);
         }
     }
+    // Padding with quotes makes the scan stop at the end of the text.
     let mut block = [b'"'; BLOCK];
     block[..rest.len()].copy_from_slice(rest);
     let (before, beyond) = scan_block(block);
