@@ -97,6 +97,7 @@ impl Embedded {
     }
 
     fn start(path: &Path, options: Options, run: fn(Committer)) -> Result<Arc<Self>, Error> {
+        // Checked before the directory is touched, so a wrong option leaves nothing behind.
         if !(1..=MAX_PARTITIONS).contains(&options.partitions) {
             return Err(Error::Invalid {
                 field: "partitions",
@@ -152,6 +153,8 @@ impl Embedded {
         if records.is_empty() {
             return Ok(Vec::new());
         }
+        // Space is taken before the records are encoded, so encoded records are bounded as
+        // well.
         let permits = self.shared.queue_permits(bytes).await?;
         let entries = self.encode(records)?;
         let (reply, answer) = oneshot::channel();
@@ -229,6 +232,7 @@ impl EventLog for Embedded {
     async fn bounds(&self, topic: &str) -> Result<Vec<Bounds>, Error> {
         check_name("topic", topic)?;
         Ok(match self.shared.topic(topic) {
+            // A topic that was never used is empty. Asking for its bounds does not create it.
             Some(topic) => topic.partitions.iter().map(state::Partition::bounds).collect(),
             None => vec![Bounds { first: 0, next: 0 }; self.shared.options.partitions as usize],
         })
@@ -237,6 +241,8 @@ impl EventLog for Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
+        // The committer writes what is queued before it ends, so the directory is complete and
+        // unlocked when this returns.
         self.shared.close();
         let thread = locked(&self.committer).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {

@@ -101,6 +101,7 @@ impl Kafka {
             client,
             counters,
         };
+        // Fails at the start, with the cause, if no broker can be reached.
         log.client.reach().await?;
         for topic in topics {
             check_name("topic", topic)?;
@@ -136,6 +137,7 @@ impl Kafka {
     fn read(&self, start: ReadFrom) -> Result<Box<dyn Subscription>, Error> {
         let reader = Reader::start(&self.options, &self.client, &self.counters, start)?;
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Ended subscriptions are dropped here, so the list does not grow.
         readers.retain(|reader| reader.strong_count() > 0);
         readers.push(Arc::downgrade(reader.shared()));
         Ok(Box::new(reader))
@@ -182,6 +184,7 @@ impl EventLog for Kafka {
             self.client.bounds(&name).await
         };
         let bounds = self.within("looking at", topic, looking).await?;
+        // `count` may exceed the records that are left.
         let first = |bounds: &Bounds| bounds.next.saturating_sub(count).max(bounds.first);
         self.read(ReadFrom::Recent {
             topic: topic.to_owned(),

@@ -9,6 +9,7 @@
 /// `MurmurHash3` (FNV alone mixes the last bytes poorly), then the remainder by `partitions`. Returns 0 if `partitions`
 /// is 0.
 pub fn partition_of(key: &[u8], partitions: u32) -> u32 {
+    // `max(1)` avoids a division by zero; a log never has topics without partitions.
     let remainder = finalise(fnv1a(key)) % u64::from(partitions.max(1));
     u32::try_from(remainder).unwrap_or(0)
 }

@@ -92,6 +92,8 @@ impl<'a> Batch<'a> {
             *next_id,
             (0..partitions).map(|_| Partition::new(empty)).collect(),
         ));
+        // The id is used up even if the write fails; the log takes no further writes then, and
+        // a reopened log counts again from the stored topics.
         *next_id += 1;
         let value = topic_value(topic.id, partitions);
         self.writes.insert(&self.store.meta, topic_key(name), value);
@@ -106,6 +108,8 @@ impl<'a> Batch<'a> {
         if let Some(group) = groups.get(name) {
             return Arc::clone(group);
         }
+        // A new group begins at the oldest records that are left. Writing its positions at once
+        // makes retention wait for it.
         let positions: Vec<u64> = topic.partitions.iter().map(Partition::first).collect();
         for (partition, position) in (0..).zip(&positions) {
             let key = cursor_key(name, topic.id, partition);
@@ -139,6 +143,8 @@ impl<'a> Batch<'a> {
                 .next
                 .entry(partition)
                 .or_insert_with(|| topic.partitions[partition as usize].next());
+            // Offsets come from the batch, not from the partition: earlier appends of this
+            // batch are not published yet.
             let offset = *next;
             *next += 1;
             let key = record_key(topic.id, partition, offset);
@@ -163,6 +169,7 @@ impl<'a> Batch<'a> {
     pub(super) fn write_positions(&mut self, topic: &Topic, group: &Group) {
         for (partition, (committed, written)) in (0..).zip(group.committed.iter().zip(&group.written)) {
             let position = committed.load(Ordering::SeqCst);
+            // Positions only grow, and an unchanged one needs no write.
             if written.swap(position, Ordering::AcqRel) != position {
                 let key = cursor_key(&group.name, topic.id, partition);
                 self.writes.insert(&self.store.cursors, key, position.to_be_bytes());
@@ -175,6 +182,8 @@ impl<'a> Batch<'a> {
     pub(super) fn trim(&mut self, topic: &Topic, partition: u32, end: u64) {
         let bounds = &topic.partitions[partition as usize];
         let first = bounds.first();
+        // The first offset moves before the records go, so a reader never takes the gap for
+        // damage.
         bounds.advance_first(end);
         for offset in first..end {
             let key = record_key(topic.id, partition, offset);
@@ -189,6 +198,8 @@ impl<'a> Batch<'a> {
     pub(super) fn commit(self) {
         let counters = &self.shared.counters;
         let publish = || self.appended.values().for_each(NewOffsets::publish);
+        // Subscriptions must be durable before they are answered, and an empty batch has
+        // nothing to publish.
         let early = self.kept && self.joins.is_empty() && !self.appended.is_empty();
         let written = if early {
             write_published(self.store, self.writes, publish)
@@ -214,6 +225,8 @@ impl<'a> Batch<'a> {
             publish();
         }
         for append in self.replies {
+            // The space in the queue is released before the answer, so a caller that appends
+            // again finds it.
             drop(append.permits);
             answer(append.reply, Ok(append.positions));
         }

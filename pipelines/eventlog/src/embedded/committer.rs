@@ -80,10 +80,13 @@ pub(super) struct Committer {
 impl Committer {
     pub(super) fn new(shared: Arc<Shared>, store: Store, requests: mpsc::Receiver<Request>) -> Self {
         let topics = shared.topics();
+        // A log that was closed with records to trim, or is opened with a smaller `retain`,
+        // trims them now.
         let mut trims = Trims::new(shared.options.retain);
         for topic in &topics {
             trims.review(topic);
         }
+        // Ids are never reused: an id belongs to a topic for the life of the directory.
         let next_topic = topics.iter().map(|topic| topic.id + 1).max().unwrap_or(0);
         Self {
             shared,
@@ -102,6 +105,8 @@ impl Committer {
 
     /// Waits for requests and writes them in one batch. Returns `false` once every sender is gone.
     pub(super) fn write_next(&mut self) -> bool {
+        // With trims left, an empty queue is no reason to sleep: the next batch removes some
+        // more.
         let request = if self.trims.are_due() {
             self.requests.try_recv().unwrap_or(Request::Wake)
         } else {
@@ -119,6 +124,8 @@ impl Committer {
     fn take_queued(&mut self, first: Request) -> Vec<Request> {
         let mut bytes = first.bytes();
         let mut requests = vec![first];
+        // A larger batch would make the first caller wait longer for the sync than it saves the
+        // last one.
         while bytes < BATCH_BYTES && requests.len() < BATCH_REQUESTS {
             let Ok(request) = self.requests.try_recv() else { break };
             bytes += request.bytes();
@@ -129,6 +136,8 @@ impl Committer {
 
     /// Writes one batch: requests, changed positions, trims.
     fn write(&mut self, requests: Vec<Request>) {
+        // After a failed sync it is unknown what is on disk, so nothing is written on top of
+        // it.
         if let Some(error) = self.shared.failure() {
             self.trims.clear();
             for request in requests {
@@ -169,6 +178,8 @@ impl Committer {
             batch.write_positions(&topic, &group);
             self.trims.review(&topic);
         }
+        // Removing up to twice as many records as are appended lets retention catch up under
+        // load.
         let limit = BATCH_TRIMS.max(batch.records().saturating_mul(2));
         self.trims.add_to(&mut batch, limit);
         batch.commit();
@@ -176,12 +187,14 @@ impl Committer {
 
     /// Writes what is queued, syncs the positions, and releases the directory.
     fn close(mut self) {
+        // New requests are refused from here on; those that are queued are still written.
         self.requests.close();
         while let Ok(request) = self.requests.try_recv() {
             let requests = self.take_queued(request);
             self.write(requests);
         }
         // Positions and trims may be pending without a queued request.
+        // Positions committed since the last batch have no request of their own.
         self.write(Vec::new());
         if self.shared.failure().is_none()
             && let Err(error) = self.store.database.persist(PersistMode::SyncData)

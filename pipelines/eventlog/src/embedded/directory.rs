@@ -71,12 +71,15 @@ pub(super) fn open(path: &Path) -> Result<Store, Error> {
     let data = path.join("data");
     if !data.try_exists().map_err(failed)? {
         let creating = path.join("creating");
+        // An earlier process died while it created the database. Nothing was appended to it.
         if creating.try_exists().map_err(failed)? {
             std::fs::remove_dir_all(&creating).map_err(failed)?;
         }
         create(path, &creating)?;
         std::fs::rename(&creating, &data).map_err(failed)?;
+        // Without this sync a power cut could undo the rename and lose acknowledged records.
         sync_directory(path).map_err(failed)?;
+    // fjall would create a new database over one that lacks this file.
     } else if !data.join("version").try_exists().map_err(failed)? {
         return Err(Error::Damaged {
             path: path.to_path_buf(),
@@ -121,6 +124,8 @@ fn keyspace(path: &Path, database: &Database, name: &str, memtable: u64) -> Resu
     let options = || {
         KeyspaceCreateOptions::default()
             .max_memtable_size(memtable)
+            // Tables of the size of a memtable: records are written once and removed in order,
+            // so large merges gain nothing.
             .compaction_strategy(Arc::new(Leveled::default().with_table_target_size(memtable)))
     };
     database.keyspace(name, options).map_err(|cause| error(path, cause))
@@ -135,6 +140,8 @@ fn open_database(path: &Path, data: &Path) -> Result<Database, Error> {
         .journal_compression(CompressionType::None)
         .max_journaling_size(JOURNAL_BYTES)
         .worker_threads(2);
+    // The builder is consumed and no state outlives the panic, so unwinding leaves nothing
+    // inconsistent.
     match catch_unwind(AssertUnwindSafe(|| builder.open())) {
         Ok(opened) => opened.map_err(|cause| error(path, cause)),
         Err(payload) => Err(Error::Damaged {
@@ -160,6 +167,7 @@ pub(super) fn error(path: &Path, cause: fjall::Error) -> Error {
             path,
             cause: Arc::new(cause),
         },
+        // These concern this process, not the data: opening the log again may succeed.
         fjall::Error::Poisoned | fjall::Error::KeyspaceDeleted => Error::Storage {
             path,
             cause: Arc::new(cause),

@@ -41,6 +41,7 @@ pub(super) struct Store {
 
 /// Returns the key of a record in `log`.
 pub(super) fn record_key(topic: u32, partition: u32, offset: u64) -> [u8; 16] {
+    // Big-endian, so the records of a partition are adjacent and in the order of their offsets.
     let number = (u128::from(topic) << 96) | (u128::from(partition) << 64) | u128::from(offset);
     number.to_be_bytes()
 }
@@ -63,6 +64,7 @@ pub(super) fn encode(record: &Record) -> std::io::Result<UserValue> {
 
 /// Decodes a value without a copy. Returns `None` if the value is malformed.
 pub(super) fn decode(value: UserValue) -> Option<Record> {
+    // The slices keep the block of the database alive instead of copying the record.
     let bytes = Bytes::from_owner(value);
     let length: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
     let end = usize::try_from(u32::from_be_bytes(length)).ok()?.checked_add(4)?;

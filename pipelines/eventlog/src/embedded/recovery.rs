@@ -123,6 +123,8 @@ fn read_groups(store: &Store, topics: &Topics) -> Result<(), Error> {
             .get(partition as usize)
             .ok_or_else(unreadable)?
             .bounds();
+        // A position past the end means that records were lost which a group has already
+        // processed.
         if position > bounds.next {
             return Err(damaged(
                 store,

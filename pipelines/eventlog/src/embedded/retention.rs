@@ -40,6 +40,8 @@ impl Trims {
     pub(super) fn review(&mut self, topic: &Arc<Topic>) {
         for (number, partition) in (0..).zip(&topic.partitions) {
             let watermark = topic.low_watermark(number as usize);
+            // Without groups nothing is removed, unless the topic is limited to its latest
+            // records.
             let first = match topic.keeps() {
                 None => watermark.unwrap_or(0).saturating_sub(self.retain),
                 Some(count) => {
@@ -65,6 +67,7 @@ impl Trims {
             let partition = entry.key().1;
             let (topic, target) = entry.get();
             let first = topic.partitions[partition as usize].first();
+            // A large removal is spread over several batches, each within its limit.
             let end = (*target).min(first.saturating_add(left));
             batch.trim(topic, partition, end);
             left -= end.saturating_sub(first);

@@ -204,6 +204,7 @@ impl Shared {
     pub(super) async fn queue_permits(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
         let permits = u32::try_from(bytes.div_ceil(PERMIT_BYTES))
             .unwrap_or(QUEUE_PERMITS)
+            // An append larger than the queue takes all permits: it must not wait for ever.
             .clamp(1, QUEUE_PERMITS);
         let permits = Arc::clone(&self.queue).acquire_many_owned(permits).await;
         permits.map_err(|_closed| Error::Closed)
@@ -225,6 +226,7 @@ impl Shared {
 
     /// Asks the committer to write what is queued and to end.
     pub(super) fn close(&self) {
+        // The flag comes first: a committer that is woken must see it.
         self.closing.store(true, Ordering::SeqCst);
         self.wake_committer();
     }
@@ -239,6 +241,7 @@ impl Shared {
 
     /// Records the error that ends writing; later errors are ignored.
     pub(super) fn fail(&self, cause: fjall::Error) -> Error {
+        // Readers are woken too. They deliver what is durable and then return this error.
         let cause = Arc::clone(self.failed.get_or_init(|| Arc::new(cause)));
         self.wake_all();
         self.failure_of(cause)
@@ -277,6 +280,8 @@ impl Shared {
 
     /// Takes the changed groups. A position committed after this call marks its group again.
     pub(super) fn take_dirty(&self) -> Vec<(Arc<Topic>, Arc<Group>)> {
+        // A commit between these two steps does not list its group again. Its position is read
+        // afterwards, so the current batch writes it.
         let dirty = std::mem::take(&mut *locked(&self.dirty));
         for (_, group) in &dirty {
             group.dirty.store(false, Ordering::SeqCst);

@@ -48,6 +48,7 @@ struct Span {
 
 impl Lease {
     fn take(topic: &Topic, group: Arc<Group>) -> Result<Self, Error> {
+        // Two readers of one group in a process would both deliver every record.
         if group.subscribed.swap(true, Ordering::AcqRel) {
             return Err(Error::Busy {
                 topic: topic.name.clone(),
@@ -98,6 +99,8 @@ impl Reader {
             .map(|index| index % count)
             .filter_map(|index| {
                 let bounds = self.topic.partitions[index].bounds();
+                // Retention may have passed a tail's position. It continues at the first record
+                // left.
                 let from = self.positions[index].max(bounds.first);
                 let partition = u32::try_from(index).ok()?;
                 (from < bounds.next).then_some(Span {
@@ -110,6 +113,7 @@ impl Reader {
             .collect();
         let (mut left, mut others) = (max, spans.len());
         for span in &mut spans {
+            // Space that a short partition does not use goes to the later ones.
             let share = left.div_ceil(others) as u64;
             span.to = span.to.min(span.from.saturating_add(share));
             left -= usize::try_from(span.to - span.from).unwrap_or(left).min(left);
@@ -174,6 +178,7 @@ impl Subscription for Reader {
                 ));
             }
             let spans = self.plan(max);
+            // Durable records are delivered before the failure is reported.
             if spans.is_empty() {
                 if let Some(error) = self.shared.failure() {
                     return Err(error);
@@ -198,6 +203,8 @@ impl Subscription for Reader {
         if self.shared.is_closed() {
             return Err(Error::Closed);
         }
+        // All positions are checked before any is committed, so an invalid call changes
+        // nothing.
         for position in positions {
             let next = self
                 .topic
@@ -258,6 +265,7 @@ fn read(shared: &Shared, topic: &Topic, spans: &[Span]) -> Result<Vec<Delivered>
                 break;
             }
         }
+        // The scan ended early without filling its share, so records at the end are missing.
         if taken < share && expected < span.to && expected >= topic.partitions[span.partition as usize].first() {
             return Err(damaged(shared, topic, span.partition, expected));
         }

@@ -228,6 +228,7 @@ impl Client {
     pub(super) fn probe(&self, name: &str, group: Option<&str>) -> Option<Probe> {
         // Metadata comes first. Without it the bounds would be requested from the previous
         // leaders of the partitions.
+        // A failed request is not an anomaly of the subscription: the next probe asks again.
         let fetched = self
             .consumer
             .fetch_metadata(Some(name), self.limit)

@@ -91,6 +91,7 @@ impl HealthCheck {
     /// Adds `waited` to the waiting time of the reader, sends a probe when one is due, and evaluates its answer. `now`
     /// returns the current positions.
     pub(super) fn tick(&mut self, waited: Duration, now: impl FnOnce() -> Positions) -> Option<Anomaly> {
+        // Time in which the reader works does not count: records may legitimately wait then.
         self.waited += waited;
         let Some(pending) = &self.pending else {
             if self.waited >= self.last_check + self.every {
@@ -105,6 +106,7 @@ impl HealthCheck {
             Err(TryRecvError::Disconnected) => None,
         };
         let Pending { at, positions, .. } = self.pending.take()?;
+        // Without an answer nothing is known, so stalls are measured anew.
         let Some(Probe { bounds, assignment }) = answer else {
             self.stalls.behind.clear();
             self.unassigned.assignment = None;
@@ -193,6 +195,7 @@ impl StallDetector {
                 continue;
             };
             let next = position.unwrap_or(bounds.first);
+            // The log never shrinks by itself, so one observation is enough.
             if next > bounds.next {
                 beyond.push(*partition);
             } else if next < bounds.next {

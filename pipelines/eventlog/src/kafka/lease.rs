@@ -111,6 +111,8 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.leases.locked().remove(&self.key);
+        // One notification for callers that subscribe again, one for the thread that closes the
+        // log.
         self.leases.ended.notify_waiters();
         self.leases.all_ended.notify_all();
     }

@@ -233,6 +233,8 @@ impl Options {
             .set("socket.keepalive.enable", "true")
             .set("socket.timeout.ms", millis(self.delivery))
             .set("topic.metadata.refresh.interval.ms", "30000");
+        // Properties are set before the settings below, which the log depends on and which thus
+        // win.
         for (name, value) in &self.properties {
             config.set(name, value);
         }
@@ -261,6 +263,7 @@ impl Options {
 
     pub(super) fn producer(&self) -> ClientConfig {
         let mut config = self.with_recreation_log();
+        // Half of the delivery time leaves room for one retry.
         let request = (self.delivery / 2).max(Duration::from_secs(1));
         let defaults = [("linger.ms", "1"), ("compression.type", "lz4")];
         for (name, value) in defaults {
@@ -283,6 +286,7 @@ impl Options {
         let mut config = self.with_recreation_log();
         let heartbeat = (self.session / 6).min(Duration::from_secs(3));
         config
+            // Only `commit` moves offsets, and only explicit start offsets are used.
             .set("enable.auto.commit", "false")
             .set("enable.auto.offset.store", "false")
             .set("auto.offset.reset", "error")

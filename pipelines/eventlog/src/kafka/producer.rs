@@ -81,6 +81,7 @@ impl Appender {
                 taken += units(record);
                 taken <= SEND_BYTES / PERMIT_BYTES
             };
+            // At least one record is sent at a time, even if it alone exceeds the limit.
             let piece = rest.iter().take_while(fits).count().max(1);
             let (piece, after) = rest.split_at(piece);
             match self.send(name, piece).await {
@@ -123,6 +124,7 @@ impl Appender {
             }
         }
         let mut positions = Vec::with_capacity(sent.len());
+        // All records are queued before the first answer is awaited, so they share batches.
         let answers = async {
             for (partition, delivery) in sent {
                 let offset = answer(delivery)

@@ -156,6 +156,7 @@ impl Subscription for Reader {
             if owned.next.is_none_or(|next| position.offset > next) && self.was_delivered(position) {
                 continue;
             }
+            // A lower position than the committed one changes nothing.
             if owned.committed.is_none_or(|committed| committed < position.offset) {
                 owned.committed = Some(position.offset);
             }
@@ -169,6 +170,7 @@ impl Subscription for Reader {
                 added.map_err(|error| failure("committing a position", &consumers.log_context, &error))?;
             }
         }
+        // librdkafka reports a commit without offsets as an error.
         if list.count() > 0 {
             // The lock is held, so the partition cannot be lost between the check and the
             // hand-over. `commit` only queues.

@@ -205,6 +205,7 @@ impl Consumers {
         };
         count(&self.counters.revoked, had.len());
         self.shared.wake_reader();
+        // From here on the rebalances of this consumer no longer reach the reader.
         consumer.context().retired.store(true, Ordering::Relaxed);
         if self.group.is_some() {
             // `unsubscribe` makes the member leave. A static member that is only dropped does

@@ -57,6 +57,8 @@ impl State {
     pub(super) fn assign(&mut self, partitions: impl IntoIterator<Item = (u32, Option<u64>)>) {
         let mut assigned = Vec::new();
         for (partition, next) in partitions {
+            // A partition that is assigned again starts over; buffered records of the old
+            // assignment are dropped.
             self.lose(partition);
             let owned = Owned {
                 next,
@@ -142,6 +144,8 @@ impl State {
         if self.closed {
             return Some(Err(Error::Closed));
         }
+        // Assignment changes come before records, so the reader knows a partition before its
+        // records arrive.
         if let Some(change) = self.changes.pop_front() {
             return Some(Ok(change));
         }

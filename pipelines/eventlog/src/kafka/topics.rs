@@ -51,6 +51,8 @@ impl Topics {
         if self.known().topics.contains(topic) {
             return Ok(name);
         }
+        // Another task may have checked the topic while this one waited, so the lookup is
+        // repeated.
         let _turn = self.looking.lock().await;
         let forgotten = {
             let known = self.known();
@@ -152,6 +154,7 @@ impl Topics {
             .set("max.message.bytes", &bytes)
             .set("retention.ms", &retention)
             .set("min.insync.replicas", &in_sync)
+            // An unclean leader may lack acknowledged records.
             .set("unclean.leader.election.enable", "false");
         let admin = self.admin(&log_context)?;
         let created = admin.create_topics([&topic], &self.limits()).await;
