@@ -1,7 +1,7 @@
-//! Runs operators in order and moves the rows between them.
+//! The chain: runs operators in order and moves the rows between them.
 //!
-//! Invariant: rows in = passed + dropped + refused + held, for every operator and for the chain. Rows move in [`split`]
-//! only, which takes each row to exactly one place.
+//! Invariant: rows in = passed + dropped + refused + held, for every operator and for the chain. Only [`split`] moves
+//! rows, and it takes each row to exactly one place.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::screen::{Screen, Screener};
 use crate::verdict::fit;
 use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
 
-/// The most bytes that the verdicts on a batch or an upload have as JSON: they travel in messages, commits and answers.
+/// The most bytes of the verdicts on a batch or an upload as JSON. They travel in messages, commits and answers.
 pub const MAX_VERDICT_BYTES: usize = 256 << 10;
 
 /// An ordered list of operators; each judges the rows that all before it passed.
@@ -29,60 +29,61 @@ enum Operator {
     Stage(Arc<dyn Stage>),
 }
 
-/// What one operator did with the rows it was given: `rows = passed + dropped + refused + held`.
+/// The counts of one operator: `rows = passed + dropped + refused + held`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tally {
-    /// The operator's name.
+    /// Name of the operator.
     pub gate: String,
-    /// How many rows it was given.
+    /// Number of rows it received.
     pub rows: u32,
-    /// How many went on.
+    /// Number of rows that passed.
     pub passed: u32,
-    /// How many were left out as duplicates.
+    /// Number of rows left out as duplicates.
     pub dropped: u32,
-    /// How many reject the batch.
+    /// Number of rows that reject the batch.
     pub refused: u32,
-    /// How many could not be judged.
+    /// Number of rows that could not be judged.
     pub held: u32,
 }
 
-/// What a chain made of a batch.
+/// The result of a chain for a batch.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The rows that every operator passed, in order.
     pub passed: Batch,
-    /// The number of rows the chain was given.
+    /// The number of rows that the chain received.
     pub rows: u32,
-    /// The verdicts other than pass, by position in the batch as it was decoded, in that order. Those on a batch with very
-    /// much to say of say less of every row, and name every row.
+    /// The verdicts other than pass, in the order of the rows, which are numbered as in the decoded batch. If they
+    /// exceed [`MAX_VERDICT_BYTES`] they are shortened, but every row stays listed.
     pub verdicts: Vec<RowVerdict>,
     /// One entry per operator, in order.
     pub tallies: Vec<Tally>,
 }
 
-/// What becomes of a whole batch.
+/// The decision on a whole batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Its passed rows are merged.
+    /// The rows that passed are merged.
     Merge,
-    /// Nothing of it is merged.
+    /// No row is merged.
     Reject {
         /// `refused` or `duplicates`.
         code: String,
         /// One sentence for the contributor; never holds personal data.
         message: String,
     },
-    /// It is judged again later.
+    /// The batch is judged again later.
     Hold {
         /// `budget`, `provider` or `paused`.
         reason: String,
-        /// When, where known.
+        /// The time to judge again, if known.
         resumes_after: Option<Timestamp>,
     },
 }
 
-/// The chain that merges, dry runs and collectors use: contract, dedup, personal data and, unless `None`, the screen.
+/// Builds the chain that merges, dry runs and collectors use: contract, dedup, personal data and, unless `None`, the
+/// screen.
 pub fn standard_chain(known: Arc<dyn Known>, screen: Option<Arc<dyn Screener>>) -> Chain {
     let gates = Chain::new()
         .gate(Contract)
@@ -95,7 +96,7 @@ pub fn standard_chain(known: Arc<dyn Known>, screen: Option<Arc<dyn Screener>>) 
 }
 
 impl Chain {
-    /// A chain without operators, which passes every row.
+    /// Creates a chain without operators, which passes every row.
     pub const fn new() -> Self {
         Self { operators: Vec::new() }
     }
@@ -114,7 +115,7 @@ impl Chain {
         self
     }
 
-    /// Judges every row of `batch`. Waits only where a stage does; an operator is not asked about no rows.
+    /// Judges every row of `batch`. Awaits stages only. An operator is not called if no row is left.
     pub async fn run(&mut self, batch: Batch) -> Judged {
         let rows = count(batch.len());
         let mut passing = batch;
@@ -127,6 +128,7 @@ impl Chain {
             } else {
                 operator.judge(&passing).await
             };
+            // An operator judges only the rows that all before it passed.
             let tally;
             (passing, tally) = split(name, passing, said, &mut verdicts);
             tallies.push(tally);
@@ -158,9 +160,9 @@ impl Operator {
     }
 }
 
-/// Takes every row of `batch` to one place: the batch that goes on, or `verdicts` under its original position.
+/// Moves every row of `batch` to one place: the batch of passing rows, or `verdicts` under its original position.
 ///
-/// The batch is not copied when every row passes. An answer that is not about these rows is not trusted: all are held.
+/// The batch is not copied if every row passes. If the number of verdicts is wrong, all rows are held.
 fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict>) -> (Batch, Tally) {
     let rows = batch.len();
     let exceptions = if said.rows() == rows {
@@ -184,6 +186,7 @@ fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict
     for (row, _) in &exceptions {
         keep[*row] = false;
     }
+    // Filtering fails only if a column is inconsistent; then no row may pass unjudged.
     let (passing, exceptions) = match batch.filter(&keep) {
         Ok(passing) => (passing, exceptions),
         Err(error) => (
@@ -207,6 +210,7 @@ fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict
     (passing, tally)
 }
 
+/// Returns a hold for every row, for an operator that gave no usable answer.
 fn hold_all(name: &str, rows: usize, actual: &str) -> Vec<(usize, Verdict)> {
     let reason = Reason {
         gate: name.to_owned(),
@@ -233,8 +237,8 @@ fn count(rows: usize) -> u32 {
 }
 
 impl Judged {
-    /// The policy of the batch: any refused row rejects it; else any held row holds it until the last hold ends; else
-    /// a batch of nothing new is rejected; else it merges.
+    /// Applies the policy of the batch: any refused row rejects it; else any held row holds it until the last hold
+    /// ends; else a batch without new rows is rejected; else it merges.
     pub fn decision(&self) -> Decision {
         let mut refused = 0_u32;
         let mut first = None;
@@ -247,6 +251,7 @@ impl Judged {
                 }
                 Verdict::Hold { reason, resumes_after } => {
                     let (_, until) = hold.get_or_insert((reason, *resumes_after));
+                    // The batch needs every held row, so it waits for the last of them.
                     *until = (*until).max(*resumes_after);
                 }
                 Verdict::Pass | Verdict::Drop { .. } => {}
@@ -279,7 +284,7 @@ impl Judged {
     }
 }
 
-/// One sentence: how many records are refused, and the first reason of the first of them.
+/// Returns one sentence with the number of refused records and the first reason of the first of them.
 fn refusal(refused: u32, rows: u32, row: u32, reason: Option<&Reason>) -> String {
     let verb = if refused == 1 { "is" } else { "are" };
     let where_and_why = reason.map_or_else(String::new, Reason::after_the_record);

@@ -1,27 +1,27 @@
-//! Walks the leaves of JSON text without building a value.
+//! A visitor of the leaves of JSON text, which builds no tree of values.
 //!
-//! Invariant: every name, string and integer of the text is visited once, in order, and every `enter` is met by one
-//! `leave`.
+//! Invariant: every name, string and integer of the text is visited once, in order, and every `enter` is followed by
+//! one `leave`.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// What a walk calls.
+/// The callbacks of a walk.
 pub(crate) trait Leaves {
-    /// The next leaves are in the member of this name.
+    /// Called before the leaves of a member.
     fn enter_member(&mut self, name: &str);
-    /// The next leaves are in the item at this index.
+    /// Called before the leaves of an array item.
     fn enter_item(&mut self, index: usize);
-    /// The member or item entered last is done.
+    /// Called after the last leaf of the member or item that was entered last.
     fn leave(&mut self);
-    /// A string.
+    /// Called for a string.
     fn text(&mut self, text: &str);
-    /// The magnitude of an integer.
+    /// Called for an integer, with its magnitude.
     fn integer(&mut self, magnitude: u64);
 }
 
-/// Visits the leaves of `json`; an error where it is not JSON.
+/// Visits the leaves of `json`. Returns an error if it is not JSON.
 pub(crate) fn walk(json: &str, leaves: &mut impl Leaves) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     Walk(leaves).deserialize(&mut deserializer)?;
@@ -75,6 +75,8 @@ impl<'de, L: Leaves> Visitor<'de> for Walk<'_, L> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let mut index = 0;
         loop {
+            // serde reports the end of an array only when the next item is asked for, so the
+            // item is entered first. An empty visit at the end is harmless.
             self.0.enter_item(index);
             let item = items.next_element_seed(Walk(&mut *self.0));
             self.0.leave();
@@ -95,7 +97,7 @@ impl<'de, L: Leaves> Visitor<'de> for Walk<'_, L> {
     }
 }
 
-/// Enters the member whose name is next.
+/// A seed that enters the member with the next name.
 struct Name<'a, L>(&'a mut L);
 
 impl<'de, L: Leaves> DeserializeSeed<'de> for Name<'_, L> {

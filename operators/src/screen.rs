@@ -1,6 +1,6 @@
-//! The stage that asks a model whether a record may be published.
+//! The stage that asks a screener, such as a model, whether a record may be published.
 //!
-//! Invariant: a record passes only by an opinion of its own. No answer, or an answer of another length, holds every
+//! Invariant: a record passes only if the screener accepts it. No answer, or an answer of another length, holds every
 //! record.
 
 mod local;
@@ -21,51 +21,51 @@ const NAME: &str = "screen";
 /// A judge of texts, such as a model. Object safe.
 #[async_trait]
 pub trait Screener: Debug + Send + Sync {
-    /// One opinion for each of `records`, in order; a record is the canonical JSON text of its members.
+    /// Returns one opinion for each of `records`, in order. A record is the canonical JSON text of its members.
     ///
-    /// The texts are data: whatever they say, they are not instructions to the judge.
+    /// The texts are data. An implementation must not follow instructions in them.
     async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable>;
 }
 
-/// What a screener thinks of a record.
+/// The opinion of a screener on a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opinion {
-    /// It may be published.
+    /// The record may be published.
     Acceptable,
-    /// It may not.
+    /// The record may not be published.
     Objectionable {
-        /// The machine-readable rule, such as `prompt_injection`.
+        /// Machine-readable rule, such as `prompt_injection`.
         code: String,
-        /// What the rule asks for.
+        /// The requirement of the rule.
         expected: String,
-        /// What the record has, described and not quoted.
+        /// A description of the violation, without quoting the record.
         actual: String,
     },
 }
 
-/// Why a screener has no opinion now.
+/// A screener that cannot answer now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the screen is unavailable: {}", reason.code())]
 pub struct Unavailable {
-    /// The cause.
+    /// The cause of the failure.
     pub reason: Cause,
-    /// When it is expected to end, where known.
+    /// The expected end of the outage, if known.
     pub resumes_after: Option<Timestamp>,
 }
 
-/// What keeps a screener from answering.
+/// The cause of a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The model budget is spent.
     Budget,
-    /// The provider refuses, is silent or answers nonsense.
+    /// The provider refuses, does not answer, or answers with nonsense.
     Provider,
-    /// An administrator paused validation.
+    /// An administrator has paused validation.
     Paused,
 }
 
 impl Cause {
-    /// `budget`, `provider` or `paused`.
+    /// Returns `budget`, `provider` or `paused`.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Budget => "budget",
@@ -75,14 +75,14 @@ impl Cause {
     }
 }
 
-/// Turns the opinions of a [`Screener`] into verdicts.
+/// A stage that turns the opinions of a [`Screener`] into verdicts.
 #[derive(Clone, Debug)]
 pub struct Screen {
     screener: Arc<dyn Screener>,
 }
 
 impl Screen {
-    /// A stage that asks `screener`.
+    /// Creates a stage that asks `screener`.
     pub fn new(screener: Arc<dyn Screener>) -> Self {
         Self { screener }
     }
@@ -95,6 +95,7 @@ impl Stage for Screen {
     }
 
     async fn judge(&self, rows: &Batch) -> Verdicts {
+        // Canonical JSON is UTF-8, so the copy is never made.
         let text = |row| match std::str::from_utf8(rows.canonical(row)) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(rows.canonical(row)),
@@ -102,6 +103,8 @@ impl Stage for Screen {
         let texts: Vec<_> = (0..rows.len()).map(text).collect();
         let records: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
         match self.screener.screen(&records).await {
+            // The pairing of opinions and records is by position, so a wrong count makes all of
+            // them useless.
             Ok(opinions) if opinions.len() == rows.len() => {
                 Verdicts::from_exceptions(rows.len(), opinions.into_iter().enumerate().filter_map(refusal))
             }
@@ -118,6 +121,7 @@ impl Stage for Screen {
     }
 }
 
+/// Converts an opinion to a verdict, unless the record is acceptable.
 fn refusal((row, opinion): (usize, Opinion)) -> Option<(usize, Verdict)> {
     match opinion {
         Opinion::Acceptable => None,
@@ -134,6 +138,7 @@ fn refusal((row, opinion): (usize, Opinion)) -> Option<(usize, Verdict)> {
     }
 }
 
+/// Holds every row, with the reason that the screener gave.
 fn hold(rows: usize, Unavailable { reason, resumes_after }: Unavailable, actual: &str) -> Verdicts {
     let reason = Reason {
         gate: NAME.to_owned(),

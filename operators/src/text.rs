@@ -1,23 +1,23 @@
-//! A first look at text, and its plain spelling.
+//! Byte classes of a text, and its plain spelling.
 //!
-//! Invariant: [`glance`] never misses what [`fold`] could turn into an `@` or a digit, and folding keeps the order of
-//! what is left. Both are linear in the text.
+//! Invariant: [`glance`] reports every text that [`fold`] could turn into one with an `@` or a digit, and folding keeps
+//! the order of the characters that stay. Both are linear in the text.
 
-/// What a text has, seen in one pass over its bytes.
+/// The byte classes that occur in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "five separate facts")]
 pub(crate) struct Glance {
     /// The number of ASCII digits.
     pub(crate) digits: usize,
-    /// Whether there is an `@`.
+    /// True if there is an `@`.
     pub(crate) at: bool,
-    /// Whether there is a `<`.
+    /// True if there is a `<`.
     pub(crate) angle: bool,
-    /// Whether there is an opening parenthesis, bracket or brace.
+    /// True if there is an opening parenthesis, bracket or brace.
     pub(crate) bracket: bool,
-    /// Whether there is a `%` or `&`, which may encode another character.
+    /// True if there is a `%` or `&`, which may encode another character.
     pub(crate) encoded: bool,
-    /// Whether there is a byte beyond ASCII.
+    /// True if there is a byte beyond ASCII.
     pub(crate) beyond_ascii: bool,
 }
 
@@ -27,11 +27,13 @@ const BRACKET: u8 = 4;
 const ENCODED: u8 = 8;
 const BEYOND_ASCII: u8 = 16;
 
-/// Looks at every byte once. The loop has no branch, so that it compiles to vector instructions.
+/// Classifies the bytes in one pass. The loop has no branch, so it compiles to vector instructions.
 pub(crate) fn glance(text: &[u8]) -> Glance {
     let mut digits = 0;
     let mut seen = 0_u8;
     for chunk in text.chunks(128) {
+        // A chunk has at most 128 digits, so a byte suffices to count them, and more fit into a
+        // vector register.
         let mut digits_here = 0_u8;
         for &byte in chunk {
             digits_here += u8::from(byte.is_ascii_digit());
@@ -53,15 +55,15 @@ pub(crate) fn glance(text: &[u8]) -> Glance {
     }
 }
 
-/// Whether text beyond ASCII may have a character that folds to an `@`, a digit or a `<`: it has a byte that begins a
-/// full-width form, a decimal digit of another script or a mathematical digit.
+/// Returns true if text beyond ASCII may have a character that folds to an `@`, a digit or a `<`. The test looks for
+/// the first byte of full-width forms, of decimal digits of other scripts, and of mathematical digits.
 pub(crate) fn may_fold(text: &[u8]) -> bool {
     text.iter()
         .any(|byte| matches!(byte, 0xD9 | 0xDB | 0xDF | 0xE0 | 0xE1 | 0xEF | 0xF0))
 }
 
-/// Whether text beyond ASCII may have a character that phrases are disguised with: one that shows nothing, or that folds to
-/// a letter, a space or a dash. Characters that are common in a script are told from its others.
+/// Returns true if text beyond ASCII may have a character that disguises phrases: an invisible one, or one that folds
+/// to a letter, a space or a dash. In scripts with such characters, a second byte tells them from the common ones.
 pub(crate) fn may_disguise(text: &[u8]) -> bool {
     let disguises = |(at, byte): (usize, &u8)| {
         let next = || text.get(at + 1).copied().unwrap_or_default();
@@ -77,8 +79,8 @@ pub(crate) fn may_disguise(text: &[u8]) -> bool {
     text.iter().enumerate().any(disguises)
 }
 
-/// Appends `text` in plain spelling: full-width forms and decimal digits of any listed script as ASCII, spaces and
-/// dashes of any width as ` ` and `-`, without characters that show nothing; `%40` and `&#64;` as `@`, `%2B` as `+`.
+/// Appends `text` in plain spelling: full-width forms and decimal digits of listed scripts as ASCII, spaces and dashes
+/// of any width as ` ` and `-`, without invisible characters; `%40` and `&#64;` as `@`, `%2B` as `+`.
 pub(crate) fn fold(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
@@ -88,7 +90,7 @@ pub(crate) fn fold(text: &str, out: &mut String) {
             continue;
         }
         rest = &rest[character.len_utf8()..];
-        // Why: the long vowel mark stands for a dash between the digits of Japanese numbers.
+        // The long vowel mark is used as a dash between the digits of Japanese numbers.
         if character == '\u{30FC}' && out.ends_with(|last: char| last.is_ascii_digit()) {
             out.push('-');
             continue;
@@ -99,8 +101,8 @@ pub(crate) fn fold(text: &str, out: &mut String) {
     }
 }
 
-/// The character that `text` begins with in the encoding of URLs or HTML, and what comes after it: an at, or the plus of a
-/// phone number in a URL.
+/// Decodes the character that `text` begins with in the encoding of URLs or HTML, an at or the plus of a phone number, and
+/// returns it with the text after it.
 fn encoded(text: &str) -> Option<(char, &str)> {
     const ENCODED: [(&str, char); 6] = [
         ("%40", '@'),
@@ -124,7 +126,7 @@ const ZEROS: [u32; 20] = [
     0x1090, 0x17E0, 0x1810, 0x1946,
 ];
 
-/// The plain spelling of one character; `None` where it shows nothing.
+/// Returns the plain spelling of a character, or `None` if it is invisible.
 fn plain(character: char) -> Option<char> {
     if character.is_ascii() {
         return Some(character);
@@ -136,6 +138,7 @@ fn plain(character: char) -> Option<char> {
         0x2010..=0x2015 | 0x2043 | 0x2212 | 0xFE58 | 0xFE63 | 0xFF70 => Some('-'),
         0xB7 | 0x2024 | 0x2027 | 0x30FB | 0xFE52 | 0xFF65 => Some('.'),
         0xFE6B => Some('@'),
+        // Mathematical letters: runs of 52, capitals before small letters.
         0x1D400..=0x1D6A3 => char::from_u32(if (code - 0x1D400) % 52 < 26 { 65 } else { 71 } + (code - 0x1D400) % 52),
         0x1D7CE..=0x1D7FF => char::from_digit((code - 0x1D7CE) % 10, 10),
         _ if is_invisible(code) => None,
@@ -146,7 +149,7 @@ fn plain(character: char) -> Option<char> {
     }
 }
 
-/// Soft hyphens, joiners, direction marks, variation selectors, tags and other characters that show nothing.
+/// Returns true for soft hyphens, joiners, direction marks, variation selectors, tags and other invisible characters.
 fn is_invisible(code: u32) -> bool {
     matches!(
         code,

@@ -1,7 +1,7 @@
-//! What a gate says of a row.
+//! Verdicts on rows, and their reasons.
 //!
-//! Invariant: [`Verdicts`] has exactly one verdict per row of the batch it was made for, and what it says of a row is
-//! bounded, whatever the row holds ([`MAX_REASONS`], [`bounds`](self::bounds)).
+//! Invariant: [`Verdicts`] has exactly one verdict per row of its batch, and the size of a verdict is bounded whatever
+//! the row contains ([`MAX_REASONS`], [`bounds`](self::bounds)).
 
 mod bounds;
 
@@ -13,23 +13,24 @@ use types::Timestamp;
 use bounds::Reasons;
 pub use bounds::{MAX_REASONS, fit};
 
-/// Why a row did not pass. Never carries personal data, and text of a record only where the gate's rule is about its form.
+/// The reason that a row did not pass. It never contains personal data, and text of a record only if the rule is about
+/// its form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The gate that says so: `contract`, `dedup`, `personal-data` or `screen`.
+    /// The gate: `contract`, `dedup`, `personal-data` or `screen`.
     pub gate: String,
     /// The machine-readable rule, such as `missing` or `email`.
     pub code: String,
     /// JSON pointer within the record; empty for the whole record.
     pub path: String,
-    /// What the rule asks for.
+    /// The requirement of the rule.
     pub expected: String,
-    /// What the record has, described.
+    /// A description of the record at that path.
     pub actual: String,
 }
 
 impl Reason {
-    /// What a sentence says after it has named the record: where in it, what was expected and what was found.
+    /// Returns the rest of a sentence that has named the record: the path, the expected and the actual value.
     pub fn after_the_record(&self) -> String {
         let Self {
             gate,
@@ -47,44 +48,44 @@ impl Reason {
     }
 }
 
-/// What a gate says of one row.
+/// The verdict of a gate on one row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]
 pub enum Verdict {
-    /// The row goes on.
+    /// The row continues to the next gate.
     Pass,
-    /// The row is left out and the batch goes on: a duplicate.
+    /// The row is a duplicate: it is left out and the batch continues.
     Drop {
-        /// Why.
+        /// The reason for leaving it out.
         reason: Reason,
     },
     /// The row rejects its batch.
     Refuse {
-        /// The rules it breaks: at least one, at most [`MAX_REASONS`]. Where it breaks more, the last reason has the
-        /// code `more` and says how many.
+        /// The rules that the row breaks: at least one, at most [`MAX_REASONS`]. If it breaks more, the last reason has
+        /// the code `more` and their number.
         reasons: Vec<Reason>,
     },
     /// The row cannot be judged now; its batch waits.
     Hold {
-        /// Why; the code is `budget`, `provider` or `paused`.
+        /// The reason for waiting; its code is `budget`, `provider` or `paused`.
         reason: Reason,
-        /// When to judge again, where known.
+        /// The time to judge again, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         resumes_after: Option<Timestamp>,
     },
 }
 
-/// A verdict with the row it is about, counted in the batch as it was submitted.
+/// A verdict with the number of its row in the batch as submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowVerdict {
     /// Index of the record in the submitted batch.
     pub row: u32,
-    /// What was said of it.
+    /// The verdict on the record.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// One verdict per row of a batch; rows that nothing was said of pass.
+/// One verdict per row of a batch. A row without an entry passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdicts {
     rows: usize,
@@ -93,7 +94,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// Every one of `rows` rows passes.
+    /// Creates verdicts that pass every one of `rows` rows.
     pub const fn pass(rows: usize) -> Self {
         Self {
             rows,
@@ -101,8 +102,8 @@ impl Verdicts {
         }
     }
 
-    /// Collects verdicts other than pass; rows beyond the batch are ignored, of two verdicts on a row the first counts
-    /// unless both refuse, then their reasons add up, as far as they are named.
+    /// Collects verdicts other than pass. Rows past the end are ignored. Of two verdicts on a row the first counts,
+    /// except that the reasons of two refusals are combined, up to the limit.
     pub fn from_exceptions(rows: usize, exceptions: impl IntoIterator<Item = (usize, Verdict)>) -> Self {
         let mut said: BTreeMap<usize, Said> = BTreeMap::new();
         for (row, verdict) in exceptions {
@@ -132,17 +133,17 @@ impl Verdicts {
         }
     }
 
-    /// The number of rows judged.
+    /// Returns the number of judged rows.
     pub const fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The rows that do not pass, in row order.
+    /// Returns the rows that do not pass, in row order.
     pub fn exceptions(&self) -> &[(usize, Verdict)] {
         &self.exceptions
     }
 
-    /// The rows that do not pass, in row order, by value.
+    /// Returns the rows that do not pass, in row order, by value.
     pub(crate) fn into_exceptions(self) -> Vec<(usize, Verdict)> {
         self.exceptions
     }
@@ -153,7 +154,7 @@ enum Said {
     Other(Verdict),
 }
 
-/// The reasons to refuse rows, as a gate finds them. A reason that is not going to be named is counted and not made.
+/// Collects reasons to refuse rows. A reason beyond the limit is counted but not built.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     by_row: BTreeMap<usize, Reasons>,
@@ -165,7 +166,7 @@ impl Refusals {
         self.by_row.entry(row).or_default().add(reason);
     }
 
-    /// The verdicts on a batch of `rows` rows, all of which the reasons are about.
+    /// Returns the verdicts on a batch of `rows` rows, which must include every row with a reason.
     pub(crate) fn into_verdicts(self, rows: usize) -> Verdicts {
         let refused = self
             .by_row

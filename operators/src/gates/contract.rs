@@ -1,7 +1,7 @@
-//! The gate that asks whether a record satisfies the dataset's contract.
+//! The gate that refuses records which violate the dataset's contract.
 //!
-//! Invariant: a row passes exactly when its batch has no defect for it, and a refusal names every defect that the batch
-//! names.
+//! Invariant: a row passes exactly when its batch has no defect for it, and a refusal has a reason for every defect
+//! that the batch lists.
 
 use types::{Batch, Defect};
 
@@ -11,8 +11,8 @@ use crate::{Gate, Reason, Verdicts};
 
 const NAME: &str = "contract";
 
-/// Refuses the rows that do not satisfy the contract, with one reason per defect: `not_object`, `missing`, `type`,
-/// `range`, `extra`, or `more` for those that are only counted.
+/// Refuses the rows that violate the contract, with one reason per defect: `not_object`, `missing`, `type`, `range`,
+/// `extra`, or `more` for defects that are only counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Contract;
 
@@ -30,7 +30,8 @@ impl Gate for Contract {
     }
 }
 
-/// A defect shows the name of an unknown member and the value of a scalar; neither may be personal data.
+/// Converts a defect to a reason. A defect shows the name of an unknown member and the value of a scalar; either is
+/// removed if it is personal data.
 fn reason(defect: &Defect) -> Reason {
     let named = personal::is_personal(&defect.path, "");
     let shown = personal::is_personal(&defect.actual, &defect.path);

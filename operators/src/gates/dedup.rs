@@ -1,7 +1,7 @@
-//! The gate that leaves out records the batch or the dataset already has.
+//! The gate that drops records which the batch or the dataset already has.
 //!
-//! Invariant: among the rows that pass, keys are distinct, and the dataset had none of them when it was asked. The
-//! merge asks once more in its critical section, since another batch may have merged in between.
+//! Invariant: the rows that pass have distinct keys, and the dataset had none of them at the time of the lookup. The
+//! merge looks again in its critical section, since another batch may have merged in between.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Dedup {
 }
 
 impl Dedup {
-    /// A gate against the records that `known` knows.
+    /// Creates a gate that looks keys up in `known`.
     pub fn new(known: Arc<dyn Known>) -> Self {
         Self { known }
     }
@@ -38,7 +38,8 @@ impl Gate for Dedup {
         let mut first = KeyMap::with_capacity_and_hasher(keys.len(), Places::default());
         let mut exceptions = Vec::new();
         for (row, key) in keys.iter().enumerate() {
-            // Why: without an answer a row passes; the merge asks again before it commits.
+            // If the lookup returned too few answers the row passes; the merge looks again
+            // before it commits.
             if known.get(row).copied().unwrap_or(false) {
                 let reason = reason(
                     "duplicate_in_dataset",
@@ -63,6 +64,7 @@ impl Gate for Dedup {
     }
 }
 
+/// Builds a reason of this gate about a whole record.
 fn reason(code: &str, expected: &str, actual: &str) -> Reason {
     Reason {
         gate: NAME.to_owned(),

@@ -1,17 +1,17 @@
 //! The default screener: a documented heuristic that needs no model.
 //!
-//! Invariant: the same text gets the same opinion, always; an objection describes what it found and never quotes it.
+//! Invariant: the same text always gets the same opinion. An objection describes the violation and never quotes the text.
 //!
 //! It objects to a record that
-//! - tells its reader's model to ignore or reveal its instructions, in one of nine languages, or forges the turn marks
-//!   of a chat (`prompt_injection`);
-//! - hides text in Unicode tag characters, other than in one of three flags, or turns its direction with an override
+//! - instructs a model to ignore or reveal its instructions, in one of nine languages, or forges the turn marks of a chat
+//!   (`prompt_injection`);
+//! - hides text in Unicode tag characters, other than in one of three flags, or reverses text with a direction override
 //!   (`hidden_text`);
-//! - holds a private key, or a token of a cloud, a code host, a payment service or of this service (`secret`);
+//! - contains a private key, or a token of a cloud, a code host, a payment service or of this service (`secret`);
 //! - is mostly links next to the words of an advertisement, or repeats those words (`link_spam`);
-//! - is one character or a few repeated, or printer's dummy text (`filler`).
+//! - is one character or a few repeated, or dummy text (`filler`).
 //!
-//! It reads phrases and forms, not meaning: an injection in other words passes, and a record that quotes one literally
+//! It recognises phrases and forms, not meaning: an injection in other words passes, and a record that quotes one literally
 //! is refused. A model behind the same trait does better.
 
 mod filler;
@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use super::{Opinion, Screener, Unavailable};
 use crate::text::{fold, may_disguise};
 
-/// Judges by phrases and forms; always available.
+/// A screener that judges by phrases and forms; always available.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalScreener;
 
@@ -35,9 +35,10 @@ impl Screener for LocalScreener {
     }
 }
 
-/// The first objection to a record, or none.
+/// Returns the first objection to a record.
 fn judge(record: &str) -> Opinion {
     let mut folded = String::new();
+    // ASCII text cannot hide anything, and needs no plain spelling.
     let mut plain = record;
     if !record.is_ascii() {
         if hides_text(record) {
@@ -68,6 +69,7 @@ fn judge(record: &str) -> Opinion {
     Opinion::Acceptable
 }
 
+/// Builds an objection.
 fn objection(code: &str, expected: &str, actual: &str) -> Opinion {
     Opinion::Objectionable {
         code: code.to_owned(),
@@ -76,15 +78,15 @@ fn objection(code: &str, expected: &str, actual: &str) -> Opinion {
     }
 }
 
-/// The flags that are written with tag characters: England, Scotland and Wales, after a black flag (UTS #51, RGI emoji tag
-/// sequences).
+/// The flags that are written with tag characters: England, Scotland and Wales, after a black flag (UTS #51, RGI emoji
+/// tag sequences).
 const FLAGS: [&str; 3] = [
     "\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E0067}\u{E007F}",
     "\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}",
     "\u{E0067}\u{E0062}\u{E0077}\u{E006C}\u{E0073}\u{E007F}",
 ];
 
-/// Whether the text has tag characters outside a flag, or a direction override.
+/// Returns true if the text has tag characters outside a flag, or a direction override.
 fn hides_text(text: &str) -> bool {
     let mut rest = text.chars();
     while let Some(character) = rest.next() {

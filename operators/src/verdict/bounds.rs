@@ -1,22 +1,22 @@
-//! How much is said of a row, and of a batch.
+//! Limits on the size of verdicts.
 //!
-//! Invariant: what is said about a batch is bounded by its number of rows and not by what they hold, and every row that
-//! does not pass stays named, with a code at least.
+//! Invariant: the size of the verdicts on a batch is bounded by its number of rows, not by their content, and every row
+//! that does not pass stays listed, at least with a code.
 
 use std::io;
 
 use super::{Reason, RowVerdict, Verdict};
 
-/// The most reasons a refusal names; where a row has more, the last says how many.
+/// The most reasons of a refusal. If a row has more, the last one gives their number.
 pub const MAX_REASONS: usize = 20;
-/// The most bytes of a path: twice the longest name of a field. A longer one ends before the name that is too long.
+/// The longest path in bytes: twice the longest name of a field. A longer path ends before the name that does not fit.
 const MAX_PATH: usize = 1_024;
-/// The most bytes of the other texts of a reason.
+/// The longest other text of a reason, in bytes.
 const MAX_TEXT: usize = 320;
-/// The code of the reason that says how many are not named.
+/// The code of the reason that counts the reasons left out.
 const MORE: &str = "more";
 
-/// The reasons to refuse one row.
+/// The reasons to refuse one row, and their number including those left out.
 #[derive(Debug, Default)]
 pub(super) struct Reasons {
     named: Vec<Reason>,
@@ -48,7 +48,7 @@ impl Reasons {
     }
 }
 
-/// Adds the reason that says how many are not named, where `most` are.
+/// Adds a reason that counts the reasons left out; `most` is the limit in force.
 fn name_rest(named: &mut Vec<Reason>, left_out: usize, most: usize) {
     let gate = named.first().map(|reason| reason.gate.clone()).unwrap_or_default();
     named.push(Reason {
@@ -60,13 +60,13 @@ fn name_rest(named: &mut Vec<Reason>, left_out: usize, most: usize) {
     });
 }
 
-/// How many reasons a reason stands for.
+/// Returns the number of reasons that a reason stands for.
 fn stands_for(reason: &Reason) -> usize {
     let more = (reason.code == MORE).then(|| reason.actual.split(' ').next()?.parse().ok());
     more.flatten().unwrap_or(1)
 }
 
-/// A verdict whose texts are bounded.
+/// Shortens the texts of a verdict to the limits.
 pub(super) fn bounded(verdict: Verdict) -> Verdict {
     match verdict {
         Verdict::Pass => Verdict::Pass,
@@ -81,6 +81,7 @@ pub(super) fn bounded(verdict: Verdict) -> Verdict {
     }
 }
 
+/// Shortens the texts of a reason. A path ends at a whole name, so that it stays a valid pointer.
 fn cut(mut reason: Reason) -> Reason {
     if reason.path.len() > MAX_PATH {
         let kept = reason.path.floor_char_boundary(MAX_PATH);
@@ -101,8 +102,8 @@ fn cut(mut reason: Reason) -> Reason {
     reason
 }
 
-/// Says less of every row until the verdicts fit `bytes` of JSON: fewer reasons, then the first without its words, then
-/// without its path.
+/// Shortens all verdicts step by step until they fit `bytes` of JSON: fewer reasons, then the first without its texts,
+/// then without its path.
 pub fn fit(verdicts: &mut [RowVerdict], bytes: usize) {
     let steps: [fn(&mut Verdict); 4] = [|said| keep(said, 5), |said| keep(said, 2), without_words, without_path];
     for step in steps {
@@ -115,10 +116,11 @@ pub fn fit(verdicts: &mut [RowVerdict], bytes: usize) {
     }
 }
 
-/// The size of the verdicts as JSON.
+/// Returns the size of the verdicts as JSON, in bytes.
 fn size(verdicts: &[RowVerdict]) -> usize {
     let mut count = Count(0);
-    // Why: counting takes every byte, and text always is JSON. Were it not, the least would be said.
+    // Writing cannot fail: the counter accepts every byte and the verdicts are valid JSON. If
+    // it failed, the verdicts would be shortened the most.
     serde_json::to_writer(&mut count, verdicts).map_or(usize::MAX, |()| count.0)
 }
 
@@ -135,6 +137,7 @@ impl io::Write for Count {
     }
 }
 
+/// Limits a refusal to `most` reasons; the last one counts the others.
 fn keep(said: &mut Verdict, most: usize) {
     if let Verdict::Refuse { reasons } = said
         && reasons.len() > most
@@ -144,6 +147,7 @@ fn keep(said: &mut Verdict, most: usize) {
     }
 }
 
+/// Removes the texts of a verdict, and all reasons but the first.
 fn without_words(said: &mut Verdict) {
     let reason = match said {
         Verdict::Pass => return,
@@ -159,6 +163,7 @@ fn without_words(said: &mut Verdict) {
     }
 }
 
+/// Removes the paths of a refusal.
 fn without_path(said: &mut Verdict) {
     if let Verdict::Refuse { reasons } = said {
         for reason in reasons {

@@ -1,33 +1,34 @@
-//! Text that says nothing: one character, or a few, over and over.
+//! Detection of filler: one character, or a few, repeated.
 //!
-//! Invariant: a record counts as filler only when the repetition makes up most of the letters of its values, so that
-//! rules drawn with dashes, hashes of zeros and stretches of one base do not count.
+//! Invariant: a record counts as filler only if the repetition makes up most of the letters of its values. Lines of
+//! dashes, hashes with many zeros and repetitive DNA sequences do not count.
 
 use crate::leaves::{Leaves, walk};
 
-/// The least repeated stretch, in bytes.
+/// The least length of a repeated stretch, in bytes.
 const STRETCH: usize = 48;
-/// Every unit of 1, 2, 3, 4 or 6 bytes repeats after this many.
+/// The period that is compared, in bytes. Units of 1, 2, 3, 4 and 6 bytes repeat after it.
 const PERIOD: usize = 12;
 
-/// Whether most letters of the values of a canonical record are in repeated stretches.
+/// Returns true if most letters of the values of a canonical record are in repeated stretches.
 pub(super) fn is_filler(record: &str) -> bool {
     if !repeats(record.as_bytes()) {
         return false;
     }
     let mut values = Values::default();
-    // Why: a record is canonical JSON; were it not, it would not be filler either.
+    // A record is always canonical JSON. Text that is not would not be filler.
     walk(record, &mut values).is_ok() && values.repeated * 10 > values.letters * 8
 }
 
-/// A cheap test that no long stretch of one repeated unit escapes: at some twelfth place, twelve bytes come again.
+/// Returns true if any long stretch may repeat: a cheap test that compares neighbouring blocks of twelve bytes and
+/// misses no long stretch.
 fn repeats(text: &[u8]) -> bool {
     (0..text.len().saturating_sub(2 * PERIOD)).step_by(PERIOD).any(|index| {
         text[index] == text[index + PERIOD] && text[index..index + PERIOD] == text[index + PERIOD..index + 2 * PERIOD]
     })
 }
 
-/// Counts letters, and those in repeated stretches.
+/// A visitor that counts letters, and the letters in repeated stretches.
 #[derive(Default)]
 struct Values {
     letters: usize,
@@ -56,6 +57,7 @@ impl Leaves for Values {
                 .zip(shifted)
                 .take_while(|(here, there)| here == there)
                 .count();
+            // A long repetition counts as a whole; shorter ones occur in ordinary text.
             if same + PERIOD >= STRETCH {
                 let end = start + same + PERIOD;
                 self.repeated += letters(&bytes[start..end]);
@@ -66,7 +68,7 @@ impl Leaves for Values {
         }
     }
 
-    /// A number says something: it counts as a word.
+    /// Counts a number of two or more digits like a word of four letters.
     fn integer(&mut self, magnitude: u64) {
         self.letters += usize::from(magnitude > 9) * 4;
     }

@@ -1,15 +1,15 @@
-//! A first look at ASCII text for a list of phrases.
+//! A prefilter that finds ASCII text which may contain one of a list of phrases.
 //!
-//! Invariant: a text that holds a phrase, in any case, is always noticed; one that holds none mostly is not.
+//! Invariant: text that contains a phrase, in any case, is always reported. Text without one rarely is.
 //!
-//! Four characters in a row stand for each phrase, the rarest it has, and the four that begin one later: so every second
-//! place of a text is enough to look at. Each is looked up in a table that fits the first cache. That asks nothing of the
-//! place before, so that a processor does several at a time, where an automaton has to wait for each character.
+//! Each phrase is represented by its rarest four characters in a row, and by the four that begin one later, so it suffices to
+//! look at every second position of a text. Each four is looked up in a table that fits into the first cache. Lookups do not
+//! depend on each other, so the processor runs several at a time; an automaton waits for each character.
 
-/// How many bits of a product name a four.
+/// The number of bits of a table index.
 const BITS: u32 = 17;
 
-/// The fours that stand for phrases.
+/// A table of the four-character groups that represent phrases.
 #[derive(Debug)]
 pub(super) struct Glimpse {
     bits: Vec<u64>,
@@ -36,7 +36,8 @@ impl Glimpse {
                     glimpse.insert(four);
                 }
             } else {
-                // A short phrase is noticed with whatever stands beside it.
+                // A phrase of three bytes has no four of its own, so it is added with every
+                // byte beside it.
                 for any in 0..=u8::MAX {
                     let beside = [&[any][..], phrase.as_bytes(), &[any]].concat();
                     glimpse.insert(&beside);
@@ -47,7 +48,7 @@ impl Glimpse {
         glimpse
     }
 
-    /// Adds the first four of `bytes`.
+    /// Adds the first four of `bytes` to the table.
     fn insert(&mut self, bytes: &[u8]) {
         if let Some(four) = bytes.first_chunk() {
             let place = place(*four);
@@ -55,7 +56,7 @@ impl Glimpse {
         }
     }
 
-    /// Whether a phrase may be in `text`.
+    /// Returns true if `text` may contain a phrase.
     pub(super) fn notices(&self, text: &[u8]) -> bool {
         const AT_ONCE: usize = 32;
         let found = |four: [u8; 4]| {
@@ -73,14 +74,15 @@ impl Glimpse {
     }
 }
 
-/// The characters of English text, the most frequent first.
+/// The characters of English text, most frequent first.
 const COMMON: &str = "etaoinsr hldcumfpgwybvk";
 
-/// Where a four stands in the table: six bits of each character, the same for both cases of a letter.
+/// Returns the table index of a four: six bits of each character, the same for both cases of a letter.
 const fn place(four: [u8; 4]) -> usize {
     let four = u32::from_le_bytes(four);
     let folded = (four & 0x1F1F_1F1F) | ((four >> 1) & 0x2020_2020);
-    // Why: an odd factor spreads digits to the high bits only (Knuth, volume 3, section 6.4), so some are brought down.
+    // A multiplication by an odd number moves information to higher bits only (Knuth, volume 3,
+    // section 6.4), so some high bits are moved down before it.
     let spread = (folded ^ (folded >> 13)).wrapping_mul(2_654_435_769);
     (spread >> (32 - BITS)) as usize
 }

@@ -1,6 +1,6 @@
-//! The phrases that an injection, a secret, an advertisement or dummy text begins with.
+//! The phrases of injections, secrets, advertisements and dummy text.
 //!
-//! Invariant: one pass over the text finds every phrase; what needs more than a phrase is checked around it.
+//! Invariant: one pass over the text finds every phrase. A rule that needs more than a phrase is checked around it.
 
 use std::sync::LazyLock;
 
@@ -9,21 +9,21 @@ use regex::Regex;
 
 use super::glimpse::Glimpse;
 
-/// What the phrases of a text amount to.
+/// The rules that the phrases of a text match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
-    /// It instructs a model.
+    /// True if the text instructs a model.
     pub(super) injection: bool,
-    /// A credential may begin somewhere.
+    /// True if a credential may begin somewhere.
     pub(super) secret: bool,
-    /// It is printer's dummy text.
+    /// True if it contains dummy text.
     pub(super) dummy: bool,
     links: usize,
     advertising: usize,
 }
 
 impl Found {
-    /// Whether links and the words of advertising make up the text.
+    /// Returns true if the text is mostly links and words of advertising.
     pub(super) const fn is_spam(self, text: &str) -> bool {
         const LINK: usize = 60;
         let mostly_links = self.links >= 5 && self.links * LINK * 2 > text.len();
@@ -33,9 +33,9 @@ impl Found {
 
 #[derive(Clone, Copy)]
 enum Phrase {
-    /// An injection in itself.
+    /// An injection by itself.
     Injection,
-    /// The verb or object of an injection in English: the pattern decides.
+    /// The verb or object of an English injection; a pattern decides.
     Verb,
     Secret,
     Link,
@@ -43,16 +43,17 @@ enum Phrase {
     Dummy,
 }
 
-/// Reads the text once.
+/// Searches the text once for all phrases.
 pub(super) fn find(text: &str) -> Found {
     let mut found = Found::default();
     let mut verb = false;
     let ascii = text.is_ascii();
+    // Most records contain no phrase, and the prefilter is much cheaper than the automaton.
     if ascii && !GLIMPSE.notices(text.as_bytes()) {
         return found;
     }
     let phrases = if ascii { &*IN_ASCII } else { &*IN_ANY };
-    // Why: the patterns are constants, so building cannot fail; a test builds them.
+    // The phrases are constants, so building cannot fail; a test builds them.
     let Some(automaton) = &phrases.automaton else {
         return found;
     };
@@ -70,10 +71,10 @@ pub(super) fn find(text: &str) -> Found {
     found
 }
 
-/// Phrases that are looked for together.
+/// A list of phrases that are searched together.
 struct Phrases {
     automaton: Option<AhoCorasick>,
-    /// What each pattern of the automaton is.
+    /// The kind of each phrase in the automaton.
     meanings: Vec<Phrase>,
 }
 
@@ -89,8 +90,8 @@ impl Phrases {
 static GLIMPSE: LazyLock<Glimpse> =
     LazyLock::new(|| Glimpse::of(listed().map(|(phrase, _)| phrase).filter(|phrase| phrase.is_ascii())));
 
-/// The phrases that text of ASCII alone may have. They are few enough for the kind of automaton that is quickest and
-/// takes the most memory.
+/// The phrases that ASCII text may contain. They are few enough for a DFA, the fastest kind of automaton, which needs
+/// the most memory.
 static IN_ASCII: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::of(
         listed().filter(|(phrase, _)| phrase.is_ascii()),
@@ -98,12 +99,12 @@ static IN_ASCII: LazyLock<Phrases> = LazyLock::new(|| {
     )
 });
 
-/// All phrases.
+/// All phrases, for text beyond ASCII.
 static IN_ANY: LazyLock<Phrases> = LazyLock::new(|| Phrases::of(listed(), None));
 
-/// English imperatives that take the instructions of a model as their object.
+/// English imperatives with a model's instructions as their object.
 static INSTRUCTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    // Why: in a record's JSON text a line break or tab is an escape.
+    // In the JSON text of a record a line break or tab is an escape sequence.
     Regex::new(&IMPERATIVE.replace(r"\s", r"(?:\s|\\[nrt])")).ok()
 });
 
@@ -125,7 +126,7 @@ fn listed() -> impl Iterator<Item = (&'static str, Phrase)> {
         .flat_map(|(phrase, list)| list.split('|').map(|text| (text, *phrase)))
 }
 
-/// The separator is `|`, so the turn marks of chats stand without theirs.
+/// The phrases of each kind, separated by `|`. The turn marks of chats are therefore listed without theirs.
 const LISTS: [(Phrase, &str); 6] = [
     (
         Phrase::Injection,

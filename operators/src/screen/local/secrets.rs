@@ -1,15 +1,15 @@
 //! The forms of credentials.
 //!
-//! Invariant: a form that identifiers share (`km_per_hour…`) counts only with the mixture of a random token; the keys
-//! that vendors print in their documentation do not count.
+//! Invariant: a form that identifiers share (`km_per_hour…`) counts only if its body looks random. Keys that vendors
+//! print in their documentation do not count.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Whether `text` holds a credential.
+/// Returns true if `text` contains a credential.
 pub(super) fn has_secret(text: &str) -> bool {
-    // Why: the patterns are constants, so compiling them cannot fail; a test compiles them.
+    // The patterns are constants, so compiling cannot fail; a test compiles them.
     let foreign = FOREIGN.as_ref().is_some_and(|pattern| pattern.is_match(text));
     let drawn = |body: &str| is_random(body) && !body.ends_with("EXAMPLE");
     foreign
@@ -18,7 +18,7 @@ pub(super) fn has_secret(text: &str) -> bool {
             .is_some_and(|pattern| pattern.captures_iter(text).any(|found| drawn(&found[1])))
 }
 
-/// Whether a token's body has the mixture of one that was drawn: a long stretch of letters and digits.
+/// Returns true if a token's body looks random: a long stretch with letters and digits.
 fn is_random(body: &str) -> bool {
     const STRETCH: usize = 12;
     body.split(['_', '-']).any(|stretch| {
@@ -46,7 +46,7 @@ static FOREIGN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Forms that other words share: access keys of a cloud, and this service's own keys and tokens.
+/// Forms that ordinary words share: access keys of a cloud, and this service's own keys and tokens.
 static MIXED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\b(?:(?:AKIA|ASIA)|(?:km|wto|wtc)_)([A-Za-z0-9_-]{16,})").ok());
 
