@@ -1,30 +1,30 @@
-//! The gate that asks whether a record holds personal data.
+//! The gate that refuses records with personal data.
 //!
-//! Invariant: a reason names the field and the kind and never the value; where a member's name is itself personal data
+//! Invariant: a reason names the field and the kind, never the value. If the name of a member is itself personal data,
 //! the path ends before it.
 //!
-//! Every string column, `json` column and extra member is scanned, names included; integers only where the name of
-//! their field says that they are a person's number. Text is put in plain spelling first ([`crate::text`]): full-width
-//! forms, digits of other scripts, invisible characters, dashes and spaces of any width, `%40`, `[at]` and `[dot]`,
-//! digits written apart. Then each kind has a rule of form, check digits and, where other numbers share the form, words
-//! nearby or in the field's name. A pass over the bytes that looks for an `@` or six digits comes first, so that most
-//! text meets no rule at all; every rule is linear in the text.
+//! Every string column, `json` column and extra member is scanned, names included; integers only if the name of their
+//! field names a person's number. Text is first put in plain spelling ([`crate::text`]): full-width forms, digits of
+//! other scripts, invisible characters, dashes and spaces of any width, `%40`, `[at]` and `[dot]`, digits written
+//! apart. Then each kind has a rule of form, check digits and, if other numbers share the form, words nearby or in the
+//! field's name. A pass over the bytes that looks for an `@` or six digits comes first, so most text meets no rule at
+//! all. Every rule is linear in the text.
 //!
 //! Known misses, by design: a value spread over several fields or records; text in base64, in an escape of a
 //! programming language, in words ("zero one zero"), in images or reversed; letters of another script that look Latin
 //! in a top-level domain; national phone and identity numbers in a bare run of digits without a word for them (except
 //! Korean mobile numbers and cards of 15 or 16 digits); a phone or card right after a word for a thing (`order no. …`);
-//! phones of fewer than nine digits in an integer, or away from a word that says other things too (`call`, `mobile`); a
-//! card number under a field named as an id; names, addresses, birth dates, IP addresses (which name machines) and
-//! accounts of other services. Without a word for a phone also: an international number in two groups that is a place on
-//! Earth too (`+4930-12345`); a number among two hexadecimal words of the length of its groups (`c0 06 98 76 54 32 e1`).
-//! An address among twenty and more characters without a space, none of which is a small letter or beyond K.
+//! phones of fewer than nine digits in an integer, or away from a word that has other meanings too (`call`, `mobile`);
+//! a card number under a field named as an id; names, addresses, birth dates, IP addresses (which name machines) and
+//! accounts of other services. Without a word for a phone also: an international number in two groups that is also a
+//! pair of coordinates (`+4930-12345`); a number among two hexadecimal words of the length of its groups (`c0 06 98 76
+//! 54 32 e1`). An address among twenty or more characters without a space, none of which is a small letter or beyond K.
 //!
-//! Known false alarms: every tenth random number of 16 digits from an issuer's range under a field whose name says
-//! nothing, also in four lines; a count of nine digits or more next to a word for a phone; a copy to or from the root of a
-//! host (`kim@example.com:/`); addresses of organisations; a `+` before an integer that has the length of a country's
-//! numbers; the qualities of a DNA read of fewer than 20 bases, or of scores beyond K with few kinds of marks; a row of a
-//! dump of bytes in which next to no byte has a letter; five pairs of digits from 01 to 09 on that are another list.
+//! Known false alarms: every tenth random number of 16 digits from an issuer's range under a field with a neutral name,
+//! also in four lines; a count of nine digits or more next to a word for a phone; a copy to or from the root of a host
+//! (`kim@example.com:/`); addresses of organisations; a `+` before an integer that has the length of a country's
+//! numbers; the qualities of a DNA read of fewer than 20 bases, or of scores beyond K with few kinds of marks; a row of
+//! a dump of bytes in which almost no byte has a letter; five pairs of digits from 01 to 09 on that are another list.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, Int64Type};
@@ -55,16 +55,15 @@ mod travel;
 
 const NAME: &str = "personal-data";
 
-/// Refuses the rows that hold personal data, with one reason per field and kind: code `email`, `phone`,
-/// `payment_card`, `iban`, `kr_resident_number`, `us_ssn` or that of another national number; `more` for those that are
-/// only counted.
+/// Refuses the rows with personal data, with one reason per field and kind: code `email`, `phone`, `payment_card`,
+/// `iban`, `kr_resident_number`, `us_ssn` or that of another national number; `more` for reasons that are only counted.
 #[derive(Clone, Debug, Default)]
 pub struct PersonalData {
     scanner: Scanner,
 }
 
 impl PersonalData {
-    /// The gate.
+    /// Creates a gate with empty buffers.
     pub fn new() -> Self {
         Self::default()
     }
@@ -138,21 +137,22 @@ impl PersonalData {
             row,
             found,
         };
-        // Why: the column is JSON that this service wrote. Should it not be, it is scanned as it stands.
+        // This service wrote the JSON of the column, so parsing does not fail. If it did, the
+        // text would be scanned as it is.
         if walk(json, &mut scan).is_err() {
             scan.text(json);
         }
     }
 }
 
-/// Whether `text`, in the field named `field`, holds personal data.
+/// Returns true if `text`, in the field named `field`, contains personal data.
 pub(super) fn is_personal(text: &str, field: &str) -> bool {
     !Scanner::default().scan(text, Hints::of_field(field)).is_empty()
 }
 
-/// The magnitude of a number that is an integer which a double holds exactly.
+/// Returns the magnitude of a number that is an integer and exact as a double.
 fn whole(number: f64) -> Option<u64> {
-    /// 2^53, up to which every integer is a double.
+    /// 2^53: every integer up to it is exact as a double.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let magnitude = number.abs();
     #[expect(
@@ -163,9 +163,11 @@ fn whole(number: f64) -> Option<u64> {
     (magnitude <= EXACT && magnitude.fract() == 0.0).then_some(magnitude as u64)
 }
 
-/// An integer has lost its leading zeros; those of the kind its field is named for are put back.
+/// Scans an integer as digits. Its leading zeros are lost, so those of the kind that its field names are put back.
 fn scan_integer(scanner: &mut Scanner, magnitude: u64, hints: Hints) -> Kinds {
     let hints = hints.for_integer(magnitude);
+    // Integers are mostly counts, so they are scanned only if their field names a person's
+    // number.
     if !hints.names_a_number() || magnitude < 1_000_000 {
         return Kinds::default();
     }
@@ -184,7 +186,7 @@ fn scan_integer(scanner: &mut Scanner, magnitude: u64, hints: Hints) -> Kinds {
 impl Refusals {
     /// Adds a reason for each kind found at `path`.
     fn add_all(&mut self, row: usize, kinds: Kinds, path: &str) {
-        // Why: of nearly every row nothing is said, and this is asked of every one.
+        // Nearly every row has no kind, so this common case returns early.
         if kinds.is_empty() {
             return;
         }
@@ -200,27 +202,27 @@ impl Refusals {
     }
 }
 
-/// Scans the leaves of one JSON value.
+/// A visitor that scans the leaves of one JSON value.
 struct JsonScan<'a> {
     scanner: &'a mut Scanner,
     path: String,
-    /// The levels from the value to where the walk is; the first is never left.
+    /// The levels from the value to the current position; the first is never left.
     frames: Vec<Frame>,
     row: usize,
     found: &'a mut Refusals,
 }
 
-/// A level of the value.
+/// One level of nesting in the value.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     /// The length of the path to this level.
     length: usize,
-    /// What the names on the way say.
+    /// The hints of the names on the way to this level.
     hints: Hints,
-    /// Index of the level whose path this level has: its own, or the one that the path ended at because the next name
-    /// on the way is personal data.
+    /// The index of the level whose path is reported here: its own, or an earlier one if a name on the way is personal
+    /// data.
     shown: usize,
-    /// The kinds that were named under the path of this level.
+    /// The kinds that were reported under the path of this level.
     said: Kinds,
 }
 
@@ -238,12 +240,12 @@ impl JsonScan<'_> {
         self.frames.last().copied().unwrap_or(Frame::EMPTY)
     }
 
-    /// Whether a name on the way is personal data, so that the path ended before it.
+    /// Returns true if a name on the way is personal data, so that the path ended before it.
     fn hidden(&self) -> bool {
         self.frame().shown + 1 < self.frames.len()
     }
 
-    /// Names each kind once per path: members whose names are hidden share the path of the level above them.
+    /// Reports each kind once per path. Members with hidden names share the path of the level above them.
     fn refuse(&mut self, kinds: Kinds) {
         let shown = self.frame().shown;
         if let Some(level) = self.frames.get_mut(shown) {
@@ -270,9 +272,11 @@ impl Leaves for JsonScan<'_> {
         let kinds = self.scanner.scan(name, Hints::NONE);
         let hidden = self.hidden() || !kinds.is_empty();
         self.refuse(kinds);
+        // A path must not contain personal data, so it stays at the level above.
         if !hidden {
             push_pointer(&mut self.path, name);
         }
+        // A name without a hint of its own inherits those of the levels above.
         let own = Hints::of_field(name);
         let hints = if own == Hints::NONE { self.frame().hints } else { own };
         self.enter(hints, hidden);

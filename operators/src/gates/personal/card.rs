@@ -7,7 +7,7 @@ use super::checksum::{luhn, number};
 use super::context::Hints;
 use super::number::{Gap, Number};
 
-/// Whether the number is a payment card's.
+/// Returns true if the number is a payment card's.
 pub(super) fn is_card(candidate: &Number<'_>) -> bool {
     let digits = candidate.digits();
     if !(13..=19).contains(&digits.len()) || candidate.plus || !is_issued(digits) || !luhn(digits) {
@@ -27,7 +27,7 @@ pub(super) fn is_card(candidate: &Number<'_>) -> bool {
     }
 }
 
-/// Whether an issuer has the range and uses the length.
+/// Returns true if an issuer owns the range and uses the length.
 fn is_issued(digits: &[u8]) -> bool {
     let length = digits.len();
     let prefix = |places: usize| number(&digits[..places]);

@@ -2,7 +2,7 @@
 //!
 //! Invariant: digits are values from 0 to 9, most significant first; a wrong length is a wrong number, never a panic.
 
-/// Whether the digits end with their Luhn check digit (ISO/IEC 7812-1 annex B).
+/// Returns true if the digits end with their Luhn check digit (ISO/IEC 7812-1 annex B).
 pub(super) fn luhn(digits: &[u8]) -> bool {
     let sum: u32 = digits
         .iter()
@@ -16,7 +16,8 @@ pub(super) fn luhn(digits: &[u8]) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// Whether letters and digits, country code and check digits moved to the end, are 1 modulo 97 (ISO 13616, ISO 7064).
+/// Returns true if the characters, with country code and check digits moved to the end, are 1 modulo 97 (ISO 13616, ISO
+/// 7064).
 pub(super) fn iban(characters: &[u8]) -> bool {
     let (head, tail) = characters.split_at(characters.len().min(4));
     let remainder = tail.iter().chain(head).fold(0_u32, |remainder, byte| match byte {
@@ -26,7 +27,7 @@ pub(super) fn iban(characters: &[u8]) -> bool {
     remainder == 1
 }
 
-/// Whether the digits end with their Verhoeff check digit.
+/// Returns true if the digits end with their Verhoeff check digit.
 pub(super) fn verhoeff(digits: &[u8]) -> bool {
     // The dihedral group of order ten: rotations are 0 to 4, reflections 5 to 9.
     const fn product(left: u8, right: u8) -> u8 {
@@ -45,7 +46,7 @@ pub(super) fn verhoeff(digits: &[u8]) -> bool {
     check == 0
 }
 
-/// The sum of digits times weights.
+/// Returns the sum of digits times weights.
 pub(super) fn weighted(digits: &[u8], weights: &[u32]) -> u32 {
     digits
         .iter()
@@ -54,12 +55,12 @@ pub(super) fn weighted(digits: &[u8], weights: &[u32]) -> u32 {
         .sum()
 }
 
-/// The number that the digits spell.
+/// Returns the number that the digits spell.
 pub(super) fn number(digits: &[u8]) -> u64 {
     digits.iter().fold(0, |number, digit| number * 10 + u64::from(*digit))
 }
 
-/// Whether the day exists in the proleptic Gregorian calendar.
+/// Returns true if the day exists in the proleptic Gregorian calendar.
 pub(super) const fn is_date(year: u64, month: u64, day: u64) -> bool {
     let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {

@@ -1,20 +1,20 @@
-//! The words around a number that say what it is: near it in the text, or in the name of its field.
+//! Context words: the words near a number, or in the name of its field, that tell its kind.
 //!
-//! Invariant: of two words before a number the nearer one counts, so that `card 12, order 4…` is an order; and a word for a
-//! thing says what a number is only where nothing but signs and words such as `no` leads from the one to the other. So
-//! does a word for a phone that has other meanings; elsewhere it is [`Hints::LOOSE`].
+//! Invariant: of two words before a number the nearer one counts, so `card 12, order 4…` is an order. A word for a
+//! thing counts only if nothing but signs and words such as `no` stands between it and the number. The same holds for a
+//! word for a phone that has other meanings; elsewhere such a word is [`Hints::LOOSE`].
 
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// A set of meanings that words have.
+/// A set of context flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Hints(u32);
 
 impl Hints {
     pub(super) const NONE: Self = Self(0);
-    /// What follows is an order, a part, a product, a hash, a count: anything but a person's number.
+    /// The number is an order, a part, a product, a hash or a count: anything but a person's number.
     pub(super) const THING: Self = Self(1 | Self::ID.0);
     pub(super) const PHONE: Self = Self(1 << 1);
     pub(super) const CARD: Self = Self(1 << 2);
@@ -31,13 +31,13 @@ impl Hints {
     pub(super) const CA_SIN: Self = Self(1 << 13);
     pub(super) const JP_MY_NUMBER: Self = Self(1 << 14);
     pub(super) const SE_PERSON: Self = Self(1 << 15);
-    /// What follows is an id of whatever has one: a thing, if the number has not the form of a person's own.
+    /// The number is an id. It counts as a thing unless it has the form of a person's number.
     pub(super) const ID: Self = Self(1 << 16);
-    /// A word for a phone that also says other things, as in `call for papers`.
+    /// A word for a phone that has other meanings too, as in `call for papers`.
     pub(super) const LOOSE: Self = Self(1 << 17);
     /// The Korean word for a text message, and for a character.
     pub(super) const TEXTED: Self = Self(1 << 18);
-    /// A field is named for something of a loose word, as in `mobile_users`, so that its integers are counts.
+    /// The field names a count of a loose word, as in `mobile_users`, so its integers are counts.
     pub(super) const COUNTED: Self = Self(1 << 19);
 
     pub(super) const fn has(self, other: Self) -> bool {
@@ -48,12 +48,12 @@ impl Hints {
         Self(self.0 | other.0)
     }
 
-    /// Whether all meanings of `other` are among these.
+    /// Returns true if all flags of `other` are set.
     pub(super) const fn has_all(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether the words name a person's number, so that a bare integer may be one.
+    /// Returns true if the words name a person's number, so that a bare integer may be one.
     pub(super) const fn names_a_number(self) -> bool {
         let other = Self::THING.0 | Self::EMAIL.0 | Self::LOOSE.0 | Self::TEXTED.0 | Self::COUNTED.0;
         let other = if self.has(Self::COUNTED) {
@@ -64,14 +64,16 @@ impl Hints {
         self.0 & !other != 0
     }
 
-    /// These words of a field's name without those that an integer of this magnitude is too small or too round for, or
-    /// that it more likely says the time of.
+    /// Returns the flags of a field's name without those that do not fit an integer of this magnitude: it is too small,
+    /// too round, or more likely a time.
     pub(super) const fn for_integer(self, magnitude: u64) -> Self {
         const LEAST: u64 = 100_000_000;
-        // Why more: of the numbers of nine digits without their zero hardly any begin with 1 or 2, as counts do.
+        // The limit is higher here, because counts often begin with 1 or 2, and nine-digit
+        // phone numbers without their zero rarely do.
         const LEAST_LOOSE: u64 = 300_000_000;
         let phone = if self.has(Self::LOOSE) {
-            // The seconds or milliseconds since 1970, in the years from 2004 to 2033, and the people of India and China.
+            // Seconds or milliseconds since 1970 in the years 2004 to 2033, and the populations
+            // of India and China.
             let time = matches!(magnitude, 1_100_000_000..2_000_000_000 | 1_100_000_000_000..2_000_000_000_000);
             magnitude >= LEAST_LOOSE && !time && !magnitude.is_multiple_of(1_000) && !self.has(Self::COUNTED)
         } else {
@@ -84,7 +86,7 @@ impl Hints {
         }
     }
 
-    /// What a field's name says: `orderPhone` is a phone, `phone_id` is not.
+    /// Returns the flags of a field's name: `orderPhone` is a phone, `phone_id` is not.
     pub(super) fn of_field(name: &str) -> Self {
         let mut words = String::with_capacity(name.len() + 8);
         let mut lower = false;
@@ -100,7 +102,7 @@ impl Hints {
         if said.has(Self::THING) {
             return Self::THING;
         }
-        // Why the digits are taken off: `mobile_2` is another mobile.
+        // Trailing digits are removed, because `mobile_2` is another mobile.
         let counts = || {
             let name = words.trim_ascii_end();
             let name = &name[..name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()];
@@ -115,7 +117,7 @@ impl Hints {
         }
     }
 
-    /// What the words around `text[start..end]` say.
+    /// Returns the flags of the words around `text[start..end]`.
     pub(super) fn near(text: &[u8], start: usize, end: usize) -> Self {
         const BEFORE: usize = 48;
         const AFTER: usize = 24;
@@ -128,7 +130,7 @@ impl Hints {
         words(after)
             .filter(|word| !word.hint.has(Self::THING) && !is_product(after, word.end))
             .fold(found, |found, Word { end: at, hint, .. }| {
-                // `(mobile)` is said of the number, `mobile users` of what it counts.
+                // `(mobile)` describes the number, `mobile users` the thing that it counts.
                 let goes_on = text[end + at..]
                     .trim_ascii_start()
                     .first()
@@ -139,10 +141,10 @@ impl Hints {
     }
 }
 
-/// The meanings of the words in `text`, where a later word for a thing takes back what was said before it, and a later
-/// word for a person's number takes back the thing. A word for a thing that ends before `lead` says nothing more, and a
-/// loose word for a phone that ends there or later is one for a phone. So is a word for a phone within a path, which says
-/// nothing elsewhere.
+/// Returns the flags of the words in `text`. A later word for a thing cancels earlier ones, and a later word for a
+/// person's number cancels the thing. A word for a thing that ends before `lead` is ignored, and a loose word for a
+/// phone that ends at `lead` or later is a word for a phone. So is a word for a phone within a path, which is ignored
+/// elsewhere.
 fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
     let mut said = Hints::NONE;
     let mut said_at = 0;
@@ -181,14 +183,14 @@ fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
     }
 }
 
-/// Where in the text `ahead` of a number that begins which only leads up to it: signs, words such as `no` and `is`, and
-/// other numbers of its form, with which it is in a list.
+/// Returns the position in `ahead`, the text before a number, from which everything only leads up to the number: signs,
+/// words such as `no` and `is`, and other numbers of its form, with which it forms a list.
 fn lead(ahead: &[u8], number: &[u8]) -> usize {
     let broken = ahead.iter().take_while(|byte| (0x80..0xC0).contains(*byte)).count();
     let Ok(mut rest) = std::str::from_utf8(&ahead[broken..]) else {
         return ahead.len();
     };
-    // What a space or a slash joins to the number may be of it.
+    // A group joined to the number by a space or a slash may be part of it.
     if number.iter().all(|byte| byte.is_ascii_digit() || *byte == b' ') {
         while let Some(joined) = rest.strip_suffix([' ', '/'])
             && joined.ends_with(|sign: char| sign.is_ascii_digit())
@@ -202,7 +204,8 @@ fn lead(ahead: &[u8], number: &[u8]) -> usize {
             rest = shorter;
             continue;
         }
-        // Why not these: what they end is another matter.
+        // These signs end a sentence or clause, so a word before them does not concern the
+        // number.
         let bare = rest.trim_end_matches(|sign: char| !sign.is_alphanumeric() && !",;!?、。".contains(sign));
         match strip_link(bare) {
             Some(shorter) => rest = shorter,
@@ -211,7 +214,7 @@ fn lead(ahead: &[u8], number: &[u8]) -> usize {
     }
 }
 
-/// `text` without the number at its end that has the form of `number`, digit for digit.
+/// Strips the number at the end of `text` if it has the form of `number`, digit for digit.
 fn strip_alike<'a>(text: &'a str, number: &[u8]) -> Option<&'a str> {
     let (rest, last) = text
         .as_bytes()
@@ -223,7 +226,7 @@ fn strip_alike<'a>(text: &'a str, number: &[u8]) -> Option<&'a str> {
     (alike && !last.is_empty() && !rest.last().is_some_and(u8::is_ascii_digit)).then(|| &text[..rest.len()])
 }
 
-/// `text` without the word at its end, where that only leads to a number.
+/// Strips the word at the end of `text` if it only leads to a number.
 fn strip_link(text: &str) -> Option<&str> {
     let rest = text.trim_end_matches(char::is_alphabetic);
     let word = &text[rest.len()..];
@@ -236,7 +239,7 @@ fn strip_link(text: &str) -> Option<&str> {
         .map(|word| &text[..rest.len() + word.len()])
 }
 
-/// Words that lead to a number, and those that do at the end of a word.
+/// Words that lead to a number, and those that do so at the end of a word.
 const LINKS: [&str; 27] = [
     "no",
     "nos",
@@ -313,7 +316,7 @@ fn words(text: &[u8]) -> impl Iterator<Item = Word> {
         })
 }
 
-/// Whether 문자 says a message between this text and that: it is no part of another word, such as 주문자 and 문자열.
+/// Returns true if 문자 between these texts means a message, and is not part of another word such as 주문자 or 문자열.
 fn is_message(before: &[u8], after: &[u8]) -> bool {
     const PARTICLES: [&str; 8] = ["로", "는", "를", "도", "만", "주세요", "메시지", "메세지"];
     let is_syllable = |bytes: &[u8; 3]| {
@@ -324,7 +327,7 @@ fn is_message(before: &[u8], after: &[u8]) -> bool {
             || PARTICLES.iter().any(|particle| after.starts_with(particle.as_bytes())))
 }
 
-/// Why: the patterns are constants, so building cannot fail; a test builds it.
+/// The automaton of all words. The patterns are constants, so building cannot fail; a test builds it.
 static WORDS_AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder()
         .ascii_case_insensitive(true)

@@ -1,7 +1,7 @@
 //! Top-level domains.
 //!
-//! Every delegated name is here (IANA, by the public suffix list of August 2026) but for those that the names of files, the
-//! parts of programs and the hosts of homes end in: `zip`, `map`, `data`, `box` and the like.
+//! The lists have every delegated name (IANA, by the public suffix list of August 2026), except those that are also
+//! common endings of file names, program parts and home hosts: `zip`, `map`, `data`, `box` and the like.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -69,7 +69,7 @@ const GENERIC: &str = "aaa aarp abb abbott abbvie abc able abogado abudhabi acad
     wiki williamhill win windows wine winners wme woodside work works world wow wtc wtf xbox xerox xihuan xin xxx xyz \
     yachts yahoo yamaxun yandex yodobashi yoga yokohama you youtube yun zappos zara zero zone zuerich";
 
-/// Names that stand in addresses and are not delegated; those of examples are reserved (RFC 2606).
+/// Names that occur in addresses and are not delegated; those for examples are reserved (RFC 2606).
 const UNDELEGATED: &str = "example test invalid mail centre";
 
 /// Country codes (ISO 3166-1 alpha-2 as delegated by IANA).
@@ -92,7 +92,7 @@ const OTHER_SCRIPTS: &str = "vermögensberater vermögensberatung ελ ευ бг
     政府 新加坡 新闻 时尚 書籍 机构 淡马锡 游戏 澳門 澳门 点看 移动 组织机构 网址 网店 网站 网络 联通 臺灣 谷歌 购物 \
     通販 集团 電訊盈科 飞利浦 食品 餐厅 香格里拉 香港 닷넷 닷컴 삼성 한국";
 
-/// Those of other scripts that text may stick to.
+/// Names of other scripts that may be followed by text without a space.
 const STICKY: [&str; 16] = [
     "한국",
     "닷컴",
@@ -112,7 +112,7 @@ const STICKY: [&str; 16] = [
     "公司",
 ];
 
-/// Unknown endings that are files or private networks even next to a word for e-mail.
+/// Endings of files or private networks, which are never domains, even next to a word for e-mail.
 const NEVER: &str = "png jpg jpeg gif svg webp ico css html htm json xml yaml yml toml txt csv pdf zip gz tar jar exe dll \
     local localhost localdomain internal lan intranet corp home service socket target timer mount slice scope js ts jsx tsx \
     java cpp hpp class conf cfg ini log lock sock bak tmp map wasm";
@@ -126,8 +126,8 @@ fn names(lists: &[&'static str]) -> HashSet<&'static str> {
     lists.iter().flat_map(|list| list.split_whitespace()).collect()
 }
 
-/// The length of the top-level domain that `label` begins with. Text of another script may stick to some, and to any next
-/// to a word for e-mail, as `called` says.
+/// Returns the length of the top-level domain that `label` begins with. Text of another script may follow some of them
+/// directly, and any of them next to a word for e-mail, which `called` reports.
 pub(super) fn top_level(label: &str, called: &impl Fn() -> bool) -> Option<usize> {
     if !label.is_ascii() {
         if OTHER_NAMES.contains(label.to_lowercase().as_str()) {

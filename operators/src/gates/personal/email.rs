@@ -11,15 +11,15 @@ use regex::Regex;
 use super::context::Hints;
 use super::domains::top_level;
 
-/// Names of key exchange and cipher algorithms end so.
+/// Domains in the names of key exchange and cipher algorithms.
 const ALGORITHMS: [&str; 3] = ["openssh.com", "libssh.org", "lysator.liu.se"];
 
-/// Whether `text` holds an address.
+/// Returns true if `text` contains an address.
 pub(super) fn has_address(text: &str, field: Hints) -> bool {
     memchr::memchr_iter(b'@', text.as_bytes()).any(|at| is_address(text, at, field) || is_spaced(text, at, field))
 }
 
-/// Whether an address stands around the `@` at byte `at`.
+/// Returns true if the `@` at byte `at` is part of an address.
 fn is_address(text: &str, at: usize, field: Hints) -> bool {
     const LONGEST_LOCAL: usize = 64;
     const LONGEST_DOMAIN: usize = 255;
@@ -46,7 +46,7 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
         .take_while(|(_, character)| is_of_label(*character) || "-._".contains(*character))
         .last()
         .map_or(0, |(start, character)| start + character.len_utf8());
-    // Why kept: every label may ask.
+    // Computed at most once, since every label may need it.
     let called = LazyCell::new(|| {
         field.has(Hints::EMAIL) || Hints::near(text.as_bytes(), local_start, at + 1 + end).has(Hints::EMAIL)
     });
@@ -54,7 +54,8 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
         return false;
     };
     let is_copy = after[domain.len()..].strip_prefix(':').is_some_and(|path| {
-        // Why: without a bound, every address in a long list that colons join would be read to its end.
+        // Without a bound, every address in a long list joined by colons would be read to the
+        // end of the list.
         let path = &path[..floor(path, path.len().min(LONGEST_PATH))];
         let path = path.split(char::is_whitespace).next().unwrap_or_default();
         is_path(path)
@@ -96,7 +97,8 @@ fn is_quality(text: &str, start: usize, end: usize) -> bool {
     length >= LONG && (last <= b'K' || marks.count_ones() >= KINDS)
 }
 
-/// Whether what follows a host and a colon is a path to copy to or from, and neither the end of a sentence nor a URL.
+/// Returns true if the text after a host and a colon is a path to copy to or from, and neither the end of a sentence
+/// nor a URL.
 fn is_path(text: &str) -> bool {
     let is_scheme = |scheme: &str| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let url = text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme));
@@ -104,12 +106,13 @@ fn is_path(text: &str) -> bool {
     named && !url && !text.starts_with("//")
 }
 
-/// Whether a label of a domain may have the character: the signs of India's scripts are no letters by themselves.
+/// Returns true if a label of a domain may contain the character. The signs of India's scripts are not letters by
+/// themselves.
 fn is_of_label(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '\u{93C}' | '\u{94D}' | '\u{971}'..='\u{DFF}')
 }
 
-/// Whether what stands before is the beginning of a URL's authority, `scheme://user:`.
+/// Returns true if the text before is the beginning of a URL's authority, `scheme://user:`.
 fn in_authority(before: &str) -> bool {
     const REACH: usize = 200;
     let before = &before[floor(before, before.len().saturating_sub(REACH))..];
@@ -123,7 +126,7 @@ fn in_authority(before: &str) -> bool {
         })
 }
 
-/// The longest beginning of `text` that is a domain: at least two labels, the last one a top-level domain.
+/// Returns the longest prefix of `text` that is a domain: at least two labels, the last one a top-level domain.
 fn domain(text: &str, called: impl Fn() -> bool) -> Option<&str> {
     let mut start = 0;
     let mut found = None;
@@ -141,15 +144,15 @@ fn domain(text: &str, called: impl Fn() -> bool) -> Option<&str> {
     found
 }
 
-/// Whether the label is the scale in the name of an image, as in `icon@2x.png`.
+/// Returns true if the label is the scale in the name of an image, as in `icon@2x.png`.
 fn is_scale(label: &str) -> bool {
     label
         .strip_suffix('x')
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether the `@` stands in an address with spaces around its signs: `kim @ example . com`. A space around the `@`
-/// alone counts next to a word for e-mail.
+/// Returns true if the `@` is in an address with spaces around its signs: `kim @ example . com`. Spaces around the `@`
+/// alone count next to a word for e-mail.
 fn is_spaced(text: &str, at: usize, field: Hints) -> bool {
     const REACH: usize = 160;
     let (Some(before), Some(after)) = (text[..at].strip_suffix(' '), text[at + 1..].strip_prefix(' ')) else {
@@ -176,7 +179,7 @@ fn floor(text: &str, mut index: usize) -> usize {
     index
 }
 
-/// `text` with `[at]` and `(dot)` as the signs they stand for, where it has such an at.
+/// Replaces `[at]` and `(dot)` by the signs they stand for. Returns `None` if the text has no such at.
 pub(super) fn unmask(text: &str) -> Option<String> {
     let (at, dot) = (AT.as_ref()?, DOT.as_ref()?);
     let opened = memchr::memchr3_iter(b'(', b'[', b'{', text.as_bytes()).any(|open| {
@@ -189,7 +192,7 @@ pub(super) fn unmask(text: &str) -> Option<String> {
     Some(dot.replace_all(&at.replace_all(text, "@"), ".").into_owned())
 }
 
-/// Why: the patterns are constants, so compiling them cannot fail; a test compiles them.
+/// The pattern of a masked at. The patterns are constants, so compiling cannot fail; a test compiles them.
 static AT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)[ \t]*[\[({][ \t]*(?:at|@|골뱅이)[ \t]*[\])}][ \t]*").ok());
 static DOT: LazyLock<Option<Regex>> =

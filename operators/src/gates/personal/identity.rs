@@ -34,11 +34,11 @@ pub(super) fn judge(candidate: &Number<'_>, kinds: &mut Kinds) {
     }
 }
 
-/// Whether a number with as many digits as the kind has is of the kind.
+/// The rule of a kind, for numbers with its number of digits.
 type Rule = fn(&Number<'_>) -> bool;
 
-/// `YYMMDD-SNNNNNN`: a birth date, then a digit for century, sex and nationality. Numbers issued since October 2020
-/// have a random tail, so the check digit is only asked for where the word before speaks against a person.
+/// Recognises `YYMMDD-SNNNNNN`: a birth date, then a digit for century, sex and nationality. Numbers issued since
+/// October 2020 have a random tail, so the check digit is required only if the word before speaks against a person.
 fn is_kr_resident_number(candidate: &Number<'_>) -> bool {
     const WEIGHTS: [u32; 12] = [2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5];
     let digits = candidate.digits();
@@ -69,8 +69,8 @@ fn is_kr_resident_number(candidate: &Number<'_>) -> bool {
     }
 }
 
-/// `AAA-GG-SSSS` with the areas, groups and serials that exist (SSA, POMS RM 10201.030). The number of a wallet
-/// advertisement and that of a brochure belong to nobody.
+/// Recognises `AAA-GG-SSSS` with the areas, groups and serials that exist (SSA, POMS RM 10201.030). The well-known
+/// numbers of a wallet advertisement and of a brochure are excluded.
 fn is_us_ssn(candidate: &Number<'_>) -> bool {
     let digits = candidate.digits();
     let (area, group, serial) = (number(&digits[..3]), number(&digits[3..5]), number(&digits[5..]));
@@ -132,7 +132,7 @@ fn is_cn_resident_id(candidate: &Number<'_>) -> bool {
             || !(candidate.tight || candidate.of_named_thing() || candidate.in_field_of_things()))
 }
 
-/// Whether 17 digits are a region, a birth date and a serial.
+/// Returns true if 17 digits are a region, a birth date and a serial.
 pub(super) fn is_cn_body(digits: &[u8]) -> bool {
     let year = number(&digits[6..10]);
     matches!(number(&digits[..2]), 11..=15 | 21..=23 | 31..=37 | 41..=46 | 50..=54 | 61..=65 | 71 | 81 | 82)
@@ -140,7 +140,7 @@ pub(super) fn is_cn_body(digits: &[u8]) -> bool {
         && is_date(year, number(&digits[10..12]), number(&digits[12..14]))
 }
 
-/// The check digit of 17 digits; 10 is written X.
+/// Returns the check digit of 17 digits; 10 is written X.
 pub(super) fn cn_check(digits: &[u8]) -> u32 {
     const WEIGHTS: [u32; 17] = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2];
     (12 - weighted(digits, &WEIGHTS) % 11) % 11

@@ -1,6 +1,6 @@
-//! The kinds of personal data the gate knows.
+//! The kinds of personal data that the gate knows.
 //!
-//! Invariant: codes are part of the interface; they may be added to, not changed.
+//! Invariant: codes are part of the interface. New ones may be added, existing ones never change.
 
 /// A kind of personal data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Kind {
         Self::PassportMrz,
     ];
 
-    /// The code of a refusal.
+    /// Returns the code of a refusal.
     pub(super) const fn code(self) -> &'static str {
         match self {
             Self::Email => "email",
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// The kind in words, with its article.
+    /// Returns the kind in words, with its article.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Email => "an e-mail address",
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// A set of kinds.
+/// A set of kinds, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kinds(u32);
 
@@ -107,12 +107,12 @@ impl Kinds {
         self.0 |= 1 << kind as u32;
     }
 
-    /// The kinds of either set.
+    /// Returns the union of two sets.
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The kinds that `other` does not have.
+    /// Returns the kinds that `other` does not have.
     pub(super) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }

@@ -1,6 +1,6 @@
 //! Identity and account numbers that mix letters and digits.
 //!
-//! Invariant: a number fills a whole word (or words): no letter or digit sticks to either end.
+//! Invariant: a number fills a whole word (or words): no letter or digit touches either end.
 
 use super::checksum;
 use super::context::Hints;
@@ -8,7 +8,7 @@ use super::identity;
 use super::kind::{Kind, Kinds};
 use super::number::{Gap, Group};
 
-/// Adds the kinds of lettered number that `text` holds; `groups` are its groups of digits.
+/// Adds the kinds of alphanumeric number in `text`; `groups` are its groups of digits.
 pub(super) fn judge(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds) {
     for (index, group) in groups.iter().enumerate() {
         let at = Place {
@@ -36,7 +36,7 @@ pub(super) fn judge(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kin
     }
 }
 
-/// Where digits stand in a text.
+/// The position of a group of digits in a text.
 struct Place<'a> {
     text: &'a [u8],
     start: usize,
@@ -45,7 +45,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The number of ASCII letters right before, where no digit or underscore comes before them; else 0.
+    /// Returns the number of ASCII letters right before, or 0 if a digit or underscore precedes them.
     fn letters_before(&self) -> usize {
         let before = &self.text[..self.start];
         let letters = before
@@ -72,8 +72,8 @@ const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The countries of the IBAN registry (ISO 13616) and what their numbers have after the check digits: so many digits (`n`),
-/// letters (`a`) or of both (`c`), in this order.
+/// The countries of the IBAN registry (ISO 13616) with the form of their numbers after the check digits: counts of
+/// digits (`n`), letters (`a`) or both (`c`), in this order.
 const IBAN_FORMS: &str = "AD8n12c AE19n AL8n16c AT16n AZ4a20c BA16n BE12n BG4a6n8c BH4a14c BI23n BR23n1a1c BY4c4n16c CH5n12c \
     CR18n CY8n16c CZ20n DE18n DJ23n DK14n DO4c20n EE16n EG25n ES20n FI14n FK2a12n FO14n FR10n11c2n GB4a14n GE2a16n GI4a15c \
     GL14n GR7n16c GT24c HR17n HU24n IE4a14n IL19n IQ4a15n IS22n IT1a10n12c JO4a4n18c KW4a22c KZ3n13c LB4n20c LC4a24c \
@@ -81,7 +81,8 @@ const IBAN_FORMS: &str = "AD8n12c AE19n AL8n16c AT16n AZ4a20c BA16n BE12n BG4a6n
     NO11n OM3n16c PK4a16c PL24n PS4a21c PT21n QA4a21c RO4a16c RS18n RU14n15c SA2n18c SC4a20n3a SD14n SE20n SI15n SK20n \
     SM1a10n12c SO19n ST21n SV4a20n TL19n TN20n TR6n16c UA6n19c VA18n VG4a16n XK16n YE4a4n18c";
 
-/// The class of each character of a country's IBAN after the country, at the front of the array, and how many there are.
+/// Returns the class of each character of a country's IBAN after the country, at the front of the array, and their
+/// number.
 fn iban_form(country: [u8; 2]) -> Option<([u8; 34], usize)> {
     let form = IBAN_FORMS
         .split(' ')
@@ -100,7 +101,7 @@ fn iban_form(country: [u8; 2]) -> Option<([u8; 34], usize)> {
     Some((classes, length))
 }
 
-/// Whether `text` begins with an IBAN, in one word or in groups of four.
+/// Returns true if `text` begins with an IBAN, in one word or in groups of four.
 fn is_iban(text: &[u8]) -> bool {
     let Some((classes, length)) = iban_form([text[0].to_ascii_uppercase(), text[1].to_ascii_uppercase()]) else {
         return false;
@@ -111,8 +112,9 @@ fn is_iban(text: &[u8]) -> bool {
     let mut rest = text.iter().copied().enumerate().skip(2);
     while count < length {
         match rest.next() {
-            // Why each class: an identifier of letters and digits, such as a UUID, often has the length and the check
-            // digits of a country whose numbers are of digits alone.
+            // Every class is checked, because an identifier of letters and digits, such as a
+            // UUID, often has the length and the check digits of a country whose numbers have
+            // digits only.
             Some((_, byte)) if is_of(byte, classes[count]) => {
                 characters[2 + count] = byte;
                 count += 1;
@@ -125,7 +127,7 @@ fn is_iban(text: &[u8]) -> bool {
     ended && checksum::iban(&characters[..2 + length])
 }
 
-/// Whether a character is of a class of [`IBAN_FORMS`].
+/// Returns true if a character is of a class of [`IBAN_FORMS`].
 const fn is_of(byte: u8, class: u8) -> bool {
     match class {
         b'n' => byte.is_ascii_digit(),

@@ -1,7 +1,7 @@
 //! Numbers as people write them: groups of digits with single separators.
 //!
-//! Invariant: a [`Number`] begins and ends where its writer's number does: never inside a longer run of groups that
-//! are joined by hyphens, dots or slashes, such as a UUID, a version, a date or a decimal fraction.
+//! Invariant: a [`Number`] begins and ends with the number that was written, never inside a longer run of groups joined
+//! by hyphens, dots or slashes, such as a UUID, a version, a date or a decimal fraction.
 
 use std::cell::OnceCell;
 
@@ -14,10 +14,10 @@ const MAX_DIGITS: usize = 20;
 const MAX_GROUPS: usize = 8;
 /// The fewest digits: a local phone number.
 const MIN_DIGITS: usize = 7;
-/// The fewest digits of a number that lines or cells part: a card.
+/// The fewest digits of a number that is split over lines or cells: a card.
 const MIN_DIGITS_PARTED: usize = 14;
 
-/// What stands between two groups of digits.
+/// The separator between two groups of digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
     /// Anything else: the groups are not one number.
@@ -38,7 +38,7 @@ pub(super) enum Gap {
 pub(super) struct Group {
     pub(super) start: usize,
     pub(super) end: usize,
-    /// What stands between this group and the next.
+    /// The separator between this group and the next.
     pub(super) gap: Gap,
 }
 
@@ -49,12 +49,12 @@ impl Group {
 }
 
 impl Gap {
-    /// Whether it parts the cells of a table or the lines of a list.
+    /// Returns true if it separates the cells of a table or the lines of a list.
     pub(super) const fn is_of_table(self) -> bool {
         matches!(self, Self::Line | Self::Tab)
     }
 
-    /// Whether it may stand between two numbers of a list, next to a number whose groups have `own` between them.
+    /// Returns true if it may separate two numbers of a list whose groups are separated by `own`.
     fn lists(self, own: Self) -> bool {
         self == Self::Space || (self.is_of_table() && own.is_of_table())
     }
@@ -75,7 +75,8 @@ pub(super) fn groups(text: &[u8], out: &mut Vec<Group>) {
         }
         if let Some(last) = out.last_mut() {
             let gap = gap(&text[last.end..start]);
-            // Why only these: columns of numbers are common, and are no cards.
+            // Only these shapes are joined: columns of other numbers are common and are no
+            // cards.
             let parted = !gap.is_of_table() || matches!((last.len(), index - start), (4, 4 | 6) | (6, 4 | 5));
             last.gap = if parted { gap } else { Gap::Break };
         }
@@ -114,77 +115,77 @@ pub(super) struct Number<'a> {
     count: usize,
     lengths: [u8; MAX_GROUPS],
     groups: &'a [Group],
-    /// Whether a `+` comes before the first digit.
+    /// True if a `+` comes before the first digit.
     pub(super) plus: bool,
     /// True if a `-` comes before the first digit.
     minus: bool,
-    /// Whether the first group is in parentheses.
+    /// True if the first group is in parentheses.
     pub(super) area: bool,
-    /// True if a letter, sign or mark sticks to either end, or the number is a stretch of a dump of bytes, so that only a
-    /// word nearby makes it a person's number.
+    /// True if a letter, sign or mark touches either end, or the number is part of a dump of bytes, so that only a word
+    /// nearby makes it a person's number.
     pub(super) tight: bool,
-    /// Whether a group of four digits stands next to it, or its groups are only some cells of a row: the number may be a
-    /// stretch of a list.
+    /// True if a group of four digits is next to it, or its groups are only some cells of a row: the number may be part
+    /// of a list.
     pub(super) in_list: bool,
-    /// Whether a colon joins it to other digits, as in a time.
+    /// True if a colon joins it to other digits, as in a time.
     pub(super) timed: bool,
     field: Hints,
     near: OnceCell<Hints>,
 }
 
 impl Number<'_> {
-    /// The values of the digits.
+    /// Returns the values of the digits.
     pub(super) fn digits(&self) -> &[u8] {
         &self.digits[..self.count]
     }
 
-    /// The lengths of the groups.
+    /// Returns the lengths of the groups.
     pub(super) fn shape(&self) -> &[u8] {
         &self.lengths[..self.groups.len()]
     }
 
-    /// Whether `gap` stands between every two groups; true for one group.
+    /// Returns true if every two groups are separated by `gap`, and for a single group.
     pub(super) fn joined_by(&self, gap: Gap) -> bool {
         self.gaps().all(|other| other == gap)
     }
 
-    /// What stands between the groups.
+    /// Returns the separators between the groups.
     pub(super) fn gaps(&self) -> impl Iterator<Item = Gap> {
         self.groups.iter().take(self.groups.len() - 1).map(|group| group.gap)
     }
 
-    /// Whether a word near the number or the field's name says what it is.
+    /// Returns true if a word near the number or the field's name has the flag.
     pub(super) fn called(&self, hint: Hints) -> bool {
         self.near().has(hint) || (!self.near().has(Hints::THING) && self.field.has(hint))
     }
 
-    /// Whether the name of the field says that it holds phone numbers.
+    /// Returns true if the field's name names phone numbers.
     pub(super) const fn field_names_phone(&self) -> bool {
         self.field.has(Hints::PHONE)
     }
 
-    /// Whether the word before the number says that it is a thing's.
+    /// Returns true if the word before the number names a thing.
     pub(super) fn of_thing(&self) -> bool {
         self.near().has(Hints::THING)
     }
 
-    /// Whether the word before the number says of which thing it is, and not only that it is an id.
+    /// Returns true if the word before the number names a specific thing, not only an id.
     pub(super) fn of_named_thing(&self) -> bool {
         self.near().has_all(Hints::THING)
     }
 
-    /// As [`Self::of_thing`], also by the field's name.
+    /// Returns true if the word before the number, or the field's name, names a thing.
     pub(super) fn of_thing_or_field(&self) -> bool {
         self.of_thing() || self.in_field_of_things()
     }
 
-    /// Whether nothing near the number says what it is, and the field's name says that it is a thing's.
+    /// Returns true if no word near the number tells its kind, and the field's name names a thing.
     pub(super) fn in_field_of_things(&self) -> bool {
         self.near() == Hints::NONE && self.field == Hints::THING
     }
 
-    /// Returns true if the number is a place as ISO 6709 writes it: latitude and longitude with signs and leading zeros, in
-    /// degrees, minutes and seconds with or without decimals, as in `+4024-00341`.
+    /// Returns true if the number is a pair of coordinates as in ISO 6709: latitude and longitude with signs and
+    /// leading zeros, in degrees, minutes and seconds with or without decimals, as in `+4024-00341`.
     pub(super) fn is_coordinates(&self) -> bool {
         let (latitude, start, longitude) = match *self.shape() {
             [latitude, longitude] if self.joined_by(Gap::Hyphen) => (latitude, latitude, longitude),
@@ -205,8 +206,8 @@ impl Number<'_> {
     }
 }
 
-/// Returns true if the digits are whole degrees of so many places, up to `most`, then minutes and seconds of two places
-/// each.
+/// Returns true if the digits are whole degrees with `places` digits, up to `most`, then minutes and seconds of two
+/// digits each.
 fn is_angle(digits: &[u8], places: usize, most: u64) -> bool {
     let (degrees, parts) = digits.split_at(places);
     checksum::number(degrees) <= most && parts.chunks(2).all(|part| checksum::number(part) < 60)
@@ -215,7 +216,7 @@ fn is_angle(digits: &[u8], places: usize, most: u64) -> bool {
 /// Calls `judge` for every number in `text` of at least seven digits.
 pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut judge: impl FnMut(&Number<'_>)) {
     for first in 0..groups.len() {
-        // Why first: most groups of digits are short and alone, and this is the cheapest question.
+        // Checked first, because it is cheap and most groups of digits are short and alone.
         if !has_digits(&groups[first..]) {
             continue;
         }
@@ -271,7 +272,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
     }
 }
 
-/// Whether letters stand right before and right after a group: it is a stretch of a hexadecimal number or another id.
+/// Returns true if letters touch a group on both sides: it is part of a hexadecimal number or another id.
 fn is_within_a_word(text: &[u8], group: Group) -> bool {
     let letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
     letter(text[..group.start].last()) && letter(text.get(group.end))
@@ -328,11 +329,12 @@ fn first_hex_word(text: &[u8], length: usize) -> Option<(&[u8], &[u8])> {
     (bounded && word.iter().all(u8::is_ascii_hexdigit)).then_some((word, after))
 }
 
-/// Whether a number begins within a UUID (RFC 9562), whose letters may look like the word for a number.
+/// Returns true if a number begins within a UUID (RFC 9562), whose letters may look like the word for a number.
 fn is_within_a_uuid(text: &[u8], start: usize) -> bool {
     const LENGTH: usize = 36;
     let is_of = |byte: &&u8| byte.is_ascii_hexdigit() || **byte == b'-';
-    // Why no further: more than a UUID is none, and a scan is linear.
+    // Reading further is useless, because a longer run is no UUID, and would make the scan
+    // quadratic.
     let before = text[..start].iter().rev().take(LENGTH).take_while(is_of).count();
     let after = text[start..].iter().take(LENGTH + 1).take_while(is_of).count();
     before + after == LENGTH
@@ -342,7 +344,7 @@ fn is_within_a_uuid(text: &[u8], start: usize) -> bool {
             .all(|(place, byte)| (*byte == b'-') == matches!(place, 8 | 13 | 18 | 23))
 }
 
-/// Whether the groups that may be one number with the first have enough digits for one.
+/// Returns true if the groups that may form one number with the first have enough digits.
 fn has_digits(groups: &[Group]) -> bool {
     let mut digits = 0;
     for group in groups.iter().take(MAX_GROUPS) {
@@ -354,7 +356,7 @@ fn has_digits(groups: &[Group]) -> bool {
     digits >= MIN_DIGITS
 }
 
-/// What stands before a number; `None` where a number cannot begin.
+/// The text before a number; `None` if a number cannot begin here.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "separate facts about what stands before it"
@@ -391,7 +393,7 @@ impl Left {
         let second = text[..start].iter().nth_back(1).copied();
         let after_word = second.is_some_and(|byte| byte.is_ascii_alphanumeric());
         let after_digit = second.is_some_and(|byte| byte.is_ascii_digit());
-        // Why two: one may count the numbers, as in `phone 1:`.
+        // Two colons are needed, because one may follow a counter, as in `phone 1:`.
         let timed = before == Some(b':') && after_digit && text[..start - 2].last().is_some_and(u8::is_ascii_digit);
         let currency = ["₩", "€", "£", "¥", "₹", "￦"]
             .iter()
@@ -418,7 +420,7 @@ impl Left {
     }
 }
 
-/// What stands after a number; `None` where a number cannot end.
+/// The text after a number; `None` if a number cannot end here.
 struct Right {
     tight: bool,
     in_list: bool,
@@ -454,7 +456,7 @@ impl Right {
     }
 }
 
-/// `text` with its spelled-out digits together, where at least seven single digits stand apart: `0 1 0 - 1 2 3 4`.
+/// Joins digits that are written apart, if at least seven single digits stand apart: `0 1 0 - 1 2 3 4`.
 pub(super) fn close_up(text: &[u8], groups: &[Group]) -> Option<Vec<u8>> {
     const APART: usize = 7;
     let single = |group: &Group| group.len() == 1;

@@ -1,18 +1,18 @@
 //! Phone numbers: international (ITU-T E.164) and the national forms of Korea, North America, Europe and others.
 //!
-//! Invariant: without a `+` or a word nearby only forms that little else is written in are phone numbers; a bare run
-//! of digits is one only when it is a Korean mobile number.
+//! Invariant: without a `+` or a word nearby, only forms that are rarely used for anything else are phone numbers. A
+//! bare run of digits is one only if it is a Korean mobile number.
 
 use super::checksum::number;
 use super::context::Hints;
 use super::number::{Gap, Number};
 
-/// Whether the number is a phone's.
+/// Returns true if the number is a phone's.
 pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
     if candidate.gaps().any(Gap::is_of_table) {
         return false;
     }
-    // Why not at once: to look for words costs more than all that is asked before.
+    // Evaluated lazily: the search for words costs more than all checks before it.
     let called = || candidate.called(Hints::PHONE.and(Hints::LOOSE));
     if candidate.plus {
         return is_international(candidate.digits())
@@ -21,7 +21,7 @@ pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
             && (called() || !(candidate.tight || candidate.of_thing()))
             && (candidate.called(Hints::PHONE) || !candidate.is_coordinates());
     }
-    // Why so: a phone that messages are sent to in Korea begins with 0.
+    // Phones that receive text messages in Korea begin with 0.
     let texted = || candidate.digits()[0] == 0 && candidate.called(Hints::TEXTED);
     if is_plausible(candidate) && (candidate.called(Hints::PHONE) || (is_likely(candidate) && called()) || texted()) {
         return true;
@@ -43,7 +43,7 @@ fn is_dialled_out(candidate: &Number<'_>) -> bool {
     prefixed && candidate.shape().len() > 1 && !candidate.in_list && !trunk && is_international(digits)
 }
 
-/// Whether the digits are a country code and a number of a length that country uses.
+/// Returns true if the digits are a country code and a number of a length that the country uses.
 fn is_international(digits: &[u8]) -> bool {
     let Some((code, rest)) = country_code(digits) else {
         return false;
@@ -71,7 +71,7 @@ fn is_international(digits: &[u8]) -> bool {
 fn country_code(digits: &[u8]) -> Option<(u64, &[u8])> {
     let places = match digits {
         [1 | 7, ..] => 1,
-        // Not assigned, or within the North American plan.
+        // Codes that are not assigned, or belong to the North American plan.
         [2, 1, 0 | 4 | 5 | 7 | 9, ..]
         | [2, 9, 2..=6, ..]
         | [3, 8, 4 | 8, ..]
@@ -111,11 +111,12 @@ fn is_north_american(digits: &[u8]) -> bool {
     }
 }
 
-/// Whether a number that is called a phone can be one: long enough, and no date, time, decimal, address or count.
+/// Returns true if a number next to a word for a phone can be one: long enough, and no date, time, decimal, address or
+/// count.
 fn is_plausible(candidate: &Number<'_>) -> bool {
     let digits = candidate.digits();
     let shape = candidate.shape();
-    // Why: these are the call centres of Korean companies.
+    // These are the numbers of Korean call centres.
     let call_centre = matches!(shape, [4, 4] | [8]) && matches!(digits, [1, 5 | 6 | 8, ..]);
     let grouped = match shape {
         [_] => digits.len() >= 9 || candidate.field_names_phone(),
@@ -131,7 +132,7 @@ fn is_plausible(candidate: &Number<'_>) -> bool {
         && digits.iter().any(|digit| *digit != digits[0])
 }
 
-/// Whether a number that is plausible is likely a phone's next to a word that says other things too.
+/// Returns true if a plausible number next to a loose word is likely a phone's.
 fn is_likely(candidate: &Number<'_>) -> bool {
     let digits = candidate.digits();
     let long = match digits.len() {
@@ -142,7 +143,7 @@ fn is_likely(candidate: &Number<'_>) -> bool {
     !candidate.tight && (long || digits[0] == 0 || candidate.area || candidate.gaps().any(|gap| gap == Gap::Hyphen))
 }
 
-/// Whether the digits begin with a date, or are a range of years.
+/// Returns true if the digits begin with a date, or are a range of years.
 fn is_dated(digits: &[u8], shape: &[u8]) -> bool {
     let year = |digits: &[u8]| matches!(digits, [1, 9, ..] | [2, 0, ..]);
     let within = |digits: &[u8], most: u64| (1..=most).contains(&number(digits));
@@ -165,7 +166,7 @@ fn is_dated(digits: &[u8], shape: &[u8]) -> bool {
     }
 }
 
-/// Whether dots stand between some groups as in decimal fractions, and other signs between others.
+/// Returns true if some separators are dots as in decimal fractions, and others are not.
 fn has_decimals(candidate: &Number<'_>) -> bool {
     let digits = candidate.digits();
     let has = |gap| candidate.gaps().any(|other| other == gap);
@@ -178,7 +179,7 @@ fn has_decimals(candidate: &Number<'_>) -> bool {
     (has(Gap::Space) && !trunk) || matches!(ranged, (Some(Gap::Dot), Some(Gap::Hyphen | Gap::Slash), Some(Gap::Dot)))
 }
 
-/// Whether the number is more likely a count in groups of thousands, or several round ones.
+/// Returns true if the number is more likely a count in groups of thousands, or several round ones.
 fn is_count(candidate: &Number<'_>) -> bool {
     let (digits, shape) = (candidate.digits(), candidate.shape());
     if digits[0] == 0 || shape.len() < 2 || !(candidate.joined_by(Gap::Space) || candidate.joined_by(Gap::Dot)) {
@@ -247,18 +248,18 @@ fn is_national(candidate: &Number<'_>) -> bool {
     }
 }
 
-/// Whether the number is a decimal fraction: two groups with a dot.
+/// Returns true if the number is a decimal fraction: two groups with a dot.
 fn is_decimal(candidate: &Number<'_>) -> bool {
     candidate.shape().len() == 2 && candidate.joined_by(Gap::Dot) && !(candidate.plus && candidate.called(Hints::PHONE))
 }
 
-/// Whether the number is written as an IPv4 address.
+/// Returns true if the number has the form of an IPv4 address.
 fn is_dotted_quad(candidate: &Number<'_>) -> bool {
     candidate.shape().len() == 4 && candidate.joined_by(Gap::Dot) && candidate.shape().iter().all(|length| *length <= 3)
 }
 
-/// Returns true if the number is a version: dots stand between its groups, and one after the first is of a single digit,
-/// other than the 9 that mobile numbers of some countries have after the country code.
+/// Returns true if the number is a version: its groups are separated by dots, and a group after the first is a single
+/// digit other than the 9 that some mobile numbers have after the country code.
 fn is_version(candidate: &Number<'_>) -> bool {
     let mut start = 0;
     let single = candidate.shape().iter().enumerate().any(|(place, length)| {

@@ -1,6 +1,6 @@
-//! Finds the kinds of personal data in one text.
+//! The scanner: finds the kinds of personal data in one text.
 //!
-//! Invariant: a text that [`glance`] clears meets no rule, and the scan of any other is linear in its length.
+//! Invariant: a text that [`glance`] clears meets no rule, and the scan of any other text is linear in its length.
 
 use super::context::Hints;
 use super::kind::{Kind, Kinds};
@@ -11,7 +11,7 @@ use crate::text::{Glance, fold, glance, may_fold};
 /// The fewest digits any kind of number has: those of a UK national insurance number.
 pub(super) const FEWEST_DIGITS: usize = 6;
 
-/// Scans texts; keeps its buffers from one to the next.
+/// Scans texts, and reuses its buffers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scanner {
     folded: String,
@@ -19,12 +19,12 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    /// Whether `text` is worth a scan; also answers for JSON text, whose leaves it then is worth walking.
+    /// Returns true if `text` needs a scan. For JSON text the result applies to all of its leaves.
     pub(super) fn suspects(text: &[u8]) -> bool {
         is_suspect(glance(text), text)
     }
 
-    /// The kinds of personal data in `text`, which stands in a field whose name gives `field`.
+    /// Returns the kinds of personal data in `text`; `field` are the flags of its field's name.
     pub(super) fn scan(&mut self, text: &str, field: Hints) -> Kinds {
         let mut kinds = Kinds::default();
         let seen = glance(text.as_bytes());
@@ -65,7 +65,7 @@ impl Scanner {
     }
 }
 
-/// Whether a text in which this was `seen` is worth a scan.
+/// Returns true if a text with these byte classes needs a scan.
 fn is_suspect(seen: Glance, text: &[u8]) -> bool {
     seen.at
         || seen.digits >= FEWEST_DIGITS
@@ -87,7 +87,7 @@ fn judge_numbers(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds)
     });
 }
 
-/// Whether a bracket is followed by `at` or by an at of another alphabet.
+/// Returns true if a bracket is followed by `at` or by an at of another alphabet.
 fn has_masked_at(text: &[u8]) -> bool {
     memchr::memchr3_iter(b'(', b'[', b'{', text).any(|open| {
         let inside = text[open + 1..].trim_ascii_start();
@@ -95,7 +95,7 @@ fn has_masked_at(text: &[u8]) -> bool {
     })
 }
 
-/// Whether there may be an `@` in the encoding of URLs or HTML.
+/// Returns true if there may be an `@` in the encoding of URLs or HTML.
 fn may_encode_at(text: &[u8]) -> bool {
     ["%40", "&#", "&c"]
         .iter()

@@ -1,9 +1,10 @@
-//! Which rows of a column of text a rule may find something in: a look at every byte of it, 32 at a time.
+//! A SIMD prefilter for the rows of a text column. It checks 32 bytes at a time.
 //!
-//! Why: ids are full of digits, so that most rows of most columns of ids would meet every rule for numbers.
+//! It pays off because ids are full of digits: without it, most rows of most id columns would meet every rule for
+//! numbers.
 //!
-//! Invariant: the scan of a row that is left out finds nothing, whatever its field is called. Where the machine lacks AVX2,
-//! none is left out.
+//! Invariant: the scan of a row that is left out finds nothing, whatever its field is called. If the machine lacks
+//! AVX2, no row is left out.
 
 use arrow::array::{Array as _, StringArray};
 
@@ -12,12 +13,12 @@ mod eyes;
 
 use super::scan::FEWEST_DIGITS;
 
-/// How many bytes are looked at at once.
+/// The number of bytes that are checked at a time.
 const CHUNK: usize = 32;
-/// Of no longer text the digits are judged where they stand, and not only counted.
+/// The longest text in which the positions of digits are checked, and not only their number.
 const WORD: usize = u64::BITS as usize;
 
-/// The rows whose text is worth a scan, in their order.
+/// Returns the rows whose text needs a scan, in their order.
 pub(super) fn suspects(column: &StringArray) -> Vec<usize> {
     let mut rows = candidates(column);
     rows.retain(|row| column.is_valid(*row));
@@ -34,15 +35,16 @@ fn candidates(column: &StringArray) -> Vec<usize> {
     (0..column.len()).collect()
 }
 
-/// What bytes are: a bit for each, the lowest that of the first.
+/// Byte classes of a text: a bit per byte, the lowest bit for the first byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen<Bits> {
     /// ASCII digits.
     digits: Bits,
-    /// Digits, and all that may stand between two groups of one number: from the space to the slash, tabs and ends of lines.
+    /// Digits, and every byte that may separate two groups of one number: from the space to the slash, tabs and ends of
+    /// lines.
     joints: Bits,
-    /// Whatever is worth a scan by itself: it may be an `@`, encode or mask one, begin a zone of a passport or fold to
-    /// ASCII.
+    /// Bytes that need a scan by themselves: they may be an `@`, encode or mask one, begin a zone of a passport or fold
+    /// to ASCII.
     marks: Bits,
     /// Bytes beyond ASCII.
     beyond: Bits,
@@ -57,14 +59,14 @@ struct Words<Bits> {
     lines: Bits,
 }
 
-/// Tells what bytes are.
+/// A classifier of bytes.
 trait Eyes: Copy {
     fn look(self, bytes: &[u8; CHUNK]) -> Seen<u32>;
 
     fn words(self, bytes: &[u8; CHUNK]) -> Words<u32>;
 }
 
-/// The bytes from `at`, with zeros where the buffer ends.
+/// Returns the bytes from `at`, with zeros past the end of the buffer.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
 fn chunk(buffer: &[u8], at: usize) -> [u8; CHUNK] {
@@ -77,14 +79,14 @@ fn chunk(buffer: &[u8], at: usize) -> [u8; CHUNK] {
     padded
 }
 
-/// Whether the text from `start` to `end` of a buffer is worth a scan.
+/// Returns true if the text from `start` to `end` of a buffer needs a scan.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
 fn is_suspect(eyes: impl Eyes, buffer: &[u8], start: usize, end: usize) -> bool {
     let mut digits = 0;
     let mut at = start;
     while at < end {
-        // The bits of the next 64 bytes that are of this text.
+        // Masks the bits of the next 64 bytes that belong to this text.
         let mine = u64::MAX >> (WORD - (end - at).min(WORD));
         let low = eyes.look(&chunk(buffer, at));
         let high = if end - at > CHUNK {
@@ -109,7 +111,7 @@ fn is_suspect(eyes: impl Eyes, buffer: &[u8], start: usize, end: usize) -> bool 
     false
 }
 
-/// Whether ASCII text of at most 64 bytes without marks may hold a number that is somebody's.
+/// Returns true if ASCII text of at most 64 bytes without marks may contain a person's number.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
 fn may_be_number(eyes: impl Eyes, text: &[u8], digits: u64, joints: u64) -> bool {
@@ -143,7 +145,7 @@ fn may_be_number(eyes: impl Eyes, text: &[u8], digits: u64, joints: u64) -> bool
     false
 }
 
-/// Whether a group of six digits or more, alone between `start` and `end`, may be somebody's number.
+/// Returns true if a group of six digits or more, alone between `start` and `end`, may be a person's number.
 fn may_stand_alone(text: &[u8], start: usize, end: usize) -> bool {
     let (before, after) = (text[..start].last(), text.get(end));
     let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphabetic);
@@ -160,7 +162,7 @@ fn may_stand_alone(text: &[u8], start: usize, end: usize) -> bool {
     }
 }
 
-/// The bits of two chunks, one after the other.
+/// Joins the bits of two chunks.
 const fn both(low: u32, high: u32) -> u64 {
     (high as u64) << u32::BITS | low as u64
 }

@@ -1,8 +1,8 @@
 //! The machine-readable zone of passports and identity cards (ICAO Doc 9303).
 //!
-//! Invariant: a line counts by its length and its check digits, or as the line of a name by its form.
+//! Invariant: a line is recognised by its length and its check digits, or as the line of a name by its form.
 
-/// Whether `text` has a line of a machine-readable zone.
+/// Returns true if `text` has a line of a machine-readable zone.
 pub(super) fn has_zone(text: &[u8]) -> bool {
     text.split(|byte| !(byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'<'))
         .any(is_line)
@@ -25,8 +25,8 @@ fn is_line(line: &[u8]) -> bool {
     }
 }
 
-/// `P<UTOERIKSSON<<ANNA<MARIA<<<…`: document, issuer, surname, given names, filler. A line whose letters are all from A to K
-/// is the qualities of a DNA read.
+/// Recognises `P<UTOERIKSSON<<ANNA<MARIA<<<…`: document, issuer, surname, given names, filler. A line whose letters are
+/// all from A to K is the qualities of a DNA read.
 fn is_name_line(line: &[u8]) -> bool {
     matches!(line[0], b'P' | b'V' | b'I' | b'A' | b'C')
         && !line.iter().any(u8::is_ascii_digit)
@@ -39,7 +39,7 @@ fn is_name_line(line: &[u8]) -> bool {
         && line.ends_with(b"<")
 }
 
-/// Whether the digit at `end` is the check digit of the characters from `start`: weights 7, 3, 1 modulo 10.
+/// Returns true if the digit at `end` is the check digit of the characters from `start`: weights 7, 3, 1 modulo 10.
 fn is_checked(line: &[u8], start: usize, end: usize) -> bool {
     let sum: u32 = line[start..end]
         .iter()

@@ -1,7 +1,7 @@
-//! What bytes are, by AVX2.
+//! The classification of bytes with AVX2.
 //!
-//! Invariant: a class of bytes is some high halves with some low halves, so that a byte is in it where the tables of both
-//! halves say so.
+//! Invariant: a class of bytes is a set of high halves combined with a set of low halves, so a byte is in it exactly if
+//! the tables of both halves contain it.
 
 use std::arch::x86_64::__m256i;
 
@@ -11,7 +11,7 @@ use pulp::{NullaryFnOnce, cast};
 
 use super::{CHUNK, Eyes, Seen, Words, is_suspect};
 
-/// The rows that may be worth a scan; `None` where the machine lacks AVX2.
+/// Returns the rows that may need a scan, or `None` if the machine lacks AVX2.
 pub(super) fn candidates(column: &StringArray) -> Option<Vec<usize>> {
     let simd = V3::try_new()?;
     Some(simd.vectorize(Sieve { simd, column }))
@@ -49,7 +49,7 @@ const NO_MARKS: u8 = DIGIT | JOINT;
 /// The classes by their bit, high halves and low halves.
 const CLASSES: [(u8, &[u8], &[u8]); 8] = [
     (DIGIT, &[0x3], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
-    // Why all of them: what else begins so is rare in text.
+    // All bytes with this high half are included, because the others are rare in text.
     (
         JOINT,
         &[0x0, 0x2],
@@ -60,7 +60,7 @@ const CLASSES: [(u8, &[u8], &[u8]); 8] = [
     (1 << 3, &[0x3], &[0xC]),
     (1 << 4, &[0x4], &[0x0]),
     (1 << 5, &[0x5, 0x7], &[0xB]),
-    // What begins a character that may fold to ASCII, and F1 and FF.
+    // The first byte of characters that may fold to ASCII, and F1 and FF.
     (1 << 6, &[0xD], &[0x9, 0xB, 0xF]),
     (1 << 7, &[0xE, 0xF], &[0x0, 0x1, 0xF]),
 ];
