@@ -1,7 +1,7 @@
-//! Agents, and who a secret belongs to.
+//! Agents, and the owner of a secret.
 //!
-//! Invariant: one name for the whole service whatever its case and look-alike characters, at most so many agents per
-//! operator, also when they are created at the same instant.
+//! Invariant: a name is unique in the whole service regardless of case and look-alike characters, and an operator has
+//! at most its limit of agents, also when they are created at the same instant.
 
 use types::{AgentId, OperatorId, Timestamp};
 
@@ -9,58 +9,58 @@ use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, Store, operators};
 
-/// An agent to create.
+/// Values of a new agent.
 #[derive(Clone, Debug)]
 pub struct NewAgent {
-    /// Its id.
+    /// Id of the agent.
     pub id: AgentId,
-    /// The operator it acts for.
+    /// Operator that the agent acts for.
     pub operator: OperatorId,
-    /// Its name, as given.
+    /// Name of the agent, as given.
     pub name: String,
-    /// Its name with case and look-alike characters folded; unique.
+    /// Skeleton of the name: case and look-alike characters folded (UTS #39). Unique.
     pub skeleton: String,
-    /// Where it is paid.
+    /// Address of the wallet that receives payments.
     pub wallet_address: Option<String>,
-    /// What it does.
+    /// Description of the agent's purpose.
     pub description: Option<String>,
-    /// Hash of its key.
+    /// Hash of the agent's key.
     pub key_hash: [u8; 32],
-    /// When.
+    /// Time of the creation.
     pub now: Timestamp,
 }
 
-/// What became of [`Store::agent_create`].
+/// The result of [`Store::agent_create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum AgentCreated {
     /// The agent exists and its key is valid.
     Created,
-    /// An agent has this name or one that looks like it; nothing changed.
+    /// An agent has this name or a look-alike; nothing changed.
     NameTaken,
-    /// The operator has as many agents as it may; nothing changed.
+    /// The operator is at its limit of agents; nothing changed.
     LimitReached,
 }
 
-/// Who a secret belongs to.
+/// The owner of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Principal {
     /// A person, by operator token.
     Operator {
-        /// The operator.
+        /// Id of the operator.
         operator: OperatorId,
-        /// Whether the operator is suspended.
+        /// True if the operator is suspended.
         suspended: bool,
     },
     /// An agent, by its key.
     Agent {
-        /// The agent.
+        /// Id of the agent.
         agent: AgentId,
-        /// The operator it acts for.
+        /// Operator that the agent acts for.
         operator: OperatorId,
-        /// The agent's name.
+        /// Name of the agent.
         name: String,
-        /// Whether the operator is suspended.
+        /// True if the operator is suspended.
         suspended: bool,
     },
 }
@@ -75,11 +75,11 @@ impl Principal {
 }
 
 impl Store {
-    /// Creates an agent, unless its operator has `limit` agents or its name is taken; the limit is looked at first.
+    /// Creates an agent, unless its operator has `limit` agents or its name is taken, checked in this order.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such operator, [`Error::Text`], [`Error::Refused`] when the id or the key's
-    /// hash is in use.
+    /// [`Error::Missing`] if the operator does not exist, [`Error::Text`], [`Error::Refused`] if the id or the hash of
+    /// the key is in use.
     pub async fn agent_create(&self, new: NewAgent, limit: u32) -> Result<AgentCreated, Error> {
         texts(&[
             ("name", &new.name),
@@ -89,6 +89,8 @@ impl Store {
         ])?;
         self.write(move |cx| {
             Box::pin(async move {
+                // The lock makes the count exact: no other agent of this operator is created
+                // meanwhile.
                 operators::lock(cx, new.operator).await?;
                 let agents: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM agents WHERE operator_id = $1")
                     .bind(new.operator.to_string())
@@ -113,6 +115,7 @@ impl Store {
                 .bind(new.now.micros())
                 .execute(&mut *cx)
                 .await?;
+                // `ON CONFLICT` skipped the insertion, so the name is taken.
                 if inserted.rows_affected() == 0 {
                     return Ok(Change::Undo(AgentCreated::NameTaken));
                 }
@@ -122,7 +125,7 @@ impl Store {
         .await
     }
 
-    /// Who the secret with this hash belongs to, also when suspended: refusing is the caller's.
+    /// Returns the owner of the secret with this hash, also if suspended; the caller refuses suspended operators.
     pub async fn principal_by_hash(&self, hash: &[u8; 32]) -> Result<Option<Principal>, Error> {
         self.read(async {
             let row = sqlx::query(

@@ -1,6 +1,6 @@
-//! What a checker compares with the tables and the log.
+//! Data for the checker, which compares the database with the tables and the log.
 //!
-//! Invariant: read only; the entries of one project are of one instant, also while the service runs.
+//! Invariant: read only. The entries of one project are from one instant, also while the service runs.
 
 use sqlx::Connection;
 use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
@@ -9,78 +9,78 @@ use crate::row::Columns;
 use crate::words::ContributionStatus;
 use crate::{Error, Store};
 
-/// A project to check.
+/// Project as the checker sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectEntry {
-    /// Its id.
+    /// Id of the project.
     pub id: DatasetId,
-    /// Its name in addresses.
+    /// Slug of the project, its name in URLs.
     pub slug: String,
-    /// The latest version it is said to have.
+    /// Latest version according to the database.
     pub version: Version,
-    /// How many records that version is said to have.
+    /// Number of records of that version according to the database.
     pub record_count: u64,
 }
 
-/// Everything a project is said to have.
+/// The contributions and versions of a project according to the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectEntries {
-    /// Its contributions, by id.
+    /// Contributions, ordered by id.
     pub contributions: Vec<ContributionEntry>,
-    /// Its versions, by number.
+    /// Versions, ordered by number.
     pub versions: Vec<VersionEntry>,
 }
 
-/// A contribution to check.
+/// Contribution as the checker sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContributionEntry {
-    /// Its id.
+    /// Id of the contribution.
     pub id: ContributionId,
-    /// The agent that contributed.
+    /// Agent that made the contribution.
     pub agent: AgentId,
-    /// Where it stands.
+    /// Status of the contribution.
     pub status: ContributionStatus,
-    /// How often it was replayed.
+    /// Number of replays so far.
     pub generation: u32,
-    /// How many records were submitted.
+    /// Number of submitted records.
     pub rows: u32,
-    /// When it was acknowledged.
+    /// Time of the acknowledgement.
     pub submitted_at: Timestamp,
-    /// When it was decided.
+    /// Time of the decision.
     pub decided_at: Option<Timestamp>,
-    /// The version it became.
+    /// Version with its new records.
     pub version: Option<Version>,
-    /// How many of its records are in that version.
+    /// Number of its records in that version.
     pub accepted: Option<u64>,
-    /// How many records that version has in all.
+    /// Total number of records of that version.
     pub record_count: Option<u64>,
     /// Content root of that version.
     pub root: Option<String>,
-    /// Why it was rejected.
+    /// Machine-readable reason of the rejection.
     pub reject_code: Option<String>,
-    /// Whether its submission is in the outbox: so exactly while it has no terminal status.
+    /// True if its submission is in the outbox, which must hold exactly while the status is not terminal.
     pub in_outbox: bool,
 }
 
-/// A version to check.
+/// Version as the checker sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionEntry {
-    /// Its number.
+    /// Number of the version.
     pub version: Version,
-    /// The contribution that made it.
+    /// Contribution that created the version.
     pub contribution: ContributionId,
-    /// The agent that contributed.
+    /// Agent that made the contribution.
     pub agent: AgentId,
-    /// How many records it added.
+    /// Number of records that it added.
     pub accepted: u64,
-    /// How many records it has in all.
+    /// Total number of records of the version.
     pub record_count: u64,
-    /// Its content root.
+    /// Content root of the version.
     pub root: String,
 }
 
 impl Store {
-    /// Every project, by slug.
+    /// Returns every project, ordered by slug.
     pub async fn check_projects(&self) -> Result<Vec<ProjectEntry>, Error> {
         self.read(async {
             sqlx::query("SELECT id, slug, version, record_count FROM projects ORDER BY slug")
@@ -100,10 +100,12 @@ impl Store {
         .await
     }
 
-    /// The contributions and versions of a project, as they were at one instant.
+    /// Returns the contributions and versions of a project, as they were at one instant.
     pub async fn check_project(&self, id: DatasetId) -> Result<ProjectEntries, Error> {
         self.read(async {
             let mut connection = self.readers().borrow().await?;
+            // Both queries see one snapshot, so a merge between them cannot look like an
+            // inconsistency.
             let mut snapshot = connection.begin_with(self.engine().begin_snapshot()).await?;
             let contributions = sqlx::query(
                 "SELECT contributions.id AS id, agent_id, status, generation, row_count, submitted_at, decided_at,

@@ -1,11 +1,11 @@
-//! Connections to a database: made when one is needed, used again while they are sound, dropped when in doubt.
+//! A connection pool: connections are opened on demand, reused while they are sound, and dropped when in doubt.
 //!
-//! Invariant: a connection whose last conversation did not come to its end serves nobody again before it has answered,
-//! and no place of the set is taken for longer than [`Limits`] says, whatever became of the server or of the network.
+//! Invariant: a connection whose last conversation did not end properly is not reused before it has answered a ping. No
+//! slot of the pool is taken for longer than [`Limits`] allows, whatever happens to the server or the network.
 //!
-//! Why not sqlx's pool: it takes a connection back after a round trip without a time limit, so each peer that was cut
-//! off takes a place until the operating system gives up on it, minutes later; and while a server refuses connections
-//! it goes on asking until its whole time-out is over, where a caller could be told at once.
+//! Reason for not using sqlx's pool: it takes a connection back after a round trip without a time limit, so each
+//! connection to an unreachable peer holds a slot until the operating system gives up on it, minutes later. And while a
+//! server refuses connections it retries until its whole time-out is over, although it could fail at once.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -22,23 +22,23 @@ use tokio::time::{Instant, timeout};
 
 use crate::error::is_lost;
 
-/// For how long a connection that was not used is taken to be sound.
+/// The idle time during which a connection is assumed to be sound.
 const FRESH: Duration = Duration::from_secs(1);
-/// How long a connection may take to end a conversation that its caller gave up, or to part.
+/// The time for a connection to finish a conversation that its caller abandoned, or to close.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// How many connections there are and how long they may take.
+/// The limits of a pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// How many at most; at least 1.
+    /// The largest number of connections; at least 1.
     pub(crate) places: u32,
-    /// How long to wait for a place.
+    /// The time to wait for a free slot.
     pub(crate) waiting: Duration,
-    /// How long making a connection may take, settings included.
+    /// The time to open a connection, including its settings.
     pub(crate) connecting: Duration,
 }
 
-/// A set of connections. Clones share it.
+/// A connection pool. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Connections {
     inner: Arc<Inner>,
@@ -46,7 +46,7 @@ pub(crate) struct Connections {
 
 struct Inner {
     options: AnyConnectOptions,
-    /// The statements that a fresh connection begins with.
+    /// The statements that are run on every new connection.
     settings: Vec<String>,
     limits: Limits,
     places: Arc<Semaphore>,
@@ -68,11 +68,11 @@ impl Connections {
         }
     }
 
-    /// A connection of the caller's own, until it is given back or dropped.
+    /// Takes a connection from the pool.
     ///
     /// # Errors
-    /// [`sqlx::Error::PoolTimedOut`] when none got free in time, [`sqlx::Error::PoolClosed`], and whatever connecting
-    /// fails with.
+    /// [`sqlx::Error::PoolTimedOut`] if no slot became free in time, [`sqlx::Error::PoolClosed`], or the error of
+    /// connecting.
     pub(crate) async fn borrow(&self) -> Result<Borrowed, sqlx::Error> {
         if self.is_closed() {
             return Err(sqlx::Error::PoolClosed);
@@ -96,7 +96,7 @@ impl Connections {
         })
     }
 
-    /// Drops the idle connections: what cut off one has cut off the others.
+    /// Drops the idle connections. The failure that broke one has probably broken the others.
     pub(crate) fn forget_idle(&self) {
         self.idle().clear();
     }
@@ -105,8 +105,9 @@ impl Connections {
         self.inner.is_closed.load(Ordering::Acquire)
     }
 
-    /// Waits for what is under way, as long as for a place, and parts from every connection.
+    /// Closes the pool: waits for borrowed connections, at most as long as for a free slot, and closes the idle ones.
     pub(crate) async fn close(&self) {
+        // Set first, so that no connection is returned to the pool from here on.
         self.inner.is_closed.store(true, Ordering::Release);
         let everybody = self.inner.places.acquire_many(self.inner.limits.places);
         let ended = timeout(self.inner.limits.waiting, everybody).await;
@@ -114,14 +115,15 @@ impl Connections {
         drop(ended);
         let idle = std::mem::take(&mut *self.idle());
         for (connection, _) in idle {
-            // Why ignored: the server notices by itself.
+            // A failure is ignored, since the server notices a lost connection by itself.
             timeout(SETTLING, connection.close()).await.ok();
         }
     }
 
-    /// An idle connection that answers, if there is one.
+    /// Returns an idle connection that answers, if there is one.
     async fn reuse(&self) -> Option<AnyConnection> {
         let (mut connection, since) = self.idle().pop()?;
+        // A ping costs a round trip, which a connection used a moment ago does not need.
         if since.elapsed() < FRESH {
             return Some(connection);
         }
@@ -154,12 +156,12 @@ impl Connections {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<(AnyConnection, Instant)>> {
-        // Nothing that holds the lock can leave the list half changed.
+        // No holder of the lock can leave the list half changed.
         self.inner.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Shows how many places there are, never the address: it may hold a password.
+/// Shows the limits, never the address, which may contain a password.
 impl fmt::Debug for Connections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connections")
@@ -168,7 +170,7 @@ impl fmt::Debug for Connections {
     }
 }
 
-/// Runs one statement on a connection of the set and reads its whole answer.
+/// Runs one statement on a connection of the pool and reads its whole result.
 impl<'c> Executor<'c> for &'c Connections {
     type Database = Any;
 
@@ -179,6 +181,8 @@ impl<'c> Executor<'c> for &'c Connections {
     {
         let answer = async move {
             let mut connection = self.borrow().await?;
+            // A single statement leaves no transaction open, so the connection can be reused
+            // after a ping.
             connection.may_settle = true;
             let answer = connection.fetch_many(query).try_collect::<Vec<_>>().await;
             connection.end(answer)
@@ -218,10 +222,10 @@ impl<'c> Executor<'c> for &'c Connections {
     }
 }
 
-/// A connection that serves its borrower alone.
+/// A connection that is used by one borrower at a time.
 ///
-/// Dropping it says that its conversation did not come to its end: it is not used again. Only a lone statement may
-/// [settle](SETTLING) first, because callers come and go, and making connections is dear.
+/// Dropping it means that its conversation did not end properly, so it is not reused. After a single statement it may
+/// first finish ([`SETTLING`]), because callers come and go and opening connections is expensive.
 pub(crate) struct Borrowed {
     connection: Option<(AnyConnection, OwnedSemaphorePermit)>,
     owner: Connections,
@@ -229,14 +233,14 @@ pub(crate) struct Borrowed {
 }
 
 impl Borrowed {
-    /// Gives the connection back after a conversation that came to its end.
+    /// Returns the connection to the pool after a completed conversation.
     pub(crate) fn done(mut self) {
         if let Some((connection, place)) = self.connection.take() {
             self.owner.give_back(connection, place);
         }
     }
 
-    /// Gives the connection back after `answer`, unless that shows it is of no use any more.
+    /// Returns the connection to the pool after `answer`, unless the error shows that it is broken.
     pub(crate) fn end<T>(mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         match answer {
             Ok(answer) => {
@@ -244,6 +248,7 @@ impl Borrowed {
                 Ok(answer)
             }
             Err(error) => {
+                // The server is gone, so a ping would only wait for its timeout.
                 if is_lost(&error) {
                     self.may_settle = false;
                     self.owner.forget_idle();
@@ -259,6 +264,7 @@ impl Drop for Borrowed {
         let Some((mut connection, place)) = self.connection.take() else {
             return;
         };
+        // Outside a runtime nothing can be awaited; dropping the connection closes its socket.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };

@@ -1,7 +1,7 @@
-//! Contributions: acknowledging them, looking them up, and the outbox that keeps what has no outcome yet.
+//! Contributions: acknowledgement, lookup, and the outbox of those without an outcome.
 //!
-//! Invariant: a contribution is in the outbox exactly as long as it has no terminal outcome, so what was acknowledged
-//! can be submitted again until it has one.
+//! Invariant: a contribution is in the outbox exactly as long as it has no terminal outcome, so an acknowledged
+//! contribution can be submitted again until it has one.
 
 use sqlx::any::AnyRow;
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
@@ -16,55 +16,55 @@ pub(crate) mod submit;
 pub use outbox::{Due, Outbox, Swept};
 pub use submit::{Allowance, Idempotency, NewContribution, SubmitOutcome};
 
-/// A contribution and, once there is one, its outcome.
+/// A contribution and its outcome, once there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contribution {
-    /// Its id.
+    /// Id of the contribution.
     pub id: ContributionId,
-    /// The project it is for.
+    /// Project that receives the records.
     pub project: DatasetId,
-    /// The agent that contributed.
+    /// Agent that made the contribution.
     pub agent: AgentId,
-    /// That agent's name.
+    /// Name of that agent.
     pub agent_name: String,
-    /// The operator it acts for.
+    /// Operator that the agent acts for.
     pub operator: OperatorId,
-    /// How many records were submitted.
+    /// Number of submitted records.
     pub rows: u32,
-    /// Where the records come from.
+    /// Declared source of the records.
     pub source_declaration: Option<String>,
-    /// Whether the project is private.
+    /// True if the project is private.
     pub private: bool,
-    /// When it was acknowledged.
+    /// Time of the acknowledgement.
     pub submitted_at: Timestamp,
-    /// How often it was replayed.
+    /// Number of replays so far.
     pub generation: u32,
-    /// Where it stands.
+    /// Status of the contribution.
     pub status: ContributionStatus,
-    /// When it was decided; with a terminal status.
+    /// Time of the decision; set with a terminal status.
     pub decided_at: Option<Timestamp>,
-    /// The version it became; when merged.
+    /// Version with its new records; set when merged.
     pub version: Option<Version>,
-    /// How many of its records are in that version; when merged.
+    /// Number of its records in that version; set when merged.
     pub accepted: Option<u64>,
-    /// How many records that version has in all; when merged.
+    /// Total number of records of that version; set when merged.
     pub record_count: Option<u64>,
-    /// Content root of that version, 64 hexadecimal digits; when merged.
+    /// Content root of that version, 64 hexadecimal digits; set when merged.
     pub root: Option<String>,
-    /// Machine-readable reason; when rejected.
+    /// Machine-readable reason; set when rejected.
     pub reject_code: Option<String>,
-    /// One sentence for the contributor; when rejected.
+    /// Sentence for the contributor; set when rejected.
     pub reject_message: Option<String>,
-    /// `budget`, `provider` or `paused`; when waiting.
+    /// `budget`, `provider` or `paused`; set when waiting.
     pub waiting_reason: Option<String>,
-    /// When it will be judged; when waiting and known.
+    /// Time of the next judgement; set when waiting and known.
     pub resumes_after: Option<Timestamp>,
-    /// What each gate did, as JSON; with a terminal status.
+    /// Tallies of the gates as JSON; set with a terminal status.
     pub tallies: Option<String>,
 }
 
 impl Store {
-    /// The contribution with this id, whoever may see it: that is the caller's to judge.
+    /// Returns the contribution with this id. The caller decides who may see it.
     pub async fn contribution(&self, id: ContributionId) -> Result<Option<Contribution>, Error> {
         self.read(async {
             sqlx::query(

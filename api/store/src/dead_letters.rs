@@ -1,6 +1,6 @@
-//! Dead letters: messages that nobody could process, kept until somebody looks at them.
+//! Dead letters: messages that could not be processed, stored until an operator deals with them.
 //!
-//! Invariant: a dead letter is kept once per message and replayed at most once; replaying reopens its contribution
+//! Invariant: a dead letter is stored once per message and replayed at most once. A replay reopens its contribution
 //! under a new generation, so a late outcome of the old one cannot close it.
 
 use sqlx::AnyConnection;
@@ -13,98 +13,98 @@ use crate::words::ContributionStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// A message that could not be processed.
+/// A message that could not be processed, with its address in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Its id, of the caller's choice.
+    /// Id of the dead letter, chosen by the caller.
     pub id: String,
-    /// The topic it was read from.
+    /// Topic of the message.
     pub topic: String,
-    /// The partition of the topic.
+    /// Partition within the topic.
     pub partition: u32,
-    /// Its offset in the partition.
+    /// Offset within the partition.
     pub offset: u64,
-    /// The contribution it belongs to, where it could be told.
+    /// Contribution of the message, if it could be determined.
     pub contribution: Option<ContributionId>,
-    /// The message.
+    /// Bytes of the message.
     pub payload: Vec<u8>,
-    /// Why it could not be processed.
+    /// Reason that processing failed.
     pub reason: String,
-    /// When.
+    /// Time of the failure.
     pub now: Timestamp,
 }
 
-/// What became of [`Store::dead_letter_add`].
+/// The result of [`Store::dead_letter_add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadLetterAdded {
-    /// It is kept.
+    /// The letter is stored now.
     Added,
-    /// It was kept before.
+    /// The letter was stored before.
     Known,
 }
 
 /// A dead letter as listed, without its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetterEntry {
-    /// Its id.
+    /// Id of the dead letter.
     pub id: String,
-    /// The topic it was read from.
+    /// Topic of the message.
     pub topic: String,
-    /// The partition of the topic.
+    /// Partition within the topic.
     pub partition: u32,
-    /// Its offset in the partition.
+    /// Offset within the partition.
     pub offset: u64,
-    /// The contribution it belongs to, where it could be told.
+    /// Contribution of the message, if it could be determined.
     pub contribution: Option<ContributionId>,
-    /// Why it could not be processed.
+    /// Reason that processing failed.
     pub reason: String,
-    /// When it was kept.
+    /// Time when it was stored.
     pub created_at: Timestamp,
-    /// When it was replayed.
+    /// Time of the replay, if any.
     pub replayed_at: Option<Timestamp>,
 }
 
-/// What became of [`Store::dead_letter_replay`].
+/// The result of [`Store::dead_letter_replay`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Replay {
     /// Its contribution, rejected as unprocessable, is open again and due.
     Reopened {
-        /// The contribution.
+        /// Id of the contribution.
         contribution: ContributionId,
-        /// Its new generation.
+        /// Generation of the new submission.
         generation: u32,
     },
-    /// Its contribution is open as it is; it is due now, and the letter can be replayed again.
+    /// Its contribution is open anyway and due now; the letter can be replayed again.
     Requeued {
-        /// The contribution.
+        /// Id of the contribution.
         contribution: ContributionId,
     },
     /// Its contribution was decided otherwise; nothing changed.
     Decided {
-        /// The contribution.
+        /// Id of the contribution.
         contribution: ContributionId,
-        /// How.
+        /// Status that it was decided with.
         status: ContributionStatus,
     },
-    /// It belongs to no contribution, so there is nothing to replay; nothing changed.
+    /// The letter belongs to no contribution, so it cannot be replayed; nothing changed.
     NoContribution,
     /// The message cannot be read even now; nothing changed.
     Unreadable,
-    /// It was replayed before; nothing changed.
+    /// The letter was replayed before; nothing changed.
     AlreadyReplayed,
-    /// There is no such dead letter.
+    /// No dead letter has this id.
     Unknown,
 }
 
-/// Reject code of a contribution whose message could not be processed; the only one that a replay reopens.
+/// The reject code of contributions whose message could not be processed; the only one that a replay reopens.
 const UNPROCESSABLE: &str = "unprocessable";
 
 impl Store {
-    /// Keeps a dead letter; the same message at the same place is kept once, under the id it had first.
+    /// Stores a dead letter. The same message at the same address is stored once, under its first id.
     ///
     /// # Errors
-    /// [`Error::Refused`] when the id is another message's.
+    /// [`Error::Refused`] if the id belongs to another message.
     pub async fn dead_letter_add(&self, letter: DeadLetter) -> Result<DeadLetterAdded, Error> {
         let offset = bigint("log_offset", letter.offset)?;
         self.write(move |cx| {
@@ -120,6 +120,8 @@ impl Store {
                 .bind(letter.topic)
                 .bind(i64::from(letter.partition))
                 .bind(offset)
+                // The hash is part of the key, because the same offset of a recreated topic may
+                // hold another message.
                 .bind(blake3::hash(&letter.payload).as_bytes().to_vec())
                 .bind(letter.contribution.map(|id| id.to_string()))
                 .bind(kept(&letter.reason).as_ref())
@@ -136,7 +138,7 @@ impl Store {
         .await
     }
 
-    /// A page of the dead letters by id, replayed ones included: those after `after`, or the first.
+    /// Returns a page of the dead letters by id, including replayed ones: those after `after`, or the first.
     pub async fn dead_letters(&self, limit: u32, after: Option<&str>) -> Result<Vec<DeadLetterEntry>, Error> {
         self.read(async {
             sqlx::query(
@@ -156,9 +158,9 @@ impl Store {
 
     /// Replays a dead letter.
     ///
-    /// `renew` makes the new submission from the message and its new generation; `None` when the message cannot be
-    /// read. It is asked only when a contribution that was rejected as `unprocessable` reopens; more than once when that
-    /// loses a race with another process.
+    /// `renew` builds the new submission from the message and its new generation, or returns `None` if the message
+    /// cannot be read. It is called only if a contribution rejected as `unprocessable` is reopened, and more than once
+    /// if that loses a race with another process.
     pub async fn dead_letter_replay(
         &self,
         id: String,
@@ -175,6 +177,8 @@ impl Store {
                 .bind(now.micros())
                 .fetch_optional(&mut *cx)
                 .await?;
+                // The letter is marked as replayed first, so that only one of two concurrent
+                // replays continues.
                 let Some(letter) = taken else {
                     let known = exists(cx, &id).await?;
                     return Ok(Change::Undo(if known {
@@ -201,7 +205,8 @@ async fn reopen(
     renew: impl FnOnce(&[u8], u32) -> Option<Vec<u8>> + Send,
     now: Timestamp,
 ) -> Result<Change<Replay>, Error> {
-    // Writing the row holds it: an outcome that is being applied is waited for, and what is judged below stays so.
+    // Writing the row locks it: an outcome that is being applied is waited for, and the status
+    // read below stays valid.
     sqlx::query("UPDATE contributions SET status = status WHERE id = $1")
         .bind(contribution.to_string())
         .execute(&mut *cx)
@@ -219,6 +224,7 @@ async fn reopen(
     .await?;
     if let Some(row) = reopened {
         let generation = row.number("generation")?;
+        // Undoing the change restores the rejection and the letter.
         let Some(submission) = renew(payload, generation) else {
             return Ok(Change::Undo(Replay::Unreadable));
         };
@@ -229,7 +235,8 @@ async fn reopen(
         }));
     }
     if outbox::reschedule(cx, contribution, now).await? {
-        // Why: its rejection may be on its way, and then the letter is what reopens it.
+        // Its rejection may still be on its way, and the letter will be needed to reopen it
+        // then.
         sqlx::query("UPDATE dead_letters SET replayed_at = NULL WHERE id = $1")
             .bind(letter)
             .execute(&mut *cx)

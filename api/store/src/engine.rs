@@ -1,6 +1,6 @@
-//! What differs between database engines: how to connect, how to begin, how to write, which migrations to run.
+//! The differences between database engines: connecting, beginning and writing transactions, and migrations.
 //!
-//! Invariant: no other file asks which engine it talks to. A further engine is a further variant here, a folder of
+//! Invariant: no other file depends on the engine in use. A further engine is a further variant here, a folder of
 //! migrations, and one line in the tests.
 
 use std::str::FromStr;
@@ -21,17 +21,17 @@ pub(crate) const NAMES: &str = if cfg!(feature = "postgres") {
     "`sqlite:`"
 };
 
-/// How often a change is made that loses a race with another process each time.
+/// The attempts for a change that loses a race with another process each time.
 const ATTEMPTS: u32 = 8;
 
-/// The engines there are. A build without the feature `postgres` never makes that variant.
+/// The supported engines. A build without the feature `postgres` never creates that variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     Sqlite,
     Postgres,
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Reader,
@@ -39,10 +39,11 @@ pub(crate) enum Role {
 }
 
 impl Engine {
-    /// The engine that the scheme of `url` names.
+    /// Returns the engine named by the scheme of `url`.
     pub(crate) fn of(url: &str) -> Result<Self, Error> {
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
         match scheme {
+            // Every connection to an in-memory database has a database of its own.
             "sqlite" if url.contains(":memory:") || url.contains("mode=memory") => Err(Error::Url {
                 reason: "readers and writer are separate connections, so an in-memory database cannot serve".to_owned(),
             }),
@@ -54,24 +55,24 @@ impl Engine {
         }
     }
 
-    /// How changes are written.
+    /// Returns the way that changes are written.
     ///
-    /// `SQLite` has one writer: changes queue up for it, and those that queued up during a commit share the next.
+    /// `SQLite` has one writer: changes queue up for it, and those that queue up during a commit share the next one.
     ///
-    /// `PostgreSQL` has as many as there are connections, here and in other replicas. Each change is a transaction of
-    /// its own and the server itself shares the cost of making commits durable between them. Sharing a transaction as on
-    /// `SQLite` would keep the row locks of one change until the last of its group is done, in an order that is
-    /// nobody's: groups of two replicas would dead-lock as a rule, each time for a second (`deadlock_timeout`).
+    /// `PostgreSQL` has as many writers as connections, here and in other replicas. Each change is a transaction of its
+    /// own, and the server shares the cost of making commits durable between them. Sharing a transaction as on `SQLite`
+    /// would hold the row locks of one change until the last of its group is done, in an arbitrary order: groups of two
+    /// replicas would regularly dead-lock, each time for a second (`deadlock_timeout`).
     ///
-    /// `READ COMMITTED` is enough, because no change judges what it has not locked: limits are counted under the lock
-    /// of the operator's row, which a later statement of the same transaction counts anew (a snapshot of the whole
-    /// transaction would be older than the lock); uniqueness, allowances, leases and first outcomes are one statement
-    /// whose condition is evaluated on the locked row. `SERIALIZABLE` would refuse what touches one hot row at the same
-    /// time instead of letting it wait. What still can happen is a dead-lock between changes of several rows: the server
-    /// ends one of them, which is made again.
+    /// `READ COMMITTED` is enough, because every decision is made on locked rows: limits are counted under the lock of
+    /// the operator's row by a later statement of the same transaction (a snapshot of the whole transaction would be
+    /// older than the lock); uniqueness, allowances, leases and first outcomes are one statement whose condition is
+    /// evaluated on the locked row. `SERIALIZABLE` would refuse concurrent changes of one hot row instead of letting
+    /// them wait. A dead-lock between changes of several rows is still possible: the server ends one of them, and it is
+    /// repeated.
     ///
-    /// A statement cannot be told to end where the server does not answer, so there a transaction has a time limit
-    /// after which its connection is dropped.
+    /// A statement cannot be cancelled if the server does not answer, so a transaction there has a time limit, after
+    /// which its connection is dropped.
     pub(crate) fn writing(self, options: &Options) -> Writing {
         match self {
             Self::Sqlite => Writing {
@@ -91,7 +92,7 @@ impl Engine {
         }
     }
 
-    /// The statement that begins a transaction whose reads all see one state.
+    /// Returns the statement that begins a transaction whose reads all see one state.
     pub(crate) const fn begin_snapshot(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN DEFERRED",
@@ -99,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Connections for `role`; none is made yet.
+    /// Creates the pool for `role`, without opening a connection.
     pub(crate) fn connections(self, role: Role, url: &str, options: &Options) -> Result<Connections, Error> {
         #[cfg(feature = "postgres")]
         if self == Self::Postgres {
@@ -117,12 +118,13 @@ impl Engine {
                 Role::Writer => self.writing(options).writers,
             },
             waiting: options.timeout,
+            // Half of the time is left for the statement itself.
             connecting: options.timeout / 2,
         };
         Ok(Connections::new(connect, self.settings(role, options), limits))
     }
 
-    /// Looks at what the server promises, and says what the invariants of this package cannot make up for.
+    /// Checks the server's durability settings, and warns about those that this package cannot make up for.
     pub(crate) async fn examine(self, connection: &mut AnyConnection) -> Result<(), Error> {
         match self {
             Self::Sqlite => {}
@@ -140,9 +142,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Sees to it that the database has the schema of this build, in one transaction, one process at a time.
+    /// Brings the schema to the one of this build, in one transaction, one process at a time.
     pub(crate) async fn migrate(self, connection: &mut AnyConnection, schema: Schema) -> Result<(), Error> {
-        /// What the processes that migrate one database agree on; any number that nobody else takes.
+        /// The number of the advisory lock that migrating processes share; arbitrary.
         const LOCK: i64 = 0x51_75_1c_e0;
         let (mut transaction, table) = match self {
             Self::Sqlite => {
@@ -156,8 +158,9 @@ impl Engine {
             }
             Self::Postgres => {
                 let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
-                // Held to the end of the transaction. The migrator's own lock is let go before the commit, when the
-                // next process does not see the tables yet.
+                // The lock is held until the transaction ends. The migrator's own lock is
+                // released before the commit, when the next process does not see the tables
+                // yet.
                 let begin = format!(
                     "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock({LOCK})"
                 );
@@ -170,6 +173,7 @@ impl Engine {
         let table: Option<String> = sqlx::query_scalar(table).fetch_optional(&mut *transaction).await?;
         let mut migrator = self.migrator();
         match table {
+            // A caller that may not change the database needs existing tables.
             None if schema == Schema::Current => return Err(Error::Absent),
             Some(_) if schema != Schema::Migrated => {
                 let newest: Option<i64> = sqlx::query_scalar("SELECT MAX(version) FROM _sqlx_migrations")
@@ -181,6 +185,7 @@ impl Engine {
             }
             _ => {}
         }
+        // The transaction holds a lock already.
         migrator.set_locking(false);
         migrator.run_direct(None, &mut *transaction, false).await?;
         transaction.commit().await?;
@@ -191,6 +196,7 @@ impl Engine {
         match self {
             Self::Sqlite if !url.contains("mode=") => {
                 let separator = if url.contains('?') { '&' } else { '?' };
+                // Only the writer may create the file, and only when the caller allows it.
                 let mode = if options.schema != Schema::Current && role == Role::Writer {
                     "rwc"
                 } else {
@@ -202,7 +208,7 @@ impl Engine {
         }
     }
 
-    /// The statements that a fresh connection begins with.
+    /// Returns the statements that are run on every new connection.
     fn settings(self, role: Role, options: &Options) -> Vec<String> {
         match self {
             Self::Sqlite => sqlite_settings(role, options),
@@ -211,7 +217,7 @@ impl Engine {
     }
 
     fn migrator(self) -> Migrator {
-        /// Version, name and text; a text that was released never changes.
+        /// Version, name and text of each migration. A released text never changes.
         type Texts = [(i64, &'static str, &'static str); 6];
         const SQLITE: Texts = [
             (
@@ -280,20 +286,20 @@ fn sqlite_settings(role: Role, options: &Options) -> Vec<String> {
         "PRAGMA foreign_keys = ON".to_owned(),
         "PRAGMA synchronous = FULL".to_owned(),
         "PRAGMA temp_store = MEMORY".to_owned(),
-        // In pages: a checkpoint is the one slow commit among many, so it comes seldom.
+        // The unit is pages. A checkpoint makes one commit slow, so checkpoints are rare.
         "PRAGMA wal_autocheckpoint = 4000".to_owned(),
         own.to_owned(),
     ]
 }
 
-/// All of them in one round trip. The time limits let the server end by itself what its client will not hear of any
-/// more: a statement, waiting for a lock, a transaction whose client is silent, and a client that is gone
+/// Returns all settings as one round trip. With the time limits the server itself ends work whose client is gone or
+/// silent: a statement, a wait for a lock, an idle transaction, a lost connection
 /// (<https://www.postgresql.org/docs/current/runtime-config-client.html>).
 fn postgres_settings(role: Role, options: &Options) -> String {
     let millis = |limit: Duration| limit.as_millis().max(1);
     let own = match role {
         Role::Reader => "SET default_transaction_read_only = on",
-        // What is stricter than `on`, or as strict, stays as the server has it.
+        // A setting stricter than `on` is kept as the server has it.
         Role::Writer => {
             "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
         }

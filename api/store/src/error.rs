@@ -1,7 +1,7 @@
-//! Why the store could not find out.
+//! The error of the store.
 //!
-//! Invariant: whatever may pass (a busy or full database, a lost connection, a time-out) is [`Error::Unavailable`] and
-//! worth trying again; everything else is not.
+//! Invariant: every temporary failure (a busy or full database, a lost connection, a time-out) is
+//! [`Error::Unavailable`] or [`Error::TimedOut`] and worth a retry; every other failure is not.
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
 use types::{Classify, Kind, Retry};
 
-/// Why a call of the store failed.
+/// A failed call of the store.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The URL names an engine that this build lacks.
@@ -24,31 +24,31 @@ pub enum Error {
     /// The URL cannot be used.
     #[error("the database URL is not usable: {reason}")]
     Url {
-        /// The rule it breaks.
+        /// Rule that the URL breaks.
         reason: String,
     },
     /// The server has no TLS, or shows a certificate that the URL does not trust.
     #[error("the database server is not trusted as the URL's `sslmode` asks: {reason}")]
     Untrusted {
-        /// What is wrong with it.
+        /// Description of the problem.
         reason: String,
     },
-    /// The database has nothing of this service in it, and was not to be made.
+    /// The database has no tables of this service, and creating them was not allowed.
     #[error("the database has no tables of this service")]
     Absent,
-    /// An older build wrote the database, and it was not to be changed.
+    /// An older build wrote the database, and changing it was not allowed.
     #[error("the database is of an older build; `sluice serve` of this one brings it up to date")]
     Outdated,
-    /// The schema in the database is not the one this build knows: a newer build wrote it, or it was tampered with.
+    /// The schema in the database is unknown to this build: a newer build wrote it, or it was changed by hand.
     #[error("the database's schema does not match this build")]
     Schema(#[source] Arc<MigrateError>),
-    /// The database is busy, full, closed or gone. Whether a change that was under way is in it is not known.
+    /// The database is busy, full, closed or gone. It is unknown whether a change in progress was committed.
     #[error("the metadata database is not available")]
     Unavailable(#[source] Arc<sqlx::Error>),
-    /// The database did not answer in time. Whether a change that was under way is in it is not known.
+    /// The database did not answer in time. It is unknown whether a change in progress was committed.
     #[error("the metadata database did not answer within {after:?}")]
     TimedOut {
-        /// How long the call waited.
+        /// Time that the call waited.
         after: Duration,
     },
     /// The store was closed, or its writer is gone.
@@ -57,34 +57,34 @@ pub enum Error {
     /// The caller names something that does not exist.
     #[error("there is no {what} `{id}`")]
     Missing {
-        /// What was named, such as `project`.
+        /// Kind of the item, such as `project`.
         what: &'static str,
-        /// The id it was named by.
+        /// Id given by the caller.
         id: String,
     },
-    /// A number given is beyond what the database holds.
+    /// A number is too large for its column.
     #[error("`{column}` cannot hold {value}")]
     Range {
-        /// The column it was meant for.
+        /// Column that should hold the value.
         column: &'static str,
-        /// The number.
+        /// Number given by the caller.
         value: u64,
     },
-    /// A text given has a character that not every database holds.
+    /// A text contains a character that not every database can store.
     #[error("`{column}` must not contain the character U+0000")]
     Text {
-        /// The column it was meant for.
+        /// Column that should hold the value.
         column: &'static str,
     },
     /// A stored value does not have the form that this build writes.
     #[error("the stored `{column}` is malformed: {problem}")]
     Malformed {
-        /// The column.
+        /// Column of the value.
         column: &'static str,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
-    /// The database refused a statement for a reason that no rule of the product explains: a defect.
+    /// The database refused a statement for a reason that no rule of the product explains, which is a defect.
     #[error("the metadata database refused a statement")]
     Refused(#[source] Arc<sqlx::Error>),
 }
@@ -143,17 +143,15 @@ impl From<MigrateError> for Error {
 }
 
 impl Error {
-    /// Whether the change lost a race that it may win when it is made again: it was rolled back, and nothing else is
-    /// wrong with it.
+    /// Returns true if the change was rolled back because it lost a race, so that a repetition may succeed.
     pub(crate) fn is_conflict(&self) -> bool {
         /// `serialization_failure` and `deadlock_detected` of `PostgreSQL`.
         const CONFLICTS: [&str; 2] = ["40001", "40P01"];
         matches!(self, Self::Unavailable(error) if code(error).is_some_and(|code| CONFLICTS.contains(&code.as_str())))
     }
 
-    /// What an error means while connecting for the first time: that nobody of this name may use a database of that
-    /// name is then about the URL, and so is whom it trusts. Later it may pass, as when somebody is changing a password or a
-    /// certificate.
+    /// Converts an error of the first connection, when a wrong user, password, database or certificate is blamed on the
+    /// URL. Later the same errors may be temporary, for example while a password or certificate is being replaced.
     pub(crate) fn of_connecting(self) -> Self {
         match &self {
             Self::Unavailable(error) if code(error).is_some_and(|code| is_about_url(&code)) => Self::Url {
@@ -166,7 +164,7 @@ impl Error {
                 sqlx::Error::Tls(reason) => Self::Untrusted {
                     reason: reason.to_string(),
                 },
-                // What rustls finds wrong during the handshake comes as this kind.
+                // rustls reports a failed handshake as this kind.
                 sqlx::Error::Io(reason) if reason.kind() == ErrorKind::InvalidData => Self::Untrusted {
                     reason: reason.to_string(),
                 },
@@ -177,13 +175,15 @@ impl Error {
     }
 }
 
-/// Whether the connection that said so is of no use any more.
+/// Returns true if the error shows that its connection is broken.
 pub(crate) fn is_lost(error: &sqlx::Error) -> bool {
-    /// What `PostgreSQL` says before it hangs up: the client was idle in a transaction, or took too long over one.
+    /// `PostgreSQL` time-outs after which it closes the connection: the client was idle in a transaction, or the
+    /// transaction took too long.
     const TIMEOUTS: [&str; 2] = ["25P03", "25P04"];
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => true,
-        // 25006: the server takes no writes any more, as after it was made a standby; the next one may.
+        // 25006: the server has become read-only, for example as a standby; another connection
+        // may reach the new primary.
         sqlx::Error::Database(_) => code(error).is_some_and(|code| {
             code == "25006" || code.starts_with("08") || code.starts_with("57P") || TIMEOUTS.contains(&code.as_str())
         }),
@@ -198,15 +198,15 @@ fn code(error: &sqlx::Error) -> Option<String> {
     }
 }
 
-/// `PostgreSQL`: the user, the password or the database.
+/// Returns true for `PostgreSQL` errors about the user, the password or the database.
 fn is_about_url(code: &str) -> bool {
     code.starts_with("28") || code.starts_with("3D")
 }
 
-/// Whether the engine's refusal is about its state and not about the statement.
+/// Returns true if the engine refused because of its state and not because of the statement.
 ///
 /// `SQLite` numbers its result codes (<https://www.sqlite.org/rescode.html>); the low byte of an extended code is the
-/// primary one. `PostgreSQL` has five characters whose first two are the class
+/// primary one. `PostgreSQL` has codes of five characters whose first two are the class
 /// (<https://www.postgresql.org/docs/current/errcodes-appendix.html>).
 fn may_pass(refusal: &dyn DatabaseError) -> bool {
     /// `SQLITE_BUSY`, `LOCKED`, `NOMEM`, `READONLY`, `INTERRUPT`, `IOERR`, `FULL`, `CANTOPEN`, `PROTOCOL`.

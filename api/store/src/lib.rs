@@ -1,15 +1,15 @@
 //! The metadata database: all SQL text of the product, behind one type, [`Store`].
 //!
-//! Invariant: every method that changes something is one transaction, and an answer is given only after its commit is
-//! durable. Losing a race is an outcome of the method's enum, never an [`Error`]; an error means that it could not be
-//! found out, and no call waits longer than [`Options::timeout`].
+//! Invariant: every method that changes data is one transaction, and it returns only after the commit is durable. A
+//! lost race is a variant of the method's result, never an [`Error`]. An error means that the result is unknown. No
+//! call takes longer than [`Options::timeout`].
 //!
 //! Invariant: the SQL text is the portable subset of `SQLite` and `PostgreSQL`. Columns are `TEXT`, `BIGINT` or bytes;
 //! flags are 0 or 1, times microseconds, money micro-USDC, JSON text; sums are cast; placeholders are `$n`; ids and
-//! times come from the caller. What differs between engines is in `engine` and in one folder of migrations each.
+//! times come from the caller. Differences between the engines are in `engine` and in one folder of migrations each.
 //!
-//! A row that a transaction is about to judge is locked by writing it (`UPDATE … RETURNING`), which holds on every
-//! engine; uniqueness is decided by `ON CONFLICT`, limits by a conditional update or under such a lock.
+//! A transaction locks a row before it decides on its content by writing it (`UPDATE … RETURNING`), which works on
+//! every engine. Uniqueness is decided by `ON CONFLICT`, limits by a conditional update or under such a lock.
 
 mod agents;
 mod check;

@@ -1,6 +1,6 @@
 //! Operators: the people that agents act for, and their tokens.
 //!
-//! Invariant: an e-mail address belongs to one operator, whatever its case; of a token only the hash is kept.
+//! Invariant: an e-mail address belongs to one operator, regardless of case. Only the hash of a token is stored.
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -13,21 +13,21 @@ use crate::{Error, Store};
 /// An operator to create, active from the start.
 #[derive(Clone, Debug)]
 pub struct NewOperator {
-    /// Its id.
+    /// Id of the operator.
     pub id: OperatorId,
-    /// Its address, as given.
+    /// E-mail address, as given.
     pub email: String,
-    /// What it is called.
+    /// Name to display for the operator.
     pub display_name: String,
-    /// The terms it accepted.
+    /// Version of the accepted terms.
     pub terms_version: String,
-    /// Hash of its first token.
+    /// Hash of the first token.
     pub token_hash: [u8; 32],
-    /// When.
+    /// Time of the creation.
     pub now: Timestamp,
 }
 
-/// What became of [`Store::operator_create`].
+/// The result of [`Store::operator_create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum OperatorCreated {
@@ -37,20 +37,20 @@ pub enum OperatorCreated {
     EmailTaken,
 }
 
-/// An operator.
+/// An operator account as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operator {
-    /// Its id.
+    /// Id of the operator.
     pub id: OperatorId,
-    /// Its address, as given.
+    /// E-mail address, as given.
     pub email: String,
-    /// What it is called.
+    /// Name to display for the operator.
     pub display_name: String,
-    /// The terms it accepted last.
+    /// Version of the terms accepted last.
     pub terms_version: String,
-    /// When it was created.
+    /// Time of the creation.
     pub created_at: Timestamp,
-    /// Since when it is suspended, and why.
+    /// Time and reason of the suspension, if suspended.
     pub suspended: Option<(Timestamp, String)>,
 }
 
@@ -58,7 +58,7 @@ impl Store {
     /// Creates an operator with its first token.
     ///
     /// # Errors
-    /// [`Error::Text`]; [`Error::Refused`] when the id or the token's hash is in use.
+    /// [`Error::Text`]; [`Error::Refused`] if the id or the hash of the token is in use.
     pub async fn operator_create(&self, new: NewOperator) -> Result<OperatorCreated, Error> {
         texts(&[
             ("email", &new.email),
@@ -90,10 +90,10 @@ impl Store {
         .await
     }
 
-    /// Adds a token; those it has stay valid.
+    /// Adds a token; existing tokens stay valid.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such operator, [`Error::Refused`] when the hash is in use.
+    /// [`Error::Missing`] if the operator does not exist, [`Error::Refused`] if the hash is in use.
     pub async fn operator_token_add(
         &self,
         operator: OperatorId,
@@ -128,7 +128,7 @@ impl Store {
         self.suspension(id, None).await
     }
 
-    /// The operator with this id.
+    /// Returns the operator with this id.
     pub async fn operator(&self, id: OperatorId) -> Result<Option<Operator>, Error> {
         self.read(async {
             sqlx::query(
@@ -144,8 +144,9 @@ impl Store {
         .await
     }
 
-    /// The operator with this address, whatever its case.
+    /// Returns the operator with this e-mail address, regardless of case.
     pub async fn operator_by_email(&self, email: &str) -> Result<Option<Operator>, Error> {
+        // An address that no database can store belongs to no operator.
         if texts(&[("email", email)]).is_err() {
             return Ok(None);
         }
@@ -189,7 +190,7 @@ impl Store {
     }
 }
 
-/// Holds the operator's row until the transaction ends, so that limits counted per operator are exact.
+/// Locks the operator's row until the transaction ends, so that limits counted per operator are exact.
 pub(crate) async fn lock(cx: &mut AnyConnection, id: OperatorId) -> Result<(), Error> {
     let locked = sqlx::query("UPDATE operators SET email = email WHERE id = $1")
         .bind(id.to_string())
@@ -225,6 +226,7 @@ async fn token_insert(
 }
 
 fn email_key(email: &str) -> String {
+    // Mail providers ignore the case of addresses, so two spellings are the same mailbox.
     email.to_lowercase()
 }
 

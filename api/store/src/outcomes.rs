@@ -1,10 +1,10 @@
-//! Applying outcomes: how the marketplace learns what became of contributions.
+//! Application of outcomes to contributions.
 //!
 //! Invariants:
-//! - The first terminal outcome of a contribution's current generation closes it, so outcomes may come twice, in any order
-//!   and from several projectors at once. After that only one thing changes it: what is in a table is merged, whatever was
-//!   said before and of which generation, because a worker that stood still may have put its commit after another one
-//!   rejected the same contribution.
+//! - The first terminal outcome of a contribution's current generation closes it, so outcomes may arrive twice, in any
+//!   order and from several projectors at once. Afterwards only one thing changes it: a merge wins over everything said
+//!   before, whatever its generation, because a worker that was paused may have committed after another one rejected
+//!   the same contribution.
 //! - A merged outcome and its version row are one transaction.
 
 use std::time::Duration;
@@ -20,57 +20,57 @@ use crate::{Error, Store};
 /// An outcome to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeRow {
-    /// The contribution it is about.
+    /// Id of the contribution.
     pub id: ContributionId,
-    /// The generation of the submission that was judged.
+    /// Generation of the judged submission.
     pub generation: u32,
-    /// When it was decided.
+    /// Time of the decision.
     pub at: Timestamp,
-    /// What was decided.
+    /// Decision on the contribution.
     pub resolution: Resolution,
-    /// What each gate did, as JSON.
+    /// Tallies of the gates as JSON.
     pub tallies: String,
     /// The verdicts other than pass, as JSON.
     pub verdicts: String,
 }
 
-/// How a contribution was decided.
+/// The decision on a contribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// Its new records are a version.
+    /// Its new records form a version.
     Merged {
-        /// The version they are.
+        /// Version that contains the new records.
         version: Version,
-        /// How many records were new; at least 1.
+        /// Number of new records; at least 1.
         accepted: u64,
-        /// How many records the version has in all.
+        /// Total number of records of the version.
         record_count: u64,
         /// The version's content root, 64 hexadecimal digits.
         root: String,
     },
-    /// Nothing of it was merged.
+    /// No record of it was merged.
     Rejected {
-        /// Machine-readable reason.
+        /// Machine-readable reason of the rejection.
         code: String,
-        /// One sentence for the contributor.
+        /// Sentence for the contributor.
         message: String,
     },
-    /// It cannot be judged now; it stays open.
+    /// The contribution cannot be judged now and stays open.
     Waiting {
         /// `budget`, `provider` or `paused`.
         reason: String,
-        /// When to submit it again; without it, after [`Options::waiting_retry`](crate::Options::waiting_retry).
+        /// Time to submit it again. If unset, [`Options::waiting_retry`](crate::Options::waiting_retry) applies.
         resumes_after: Option<Timestamp>,
     },
 }
 
-/// Whether an outcome changed anything.
+/// The effect of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Applied {
-    /// The contribution.
+    /// Id of the contribution.
     pub id: ContributionId,
-    /// `false` when it was closed before, is no merge and of another generation, or is not known here.
+    /// False if the contribution is unknown or closed, or if the outcome is of another generation and no merge.
     pub applied: bool,
 }
 
@@ -78,7 +78,7 @@ impl Store {
     /// Applies outcomes in their order, in one transaction.
     ///
     /// # Errors
-    /// Nothing was applied. [`Error::Range`] for a number that the database cannot hold.
+    /// No outcome was applied. [`Error::Range`] for a number that the database cannot store.
     pub async fn outcomes_apply(&self, outcomes: Vec<OutcomeRow>) -> Result<Vec<Applied>, Error> {
         fault::point("project.begin");
         let waiting_retry = self.options().waiting_retry;
@@ -109,6 +109,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             record_count,
             root,
         } => {
+            // Numbers are checked before anything is written.
             let merge = Merge {
                 version: bigint("version", version.0)?,
                 accepted: bigint("accepted", *accepted)?,
@@ -133,8 +134,10 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             .bind(root.as_str())
             .fetch_optional(&mut *cx)
             .await?;
+            // The contribution is unknown, or merged already.
             let Some(row) = closed else { return Ok(false) };
             version_add(cx, row.parsed("project_id")?, row.parsed("agent_id")?, outcome, &merge).await?;
+            // A decided contribution must not be submitted again.
             outbox::remove(cx, outcome.id).await?;
             Ok(true)
         }
@@ -174,6 +177,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             if updated.rows_affected() == 0 {
                 return Ok(false);
             }
+            // Without a time in the outcome, the sweeper tries again after a fixed time.
             let next_sweep = resumes_after.unwrap_or_else(|| outcome.at.plus(waiting_retry));
             outbox::reschedule(cx, outcome.id, next_sweep).await
         }
@@ -211,8 +215,9 @@ async fn version_add(
     .execute(&mut *cx)
     .await?;
     if inserted.rows_affected() == 0 {
-        // Why not an error: it would be met again at every attempt, and every outcome behind it would wait for ever.
-        // The contribution names a version that is another's, which is what the checker looks for.
+        // An error would be repeated at every attempt, and every later outcome would wait for
+        // ever. The contribution now names a version that belongs to another one, which the
+        // checker reports.
         tracing::error!(
             %project,
             version = merge.version,
@@ -220,6 +225,7 @@ async fn version_add(
             "two contributions have the same version; run `sluice check`",
         );
     }
+    // Outcomes may arrive out of order, so the version only moves up.
     sqlx::query("UPDATE projects SET version = $2, record_count = $3 WHERE id = $1 AND version < $2")
         .bind(project.to_string())
         .bind(merge.version)

@@ -1,4 +1,4 @@
-//! Dataset projects: creating, finding and changing them, and what was merged into them.
+//! Dataset projects: creation, search, changes, and merged versions.
 //!
 //! Invariant: a slug names one project for ever; contract, access and visibility never change; an archived project
 //! stays archived; a price changes at most once per window.
@@ -21,107 +21,107 @@ pub use update::{ProjectChanges, ProjectUpdated};
 /// A project to create; it starts open and empty.
 #[derive(Clone, Debug)]
 pub struct NewProject {
-    /// Its id.
+    /// Id of the project.
     pub id: DatasetId,
-    /// Its name in addresses; unique and never freed.
+    /// Slug of the project, its name in URLs. Unique and never freed.
     pub slug: String,
-    /// Its title.
+    /// Title of the project.
     pub title: String,
-    /// What it is about.
+    /// Readme of the project.
     pub readme: String,
     /// The contract of its records, as JSON.
     pub contract_json: String,
-    /// Id of the licence.
+    /// Identifier of the licence.
     pub license: String,
-    /// Its tags.
+    /// Tags of the project.
     pub tags: Vec<String>,
-    /// Who may read its records.
+    /// Access to the records.
     pub access: Access,
-    /// Who may know of it.
+    /// Visibility of the project.
     pub visibility: Visibility,
     /// Price of a version in micro-USDC: 0 is free, `None` the platform's default.
     pub price_micro: Option<i64>,
-    /// Whether buyers may pay with given credits.
+    /// True if buyers may pay with given credits.
     pub trial_sale: bool,
-    /// The operator that maintains it.
+    /// Operator that maintains the project.
     pub operator: OperatorId,
-    /// The agent that created it, when it was not the operator in person.
+    /// Agent that created the project; `None` if the operator did.
     pub created_by_agent: Option<AgentId>,
-    /// When.
+    /// Time of the creation.
     pub now: Timestamp,
 }
 
-/// What became of [`Store::project_create`].
+/// The result of [`Store::project_create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum ProjectCreated {
-    /// The project exists.
+    /// The project was created.
     Created,
     /// The slug names a project already; nothing changed.
     SlugTaken,
-    /// The operator has as many active projects as it may; nothing changed.
+    /// The operator is at its limit of active projects; nothing changed.
     LimitReached,
 }
 
-/// A dataset project.
+/// A dataset project as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
-    /// Its id.
+    /// Id of the project.
     pub id: DatasetId,
-    /// Its name in addresses.
+    /// Slug of the project, its name in URLs.
     pub slug: String,
-    /// Its title.
+    /// Title of the project.
     pub title: String,
-    /// What it is about.
+    /// Readme of the project.
     pub readme: String,
     /// The contract of its records, as the JSON it was created with.
     pub contract_json: String,
-    /// Id of the licence.
+    /// Identifier of the licence.
     pub license: String,
-    /// Its tags.
+    /// Tags of the project.
     pub tags: Vec<String>,
-    /// Who may read its records.
+    /// Access to the records.
     pub access: Access,
-    /// Who may know of it.
+    /// Visibility of the project.
     pub visibility: Visibility,
     /// Price of a version in micro-USDC: 0 is free, `None` the platform's default.
     pub price_micro: Option<i64>,
-    /// Whether buyers may pay with given credits.
+    /// True if buyers may pay with given credits.
     pub trial_sale: bool,
-    /// Whether it takes contributions.
+    /// Status, which decides whether contributions are accepted.
     pub status: ProjectStatus,
-    /// The operator that maintains it.
+    /// Operator that maintains the project.
     pub operator: OperatorId,
-    /// The agent that created it, when it was not the operator in person.
+    /// Agent that created the project; `None` if the operator did.
     pub created_by_agent: Option<AgentId>,
-    /// When it was created.
+    /// Time of the creation.
     pub created_at: Timestamp,
-    /// When its title, readme, tags, status, price or sale terms last changed.
+    /// Time of the last change of title, readme, tags, status, price or sale terms.
     pub updated_at: Timestamp,
-    /// The latest version that an outcome told of. The table itself may be ahead.
+    /// Latest version with a recorded outcome. The table itself may be ahead.
     pub version: Version,
-    /// How many records that version has.
+    /// Number of records of that version.
     pub record_count: u64,
 }
 
 /// A merged version of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectVersion {
-    /// Its number.
+    /// Number of the version.
     pub version: Version,
-    /// The contribution that made it.
+    /// Contribution that created the version.
     pub contribution: ContributionId,
-    /// The agent that contributed.
+    /// Agent that made the contribution.
     pub agent: AgentId,
-    /// That agent's name.
+    /// Name of that agent.
     pub agent_name: String,
-    /// How many records it added.
+    /// Number of records that it added.
     pub accepted: u64,
-    /// How many records it has in all.
+    /// Total number of records of the version.
     pub record_count: u64,
-    /// Its content root, 64 hexadecimal digits.
+    /// Content root of the version, 64 hexadecimal digits.
     pub root: String,
-    /// When it was merged.
+    /// Time of the merge.
     pub created_at: Timestamp,
 }
 
@@ -137,22 +137,22 @@ pub struct ProjectCounts {
 /// An agent whose contributions were merged into a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contributor {
-    /// The agent.
+    /// Id of the agent.
     pub agent: AgentId,
-    /// Its name.
+    /// Name of the agent.
     pub name: String,
-    /// How many of its contributions were merged.
+    /// Number of merged contributions.
     pub contributions: u64,
-    /// How many records they added.
+    /// Number of records that they added.
     pub accepted: u64,
 }
 
 impl Store {
-    /// Creates a project, unless its operator has `active_limit` projects that are not archived or the slug is taken;
-    /// the limit is looked at first.
+    /// Creates a project, unless its operator has `active_limit` projects that are not archived or the slug is taken,
+    /// checked in this order.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such operator, [`Error::Text`], [`Error::Refused`] when the id is in use, the
+    /// [`Error::Missing`] if the operator does not exist, [`Error::Text`], [`Error::Refused`] if the id is in use, the
     /// agent does not exist, or a private project is to be paid.
     pub async fn project_create(&self, new: NewProject, active_limit: u32) -> Result<ProjectCreated, Error> {
         texts(&[
@@ -165,6 +165,8 @@ impl Store {
         let tags = tags_text(&new.tags)?;
         self.write(move |cx| {
             Box::pin(async move {
+                // The lock makes the count exact: no other project of this operator is created
+                // meanwhile.
                 operators::lock(cx, new.operator).await?;
                 let active: i64 = sqlx::query_scalar(
                     "SELECT COUNT(*) FROM projects WHERE operator_id = $1 AND status IN ('open', 'paused')",
@@ -209,7 +211,7 @@ impl Store {
         .await
     }
 
-    /// The versions of a project that outcomes told of, newest first: those before `before`, or the newest.
+    /// Returns the recorded versions of a project, newest first: those before `before`, or the newest.
     pub async fn project_versions(
         &self,
         id: DatasetId,
@@ -239,7 +241,7 @@ impl Store {
         .await
     }
 
-    /// The versions of a project that outcomes told of, those after `after` up to `upto`, oldest first.
+    /// Returns the recorded versions of a project after `after` up to `upto`, oldest first.
     pub async fn project_versions_between(
         &self,
         id: DatasetId,
@@ -289,7 +291,7 @@ impl Store {
         .await
     }
 
-    /// The agents that contributed to a project, those with most records first.
+    /// Returns the agents that contributed to a project, those with most records first.
     pub async fn project_contributors(&self, id: DatasetId, limit: u32) -> Result<Vec<Contributor>, Error> {
         self.read(async {
             sqlx::query(
@@ -318,7 +320,7 @@ impl Store {
     }
 }
 
-/// A row with every column of `projects` but the keys that searches use.
+/// Reads a project from a row with every column of `projects` except the search keys.
 fn project(row: &AnyRow) -> Result<Project, Error> {
     Ok(Project {
         id: row.parsed("id")?,

@@ -1,6 +1,7 @@
-//! Who reads: the one query that an operator may run at a time, and how much left the service for whom.
+//! Reads by operators: the lease of the one query that an operator may run at a time, and the bytes sent.
 //!
-//! Invariant: a lease that nobody ends is free again when its time is up, so a dead query blocks nobody for ever.
+//! Invariant: a lease that is never ended is free again after its time, so a dead query blocks its operator for a
+//! limited time only.
 
 use types::{OperatorId, Timestamp};
 
@@ -8,30 +9,30 @@ use crate::row::{Columns, bigint};
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// What became of [`Store::query_lease_take`].
+/// The result of [`Store::query_lease_take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum LeaseTaken {
-    /// The lease is the caller's.
+    /// The caller has the lease.
     Taken,
     /// Another query of the operator has it.
     Held {
-        /// Until when at most.
+        /// Latest end of the lease.
         until: Timestamp,
     },
 }
 
-/// For how many microseconds it is known which sums were added.
+/// The time in microseconds for which the ids of added sums are remembered.
 const SUMS_REMEMBERED: i64 = 24 * 3_600 * 1_000_000;
 
-/// Bytes that left the service for an operator in a month.
+/// Bytes sent to an operator in a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Egress {
-    /// The operator.
+    /// Id of the operator.
     pub operator: OperatorId,
     /// The UTC month, counted from January 1970.
     pub month: i64,
-    /// How many bytes.
+    /// Number of bytes sent.
     pub bytes: u64,
 }
 
@@ -57,6 +58,7 @@ impl Store {
                 .bind(now.micros())
                 .execute(&mut *cx)
                 .await?;
+                // The lease was free, or its time was over.
                 if taken.rows_affected() > 0 {
                     return Ok(Change::Keep(LeaseTaken::Taken));
                 }
@@ -86,14 +88,15 @@ impl Store {
         .await
     }
 
-    /// Adds what left the service, all of it or nothing, and once however often it is added under the same id within a
-    /// day: after an error it can be added again.
+    /// Adds sent bytes, all of them or none, and only once per id within a day: after an error the call can be
+    /// repeated.
     pub async fn egress_add(&self, id: String, mut sent: Vec<Egress>, now: Timestamp) -> Result<(), Error> {
-        // One order for everybody who adds at the same time, so that none waits for another in a circle.
+        // Concurrent calls lock the rows in the same order, so they cannot dead-lock.
         sent.sort_unstable_by_key(|egress| (egress.operator, egress.month));
         self.write(move |cx| {
             Box::pin(async move {
                 let before = now.micros().saturating_sub(SUMS_REMEMBERED);
+                // Old ids are removed here, so the table stays small without a job of its own.
                 sqlx::query("DELETE FROM egress_sums WHERE added_at < $1")
                     .bind(before)
                     .execute(&mut *cx)
@@ -104,6 +107,7 @@ impl Store {
                         .bind(now.micros())
                         .execute(&mut *cx)
                         .await?;
+                // An earlier call added this sum, and its answer was lost.
                 if new.rows_affected() == 0 {
                     return Ok(Change::Keep(()));
                 }
@@ -125,7 +129,7 @@ impl Store {
         .await
     }
 
-    /// How many bytes left the service for an operator in a month, counted from January 1970.
+    /// Returns the bytes sent to an operator in a month, counted from January 1970.
     pub async fn egress(&self, operator: OperatorId, month: i64) -> Result<u64, Error> {
         self.read(async {
             sqlx::query("SELECT byte_count FROM egress WHERE operator_id = $1 AND month = $2")

@@ -1,4 +1,4 @@
-//! Reading typed values from rows, and making values that the database can hold.
+//! Conversion between rows and typed values.
 //!
 //! Invariant: a stored value that does not parse is [`Error::Malformed`] with its column, never a default.
 
@@ -14,44 +14,44 @@ use crate::Error;
 
 /// Typed access to the columns of a row, by name.
 pub(crate) trait Columns {
-    /// A value as the driver gives it.
+    /// Reads a value with the type of the driver.
     fn value<'r, T: Decode<'r, Any> + Type<Any>>(&'r self, column: &'static str) -> Result<T, Error>;
 
-    /// A text that is an id or a word.
+    /// Parses a text that is an id or a word.
     fn parsed<T: FromStr<Err: Display>>(&self, column: &'static str) -> Result<T, Error> {
         parse(column, self.value::<&str>(column)?)
     }
 
-    /// A text that is an id or a word, or nothing.
+    /// Parses a text that may be null.
     fn parsed_optional<T: FromStr<Err: Display>>(&self, column: &'static str) -> Result<Option<T>, Error> {
         self.value::<Option<&str>>(column)?
             .map(|text| parse(column, text))
             .transpose()
     }
 
-    /// A count, offset or version number.
+    /// Reads a count, offset or version number.
     fn number<T: TryFrom<i64>>(&self, column: &'static str) -> Result<T, Error> {
         convert(column, self.value::<i64>(column)?)
     }
 
-    /// A count, offset or version number, or nothing.
+    /// Reads a number that may be null.
     fn number_optional<T: TryFrom<i64>>(&self, column: &'static str) -> Result<Option<T>, Error> {
         self.value::<Option<i64>>(column)?
             .map(|number| convert(column, number))
             .transpose()
     }
 
-    /// A flag: 0 or 1.
+    /// Reads a flag, stored as 0 or 1.
     fn flag(&self, column: &'static str) -> Result<bool, Error> {
         Ok(self.value::<i64>(column)? != 0)
     }
 
-    /// An instant.
+    /// Reads an instant, stored in microseconds.
     fn time(&self, column: &'static str) -> Result<Timestamp, Error> {
         Ok(Timestamp::from_micros(self.value(column)?))
     }
 
-    /// An instant, or nothing.
+    /// Reads an instant that may be null.
     fn time_optional(&self, column: &'static str) -> Result<Option<Timestamp>, Error> {
         Ok(self.value::<Option<i64>>(column)?.map(Timestamp::from_micros))
     }
@@ -66,12 +66,12 @@ impl Columns for AnyRow {
     }
 }
 
-/// `value` as the database holds it.
+/// Converts a number to the type of the database.
 pub(crate) fn bigint(column: &'static str, value: u64) -> Result<i64, Error> {
     i64::try_from(value).map_err(|_error| Error::Range { column, value })
 }
 
-/// Checks that every engine can hold these texts: `PostgreSQL` has no U+0000 in a text.
+/// Checks that every engine can store these texts: `PostgreSQL` has no U+0000 in text.
 pub(crate) fn texts(given: &[(&'static str, &str)]) -> Result<(), Error> {
     match given.iter().find(|(_, text)| text.contains('\0')) {
         Some((column, _)) => Err(Error::Text { column }),
@@ -79,7 +79,7 @@ pub(crate) fn texts(given: &[(&'static str, &str)]) -> Result<(), Error> {
     }
 }
 
-/// A text that must be kept whatever is in it: what not every engine can hold is replaced (U+FFFD).
+/// Makes a text storable that must not be refused: U+0000, which `PostgreSQL` cannot store, becomes U+FFFD.
 pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
@@ -88,7 +88,7 @@ pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Stored bytes whose number is fixed.
+/// Converts stored bytes to an array of their fixed length.
 pub(crate) fn bytes<const N: usize>(column: &'static str, stored: Vec<u8>) -> Result<[u8; N], Error> {
     stored.try_into().map_err(|stored: Vec<u8>| Error::Malformed {
         column,
@@ -96,7 +96,7 @@ pub(crate) fn bytes<const N: usize>(column: &'static str, stored: Vec<u8>) -> Re
     })
 }
 
-/// The length of `bytes` as the database holds it.
+/// Returns the number of bytes in the type of the database.
 pub(crate) fn length(bytes: &[u8]) -> i64 {
     i64::try_from(bytes.len()).unwrap_or(i64::MAX)
 }

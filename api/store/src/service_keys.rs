@@ -1,6 +1,6 @@
-//! The keys that the service signs with, and secrets that it shares with itself.
+//! The keys that the service signs with, and the secrets that its processes share.
 //!
-//! Invariant: a key is never removed and never becomes current again; there is one current key, the one added last.
+//! Invariant: a key is never removed and never becomes current again. The current key is the one added last.
 
 use std::fmt;
 
@@ -12,53 +12,53 @@ use crate::row::{Columns, bytes};
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// A key to add.
+/// Values of a new service key.
 #[derive(Clone)]
 pub struct NewServiceKey {
-    /// Its name.
+    /// Name of the key.
     pub key_id: String,
-    /// The public half.
+    /// Public half of the key.
     pub public_key: [u8; 32],
-    /// The secret half.
+    /// Secret half of the key.
     pub secret: [u8; 32],
-    /// When it was made.
+    /// Creation time of the key.
     pub created_at: Timestamp,
-    /// The signature of the key before it; none for the first.
+    /// Signature by the previous key; `None` for the first key.
     pub endorsement: Option<KeyEndorsement>,
 }
 
-/// Shows the name, never the secret.
+/// Shows the id, never the secret.
 impl fmt::Debug for NewServiceKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("NewServiceKey").field(&self.key_id).finish()
     }
 }
 
-/// A key's signature over the key after it.
+/// A signature by one key over the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEndorsement {
-    /// The key that signed.
+    /// Id of the signing key.
     pub by: String,
-    /// What it signed.
+    /// Signature over the next key.
     pub value: [u8; 64],
 }
 
-/// A key.
+/// A service key as stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServiceKey {
-    /// Its name.
+    /// Name of the key.
     pub key_id: String,
-    /// The public half.
+    /// Public half of the key.
     pub public_key: [u8; 32],
-    /// The secret half.
+    /// Secret half of the key.
     pub secret: [u8; 32],
-    /// When it was made.
+    /// Creation time of the key.
     pub created_at: Timestamp,
-    /// Until when what it signs counts, once another key took over.
+    /// Time until which its signatures count, once another key has replaced it.
     pub retired_at: Option<Timestamp>,
-    /// Since when nothing that it signed counts, and why.
+    /// Time and reason of the revocation, if revoked. None of its signatures count from then on.
     pub revoked: Option<(Timestamp, String)>,
-    /// The signature of the key before it; none for the first.
+    /// Signature by the previous key; `None` for the first key.
     pub endorsement: Option<KeyEndorsement>,
 }
 
@@ -74,34 +74,34 @@ impl fmt::Debug for ServiceKey {
     }
 }
 
-/// What became of [`Store::service_key_add`].
+/// The result of [`Store::service_key_add`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum KeyAdded {
-    /// It is the current key.
+    /// The key is the current one now.
     Added,
     /// Another key was added meanwhile; nothing changed.
     Raced,
 }
 
-/// What became of [`Store::service_key_revoke`].
+/// The result of [`Store::service_key_revoke`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum KeyRevoked {
-    /// It is revoked.
+    /// The key is revoked now.
     Revoked,
-    /// It is revoked, and the successor is the current key.
+    /// The key is revoked, and the successor is the current key.
     Replaced,
-    /// It was revoked before; nothing changed.
+    /// The key was revoked before; nothing changed.
     Before,
-    /// It is the current key and no successor of it was given; nothing changed.
+    /// The key is the current one and no successor of it was given; nothing changed.
     Current,
-    /// There is no such key.
+    /// No key has this id.
     Unknown,
 }
 
 impl Store {
-    /// Every key, oldest first; the last is the current one.
+    /// Returns every key, oldest first; the last is the current one.
     pub async fn service_keys(&self) -> Result<Vec<ServiceKey>, Error> {
         self.read(async {
             sqlx::query(
@@ -117,8 +117,8 @@ impl Store {
         .await
     }
 
-    /// Makes `new` the current key if `current` still is, and retires that one as of `retired_at`; `None` for the
-    /// very first key.
+    /// Makes `new` the current key and retires `current` as of `retired_at`, unless another key has replaced `current`
+    /// meanwhile. `current` is `None` for the very first key.
     pub async fn service_key_add(
         &self,
         current: Option<String>,
@@ -141,8 +141,8 @@ impl Store {
         .await
     }
 
-    /// Revokes a key as of `at`, which is known to everyone then. Where it is the current key, `successor`, which it
-    /// endorses, takes its place in the same transaction.
+    /// Revokes a key as of `at`. If it is the current key, `successor`, which it must have endorsed, replaces it in the
+    /// same transaction.
     pub async fn service_key_revoke(
         &self,
         key_id: String,
@@ -153,6 +153,8 @@ impl Store {
         self.write(move |cx| {
             Box::pin(async move {
                 let newest = newest(cx).await?;
+                // Compared under the lock on the keys, so the current key stays the same until
+                // the commit.
                 let is_current = newest.as_ref().is_some_and(|(_, id)| *id == key_id);
                 let revoked = sqlx::query(
                     "UPDATE service_keys SET revoked_at = $2, reason = $3, retired_at = COALESCE(retired_at, $2)
@@ -163,6 +165,7 @@ impl Store {
                 .bind(reason)
                 .execute(&mut *cx)
                 .await?;
+                // The key does not exist, or was revoked before.
                 if revoked.rows_affected() == 0 {
                     let known = sqlx::query("SELECT key_id FROM service_keys WHERE key_id = $1")
                         .bind(key_id.as_str())
@@ -187,7 +190,7 @@ impl Store {
         .await
     }
 
-    /// The secret of this name: the one there is, or `fresh`, which it is from then on.
+    /// Returns the secret of this name. If there is none, stores `fresh` as the secret first.
     pub async fn secret(&self, name: &'static str, fresh: [u8; 32], now: Timestamp) -> Result<[u8; 32], Error> {
         self.write(move |cx| {
             Box::pin(async move {
@@ -210,10 +213,10 @@ impl Store {
     }
 }
 
-/// The current key and its number; no other key becomes current until the transaction ends.
+/// Returns the current key and its number, and keeps other transactions from changing the current key.
 ///
-/// The first key's row is what everybody holds who changes which key is current: the current key's own row would be
-/// another one by the time it is held.
+/// The lock is on the row of the first key, which all transactions agree on; the row of the current key may be that of
+/// another key by the time it is locked.
 async fn newest(cx: &mut AnyConnection) -> Result<Option<(i64, String)>, Error> {
     sqlx::query("UPDATE service_keys SET key_id = key_id WHERE number = 1")
         .execute(&mut *cx)
@@ -225,8 +228,8 @@ async fn newest(cx: &mut AnyConnection) -> Result<Option<(i64, String)>, Error> 
         .transpose()
 }
 
-/// Retires the newest key, if there is one, and adds `new` after it; `false` when another key has its number, which
-/// only the very first can meet.
+/// Retires the newest key, if there is one, and adds `new` after it. Returns false if another key has its number, which
+/// can only happen for the very first key.
 async fn succeed(
     cx: &mut AnyConnection,
     newest: Option<(i64, String)>,

@@ -1,7 +1,7 @@
-//! The handle on the database: how to connect, how to read, how to write.
+//! The handle of the database: connecting, reading, writing.
 //!
 //! Invariant: reads run on their own connections and never wait behind a write; writes go through the one queue of
-//! `writer`. Neither waits longer than [`Options::timeout`].
+//! `writer`. Neither takes longer than [`Options::timeout`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use crate::connections::Connections;
 use crate::engine::{Engine, Role};
 use crate::writer::{Work, Writer};
 
-/// How to use a database.
+/// Options of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What may be done to the database at the opening.
+    /// The changes to the schema that are allowed when opening.
     pub schema: Schema,
-    /// How many reads can run at once; at least 1.
+    /// The number of concurrent reads; at least 1.
     pub readers: u32,
-    /// How many changes can be under way at once where the engine can write so; at least 1. `SQLite` writes one at a
+    /// The number of concurrent changes, on engines that allow more than one; at least 1. `SQLite` writes one at a
     /// time.
     pub writers: u32,
-    /// How many changes may share one commit where the engine writes one at a time; at least 1. A lone change never
-    /// waits for company.
+    /// The most changes that share one commit, on engines that write one at a time; at least 1. A lone change never
+    /// waits for others.
     pub group: usize,
     /// The longest that a call takes, waiting included.
     pub timeout: Duration,
-    /// How long to wait for what another process is writing; less than `timeout`.
+    /// The longest wait for the write of another process; less than `timeout`.
     pub busy_timeout: Duration,
-    /// The longest that bringing the schema up to date may take, another process that does so included.
+    /// The longest time of a migration, including the wait for another process that migrates.
     pub migration_timeout: Duration,
-    /// When to submit a waiting contribution again whose outcome does not say.
+    /// The time until a waiting contribution is submitted again if its outcome does not say when.
     pub waiting_retry: Duration,
 }
 
@@ -52,16 +52,15 @@ impl Default for Options {
     }
 }
 
-/// What a database has when it is open: the tables of this build. On `PostgreSQL` the database itself is made by whoever
-/// runs the server.
+/// The required state of the schema. On `PostgreSQL` the administrator of the server creates the database itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schema {
-    /// It has them; nothing is changed.
+    /// The tables of this build exist; nothing is changed.
     Current,
-    /// It has them, or gets them where it has none.
+    /// The tables of this build exist, or are created in an empty database.
     Made,
-    /// The same, and those of an older build are brought up to this one's: for the service itself, as older processes do
-    /// not open the database any more.
+    /// As `Made`, and the tables of an older build are migrated. For the service itself, because older processes cannot
+    /// open the database afterwards.
     Migrated,
 }
 
@@ -79,19 +78,19 @@ struct Inner {
 }
 
 impl Store {
-    /// Connects to the database at `url` and brings its schema up to date.
+    /// Connects to the database at `url` and brings its schema to the state of `options.schema`.
     ///
-    /// `sqlite:///path/to/file`, or with the feature `postgres` `postgres://user:password@host:port/database`; what a URL
-    /// cannot hold is percent-encoded. The database may be in use by other processes. Must be called within a Tokio
-    /// runtime, which then runs the writers.
+    /// `sqlite:///path/to/file`, or with the feature `postgres` `postgres://user:password@host:port/database`;
+    /// characters that a URL cannot contain are percent-encoded. The database may be in use by other processes. Must be
+    /// called within a Tokio runtime, which then runs the writers.
     ///
     /// # Errors
-    /// [`Error::Scheme`] for an engine that this build lacks, [`Error::Url`] also when the server knows no such user,
-    /// password or database, [`Error::Absent`], [`Error::Schema`] when a newer build wrote the database, [`Error::Outdated`],
-    /// [`Error::Unavailable`] or [`Error::TimedOut`] when it cannot be opened in time.
+    /// [`Error::Scheme`] for an engine that this build lacks, [`Error::Url`] also for a wrong user, password or
+    /// database, [`Error::Untrusted`], [`Error::Absent`], [`Error::Schema`] if a newer build wrote the database,
+    /// [`Error::Outdated`], [`Error::Unavailable`] or [`Error::TimedOut`] if it cannot be opened in time.
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let engine = Engine::of(url)?;
-        // The writers first: they make the database and its schema.
+        // Writers come first, because they create the database and its schema.
         let writers = engine.connections(Role::Writer, url, &options)?;
         let readers = engine.connections(Role::Reader, url, &options)?;
         let opening = async {
@@ -102,6 +101,7 @@ impl Store {
         let mut first = within(options.timeout, opening).await.map_err(Error::of_connecting)?;
         within(options.migration_timeout, engine.migrate(&mut first, options.schema)).await?;
         first.done();
+        // A reader is opened now, so that a failure shows here and not at the first read.
         let reading = async { Ok(readers.borrow().await?) };
         within(options.timeout, reading).await?.done();
         Ok(Self {
@@ -114,7 +114,7 @@ impl Store {
         })
     }
 
-    /// Whether the database answers.
+    /// Returns an error if the database does not answer.
     pub async fn ping(&self) -> Result<(), Error> {
         if self.inner.writer.is_closed() {
             return Err(Error::Closed);
@@ -128,14 +128,15 @@ impl Store {
         .await
     }
 
-    /// Lets the changes under way finish, no longer than a call may take, and closes every connection; later calls answer [`Error::Closed`] or
-    /// [`Error::Unavailable`].
+    /// Closes the store: waits for changes in progress, no longer than a call may take, and closes every connection.
+    /// Later calls return [`Error::Closed`] or [`Error::Unavailable`].
     pub async fn close(&self) {
+        // Writes end first, so that no write starts while the readers close.
         self.inner.writer.close().await;
         self.inner.readers.close().await;
     }
 
-    /// How many transactions this handle and its clones have committed. Changes that came at the same time share one.
+    /// Returns the number of transactions that this handle and its clones have committed. Concurrent changes share one.
     pub fn commits(&self) -> u64 {
         self.inner.writer.commits()
     }
@@ -152,15 +153,16 @@ impl Store {
         &self.inner.readers
     }
 
-    /// Runs queries on the [`readers`](Self::readers), within the time that a call may take.
+    /// Runs queries on the [`readers`](Self::readers), within the time limit of a call.
     pub(crate) async fn read<T>(&self, queries: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         within(self.inner.options.timeout, queries).await
     }
 
-    /// Runs `work` in a write transaction and answers after the commit. The work runs also when the caller is gone by
-    /// the time it has begun, and not at all when the caller is gone before; it runs again when it lost a race with
-    /// another process, or shared a transaction with work that had to be undone, and then only the last run counts. It
-    /// must pass on every error of the database: the transaction may be gone with it.
+    /// Runs `work` in a write transaction and returns after the commit.
+    ///
+    /// The work is skipped if the caller gave up before it begins, and completes if the caller gives up later. It runs
+    /// again if it lost a race with another process, or shared a transaction with work that had to be undone; only the
+    /// last run counts. It must return every error of the database, because the transaction may have ended with it.
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,

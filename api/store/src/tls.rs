@@ -1,15 +1,13 @@
-//! What the URL of a `PostgreSQL` database says of TLS.
+//! The TLS parameters in the URL of a `PostgreSQL` database.
 //!
-//! ```text
-//!  disable       none
-//!  prefer        where the server has it, whoever it is; what a URL without `sslmode` asks for
-//!  require       always, whoever it is
-//!  verify-ca     the server's certificate is issued by somebody whom the system or `sslrootcert` trusts
-//!  verify-full   and is for the host that the URL names
-//! ```
+//! - `disable`: no TLS.
+//! - `prefer`: TLS if the server has it, with any certificate; the default without `sslmode`.
+//! - `require`: always TLS, with any certificate.
+//! - `verify-ca`: the certificate is issued by an authority that the system or `sslrootcert` trusts.
+//! - `verify-full`: as `verify-ca`, and it is for the host in the URL.
 //!
-//! Invariant: a URL that says whom to trust is never used without asking who is there, and a file that it names is there.
-//! <https://www.postgresql.org/docs/current/libpq-ssl.html>
+//! Invariant: a URL that names trusted authorities is refused unless the server's certificate is verified, and the file
+//! it names must exist. <https://www.postgresql.org/docs/current/libpq-ssl.html>
 
 use std::fs;
 
@@ -17,24 +15,25 @@ use url::Url;
 
 use crate::Error;
 
-/// The names that the driver knows a parameter by.
+/// The names under which the driver knows a parameter.
 const MODE: [&str; 2] = ["sslmode", "ssl-mode"];
 const ROOTS: [&str; 3] = ["sslrootcert", "ssl-root-cert", "ssl-ca"];
-/// The modes that ask who is there.
+/// The modes that verify the certificate.
 const VERIFYING: [&str; 2] = ["verify-ca", "verify-full"];
-/// What begins a certificate in a file (RFC 7468).
+/// The first line of a certificate in a file (RFC 7468).
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 
-/// Refuses what would be trusted less than it looks, and files that cannot be used.
+/// Refuses a URL that looks safer than it is, and files that cannot be used.
 pub(crate) fn check(url: &str) -> Result<(), Error> {
     let unusable = |reason: String| Error::Url { reason };
     let url = Url::parse(url).map_err(|error| unusable(error.to_string()))?;
     let value = |names: &[&str]| {
         let mut pairs = url.query_pairs();
-        // Of one that comes twice the driver takes the last.
+        // The driver takes the last of repeated parameters.
         let found = pairs.by_ref().filter(|(name, _)| names.contains(&&**name)).last();
         found.map(|(_, value)| value.into_owned())
     };
+    // Without named authorities the driver's own rules for `sslmode` apply.
     let Some(roots) = value(&ROOTS) else { return Ok(()) };
     let mode = value(&MODE).unwrap_or_default().to_ascii_lowercase();
     if !VERIFYING.contains(&mode.as_str()) {
@@ -42,7 +41,7 @@ pub(crate) fn check(url: &str) -> Result<(), Error> {
             "`sslrootcert` says whom to trust, which only `sslmode=verify-ca` and `sslmode=verify-full` ask".to_owned(),
         ));
     }
-    // The certificates themselves are possible, too.
+    // The parameter may contain the certificates themselves.
     let text = if roots.contains(CERTIFICATE) {
         roots
     } else {

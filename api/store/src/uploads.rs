@@ -1,7 +1,7 @@
 //! Uploads: large contributions in parts, from their start to the deletion of their bytes.
 //!
-//! Invariant: an upload is completed at most once, and its contribution, with the outbox entry, is made in the same
-//! transaction. Bytes whose deletion was not noted are given out to be deleted again.
+//! Invariant: an upload is completed at most once, and its contribution, with the outbox entry, is created in the same
+//! transaction. Bytes whose deletion was not recorded are listed for deletion again.
 
 use std::time::Duration;
 
@@ -15,103 +15,103 @@ use crate::words::{Compression, ProjectStatus, UploadStatus, Visibility};
 use crate::writer::Change;
 use crate::{Allowance, Error, NewContribution, Store, operators};
 
-/// An upload.
+/// An upload as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// Its id; completed, that of its contribution.
+    /// Id of the upload, and of its contribution once it is completed.
     pub id: ContributionId,
-    /// The project it is for.
+    /// Project that receives the records.
     pub project: DatasetId,
-    /// The agent that began it.
+    /// Agent that began the upload.
     pub agent: AgentId,
-    /// The operator it acts for.
+    /// Operator that the agent acts for.
     pub operator: OperatorId,
-    /// Where the records come from.
+    /// Declared source of the records.
     pub source_declaration: Option<String>,
-    /// How many bytes the parts have together.
+    /// Total size of the parts in bytes.
     pub bytes: u64,
-    /// How many parts there are.
+    /// Number of parts of the upload.
     pub parts: u32,
-    /// The size of every part but the last.
+    /// Size in bytes of every part but the last.
     pub part_size: u64,
-    /// How the bytes are compressed.
+    /// Compression of the uploaded bytes.
     pub compression: Compression,
-    /// Where it stands; an open one past its time is expired, whatever this says.
+    /// Status of the upload. An open upload past `expires_at` counts as expired all the same.
     pub status: UploadStatus,
-    /// When it was begun.
+    /// Time when it was begun.
     pub created_at: Timestamp,
-    /// Until when it may be completed.
+    /// Time until which it may be completed.
     pub expires_at: Timestamp,
-    /// The `ETag`s of the parts as JSON; when completed.
+    /// `ETag`s of the parts as JSON; set when completed.
     pub etags: Option<String>,
 }
 
 impl Upload {
-    /// Whether parts may be sent and it may be completed.
+    /// Returns true if parts may be sent and the upload may be completed.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.status == UploadStatus::Open && now < self.expires_at
     }
 }
 
-/// What bounds the uploads of an operator.
+/// The limits on the uploads of an operator.
 #[derive(Clone, Copy, Debug)]
 pub struct UploadBounds {
-    /// How many may be open.
+    /// Most uploads that may be open at a time.
     pub open: u32,
-    /// How many bytes may be held by uploads whose bytes are not deleted yet.
+    /// Most bytes of uploads whose bytes are not deleted yet.
     pub bytes: u64,
-    /// The allowance it uses one of; `None` where none applies.
+    /// Daily allowance to charge; `None` if none applies.
     pub allowance: Option<Allowance>,
 }
 
-/// What became of [`Store::upload_create`].
+/// The result of [`Store::upload_create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum UploadCreated {
-    /// It is open.
+    /// The upload is open now.
     Created,
     /// The project takes no contributions.
     NotOpen {
-        /// The status it has.
+        /// Current status of the project.
         status: ProjectStatus,
     },
-    /// The operator has as many open as it may.
+    /// The operator is at its limit of open uploads.
     TooMany {
-        /// When the first of them expires.
+        /// Expiry of the first of them.
         until: Timestamp,
     },
-    /// The bytes do not fit.
+    /// The bytes exceed the limit of the operator.
     Full {
-        /// How many bytes the operator's uploads hold.
+        /// Bytes held by the operator's uploads.
         held: u64,
     },
     /// The day's allowance is used up.
     AllowanceSpent,
 }
 
-/// What became of [`Store::upload_complete`].
+/// The result of [`Store::upload_complete`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum UploadCompleted {
-    /// It is a contribution now.
+    /// The upload is a contribution now.
     Completed,
-    /// It was completed before; nothing changed.
+    /// The upload was completed before; nothing changed.
     Before,
-    /// Its time is over; nothing changed.
+    /// The upload has expired; nothing changed.
     Expired,
     /// The project takes no contributions; nothing changed.
     NotOpen {
-        /// The status it has.
+        /// Current status of the project.
         status: ProjectStatus,
     },
 }
 
 impl Store {
-    /// Begins an upload, unless its project is not open, the operator is at a bound, or the allowance is spent; looked
-    /// at in this order. The etags and the status of `new` are not looked at.
+    /// Begins an upload, unless its project is not open, the operator is at a limit, or the allowance is spent, checked
+    /// in this order. `etags` and `status` of `new` are ignored.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such project or operator.
+    /// [`Error::Missing`] if the project or the operator does not exist.
     pub async fn upload_create(&self, new: Upload, bounds: UploadBounds) -> Result<UploadCreated, Error> {
         texts(&[(
             "source_declaration",
@@ -124,6 +124,7 @@ impl Store {
                 if status != ProjectStatus::Open {
                     return Ok(Change::Undo(UploadCreated::NotOpen { status }));
                 }
+                // The lock makes the counts below exact.
                 operators::lock(cx, new.operator).await?;
                 if let Some(refused) = beyond(cx, &new, bounds).await? {
                     return Ok(Change::Undo(refused));
@@ -158,7 +159,7 @@ impl Store {
         .await
     }
 
-    /// The upload with this id, whoever may see it: that is the caller's to judge.
+    /// Returns the upload with this id. The caller decides who may see it.
     pub async fn upload(&self, id: ContributionId) -> Result<Option<Upload>, Error> {
         self.read(async {
             sqlx::query(
@@ -175,7 +176,7 @@ impl Store {
         .await
     }
 
-    /// Expires an open upload before its time: one that nobody was told of. It gives back the allowance that it used.
+    /// Expires an open upload whose address was never sent to the caller, and gives back the allowance that it used.
     pub async fn upload_abandon(&self, id: ContributionId, allowance: Option<Allowance>) -> Result<(), Error> {
         self.write(move |cx| {
             Box::pin(async move {
@@ -194,11 +195,11 @@ impl Store {
         .await
     }
 
-    /// Makes an open upload a contribution: `new` has the upload's id and the submission that tells where its bytes are.
+    /// Turns an open upload into a contribution. `new` has the id of the upload and a submission that names its bytes;
     /// `etags` is JSON.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such upload or project.
+    /// [`Error::Missing`] if the upload or the project does not exist.
     pub async fn upload_complete(&self, etags: String, new: NewContribution) -> Result<UploadCompleted, Error> {
         let outcome = self
             .write(move |cx| {
@@ -212,6 +213,7 @@ impl Store {
                     .bind(new.now.micros())
                     .execute(&mut *cx)
                     .await?;
+                    // The status tells a repeated completion from one that came too late.
                     if completed.rows_affected() == 0 {
                         let status: Option<String> = sqlx::query_scalar("SELECT status FROM uploads WHERE id = $1")
                             .bind(new.id.to_string())
@@ -242,10 +244,9 @@ impl Store {
         Ok(outcome)
     }
 
-    /// Expires what is open past its time or belongs to a suspended operator, and answers whose bytes nobody needs any more:
-    /// of uploads that expired or whose contribution is decided, by id, those after `after` or the first. What no worker could
-    /// process is kept for `replayable`, as it may be replayed. An upload to a public project gives its allowance back as it
-    /// expires: it was never a contribution.
+    /// Expires open uploads past their time, and returns uploads whose bytes are no longer needed, by id: those after
+    /// `after`, or the first. These have expired, or their contribution is decided. Bytes of an unprocessable
+    /// contribution are kept for `replayable`, because it may be replayed.
     pub async fn uploads_to_free(
         &self,
         now: Timestamp,
@@ -253,11 +254,13 @@ impl Store {
         after: Option<ContributionId>,
         limit: u32,
     ) -> Result<Vec<ContributionId>, Error> {
-        // Why the look first: mostly there is nothing to expire, and a change costs a sync.
+        // Usually no upload has expired, and a change costs a sync, so the database is read
+        // first.
         let overdue: i64 = self
             .read(async {
                 Ok(
-                    // Why the bytes too, which every open one has: an index leads to those that have them.
+                    // The condition on `freed_at` holds for every open upload; it lets the
+                    // query use the index.
                     sqlx::query_scalar(
                         "SELECT COUNT(*) FROM uploads
                          WHERE freed_at IS NULL AND status = 'open'
@@ -320,7 +323,7 @@ impl Store {
         .await
     }
 
-    /// The datasets that an operator maintains.
+    /// Returns the datasets that an operator maintains.
     pub async fn datasets_of(&self, operator: OperatorId) -> Result<Vec<DatasetId>, Error> {
         self.read(async {
             sqlx::query("SELECT id FROM projects WHERE operator_id = $1 ORDER BY id")
@@ -334,7 +337,7 @@ impl Store {
         .await
     }
 
-    /// Notes that the bytes of an upload are deleted.
+    /// Records that the bytes of an upload are deleted.
     pub async fn upload_freed(&self, id: ContributionId, now: Timestamp) -> Result<(), Error> {
         self.write(move |cx| {
             Box::pin(async move {
@@ -350,7 +353,7 @@ impl Store {
     }
 }
 
-/// Which bound another upload would break.
+/// Returns the limit that another upload would exceed, if any.
 async fn beyond(cx: &mut AnyConnection, new: &Upload, bounds: UploadBounds) -> Result<Option<UploadCreated>, Error> {
     let row = sqlx::query(
         "SELECT COUNT(*) AS open_count, COALESCE(MIN(expires_at), 0) AS until
@@ -374,6 +377,7 @@ async fn beyond(cx: &mut AnyConnection, new: &Upload, bounds: UploadBounds) -> R
     .fetch_one(&mut *cx)
     .await?;
     let held: u64 = row.number("held")?;
+    // Rejected uploads do not count: their bytes are deleted soon.
     let full = held.saturating_add(new.bytes) > bounds.bytes;
     Ok(full.then_some(UploadCreated::Full { held }))
 }

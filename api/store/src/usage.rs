@@ -1,4 +1,4 @@
-//! How often something was used: numbers per day and kind, never what was asked.
+//! Usage counts per day and kind. The content of requests is never stored.
 
 use crate::row::{Columns, bigint};
 use crate::writer::Change;
@@ -25,7 +25,7 @@ impl Store {
         .await
     }
 
-    /// The counts of a day, by kind.
+    /// Returns the counts of a day, by kind.
     pub async fn usage(&self, day: i64) -> Result<Vec<(String, u64)>, Error> {
         self.read(async {
             sqlx::query("SELECT kind, used FROM usage_counts WHERE day = $1 ORDER BY kind")

@@ -7,16 +7,17 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A text is not a word of the vocabulary that it was read as.
+/// A text is not in its vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not one of {}", expected.join(", "))]
 pub struct UnknownWord {
-    /// The text.
+    /// Text that was parsed.
     pub text: String,
-    /// The words there are.
+    /// Words that the vocabulary has.
     pub expected: &'static [&'static str],
 }
 
+// One list per vocabulary, so that the enum, its SQL text and its JSON text cannot differ.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal,)* })*) => {$(
         $(#[$doc])*
@@ -26,10 +27,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every word, in the order of the specification.
+            /// The words in the order of the specification.
             pub const WORDS: &'static [&'static str] = &[$($word),*];
 
-            /// The word.
+            /// Returns the word of the variant.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)*
@@ -57,65 +58,65 @@ macro_rules! words {
 }
 
 words! {
-    /// Who may read a dataset's records.
+    /// The access to a dataset's records.
     Access {
-        /// Anyone with an agent key.
+        /// Every agent with a key.
         Public = "public",
         /// Operators that bought the version.
         Paid = "paid",
     }
 
-    /// Who may know that a dataset exists.
+    /// The visibility of a dataset.
     Visibility {
-        /// Everyone.
+        /// Everyone may know that it exists.
         Public = "public",
         /// Its operator and the operator's agents.
         Private = "private",
     }
 
-    /// Whether a dataset takes contributions.
+    /// The state of a dataset with respect to contributions.
     ProjectStatus {
-        /// It does.
+        /// Contributions are accepted.
         Open = "open",
-        /// Not now; it may open again.
+        /// No contributions are accepted now; that may change.
         Paused = "paused",
-        /// Never again.
+        /// No contributions are ever accepted again.
         Archived = "archived",
     }
 
-    /// Where a contribution stands.
+    /// The status of a contribution.
     ContributionStatus {
         /// Acknowledged, not judged yet.
         Submitted = "submitted",
-        /// Cannot be judged now; it is kept and tried again.
+        /// It cannot be judged now; it is kept and tried again.
         Waiting = "waiting",
-        /// Its new records are a version.
+        /// Its new records form a version.
         Merged = "merged",
-        /// Nothing of it was merged.
+        /// No record of it was merged.
         Rejected = "rejected",
     }
 
-    /// How the bytes of an upload are compressed.
+    /// The compression of an upload.
     Compression {
-        /// They are not.
+        /// Uncompressed JSON lines.
         None = "none",
         /// RFC 1952, in one member or several.
         Gzip = "gzip",
     }
 
-    /// Where an upload stands.
+    /// The status of an upload.
     UploadStatus {
-        /// It takes parts.
+        /// Parts can be sent.
         Open = "open",
-        /// It is a contribution.
+        /// The upload has become a contribution.
         Completed = "completed",
-        /// Its time was over before it was completed.
+        /// The upload expired before it was completed.
         Expired = "expired",
     }
 }
 
 impl ContributionStatus {
-    /// Whether no outcome changes it any more, short of a replay.
+    /// Returns true if only a replay can still change the status.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Merged | Self::Rejected)
     }

@@ -1,13 +1,13 @@
-//! The queue of changes: tasks take what has queued up, run it in a transaction and answer after the commit.
+//! The queue of changes. Tasks take the queued changes, run them in a transaction, and answer after the commit.
 //!
-//! Invariant: a change that fails or undoes itself takes no other with it: it has its transaction for itself, or shares one
-//! in which nothing had to be undone, or has a savepoint of its own there. A change is answered only after the commit that
-//! holds it; when the commit fails, every change of its group fails. A change of which nothing was kept, as it lost a race
-//! or was in a group that was undone, is made again, a bounded number of times; one whose commit was not answered never
-//! is, for nobody knows whether it was made.
+//! Invariant: a change that fails or undoes itself does not affect others: it has a transaction of its own, or shares
+//! one in which no change was undone, or has a savepoint there. A change is answered only after its commit. If the
+//! commit fails, every change of its group fails. A change that was rolled back, because it lost a race or was in a
+//! group that was undone, is repeated a bounded number of times. A change whose commit got no answer is never repeated,
+//! because it may have been committed.
 //!
-//! Where an engine has one writer, changes that arrive during a commit share the next one, so under load the cost of
-//! making a commit durable is shared, while a lone change commits at once.
+//! On an engine with one writer, changes that arrive during a commit share the next one. Under load they share the cost
+//! of durability, while a lone change commits at once.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -25,38 +25,39 @@ use crate::connections::Connections;
 #[cfg(test)]
 mod tests;
 
-/// For how many groups each change has a savepoint of its own, after one in which something had to be undone.
+/// The number of groups that use a savepoint per change, after a group in which a change had to be undone.
 const CAREFUL: u32 = 32;
-/// How long a change that lost a race stands back before it is made again, times how often it has lost.
+/// The pause before a change that lost a race is repeated, times the number of races lost.
 pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a change did to its transaction.
+/// The effect of a change on its transaction.
 #[derive(Debug)]
 pub(crate) enum Change<T> {
-    /// Commit what it wrote.
+    /// Commit the writes of the change.
     Keep(T),
-    /// Undo what it wrote; the answer stands.
+    /// Undo the writes of the change; the answer stands.
     Undo(T),
 }
 
-/// Something under way on a connection.
+/// A future that runs on a connection.
 pub(crate) type Running<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
 
-/// A change under way on the writer's connection.
+/// A change that runs on the writer's connection.
 pub(crate) type Work<'c, T> = Running<'c, Result<Change<T>, Error>>;
 
-/// How an engine's changes are written.
+/// The way that an engine's changes are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writing {
     /// The statement that begins a transaction that writes.
     pub(crate) begin: &'static str,
-    /// How many transactions can be under way at once.
+    /// The number of concurrent transactions.
     pub(crate) writers: u32,
-    /// How many changes may share a transaction.
+    /// The most changes that share a transaction.
     pub(crate) group: usize,
-    /// How often a change is made that loses a race each time; only where it has its transaction for itself.
+    /// The attempts for a change that loses a race each time, if it has a transaction of its own.
     pub(crate) attempts: u32,
-    /// The longest that a transaction may take; then its connection is dropped, and what became of it is not known.
+    /// The longest time of a transaction. After it the connection is dropped, and it is unknown whether the transaction
+    /// was committed.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -70,6 +71,7 @@ pub(crate) struct Writer {
 impl Writer {
     /// Starts the tasks that write on `connections`; they end with the last handle.
     pub(crate) fn start(writing: Writing, connections: Connections) -> Self {
+        // A full queue makes callers wait, which bounds the memory of queued changes.
         let (queue, waiting) = mpsc::channel(writing.group.max(writing.writers as usize) * 32);
         let waiting = Arc::new(Mutex::new(waiting));
         let commits = Arc::new(AtomicU64::new(0));
@@ -97,7 +99,7 @@ impl Writer {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Lets what is under way commit; what has queued up behind it fails.
+    /// Lets changes in progress commit; queued changes fail.
     pub(crate) async fn close(&self) {
         self.connections.close().await;
     }
@@ -119,21 +121,21 @@ impl Writer {
     }
 }
 
-/// What to do with what a change wrote.
+/// The next step for the writes of a change.
 enum Ran {
     Keep,
     Undo,
-    /// It lost a race and has to run again: it has no answer yet.
+    /// The change lost a race and must run again; it has no answer yet.
     Again,
 }
 
 /// A queued change, whatever its answer's type.
 trait Job: Send {
-    /// Whether nobody waits for the answer any more.
+    /// Returns true if no caller waits for the answer any more.
     fn is_abandoned(&self) -> bool;
-    /// Runs the change and keeps its answer; it can run again only after a run with `may_run_again`.
+    /// Runs the change and stores its answer. It can run again only after a run with `may_run_again`.
     fn run<'c>(&'c mut self, connection: &'c mut AnyConnection, may_run_again: bool) -> Running<'c, Ran>;
-    /// Answers the caller, once the fate of the transaction is known.
+    /// Answers the caller, after the result of the transaction is known.
     fn answer(self: Box<Self>, fate: Result<(), Error>);
 }
 
@@ -158,6 +160,7 @@ where
         } else {
             self.work.take()
         };
+        // Unreachable: a job without work has run for the last time.
         let Some(work) = work else {
             return Box::pin(std::future::ready(Ran::Undo));
         };
@@ -174,17 +177,17 @@ where
     }
 
     fn answer(self: Box<Self>, fate: Result<(), Error>) {
-        // Why ignored: the caller has given up, and learns the same as after any lost answer.
+        // A caller that gave up learns no less than after a lost answer.
         self.reply.send(fate.and(self.result)).ok();
     }
 }
 
-/// One of the tasks that write.
+/// A task that writes.
 struct WriterTask {
     writing: Writing,
     connections: Connections,
     commits: Arc<AtomicU64>,
-    /// For how many more groups each change has a savepoint of its own.
+    /// The number of further groups with a savepoint per change.
     careful: u32,
 }
 
@@ -192,11 +195,13 @@ impl WriterTask {
     async fn run(mut self, waiting: Arc<Mutex<mpsc::Receiver<Box<dyn Job>>>>) {
         let mut jobs = Vec::with_capacity(self.writing.group);
         loop {
-            // The lock is held while there is nothing to do: the other tasks wait for their turn to wait.
+            // The lock is held while waiting: the other tasks wait for the lock instead of the
+            // queue.
             let received = waiting.lock().await.recv_many(&mut jobs, self.writing.group).await;
             if received == 0 {
                 return;
             }
+            // A change whose caller gave up before it began is not made.
             jobs.retain(|job| !job.is_abandoned());
             if jobs.is_empty() {
                 continue;
@@ -219,17 +224,17 @@ impl WriterTask {
         }
     }
 
-    /// Commits `jobs` in the time there is, whatever they do; whether anything was kept.
+    /// Commits `jobs` within the time limit. Returns true if any change was kept.
     async fn end(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
         let (limit, connections) = (self.writing.limit, self.connections.clone());
-        // Why: a change that panics must fail its group, not end the task that writes.
+        // A change that panics must fail its group, but not end the writing task.
         let committing = AssertUnwindSafe(self.commit(jobs)).catch_unwind();
         let ended = match limit {
             None => committing.await,
             Some(limit) => match tokio::time::timeout(limit, committing).await {
                 Ok(ended) => ended,
                 Err(_late) => {
-                    // The server is silent or gone, for the connections that are idle as well.
+                    // The server is silent or gone, so idle connections are useless too.
                     connections.forget_idle();
                     Ok(Err(Error::TimedOut { after: limit }))
                 }
@@ -238,8 +243,8 @@ impl WriterTask {
         ended.unwrap_or_else(|_panic| Err(Error::from(sqlx::Error::WorkerCrashed)))
     }
 
-    /// Runs `jobs` in one transaction and ends it. A connection on which that failed is not used again: the engine may
-    /// have ended the transaction on its own, so its state is not known.
+    /// Runs `jobs` in one transaction and ends it. A connection on which that failed is not reused: the engine may have
+    /// ended the transaction, so its state is unknown.
     async fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
         let mut connection = self.connections.borrow().await?;
         for attempt in 1.. {
@@ -252,8 +257,8 @@ impl WriterTask {
             match ran {
                 Ran::Again => {
                     tracing::debug!(attempt, "a change lost a race and is made again");
-                    // Why: a row's lock is not queued for, so at once it would overtake the change it lost to, and the
-                    // two would wait for each other again.
+                    // Row locks are not queued. Without the pause the change would overtake the
+                    // one it lost to, and the two would wait for each other again.
                     tokio::time::sleep(PAUSE * attempt).await;
                 }
                 Ran::Keep | Ran::Undo => {
@@ -266,9 +271,9 @@ impl WriterTask {
     }
 }
 
-/// Runs `jobs` one after the other while nothing has to be undone; whether all of them are to be kept. They can run again.
+/// Runs `jobs` in order until one must be undone. Returns true if all are to be kept. All of them can run again.
 ///
-/// A savepoint for each would cost two more statements, and nearly always nothing has to be undone.
+/// A savepoint for each would cost two more statements, and changes are rarely undone.
 async fn all_keep(transaction: &mut AnyConnection, jobs: &mut [Box<dyn Job>]) -> bool {
     for job in jobs {
         if !matches!(job.run(transaction, true).await, Ran::Keep) {
@@ -278,7 +283,7 @@ async fn all_keep(transaction: &mut AnyConnection, jobs: &mut [Box<dyn Job>]) ->
     true
 }
 
-/// Runs `jobs` in one transaction and ends it; a lone one may ask to run again in another.
+/// Runs `jobs` in one transaction and ends it. A lone change may ask to run again in another.
 async fn transact(
     begin: &'static str,
     connection: &mut AnyConnection,
@@ -294,7 +299,8 @@ async fn transact(
             transaction.commit().await?;
             return Ok(Ran::Keep);
         } else {
-            // Why: what is undone seldom comes alone, and a group that is made twice costs more than savepoints.
+            // Changes that are undone tend to come in series, and running a group twice costs
+            // more than savepoints.
             *careful = CAREFUL;
             transaction.rollback().await?;
             transaction = connection.begin_with(begin).await?;
@@ -302,7 +308,7 @@ async fn transact(
     }
     let mut end = Ran::Undo;
     if let [lone] = jobs {
-        // The transaction itself is all the savepoint that a lone change needs.
+        // A lone change needs no savepoint, since the transaction serves as one.
         end = lone.run(&mut transaction, may_run_again).await;
     } else {
         for job in jobs {

@@ -1,4 +1,5 @@
-//! The outbox: the submissions of contributions without a terminal outcome, and when to append each again.
+//! The outbox: the submissions of contributions without a terminal outcome, with the time of their next append to the
+//! log.
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
@@ -11,36 +12,36 @@ use crate::{Error, Store};
 /// A submission to append to the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// The contribution.
+    /// Id of the contribution.
     pub id: ContributionId,
-    /// Its project, which is the record's key.
+    /// Id of its project, which is the key of the log record.
     pub project: DatasetId,
     /// The encoded submission.
     pub submission: Vec<u8>,
-    /// How often it was appended again since its last answer.
+    /// Number of appends since its last outcome.
     pub attempts: u32,
 }
 
 /// A submission that was appended again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Swept {
-    /// The contribution.
+    /// Id of the contribution.
     pub id: ContributionId,
-    /// When to append it once more, should it still have no outcome.
+    /// Time of the next append, if it still has no outcome.
     pub next_sweep: Timestamp,
 }
 
-/// How full the outbox is.
+/// The size of the outbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outbox {
     /// Contributions without a terminal outcome.
     pub open: u64,
-    /// Bytes of their submissions.
+    /// Total size of their submissions in bytes.
     pub bytes: u64,
 }
 
 impl Store {
-    /// The submissions that are due, longest overdue first.
+    /// Returns the submissions that are due, the longest overdue first.
     pub async fn contributions_due(&self, now: Timestamp, limit: u32) -> Result<Vec<Due>, Error> {
         self.read(async {
             sqlx::query(
@@ -58,7 +59,7 @@ impl Store {
         .await
     }
 
-    /// A page of all open submissions by id, due or not: those after `after`, or the first.
+    /// Returns a page of all open submissions by id, due or not: those after `after`, or the first.
     pub async fn contributions_open_at_start(
         &self,
         limit: u32,
@@ -69,6 +70,7 @@ impl Store {
                 "SELECT contribution_id, project_id, attempts, submission FROM outbox
                  WHERE contribution_id > $1 ORDER BY contribution_id LIMIT $2",
             )
+            // The empty text sorts before every id.
             .bind(after.map(|id| id.to_string()).unwrap_or_default())
             .bind(i64::from(limit))
             .fetch_all(self.readers())
@@ -80,7 +82,7 @@ impl Store {
         .await
     }
 
-    /// Notes that submissions were appended again; those closed in the meantime are passed over.
+    /// Records that submissions were appended again. Submissions that were closed meanwhile are skipped.
     pub async fn contributions_swept(&self, swept: Vec<Swept>) -> Result<(), Error> {
         self.write(move |cx| {
             Box::pin(async move {
@@ -99,7 +101,7 @@ impl Store {
         .await
     }
 
-    /// How full the outbox is. The cost grows with the number of open contributions, not with their size.
+    /// Returns the size of the outbox. The cost grows with the number of open contributions, not with their size.
     pub async fn open_count_and_bytes(&self) -> Result<Outbox, Error> {
         self.read(async {
             let row = sqlx::query(
@@ -116,7 +118,7 @@ impl Store {
     }
 }
 
-/// Puts a submission in the outbox.
+/// Adds a submission to the outbox.
 pub(crate) async fn insert(
     cx: &mut AnyConnection,
     id: ContributionId,
@@ -138,7 +140,7 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// Takes the submission of a decided contribution out of the outbox.
+/// Removes the submission of a decided contribution from the outbox.
 pub(crate) async fn remove(cx: &mut AnyConnection, id: ContributionId) -> Result<(), Error> {
     sqlx::query("DELETE FROM outbox WHERE contribution_id = $1")
         .bind(id.to_string())
@@ -147,7 +149,7 @@ pub(crate) async fn remove(cx: &mut AnyConnection, id: ContributionId) -> Result
     Ok(())
 }
 
-/// Changes when an open submission is appended next and counts its attempts anew; whether it is open.
+/// Sets the time of the next append and resets the attempts. Returns false if the submission is not open.
 pub(crate) async fn reschedule(
     cx: &mut AnyConnection,
     id: ContributionId,

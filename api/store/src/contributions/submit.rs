@@ -1,7 +1,7 @@
-//! Acknowledging a contribution.
+//! Acknowledgement of contributions.
 //!
-//! Invariant: the row, its outbox entry, the idempotency key and the allowance used are one transaction: all of them
-//! are there when the acknowledgement is sent, none of them when it is refused.
+//! Invariant: the row, its outbox entry, the idempotency key and the charged allowance are one transaction. All of them
+//! exist when the acknowledgement is sent, and none of them if it is refused.
 
 use std::time::Duration;
 
@@ -15,68 +15,68 @@ use crate::words::ProjectStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// A contribution to acknowledge.
+/// Values of a new contribution.
 #[derive(Clone, Debug)]
 pub struct NewContribution {
-    /// Its id.
+    /// Id of the contribution.
     pub id: ContributionId,
-    /// The project it is for.
+    /// Project that receives the records.
     pub project: DatasetId,
-    /// The agent that contributes.
+    /// Agent that makes the contribution.
     pub agent: AgentId,
-    /// The operator it acts for.
+    /// Operator that the agent acts for.
     pub operator: OperatorId,
-    /// Where the records come from.
+    /// Declared source of the records.
     pub source_declaration: Option<String>,
-    /// How many records.
+    /// Number of submitted records.
     pub rows: u32,
-    /// Whether the project is private.
+    /// True if the project is private.
     pub private: bool,
     /// The encoded submission.
     pub submission: Vec<u8>,
-    /// When.
+    /// Time of the acknowledgement.
     pub now: Timestamp,
-    /// The caller's idempotency key.
+    /// Idempotency key given by the caller.
     pub idempotency: Option<Idempotency>,
-    /// The allowance it uses one of; `None` where none applies.
+    /// Daily allowance to charge; `None` if none applies.
     pub allowance: Option<Allowance>,
-    /// When to submit it again should it still have no outcome.
+    /// Time to submit it again, if it still has no outcome.
     pub first_sweep: Timestamp,
 }
 
 /// An idempotency key; its scope is the agent and the project.
 #[derive(Clone, Debug)]
 pub struct Idempotency {
-    /// The key.
+    /// Idempotency key as sent by the caller.
     pub key: String,
     /// Hash of the request's body.
     pub body_hash: [u8; 32],
-    /// How long the key holds.
+    /// Time for which the key is remembered.
     pub window: Duration,
 }
 
-/// How many contributions an operator may make on a UTC day.
+/// The daily limit of contributions of an operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// How many.
+    /// Number of contributions per day.
     pub limit: u32,
     /// The day, counted from 1970-01-01.
     pub day: i64,
 }
 
-/// What became of [`Store::contribution_submit`].
+/// The result of [`Store::contribution_submit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum SubmitOutcome {
-    /// It is acknowledged: durable, and submitted until it has an outcome.
+    /// The contribution is acknowledged: it is durable, and is submitted until it has an outcome.
     Submitted,
-    /// The key and the body are those of this earlier contribution; nothing changed.
+    /// The key and the body belong to this earlier contribution; nothing changed.
     Replayed(ContributionId),
-    /// The key came with another body before; nothing changed.
+    /// The key was used with another body; nothing changed.
     KeyReused,
     /// The project takes no contributions; nothing changed.
     NotOpen {
-        /// The status it has.
+        /// Current status of the project.
         status: ProjectStatus,
     },
     /// The day's allowance is used up; nothing changed.
@@ -84,14 +84,15 @@ pub enum SubmitOutcome {
 }
 
 impl Store {
-    /// Acknowledges a contribution, unless it is a replay, its project is not open or the allowance is spent; looked at
+    /// Acknowledges a contribution, unless it is a replay, its project is not open or the allowance is spent, checked
     /// in this order.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such project; [`Error::Text`]; [`Error::Refused`] when the id is in use or the agent does
-    /// not exist. After [`Error::Unavailable`] or [`Error::TimedOut`] the contribution may or may not be acknowledged:
-    /// with an idempotency key, asking again tells.
+    /// [`Error::Missing`] if the project does not exist; [`Error::Text`]; [`Error::Refused`] if the id is in use or the
+    /// agent does not exist. After [`Error::Unavailable`] or [`Error::TimedOut`] the contribution may or may not be
+    /// acknowledged; with an idempotency key, a second call gives the answer.
     pub async fn contribution_submit(&self, new: NewContribution) -> Result<SubmitOutcome, Error> {
+        // The crash points mark the steps at which the crash tests kill the process.
         fault::point("ack.begin");
         texts(&[
             (
@@ -106,11 +107,15 @@ impl Store {
         let outcome = self
             .write(move |cx| {
                 Box::pin(async move {
+                    // The key comes first: a replay is answered even if the project has closed
+                    // since.
                     if let Some(idempotency) = &new.idempotency
                         && let Some(earlier) = key_claim(cx, &new, idempotency).await?
                     {
                         return Ok(Change::Undo(earlier));
                     }
+                    // The insertion itself checks that the project is open, so a pause that
+                    // commits first is respected.
                     if !insert(cx, &new).await? {
                         let status = project_status(cx, new.project).await?;
                         return Ok(Change::Undo(SubmitOutcome::NotOpen { status }));
@@ -132,8 +137,8 @@ impl Store {
         Ok(outcome)
     }
 
-    /// What [`contribution_submit`](Self::contribution_submit) would answer because of the idempotency key alone; `None`
-    /// without one, or where it is free. Nothing changes.
+    /// Returns the result that [`contribution_submit`](Self::contribution_submit) would have because of the idempotency
+    /// key alone, or `None` if there is no key or the key is free. Changes nothing.
     pub async fn idempotency_used(&self, new: &NewContribution) -> Result<Option<SubmitOutcome>, Error> {
         let Some(idempotency) = &new.idempotency else {
             return Ok(None);
@@ -155,12 +160,12 @@ impl Store {
         .await
     }
 
-    /// Forgets up to `limit` idempotency keys that were stored before `before`, and answers how many there were.
+    /// Deletes up to `limit` idempotency keys that were stored before `before`, and returns their number.
     pub async fn idempotency_prune(&self, before: Timestamp, limit: u32) -> Result<u64, Error> {
         self.write(move |cx| {
             Box::pin(async move {
-                // The age is asked twice: a key that is being claimed anew was old when it was chosen, and is not when it
-                // is its turn.
+                // The age is checked twice: a key that is claimed again between the selection
+                // and the deletion is no longer old.
                 let deleted = sqlx::query(
                     "DELETE FROM idempotency_keys
                      WHERE (agent_id, project_id, idempotency_key) IN
@@ -179,9 +184,10 @@ impl Store {
     }
 }
 
-/// Takes the key for this contribution, or tells what it was used for within its window.
+/// Claims the key for this contribution, or returns the result of its earlier use within its window.
 ///
-/// Inserting first makes twins meet at the primary key: the second waits for the first and then sees its row.
+/// Inserting first makes concurrent calls meet at the primary key: the second waits for the first and then sees its
+/// row.
 async fn key_claim(
     cx: &mut AnyConnection,
     new: &NewContribution,
@@ -204,6 +210,7 @@ async fn key_claim(
     .bind(new.now.minus(idempotency.window).micros())
     .execute(&mut *cx)
     .await?;
+    // The key was free, or its window is over.
     if claimed.rows_affected() > 0 {
         return Ok(None);
     }
@@ -219,7 +226,7 @@ async fn key_claim(
     Ok(Some(used_for(&row, idempotency)?))
 }
 
-/// What a key that is in use means for a contribution that comes with it.
+/// Returns the result for a contribution whose key is in use.
 fn used_for(row: &AnyRow, idempotency: &Idempotency) -> Result<SubmitOutcome, Error> {
     Ok(if row.value::<&[u8]>("body_hash")? == idempotency.body_hash {
         SubmitOutcome::Replayed(row.parsed("contribution_id")?)
@@ -240,12 +247,13 @@ pub(crate) async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Res
         .parsed("status")
 }
 
-/// Uses one of the day's allowance, if there is one left.
+/// Charges one contribution to the day's allowance. Returns false if it is used up.
 pub(crate) async fn allowance_use(
     cx: &mut AnyConnection,
     operator: OperatorId,
     allowance: Allowance,
 ) -> Result<bool, Error> {
+    // The insertion below would let the first contribution of the day pass.
     if allowance.limit == 0 {
         return Ok(false);
     }
@@ -261,7 +269,7 @@ pub(crate) async fn allowance_use(
     Ok(used.rows_affected() > 0)
 }
 
-/// Takes back that one was used on `day`.
+/// Gives back one contribution of the day's allowance.
 pub(crate) async fn allowance_return(cx: &mut AnyConnection, operator: String, day: i64) -> Result<(), Error> {
     sqlx::query("UPDATE allowances SET used = used - 1 WHERE operator_id = $1 AND day = $2 AND used > 0")
         .bind(operator)
@@ -271,7 +279,7 @@ pub(crate) async fn allowance_return(cx: &mut AnyConnection, operator: String, d
     Ok(())
 }
 
-/// Inserts the row if its project is open.
+/// Inserts the row if its project is open. Returns false if it is not.
 pub(crate) async fn insert(cx: &mut AnyConnection, new: &NewContribution) -> Result<bool, Error> {
     let inserted = sqlx::query(
         "INSERT INTO contributions

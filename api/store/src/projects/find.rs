@@ -1,7 +1,7 @@
-//! Finding projects: by slug, and as pages of what a viewer may see.
+//! Search for projects: by slug, and as pages of the projects that a viewer may see.
 //!
 //! Invariant: a page never shows another operator's private project, and paging neither repeats nor skips a project
-//! that was there when it began.
+//! that existed when it began.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,49 +13,49 @@ use super::{Project, project, tags};
 use crate::row::{Columns as _, texts};
 use crate::{Access, Error, ProjectStatus, Store, Visibility};
 
-/// Which projects to list.
+/// The selection of projects to list.
 #[derive(Clone, Debug)]
 pub struct ProjectFilter {
     /// Keeps those whose slug or title contains this text, whatever its case.
     pub q: Option<String>,
     /// The operator whose private projects are listed too.
     pub viewer: Option<OperatorId>,
-    /// Where the page before ended.
+    /// Cursor of the previous page; `None` for the first page.
     pub after: Option<ProjectCursor>,
-    /// How many at most.
+    /// Largest number of projects to return.
     pub limit: u32,
 }
 
-/// A project as a list shows it: without its readme and its contract, which may be large.
+/// A project as listed: without its readme and its contract, which may be large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectSummary {
-    /// Its id.
+    /// Id of the project.
     pub id: DatasetId,
-    /// Its name in addresses.
+    /// Slug of the project, its name in URLs.
     pub slug: String,
-    /// Its title.
+    /// Title of the project.
     pub title: String,
-    /// Id of the licence.
+    /// Identifier of the licence.
     pub license: String,
-    /// Its tags.
+    /// Tags of the project.
     pub tags: Vec<String>,
-    /// Who may read its records.
+    /// Access to the records.
     pub access: Access,
-    /// Who may know of it.
+    /// Visibility of the project.
     pub visibility: Visibility,
     /// Price of a version in micro-USDC: 0 is free, `None` the platform's default.
     pub price_micro: Option<i64>,
-    /// Whether buyers may pay with given credits.
+    /// True if buyers may pay with given credits.
     pub trial_sale: bool,
-    /// Whether it takes contributions.
+    /// Status, which decides whether contributions are accepted.
     pub status: ProjectStatus,
-    /// When it was created.
+    /// Time of the creation.
     pub created_at: Timestamp,
-    /// When its title, readme, tags, status, price or sale terms last changed.
+    /// Time of the last change of title, readme, tags, status, price or sale terms.
     pub updated_at: Timestamp,
-    /// The latest version that an outcome told of.
+    /// Latest version with a recorded outcome.
     pub version: Version,
-    /// How many records that version has.
+    /// Number of records of that version.
     pub record_count: u64,
 }
 
@@ -80,12 +80,12 @@ impl From<&Project> for ProjectSummary {
     }
 }
 
-/// The place of a project in the list, newest first; text of the form `<microseconds>.<id>`.
+/// The position of a project in the list, which is ordered newest first; as text `<microseconds>.<id>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectCursor {
-    /// When the project was created.
+    /// Creation time of the project.
     pub created_at: Timestamp,
-    /// Its id, which orders projects of one instant.
+    /// Id of the project, which orders projects with equal times.
     pub id: DatasetId,
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for ProjectCursor {
     }
 }
 
-/// A text is not the place of a project.
+/// The text is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a cursor that a list of projects returned")]
 pub struct ParseCursorError;
@@ -122,8 +122,9 @@ impl FromStr for ProjectCursor {
 }
 
 impl Store {
-    /// The project with this slug, if it is public or the viewer's.
+    /// Returns the project with this slug, if it is public or belongs to the viewer.
     pub async fn project_by_slug(&self, slug: &str, viewer: Option<OperatorId>) -> Result<Option<Project>, Error> {
+        // A slug that no database can store names no project.
         if texts(&[("slug", slug)]).is_err() {
             return Ok(None);
         }
@@ -163,11 +164,12 @@ impl Store {
         .await
     }
 
-    /// A page of the public projects and the viewer's private ones, newest first.
+    /// Returns a page of the public projects and the viewer's private ones, newest first.
     pub async fn projects(&self, filter: &ProjectFilter) -> Result<Vec<ProjectSummary>, Error> {
         if texts(&[("q", filter.q.as_deref().unwrap_or_default())]).is_err() {
             return Ok(Vec::new());
         }
+        // The first page begins at the latest possible time.
         let (micros, id) = filter.after.map_or((i64::MAX, String::new()), |cursor| {
             (cursor.created_at.micros(), cursor.id.to_string())
         });
@@ -215,10 +217,10 @@ fn summary(row: &AnyRow) -> Result<ProjectSummary, Error> {
     })
 }
 
-/// The text with its case folded, character by character, so that a part of a text folds to a part of its fold.
+/// Folds the case of a text character by character, so that a part of a text folds to a part of its fold.
 ///
-/// Why not `str::to_lowercase`: it looks at neighbours (the final sigma), so a part may fold differently from the
-/// whole.
+/// `str::to_lowercase` does not: it looks at neighbouring characters (the final sigma), so a part may fold differently
+/// from the whole.
 pub(super) fn fold(text: &str) -> String {
     text.chars()
         .flat_map(char::to_uppercase)
@@ -226,7 +228,7 @@ pub(super) fn fold(text: &str) -> String {
         .collect()
 }
 
-/// The pattern of `LIKE … ESCAPE '\'` for texts that contain `q` literally.
+/// Returns the pattern of `LIKE … ESCAPE '\'` for texts that contain `q` literally.
 fn pattern(q: &str) -> String {
     let mut pattern = String::with_capacity(q.len() + 2);
     pattern.push('%');

@@ -1,6 +1,6 @@
-//! Changing a project.
+//! Changes of a project.
 //!
-//! Invariant: a change is made whole or not at all.
+//! Invariant: a change is applied completely or not at all.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::words::ProjectStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// What to change of a project; `None` leaves as it is.
+/// The members of a project to change; `None` keeps the current value.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectChanges {
-    /// The new title.
+    /// New title of the project.
     pub title: Option<String>,
-    /// The new readme.
+    /// New readme of the project.
     pub readme: Option<String>,
-    /// The new tags.
+    /// New tags of the project.
     pub tags: Option<Vec<String>>,
-    /// The new status.
+    /// New status of the project.
     pub status: Option<ProjectStatus>,
     /// The new price in micro-USDC; `Some(None)` is the platform's default.
     #[expect(
@@ -29,27 +29,27 @@ pub struct ProjectChanges {
         reason = "no change, the default and an amount are three things"
     )]
     pub price: Option<Option<i64>>,
-    /// Whether buyers may pay with given credits from now on.
+    /// New value of `trial_sale`: true if buyers may pay with given credits.
     pub trial_sale: Option<bool>,
 }
 
-/// What became of [`Store::project_update`].
+/// The result of [`Store::project_update`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 #[expect(clippy::large_enum_variant, reason = "the large variant is the usual one")]
 pub enum ProjectUpdated {
-    /// The project as it is now.
+    /// The project after the change.
     Updated(Project),
     /// The price changed less than a window ago; nothing changed.
     PriceTooSoon {
-        /// How long until it may change again; more than zero.
+        /// Time until the price may change again; more than zero.
         retry_after: Duration,
     },
     /// The project is archived, which is final; nothing changed.
     StatusConflict {
-        /// The status it has.
+        /// Current status of the project.
         from: ProjectStatus,
-        /// The status asked for.
+        /// Status that was requested.
         to: ProjectStatus,
     },
 }
@@ -57,12 +57,11 @@ pub enum ProjectUpdated {
 impl Store {
     /// Changes a project.
     ///
-    /// Setting what is already so changes nothing and counts for nothing: in particular, setting the price that the
-    /// project has does not use up the one change that a window of `price_window` allows. The price at creation is not
-    /// a change.
+    /// Setting a member to its current value is no change. In particular, setting the current price does not use up the
+    /// one change that a window of `price_window` allows. The price at creation is not a change.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such project; [`Error::Text`].
+    /// [`Error::Missing`] if the project does not exist; [`Error::Text`].
     pub async fn project_update(
         &self,
         id: DatasetId,
@@ -76,7 +75,8 @@ impl Store {
         ])?;
         self.write(move |cx| {
             Box::pin(async move {
-                // Writing the row holds it: what is judged below cannot change under the judgement.
+                // Writing the row locks it, so the values that are checked below cannot change
+                // meanwhile.
                 let row = sqlx::query(
                     "UPDATE projects SET slug = slug WHERE id = $1
                      RETURNING id, slug, title, readme, contract, license, tags, access, visibility, price_micro,
@@ -92,6 +92,7 @@ impl Store {
 
                 let mut new = old.clone();
                 if let Some(to) = changes.status {
+                    // Archiving is final.
                     if old.status == ProjectStatus::Archived && to != old.status {
                         return Ok(Change::Undo(ProjectUpdated::StatusConflict { from: old.status, to }));
                     }
@@ -111,6 +112,7 @@ impl Store {
                 new.readme = changes.readme.unwrap_or(new.readme);
                 new.tags = changes.tags.unwrap_or(new.tags);
                 new.trial_sale = changes.trial_sale.unwrap_or(new.trial_sale);
+                // Without a difference even `updated_at` keeps its value.
                 if new == old {
                     return Ok(Change::Undo(ProjectUpdated::Updated(old)));
                 }
