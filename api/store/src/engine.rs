@@ -45,7 +45,9 @@ impl Engine {
         match scheme {
             // Every connection to an in-memory database has a database of its own.
             "sqlite" if url.contains(":memory:") || url.contains("mode=memory") => Err(Error::Url {
-                reason: "readers and writer are separate connections, so an in-memory database cannot serve".to_owned(),
+                reason:
+                    "an in-memory database is not supported, because each connection would have a database of its own"
+                        .to_owned(),
             }),
             "sqlite" => Ok(Self::Sqlite),
             "postgres" | "postgresql" if cfg!(feature = "postgres") => Ok(Self::Postgres),

@@ -28,7 +28,7 @@ pub enum Error {
         reason: String,
     },
     /// The server has no TLS, or shows a certificate that the URL does not trust.
-    #[error("the database server is not trusted as the URL's `sslmode` asks: {reason}")]
+    #[error("the database server does not meet the `sslmode` of the URL: {reason}")]
     Untrusted {
         /// Description of the problem.
         reason: String,
@@ -37,7 +37,7 @@ pub enum Error {
     #[error("the database has no tables of this service")]
     Absent,
     /// An older build wrote the database, and changing it was not allowed.
-    #[error("the database is of an older build; `sluice serve` of this one brings it up to date")]
+    #[error("an older build wrote the database; start `sluice serve` of this build to migrate it")]
     Outdated,
     /// The schema in the database is unknown to this build: a newer build wrote it, or it was changed by hand.
     #[error("the database's schema does not match this build")]

@@ -131,7 +131,6 @@ impl Store {
     /// Closes the store: waits for changes in progress, no longer than a call may take, and closes every connection.
     /// Later calls return [`Error::Closed`] or [`Error::Unavailable`].
     pub async fn close(&self) {
-        // Writes end first, so that no write starts while the readers close.
         self.inner.writer.close().await;
         self.inner.readers.close().await;
     }

@@ -38,7 +38,7 @@ pub(crate) fn check(url: &str) -> Result<(), Error> {
     let mode = value(&MODE).unwrap_or_default().to_ascii_lowercase();
     if !VERIFYING.contains(&mode.as_str()) {
         return Err(unusable(
-            "`sslrootcert` says whom to trust, which only `sslmode=verify-ca` and `sslmode=verify-full` ask".to_owned(),
+            "`sslrootcert` has an effect only with `sslmode=verify-ca` or `sslmode=verify-full`".to_owned(),
         ));
     }
     // The parameter may contain the certificates themselves.

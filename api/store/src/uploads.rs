@@ -377,7 +377,7 @@ async fn beyond(cx: &mut AnyConnection, new: &Upload, bounds: UploadBounds) -> R
     .fetch_one(&mut *cx)
     .await?;
     let held: u64 = row.number("held")?;
-    // Rejected uploads do not count: their bytes are deleted soon.
+    // Rejected uploads do not count, although their bytes may be kept for a replay.
     let full = held.saturating_add(new.bytes) > bounds.bytes;
     Ok(full.then_some(UploadCreated::Full { held }))
 }

@@ -256,7 +256,7 @@ impl WriterTask {
             };
             match ran {
                 Ran::Again => {
-                    tracing::debug!(attempt, "a change lost a race and is made again");
+                    tracing::debug!(attempt, "a change lost a race; repeating it");
                     // Row locks are not queued. Without the pause the change would overtake the
                     // one it lost to, and the two would wait for each other again.
                     tokio::time::sleep(PAUSE * attempt).await;
