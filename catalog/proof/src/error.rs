@@ -99,13 +99,13 @@ pub enum Error {
     KeyChanged {
         /// The id of the key.
         key: KeyId,
-        /// The change.
+        /// The change of the key.
         problem: &'static str,
     },
     /// A file has another size than the part in the manifest.
     #[error("`{part}` is not the signed file: it has {found} bytes instead of {expected}")]
     PartSize {
-        /// The part's name.
+        /// The file name of the part.
         part: String,
         /// The size in the manifest.
         expected: u64,
@@ -115,7 +115,7 @@ pub enum Error {
     /// A file has another SHA-256 than the part in the manifest.
     #[error("`{part}` is not the signed file: its SHA-256 is {found} instead of {expected}")]
     PartHash {
-        /// The part's name.
+        /// The file name of the part.
         part: String,
         /// The hash in the manifest.
         expected: FileHash,
@@ -125,9 +125,9 @@ pub enum Error {
     /// A part is the signed file, but its records contradict the manifest.
     #[error("the records of `{part}` contradict the manifest: {problem}")]
     PartRows {
-        /// The part's name.
+        /// The file name of the part.
         part: String,
-        /// The contradiction.
+        /// A description of the contradiction.
         problem: String,
     },
     /// The records of a version do not produce its content root.
@@ -143,7 +143,7 @@ pub enum Error {
     /// A folder contains a Parquet file that the manifest does not name.
     #[error("`{file}` is a Parquet file that the manifest does not name")]
     Stranger {
-        /// The file's name.
+        /// The name of the file.
         file: String,
     },
     /// A file could not be read.

@@ -16,7 +16,7 @@ use crate::{Algorithm, Endorsement, Error, KeyId, PublicKey, SignatureBytes, Sig
 /// The name of the document in errors.
 const WHAT: &str = "keys document";
 
-/// `GET /.well-known/service-keys`.
+/// The body of `GET /.well-known/service-keys`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeysDocument {
@@ -38,7 +38,7 @@ pub struct KeysDocument {
 /// The version of the format of a keys document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum KeysFormat {
-    /// The first version.
+    /// The first version of the format.
     #[default]
     #[serde(rename = "sluice-keys-1")]
     V1,
@@ -53,7 +53,7 @@ impl KeysFormat {
     }
 }
 
-/// A service key.
+/// A service key with its history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the names of the document")]
@@ -168,7 +168,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Returns the document.
+    /// Returns the parsed document.
     pub const fn document(&self) -> &KeysDocument {
         &self.document
     }

@@ -44,7 +44,7 @@ pub struct Manifest {
     pub license: String,
     /// The files that hold the records, in the order of the records.
     pub parts: Vec<Part>,
-    /// Number of records.
+    /// Number of records in it.
     pub record_count: u64,
     /// The content root of the version: 64 hexadecimal digits.
     #[schemars(with = "String")]
@@ -67,7 +67,7 @@ pub struct Manifest {
 /// The version of the manifest format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ManifestFormat {
-    /// The first version.
+    /// The first version of the format.
     #[default]
     #[serde(rename = "sluice-manifest-1")]
     V1,
@@ -97,7 +97,7 @@ pub struct Part {
     /// The content root of its last version: 64 hexadecimal digits.
     #[schemars(with = "String")]
     pub root: Root,
-    /// Number of records.
+    /// Number of records in it.
     pub rows: u64,
     /// The SHA-256 of the file: 64 hexadecimal digits.
     #[schemars(with = "String")]
@@ -115,7 +115,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Signature {
-    /// The signature algorithm.
+    /// Algorithm of the signature.
     pub algorithm: Algorithm,
     /// The id of the signing key.
     #[schemars(with = "String")]
@@ -232,7 +232,7 @@ pub struct VerifiedManifest {
 }
 
 impl VerifiedManifest {
-    /// Returns the manifest.
+    /// Returns the parsed manifest.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
