@@ -8,6 +8,7 @@ use operators::screen::Screener;
 use store::Store;
 use tokio::sync::Semaphore;
 use types::Clock;
+use types::trace::Propagator;
 
 use crate::bodies::Bodies;
 use crate::config::{Config, Limits};
@@ -41,6 +42,8 @@ pub struct App {
     pub screener: Arc<dyn Screener>,
     /// The one source of time.
     pub clock: Arc<dyn Clock>,
+    /// What carries traces into messages.
+    pub propagator: Arc<dyn Propagator>,
     /// Where queries run.
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom.
@@ -92,6 +95,8 @@ pub struct Planes {
     pub screener: Arc<dyn Screener>,
     /// The one source of time.
     pub clock: Arc<dyn Clock>,
+    /// What carries traces into messages.
+    pub propagator: Arc<dyn Propagator>,
     /// Where queries run.
     pub sandbox: Arc<dyn Sandbox>,
     /// What left the service for whom; somebody else stores it.
@@ -120,6 +125,7 @@ impl App {
             waiters: planes.waiters,
             screener: planes.screener,
             clock: planes.clock,
+            propagator: planes.propagator,
             sandbox: planes.sandbox,
             egress: planes.egress,
             usage: planes.usage,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use store::Principal;
+use types::trace::Origin;
 use types::{AgentId, OperatorId, Timestamp};
 
 use crate::app::App;
@@ -22,6 +23,8 @@ pub struct Cx {
     pub caller: Option<Principal>,
     /// Where the call comes from.
     pub client: IpAddr,
+    /// Id of the request.
+    pub request_id: Arc<str>,
     /// The instant the call is answered as of.
     pub now: Timestamp,
     /// Whether the body of the answer is sent.
@@ -42,6 +45,11 @@ impl Cx {
             Some(Principal::Agent { agent, .. }) => Some(agent),
             Some(Principal::Operator { .. }) | None => None,
         }
+    }
+
+    /// Origin of the messages that the call sends.
+    pub fn origin(&self) -> Origin {
+        Origin::of_current(&self.request_id, &*self.app.propagator)
     }
 
     /// The operator, for an operation that needs a credential.

@@ -16,6 +16,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use store::Principal;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 use types::{OperatorId, metric};
 
 use crate::answer::{Answer, JSON, Output};
@@ -174,37 +176,33 @@ impl Operations {
         R: Future<Output = Result<Input, ApiError>> + Send,
     {
         let started = app.clock.now();
-        let result = self.answer(app, operation, caller, input).await;
-        let micros = app.clock.now().since(started).as_micros();
         let name = operation.spec.name;
+        let span = tracing::info_span!(
+            "request",
+            request_id,
+            operation = name,
+            contribution = Empty,
+            dataset = Empty,
+            status = Empty
+        );
+        let answering = self.answer(app, operation, caller, request_id, input);
+        let result = answering.instrument(span.clone()).await;
+        let _entered = span.enter();
+        let micros = app.clock.now().since(started).as_micros();
         measure(name, micros, &result);
         match &result {
             Ok(output) => {
                 let status = output.status().as_u16();
-                tracing::debug!(operation = name, request = request_id, status, micros, "answered");
+                span.record("status", status);
+                tracing::debug!(micros, "a call was answered");
             }
             Err(error) => {
                 let (status, code, context) = (error.status().as_u16(), error.machine_code(), error.log_context());
+                span.record("status", status);
                 if error.status().is_server_error() {
-                    tracing::error!(
-                        operation = name,
-                        request = request_id,
-                        status,
-                        code,
-                        micros,
-                        context,
-                        "a call failed; its caller got a server error"
-                    );
+                    tracing::error!(code, micros, context, "a call failed; its caller got a server error");
                 } else {
-                    tracing::debug!(
-                        operation = name,
-                        request = request_id,
-                        status,
-                        code,
-                        micros,
-                        context,
-                        "refused"
-                    );
+                    tracing::debug!(code, micros, context, "a call was refused");
                 }
             }
         }
@@ -216,6 +214,7 @@ impl Operations {
         app: &App,
         operation: &Arc<Operation>,
         caller: Caller,
+        request_id: &str,
         input: impl FnOnce(Option<OperatorId>) -> R + Send,
     ) -> Result<Output, ApiError>
     where
@@ -226,8 +225,10 @@ impl Operations {
             app.admit(caller.client).await?;
         }
         let is_sent = !caller.takes_no_body;
-        let principal = auth::authenticate(app, spec.auth, caller.authorization).await?;
-        let Input { members, body } = input(principal.as_ref().map(Principal::operator)).await?;
+        let authenticating = auth::authenticate(app, spec.auth, caller.authorization);
+        let principal = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
+        let reading = input(principal.as_ref().map(Principal::operator));
+        let Input { members, body } = reading.instrument(tracing::debug_span!("read input")).await?;
         let input = Value::Object(members);
         // Why the outline does: no schema says anything of what is in its objects, see `rest::input`.
         operation.input.check(&input, spec.fixed)?;
@@ -236,6 +237,7 @@ impl Operations {
             operations: Arc::clone(self),
             caller: principal,
             client: caller.client,
+            request_id: request_id.into(),
             answer_is_sent: is_sent,
             now: app.clock.now(),
             body,

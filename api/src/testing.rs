@@ -179,6 +179,7 @@ impl Service {
             relay,
             waiters: Waiters::default(),
             screener: Arc::new(LocalScreener),
+            propagator: Arc::new(types::trace::NoTraces),
             clock: shared,
             sandbox: Arc::clone(&sandbox) as Arc<dyn Sandbox>,
             egress: Egress::default(),

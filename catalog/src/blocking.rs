@@ -12,6 +12,7 @@ use std::thread::available_parallelism;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, spawn_blocking};
+use tracing::{Instrument as _, Span};
 
 thread_local! {
     /// Whether this thread carries a future to its end.
@@ -42,7 +43,8 @@ where
     if CARRIES.get() {
         Ok(work())
     } else {
-        spawn_blocking(work).await
+        let span = Span::current();
+        spawn_blocking(move || span.in_scope(work)).await
     }
 }
 
@@ -63,10 +65,11 @@ where
     let runtime = Handle::current();
     // Why ignored: a semaphore that is never closed always gives its turn.
     let turn = TURNS.acquire().await;
+    let span = Span::current();
     spawn_blocking(move || {
         let _turn = turn;
         let _carrying = Carrying::begin();
-        runtime.block_on(future)
+        runtime.block_on(future.instrument(span))
     })
     .await
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use object_store::{PutMode, PutPayload};
 use parquet::errors::ParquetError;
 use serde_json::Value;
+use tracing::Instrument as _;
 use types::fault::{self, Plant};
 use types::{Batch, Contract, Timestamp, metric};
 
@@ -64,7 +65,10 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         let version = base.version.next();
         let drafted = match carried.take() {
             Some(draft) => Draft::rebased(draft, base),
-            None => Draft::after(state, &batch, contribution, agent, base).await?,
+            None => {
+                let drafting = Draft::after(state, &batch, contribution, agent, base);
+                drafting.instrument(tracing::debug_span!("prepare version")).await?
+            }
         };
         let draft = match drafted {
             Drafted::Rows(draft) => draft,
@@ -96,14 +100,18 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         } else {
             Some(state.durable.prepare(&path, commit_of(&draft.part)?))
         };
-        let part = tried.put(state, &draft).await?;
+        let part = tried
+            .put(state, &draft)
+            .instrument(tracing::debug_span!("put part"))
+            .await?;
         fault::point("merge.part");
+        let span = tracing::debug_span!("put commit", commit = base.commit);
         let committed = match prepared {
             Some(prepared) if part == draft.part => {
-                let created = prepared.create().await;
+                let created = prepared.create().instrument(span).await;
                 created.map_err(|error| Error::storage(&path, error))
             }
-            _ => put(state, &path, commit_of(&part)?).await,
+            _ => put(state, &path, commit_of(&part)?).instrument(span).await,
         };
         match committed {
             Ok(()) => {

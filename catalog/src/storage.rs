@@ -28,6 +28,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use tokio::task::{JoinHandle, spawn_blocking};
+use tracing::Span;
 
 use crate::blocking::blocking;
 
@@ -208,7 +209,7 @@ impl DurableLocal {
         for bytes in payload {
             file.write_all(bytes)?;
         }
-        file.sync_data()?;
+        tracing::debug_span!("sync file").in_scope(|| file.sync_data())?;
         self.work.of_files.fetch_add(1, Ordering::Relaxed);
         Ok(staged)
     }
@@ -365,7 +366,10 @@ impl DurableStore for DurableLocal {
             store: self.clone(),
             target: self.files.path_to_filesystem(location),
             payload,
-            staged: spawn_blocking(stage),
+            staged: {
+                let span = Span::current();
+                spawn_blocking(move || span.in_scope(stage))
+            },
         })
     }
 
@@ -380,7 +384,7 @@ impl DurableStore for DurableLocal {
             }
             named => named.map_err(|source| failed(&target, source)),
         };
-        spawn_blocking(adopt).await?
+        blocking(adopt).await?
     }
 }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tracing::Instrument as _;
 use types::key::Known;
 use types::{Batch, Timestamp};
 
@@ -126,7 +127,8 @@ impl Chain {
             let said = if passing.is_empty() {
                 Verdicts::pass(0)
             } else {
-                operator.judge(&passing).await
+                let span = tracing::debug_span!("gate", gate = name, rows = passing.len());
+                operator.judge(&passing).instrument(span).await
             };
             // An operator judges only the rows that all before it passed.
             let tally;

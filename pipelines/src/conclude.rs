@@ -12,6 +12,7 @@ use catalog::{Merge, MergeOutcome, Proposal, Table};
 use futures_util::FutureExt as _;
 use operators::{Decision, Judged};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 use types::fault::{self, Plant};
 use types::{AgentId, Batch, Classify as _, Retry, Version, metric};
 
@@ -142,7 +143,7 @@ async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Resu
         notes: verdict.notes.written(),
     };
     let started = Instant::now();
-    let merged = table.merge(proposal).await?;
+    let merged = table.merge(proposal).instrument(tracing::debug_span!("merge")).await?;
     metrics::histogram!(metric::MERGE_SECONDS).record(started.elapsed().as_secs_f64());
     Ok(match merged {
         MergeOutcome::Merged(_) | MergeOutcome::Adopted(_) if foretold => Fate::Told,
@@ -196,6 +197,7 @@ pub(crate) fn outcome(context: &Context, address: Address, resolution: Resolutio
         rows: notes.rows,
         verdicts: notes.verdicts,
         tallies: notes.tallies,
+        traceparent: None,
     }
 }
 
@@ -217,6 +219,7 @@ fn merged(address: Address, merge: Merge, notes: Notes) -> Outcome {
         rows: notes.rows,
         verdicts: notes.verdicts,
         tallies: notes.tallies,
+        traceparent: None,
     }
 }
 

@@ -10,6 +10,8 @@ use data_encoding::BASE64;
 use eventlog::{EventLog, Record};
 use operators::verdict;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
+use types::trace::Propagator;
 use types::{Classify as _, Clock, Kind, Retry, fault};
 
 use crate::finished::Finished;
@@ -17,6 +19,7 @@ use crate::judge::{Work, described};
 use crate::message::{
     ATTEMPTS, Address, Attempt, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Resolution,
 };
+use crate::trace;
 
 /// The most bytes of verdicts in an outcome that was too large.
 const FEW_WORDS: usize = 64 << 10;
@@ -35,6 +38,7 @@ pub(crate) struct Emitter {
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) finished: Arc<Finished>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) propagator: Arc<dyn Propagator>,
     pub(crate) backoff: Backoff,
     pub(crate) stop: CancellationToken,
     /// Why the log takes nothing any more.
@@ -74,7 +78,13 @@ impl Emitter {
     /// Appends an outcome; returns once it is durable. Of an outcome that the log does not take, less is said.
     pub(crate) async fn outcome(&self, mut outcome: Outcome) -> Result<(), Stopped> {
         fault::point("outcome.append");
-        let mut told = self.tell(&outcome).await?;
+        let span = Span::current();
+        trace::record(&span, &outcome);
+        outcome.traceparent = self.propagator.inject(&span);
+        let mut told = self
+            .tell(&outcome)
+            .instrument(tracing::debug_span!("publish outcome"))
+            .await?;
         if told == Appended::Refused {
             verdict::fit(&mut outcome.verdicts, FEW_WORDS);
             told = self.tell(&outcome).await?;
@@ -142,6 +152,7 @@ impl Emitter {
             rows: 0,
             verdicts: Vec::new(),
             tallies: Vec::new(),
+            traceparent: None,
         })
         .await
     }

@@ -6,6 +6,7 @@ use eventlog::Record;
 use operators::screen::Screener;
 use operators::{Judged, standard_chain};
 use tokio_util::task::AbortOnDropHandle;
+use tracing::{Instrument as _, Span};
 use types::key::Known;
 use types::{AgentId, Contract, fault};
 
@@ -21,6 +22,8 @@ pub(crate) struct Work {
     pub(crate) ticket: Ticket,
     /// Why nobody is to work on it: it is poison, whatever it says.
     pub(crate) condemned: Option<&'static str>,
+    /// Span of the submission, from its delivery to its acknowledgement.
+    pub(crate) span: Span,
 }
 
 /// A submission that the gates judged.
@@ -61,9 +64,12 @@ pub(crate) fn judge(bench: Bench, work: Work) -> impl Future<Output = (Work, Fin
         Err(reason)
     } else {
         let record = work.record.clone();
+        let span = tracing::debug_span!(parent: &work.span, "judge");
         Ok(AbortOnDropHandle::new(tokio::spawn(async move {
             let places = bench.places.clone();
-            places.run(async move { find(&bench, &record).await }).await
+            places
+                .run(async move { find(&bench, &record).await }.instrument(span))
+                .await
         })))
     };
     async move {
@@ -97,7 +103,8 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
         return Finding::Upload(Box::new(submission));
     }
     fault::bear(submission.records.text());
-    let batch = match submission.records.decode(&bench.contract) {
+    let decoded = tracing::debug_span!("decode").in_scope(|| submission.records.decode(&bench.contract));
+    let batch = match decoded {
         Ok(batch) => batch,
         Err(error) => return Finding::Poison(described(&error)),
     };

@@ -13,6 +13,7 @@ use futures_util::stream::{self, StreamExt as _};
 use operators::screen::Screener;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 use types::{Classify, Clock, DatasetId, Kind, Version, metric};
 
 use crate::compactor::Compactor;
@@ -103,7 +104,7 @@ pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Queued>) 
                 Box::pin(follow(&context, table, Queued { work, weight }, queue)).await;
                 return;
             }
-            Ok(Err(poison)) => match bury(&context, &work, &poison).await {
+            Ok(Err(poison)) => match bury(&context, &work, &poison).instrument(work.span.clone()).await {
                 Ok(()) => work.ticket.finish(),
                 Err(Stopped) => return,
             },
@@ -175,17 +176,21 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
                 compactor.adopt(&mut table, built).await;
                 continue;
             }
-            Some(staged) = uploads.next() => Box::pin(conclude_upload(context, &mut table, staged)).await,
+            Some(staged) = uploads.next() => {
+                let span = staged.span().clone();
+                Box::pin(conclude_upload(context, &mut table, staged)).instrument(span).await
+            }
             next = judged.next(), if open => match next {
                 None => {
                     open = false;
                     Ok(())
                 }
                 Some(((work, Finding::Upload(submission)), weight)) => {
-                    uploads.begin(context, &table, (work, weight), *submission).await
+                    let span = work.span.clone();
+                    uploads.begin(context, &table, (work, weight), *submission).instrument(span).await
                 }
                 Some(((work, finding), _weight)) => {
-                    let ended = end(context, &mut table, &work, finding).await;
+                    let ended = end(context, &mut table, &work, finding).instrument(work.span.clone()).await;
                     ended.map(|()| work.ticket.finish())
                 }
             },

@@ -42,6 +42,7 @@ mod places;
 mod quarantine;
 mod settled;
 mod telling;
+mod trace;
 mod worker;
 
 pub use worker::{Config, Error, Worker};

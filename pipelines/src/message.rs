@@ -8,6 +8,7 @@ use bytes::Bytes;
 use eventlog::Record;
 use operators::{RowVerdict, Tally};
 use serde::{Deserialize, Serialize};
+use types::trace::Origin;
 use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version};
 
 mod attempt;
@@ -46,6 +47,8 @@ pub struct Submission {
     pub records: Records,
     /// The upload that the records are in.
     pub upload: Option<Cut>,
+    /// The request that submitted it; none in messages of builds before traces.
+    pub origin: Option<Origin>,
 }
 
 /// The line of a [`Submission`].
@@ -65,6 +68,8 @@ struct Head<C, U> {
     /// As in [`Submission`].
     #[serde(skip_serializing_if = "Option::is_none")]
     upload: Option<U>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
 }
 
 /// What became of a submission.
@@ -90,6 +95,10 @@ pub struct Outcome {
     pub verdicts: Vec<RowVerdict>,
     /// What each gate did.
     pub tallies: Vec<Tally>,
+    /// Position of the worker's span in the trace of the submission's request: the value of a `traceparent` header. Set
+    /// when the outcome is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// How a submission was decided.
@@ -191,6 +200,7 @@ impl Submission {
             submitted_at: self.submitted_at,
             bytes: self.records.len(),
             upload: self.upload.as_ref(),
+            origin: self.origin.clone(),
         };
         let mut value = serde_json::to_vec(&head)?;
         value.push(b'\n');
@@ -216,6 +226,7 @@ impl Submission {
             submitted_at: head.submitted_at,
             records: Records::decompressed(block, head.bytes)?,
             upload: head.upload,
+            origin: head.origin,
         })
     }
 
@@ -320,6 +331,10 @@ mod tests {
             submitted_at: at,
             records: Records::of(records).unwrap(),
             upload: None,
+            origin: Some(Origin {
+                request_id: "0199".to_owned(),
+                traceparent: None,
+            }),
         }
     }
 

@@ -10,6 +10,7 @@
 //!   its submission comes again.
 
 use catalog::{Merge, Table};
+use tracing::Instrument as _;
 use types::{Classify as _, DatasetId, Kind, Version};
 
 use crate::conclude::adopted;
@@ -17,6 +18,7 @@ use crate::emit::Stopped;
 use crate::judge::described;
 use crate::lane::Context;
 use crate::message::{Address, Outcome, Resolution};
+use crate::trace;
 
 /// How many versions are told again at most: as many owners of one table may end, one after another, before one of them
 /// tells anything. What is left is told when its submission comes again, as it does while it has no outcome.
@@ -46,7 +48,8 @@ async fn catch_up(context: &Context, dataset: DatasetId, end: Version) -> Result
             generation: 0,
             dataset,
         };
-        context.emitter.outcome(adopted(address, merge)).await?;
+        let publishing = context.emitter.outcome(adopted(address, merge));
+        publishing.instrument(trace::republished(address)).await?;
     }
     Ok(())
 }

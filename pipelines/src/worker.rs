@@ -10,6 +10,7 @@ use operators::screen::Screener;
 use serde::Deserialize;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
+use types::trace::{NoTraces, Propagator};
 use types::{Classify, Clock, Kind, Retry, fault};
 
 use crate::emit::{Backoff, Emitter};
@@ -24,6 +25,7 @@ use crate::places::Places;
 use crate::progress::Progress;
 use crate::quarantine::{Patience, Quarantine};
 use crate::staging::Uploads;
+use crate::trace;
 
 /// How many messages are taken from the log at once.
 const FETCH: usize = 64;
@@ -89,6 +91,7 @@ pub struct Worker {
     clock: Arc<dyn Clock>,
     config: Config,
     uploads: Option<Uploads>,
+    propagator: Arc<dyn Propagator>,
 }
 
 impl Worker {
@@ -107,6 +110,7 @@ impl Worker {
             clock,
             config,
             uploads: None,
+            propagator: Arc::new(NoTraces),
         }
     }
 
@@ -117,6 +121,12 @@ impl Worker {
             uploads: Some(uploads),
             ..self
         }
+    }
+
+    /// The same worker, whose spans continue the traces of its messages.
+    #[must_use]
+    pub fn with_propagator(self, propagator: Arc<dyn Propagator>) -> Self {
+        Self { propagator, ..self }
     }
 
     /// Runs until `stop`, or until the log fails, then lets the lanes conclude what they have begun.
@@ -191,6 +201,7 @@ impl Worker {
                         fault::point("consume.polled");
                     }
                     let works = batch.into_iter().map(|Delivered { position, record }| Work {
+                        span: trace::submission(&record, &*self.propagator),
                         record,
                         ticket: progress.open(position),
                         condemned: None,
@@ -244,6 +255,7 @@ impl Worker {
                 log: Arc::clone(&self.log),
                 finished,
                 clock: Arc::clone(&self.clock),
+                propagator: Arc::clone(&self.propagator),
                 backoff,
                 stop: halt.clone(),
                 failure: Arc::default(),

@@ -9,6 +9,7 @@
 //! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
 //! cargo run --release -p tests --bin bench -- bulk     a file of five million records, and peers
 //! cargo run --release -p tests --bin bench -- reads    pages, export and SQL over millions of records, and peers
+//! cargo run --release -p tests --bin bench -- spans    what the spans of one contribution cost
 //! cargo run --release -p tests --bin bench -- validate records against a contract, and a peer
 //! cargo run --release -p tests --bin bench -- all FOLDER
 //! ```
@@ -34,6 +35,7 @@ mod idle;
 mod merge;
 mod reads;
 mod report;
+mod spans;
 mod syncs;
 mod usage;
 mod validate;
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
             let (file, chosen) = (folder(2), std::env::args().skip(4).collect::<Vec<_>>());
             runtime().block_on(reads::run(&mut report, &file, &folder(3), &chosen));
         }
+        "spans" => spans::run(),
         "validate" => validate::run(&mut report, &folder(2)),
         sql::child::ARGUMENT => return sql::child::run(),
         "all" => {

@@ -29,6 +29,8 @@ mod slow_database;
 mod tidy;
 #[cfg(feature = "s3")]
 mod tls;
+#[cfg(feature = "otel")]
+mod traces;
 mod uploads;
 #[cfg(feature = "s3")]
 mod uploads_bucket;

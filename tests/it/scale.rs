@@ -71,6 +71,24 @@ async fn lasting(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
 
+/// Looks for a contribution in what the processes log: by its id, with the same request on both sides.
+fn named_on_both_sides(site: &Site, contribution: &str) {
+    let request = |servers: &[tests::Server], event: &str| {
+        let logs = servers
+            .iter()
+            .map(|server| std::fs::read_to_string(server.options().log()).unwrap());
+        let log = logs.collect::<String>();
+        let line = log
+            .lines()
+            .find(|line| line.contains(event) && line.contains(contribution));
+        let line = line.unwrap_or_else(|| panic!("no line `{event}` for {contribution}"));
+        let id = line.split_once("request_id=").expect("a line names its request").1;
+        id.trim_start_matches('"').chars().take(36).collect::<String>()
+    };
+    let acknowledged = request(&site.replicas, "contribution acknowledged");
+    assert_eq!(acknowledged, request(&site.workers, "contribution merged"));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_flow_of_one_machine_on_many() {
     let Some(parts) = Parts::start(binary()).await else {
@@ -83,6 +101,7 @@ async fn the_flow_of_one_machine_on_many() {
         let http = if number % 2 == 0 { one } else { other };
         let outcome = contribute(http, &slug, &records(&format!("s{number}"), 10)).await;
         assert_eq!(outcome.body["mergedVersion"], number + 1, "{}", outcome.body);
+        named_on_both_sides(&site, outcome.text("/id"));
     }
     for http in [one, other] {
         assert_eq!(exported(http, &slug, 6).await.len(), 60);

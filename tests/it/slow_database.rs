@@ -59,6 +59,7 @@ async fn outcomes_that_do_not_fit_the_time_of_a_transaction_are_applied_in_sever
             rows: 1,
             verdicts: Vec::new(),
             tallies: Vec::new(),
+            traceparent: None,
         };
         records.push(Record {
             key: dataset.as_bytes().to_vec().into(),

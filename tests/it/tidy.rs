@@ -50,7 +50,7 @@ const EDGES: [(&str, &[&str]); 12] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 20] = [
+const OWNERS: [(&str, &[&str]); 24] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("seccompiler", &["sql"]),
@@ -62,6 +62,10 @@ const OWNERS: [(&str, &[&str]); 20] = [
     ("s3s-fs", &["s3-server"]),
     ("rdkafka", &["eventlog"]),
     ("redis", &["api"]),
+    ("opentelemetry", &["sluice"]),
+    ("opentelemetry-http", &["client"]),
+    ("opentelemetry-otlp", &["sluice"]),
+    ("opentelemetry_sdk", &["sluice"]),
     ("ed25519-dalek", &["proof"]),
     ("axum", &["api", "sluice"]),
     ("hyper", &["sluice", "s3-server"]),

@@ -67,6 +67,12 @@ impl Client {
         })
     }
 
+    /// Returns what it sends requests with.
+    #[cfg(feature = "otel")]
+    pub(crate) fn into_http(self) -> reqwest::Client {
+        self.http
+    }
+
     /// The same client with other bounds on trying again.
     #[must_use]
     pub fn with_patience(self, patience: Patience) -> Self {

@@ -17,6 +17,8 @@ pub mod model;
 mod patience;
 mod pull;
 mod push;
+#[cfg(feature = "otel")]
+mod spans;
 mod tls;
 mod verify;
 
@@ -26,4 +28,6 @@ pub use known::KnownKeys;
 pub use patience::Patience;
 pub use pull::{Progress, Pull, Pulled};
 pub use push::{Push, Pushing, Watcher};
+#[cfg(feature = "otel")]
+pub use spans::SpanClient;
 pub use verify::{Verified, Verify};

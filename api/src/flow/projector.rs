@@ -13,6 +13,9 @@ use eventlog::{Delivered, EventLog, Position, Subscription};
 use pipelines::message::{DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
 use store::{Applied, DeadLetterAdded, OutcomeRow, Store};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
+use tracing::field::Empty;
+use types::trace::{NoTraces, Propagator};
 use types::{Classify as _, Clock, Retry, Timestamp, metric};
 
 use super::Waiters;
@@ -31,6 +34,7 @@ pub struct Projector {
     log: Arc<dyn EventLog>,
     waiters: Waiters,
     clock: Arc<dyn Clock>,
+    propagator: Arc<dyn Propagator>,
     /// How many outcomes the database takes in one transaction, which has a bounded time.
     at_once: AtomicUsize,
 }
@@ -43,8 +47,15 @@ impl Projector {
             log,
             waiters,
             clock,
+            propagator: Arc::new(NoTraces),
             at_once: AtomicUsize::new(FETCH),
         }
+    }
+
+    /// The same projector, whose spans continue the traces of its messages.
+    #[must_use]
+    pub fn with_propagator(self, propagator: Arc<dyn Propagator>) -> Self {
+        Self { propagator, ..self }
     }
 
     /// Projects until `stop`. An error is the log's: the database is tried until it answers.
@@ -64,9 +75,14 @@ impl Projector {
 
     async fn project(&self, outcomes: &mut dyn Subscription, batch: Vec<Delivered>) -> Result<(), eventlog::Error> {
         let mut rows = Vec::with_capacity(batch.len());
+        // A span lasts from the delivery of its outcome to the commit of the transaction that it shares with others.
+        let mut spans = Vec::with_capacity(batch.len());
         for delivered in &batch {
-            match row(&delivered.record.value) {
-                Ok(row) => rows.push((row, delivered)),
+            match self.read(&delivered.record.value) {
+                Ok((row, span)) => {
+                    rows.push((row, delivered));
+                    spans.push(span);
+                }
                 Err(error) => self.unreadable(OUTCOMES, delivered, &error.to_string()).await,
             }
         }
@@ -80,7 +96,22 @@ impl Projector {
                 }
             }
         }
+        drop(spans);
         outcomes.commit(&marks(&batch)).await
+    }
+
+    /// Reads an outcome and opens its span, in the trace of its submission.
+    fn read(&self, value: &[u8]) -> Result<(OutcomeRow, Span), OutcomeError> {
+        let outcome = Outcome::decode(value)?;
+        let (contribution, dataset) = (outcome.contribution, outcome.dataset);
+        let span = tracing::debug_span!("apply outcome", %contribution, %dataset, version = Empty);
+        if let Resolution::Merged { version, .. } = outcome.resolution {
+            span.record("version", version.0);
+        }
+        if let Some(traceparent) = &outcome.traceparent {
+            self.propagator.extract(&span, traceparent);
+        }
+        Ok((row(outcome)?, span))
     }
 
     /// Applies outcomes in their order, in one transaction if they are not too many for it, trying for as long as that can
@@ -209,8 +240,7 @@ enum OutcomeError {
     Encode(#[from] serde_json::Error),
 }
 
-fn row(value: &[u8]) -> Result<OutcomeRow, OutcomeError> {
-    let outcome = Outcome::decode(value)?;
+fn row(outcome: Outcome) -> Result<OutcomeRow, serde_json::Error> {
     Ok(OutcomeRow {
         id: outcome.contribution,
         generation: outcome.generation,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use tracing::Instrument as _;
 use types::Timestamp;
 
 use super::{Counters, Memory, Rule, Source, Taken, Unavailable};
@@ -103,7 +104,8 @@ impl Shared {
 
     /// The answer, if there is one in time.
     async fn ask<T>(&self, now: Timestamp, question: impl Future<Output = Result<T, Unavailable>>) -> Option<T> {
-        let reason = match tokio::time::timeout(self.patience, question).await {
+        let question = tokio::time::timeout(self.patience, question);
+        let reason = match question.instrument(tracing::debug_span!("cache")).await {
             Ok(Ok(answer)) => {
                 if self.again.swap(CLOSED, Ordering::Relaxed) != CLOSED {
                     tracing::info!("the cache answers again; replicas count calls together");

@@ -146,6 +146,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     };
     match answered {
         SubmitOutcome::Submitted => {
+            acknowledged_in_log(id, &project);
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             fault::point("ack.respond");
@@ -176,6 +177,14 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
         SubmitOutcome::NotOpen { status } => Err(not_open(&project.slug, status)),
         SubmitOutcome::AllowanceSpent => Err(allowance_spent(&cx)),
     }
+}
+
+/// Names an acknowledged contribution in the log and in the span of its request.
+pub(super) fn acknowledged_in_log(id: ContributionId, project: &Project) {
+    let span = tracing::Span::current();
+    span.record("contribution", tracing::field::display(id));
+    span.record("dataset", tracing::field::display(project.id));
+    tracing::info!("contribution acknowledged");
 }
 
 /// The row of a contribution, and the record of the log that it is the outbox of.
@@ -217,6 +226,7 @@ fn submission(
         submitted_at: cx.now,
         records,
         upload: None,
+        origin: Some(cx.origin()),
     };
     let record = message.record().map_err(|error| unencodable(&error))?;
     let allowance = Allowance {

@@ -22,7 +22,7 @@ use store::{
 use types::{ContributionId, Kind, Timestamp, metric};
 
 use self::unbegun::Unbegun;
-use super::contribute::{allowance_spent, contract, no_more, not_open};
+use super::contribute::{acknowledged_in_log, allowance_spent, contract, no_more, not_open};
 use super::contributions::View;
 use crate::answer::Reply;
 use crate::config::Limits;
@@ -379,6 +379,7 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
     let bytes = new.submission.len();
     match cx.app.store.upload_complete(etags.clone(), new).await? {
         UploadCompleted::Completed => {
+            acknowledged_in_log(id, &project);
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             cx.app.relay.submit(record);
@@ -501,6 +502,7 @@ fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContrib
         submitted_at: cx.now,
         records: Records::of(&[]).map_err(ApiError::internal)?,
         upload: Some(cut(upload)),
+        origin: Some(cx.origin()),
     };
     let record = message
         .record()

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::AnyConnection;
+use tracing::Instrument as _;
 
 use crate::Error;
 use crate::connections::Connections;
@@ -154,7 +155,8 @@ impl Store {
 
     /// Runs queries on the [`readers`](Self::readers), within the time limit of a call.
     pub(crate) async fn read<T>(&self, queries: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        within(self.inner.options.timeout, queries).await
+        let reading = within(self.inner.options.timeout, queries);
+        reading.instrument(tracing::debug_span!("read database")).await
     }
 
     /// Runs `work` in a write transaction and returns after the commit.
@@ -167,7 +169,8 @@ impl Store {
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
     {
-        within(self.inner.options.timeout, self.inner.writer.write(work)).await
+        let writing = within(self.inner.options.timeout, self.inner.writer.write(work));
+        writing.instrument(tracing::debug_span!("write database")).await
     }
 }
 

@@ -80,7 +80,7 @@ impl Directories {
         {
             return Err(io::Error::other("the directory could not be synced"));
         }
-        sync(directory)?;
+        tracing::debug_span!("sync directory").in_scope(|| sync(directory))?;
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

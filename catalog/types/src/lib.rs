@@ -15,6 +15,7 @@ pub mod key;
 pub mod metric;
 pub mod money;
 pub mod render;
+pub mod trace;
 
 pub use batch::{Batch, Defect};
 pub use class::{Classify, Kind, Retry};

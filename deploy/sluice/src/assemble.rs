@@ -31,6 +31,7 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use types::clock::SystemClock;
+use types::trace::Propagator;
 use types::{Clock, metric};
 
 use crate::cache;
@@ -43,6 +44,7 @@ use crate::roles::Role;
 use crate::sandbox::{Files, Sandbox};
 use crate::serve::serve;
 use crate::signals::Signals;
+use crate::telemetry;
 
 /// The consumer group of the worker.
 const WORKERS: &str = "workers";
@@ -189,6 +191,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     };
 
     let clock = clock(config);
+    let propagator = telemetry::propagator(&config.telemetry);
     let log = metered::Log::new(open_log(config, &layout, &mut tasks).await?);
     tasks.spawn("lags", |stop| log.clone().watch(stop).map(anyhow::Ok));
     let log: Arc<dyn EventLog> = Arc::new(log);
@@ -202,7 +205,9 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let staging = Uploads::new(Arc::clone(&uploads.objects), uploads.stagings.clone());
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&screener), Arc::clone(&clock));
-        Worker::new(log, catalog, screener, clock, config.worker.of_group(group)).with_uploads(staging.clone())
+        Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
+            .with_uploads(staging.clone())
+            .with_propagator(Arc::clone(&propagator))
     };
     if role.works() {
         let worker = worker(catalog.clone(), WORKERS);
@@ -225,6 +230,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
             catalog,
             screener,
             clock: Arc::clone(&clock),
+            propagator,
             uploads,
             drain: drain.clone(),
         };
@@ -259,6 +265,7 @@ struct Parts<'a> {
     catalog: Catalog,
     screener: Arc<dyn Screener>,
     clock: Arc<dyn Clock>,
+    propagator: Arc<dyn Propagator>,
     uploads: UploadPlane,
     drain: Drain,
 }
@@ -273,6 +280,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         catalog,
         screener,
         clock,
+        propagator,
         uploads,
         drain,
     } = parts;
@@ -283,6 +291,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         tasks.spawn("follower", |stop| follower.run(stop).map(anyhow::Ok));
     }
     let projector = Projector::new(store.clone(), Arc::clone(&log), waiters.clone(), Arc::clone(&clock));
+    let projector = projector.with_propagator(Arc::clone(&propagator));
     tasks.spawn("projector", |stop| projector.run(stop));
     let (relay, relaying) = Relay::new(Arc::clone(&log));
     tasks.spawn("relay", |stop| relaying.run(stop).map(anyhow::Ok));
@@ -314,6 +323,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         screener,
         sandbox: Arc::new(Sandbox::start(config, files, &clock)?),
         clock,
+        propagator,
         egress,
         usage,
         uploads,

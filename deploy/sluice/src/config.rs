@@ -139,6 +139,10 @@ pub struct Telemetry {
     pub format: Format,
     /// Where measures are fetched.
     pub metrics: Listen,
+    /// Address of the collector of traces; empty for none.
+    pub traces: String,
+    /// Level or directives for the spans that are sent there.
+    pub trace_filter: String,
 }
 
 /// How a line of the log looks.

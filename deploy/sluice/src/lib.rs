@@ -89,7 +89,17 @@ async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
         // Why: these commands talk to a person, who asks for more than warnings by naming another filter.
         "warn".clone_into(&mut telemetry.filter);
     }
-    telemetry::start(&telemetry)?;
+    if !matches!(command, Command::Serve(_) | Command::Quickstart(_)) {
+        telemetry.traces.clear();
+    }
+    let traces = telemetry::start(&telemetry)?;
+    let ended = dispatch(loaded, command).await;
+    traces.flush().await;
+    ended
+}
+
+async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
+    let config = &loaded.config;
     match command {
         Command::Serve(arguments) => serve(loaded, arguments.role).await?,
         Command::Quickstart(arguments) => quickstart::run(loaded, arguments).await?,

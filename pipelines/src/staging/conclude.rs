@@ -14,6 +14,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use operators::Decision;
 use operators::screen::Screener;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::{Instrument as _, Span};
 use types::fault::{self, Plant};
 use types::{AgentId, Classify as _, ContributionId, Retry};
 
@@ -42,6 +43,13 @@ pub(crate) struct Ended {
     weight: Weight,
     address: Address,
     result: Result<Result<Collected, Error>, Stopped>,
+}
+
+impl Ended {
+    /// Returns the span of the upload's submission.
+    pub(crate) const fn span(&self) -> &Span {
+        &self.work.span
+    }
 }
 
 impl Running {
@@ -90,7 +98,7 @@ impl Running {
         let screener = (!submission.private).then(|| Arc::clone(&context.screener));
         self.open.insert(address.contribution);
         // Why a task: it has the turn of all uploads, and must come to its end also while its lane waits for its table.
-        let staging = AbortOnDropHandle::new(tokio::spawn(attempts(
+        let staging = attempts(
             context.clone(),
             uploads,
             table.stagers(),
@@ -98,7 +106,9 @@ impl Running {
             address,
             submission.agent,
             cut,
-        )));
+        );
+        let staging = staging.instrument(tracing::debug_span!("stage upload"));
+        let staging = AbortOnDropHandle::new(tokio::spawn(staging));
         self.tasks.push(
             async move {
                 Ended {
@@ -236,7 +246,8 @@ async fn merge(
         return Ok(outcome(context, address, not_merged(decision.clone()), notes.clone()));
     };
     let written = |late: u64| notes.clone().with_late(late).written();
-    Ok(match table.merge_staged(staged, context.clock.now(), &written).await? {
+    let merging = table.merge_staged(staged, context.clock.now(), &written);
+    Ok(match merging.instrument(tracing::debug_span!("merge")).await? {
         StagedOutcome::Merged(merge) | StagedOutcome::Adopted(merge) => adopted(address, merge),
         StagedOutcome::NothingNew { late } => outcome(context, address, nothing_new(), notes.clone().with_late(late)),
     })

@@ -219,6 +219,7 @@ async fn what_another_worker_decided_meanwhile_is_not_judged_again() {
         rows: 1,
         verdicts: Vec::new(),
         tallies: Vec::new(),
+        traceparent: None,
     };
     world
         .log

@@ -316,6 +316,7 @@ impl World {
             submitted_at: self.clock.now(),
             records: Records::of(&records).unwrap(),
             upload: None,
+            origin: None,
         }
     }
 

@@ -11,6 +11,7 @@ use object_store::path::Path;
 use object_store::{Error, HeaderValue, Result};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, timeout};
+use tracing::Instrument as _;
 
 use super::multipart::ListedPart;
 use super::put::jittered;
@@ -206,7 +207,8 @@ impl S3 {
     }
 
     async fn once(&self, request: HttpRequest) -> Result<Said> {
-        let answer = self.calling.execute(request).await.map_err(failed)?;
+        let span = tracing::debug_span!("object store request", method = %request.method());
+        let answer = self.calling.execute(request).instrument(span).await.map_err(failed)?;
         let status = answer.status().as_u16();
         let text = answer.into_body().bytes().await.map_err(failed)?;
         Ok(Said {

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use eventlog::{Bounds, Delivered, Error, Event, EventLog, Position, Record, Subscription};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 use types::metric;
 
 /// How often lags are looked at.
@@ -80,7 +81,7 @@ fn lock(marks: &Mutex<Marks>) -> MutexGuard<'_, Marks> {
 
 async fn timed<T>(topic: &str, append: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let started = Instant::now();
-    let appended = append.await;
+    let appended = append.instrument(tracing::debug_span!("append to log", topic)).await;
     if appended.is_ok() {
         let seconds = started.elapsed().as_secs_f64();
         metrics::histogram!(metric::LOG_APPEND_SECONDS, "topic" => topic.to_owned()).record(seconds);

@@ -14,6 +14,7 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use tracing::Instrument as _;
 use types::metric;
 
 /// A store that is measured.
@@ -49,9 +50,10 @@ fn failed(call: &'static str, error: &Error) {
     }
 }
 
-fn counted<T>(call: &'static str, result: Result<T>) -> Result<T> {
+async fn counted<T>(call: &'static str, request: impl Future<Output = Result<T>>) -> Result<T> {
     asked(call);
-    result.inspect_err(|error| failed(call, error))
+    let answered = request.instrument(tracing::debug_span!("object store", call)).await;
+    answered.inspect_err(|error| failed(call, error))
 }
 
 #[async_trait]
@@ -69,7 +71,7 @@ impl DurableStore for Objects {
     }
 
     async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
-        counted("put", self.inner.adopt(file, location).await)
+        counted("put", self.inner.adopt(file, location)).await
     }
 }
 
@@ -79,31 +81,36 @@ struct Measured<'a>(Box<dyn Prepared + 'a>);
 #[async_trait]
 impl Prepared for Measured<'_> {
     async fn create(self: Box<Self>) -> Result<()> {
-        counted("put", self.0.create().await)
+        counted("put", self.0.create()).await
     }
 }
 
 #[async_trait]
 impl ObjectStore for Objects {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        counted("put", self.inner.put_opts(location, payload, options).await)
+        counted("put", self.inner.put_opts(location, payload, options)).await
     }
 
     async fn put_multipart_opts(&self, location: &Path, o: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
-        counted("put", self.inner.put_multipart_opts(location, o).await)
+        counted("put", self.inner.put_multipart_opts(location, o)).await
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        counted("get", self.inner.get_opts(location, options).await)
+        counted("get", self.inner.get_opts(location, options)).await
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<bytes::Bytes>> {
-        counted("get", self.inner.get_ranges(location, ranges).await)
+        counted("get", self.inner.get_ranges(location, ranges)).await
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
         let deleted = self.inner.delete_stream(locations);
-        deleted.map(|deleted| counted("delete", deleted)).boxed()
+        deleted
+            .map(|deleted| {
+                asked("delete");
+                deleted.inspect_err(|error| failed("delete", error))
+            })
+            .boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
@@ -123,11 +130,11 @@ impl ObjectStore for Objects {
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        counted("list", self.inner.list_with_delimiter(prefix).await)
+        counted("list", self.inner.list_with_delimiter(prefix)).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        counted("copy", self.inner.copy_opts(from, to, options).await)
+        counted("copy", self.inner.copy_opts(from, to, options)).await
     }
 }
 

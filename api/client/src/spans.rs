@@ -1,0 +1,51 @@
+//! An HTTP client that carries spans to a collector of traces (OTLP over HTTP).
+//!
+//! Invariant: a request runs on the runtime that the client was made in, whatever thread polls it: the exporter of spans
+//! has a thread of its own without a runtime.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use opentelemetry_http::{HttpClient, HttpError, Request, Response};
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::{Client, Error};
+
+/// Sends requests that carry spans.
+#[derive(Clone, Debug)]
+pub struct SpanClient {
+    http: reqwest::Client,
+    runtime: Handle,
+}
+
+impl SpanClient {
+    /// Makes a client for the collector at `address`. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error::Address`] where the address is not one of `http://` or `https://`, or no certificate authority is known for
+    /// the latter.
+    pub fn new(address: &str) -> Result<Self, Error> {
+        Ok(Self {
+            http: Client::anonymous(address)?.into_http(),
+            runtime: Handle::current(),
+        })
+    }
+}
+
+#[async_trait]
+impl HttpClient for SpanClient {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (http, request) = (self.http.clone(), request.try_into()?);
+        let exchange = async move {
+            let answer = http.execute(request).await?;
+            let (status, headers) = (answer.status(), answer.headers().clone());
+            Ok::<_, reqwest::Error>((status, headers, answer.bytes().await?))
+        };
+        let exchange = AbortOnDropHandle::new(self.runtime.spawn(exchange));
+        let (status, headers, body) = exchange.await??;
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        Ok(response)
+    }
+}
