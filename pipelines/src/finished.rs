@@ -207,6 +207,7 @@ mod tests {
             rows: 1,
             verdicts: vec![verdict],
             tallies: Vec::new(),
+            traceparent: None,
         }
     }
 

@@ -72,6 +72,7 @@ impl Fixture {
             rows: 1,
             verdicts: Vec::new(),
             tallies: Vec::new(),
+            traceparent: None,
         };
         self.log
             .append(OUTCOMES, vec![outcome.record().unwrap()])

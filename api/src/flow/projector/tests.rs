@@ -79,6 +79,7 @@ impl World {
             rows: 1,
             verdicts,
             tallies,
+            traceparent: None,
         };
         self.log
             .append(OUTCOMES, vec![outcome.record().unwrap()])
