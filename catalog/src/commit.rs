@@ -63,12 +63,11 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         }
         let base = state.base();
         let version = base.version.next();
-        let drafted = match carried.take() {
-            Some(draft) => Draft::rebased(draft, base),
-            None => {
-                let drafting = Draft::after(state, &batch, contribution, agent, base);
-                drafting.instrument(tracing::debug_span!("prepare version")).await?
-            }
+        let drafted = if let Some(draft) = carried.take() {
+            Draft::rebased(draft, base)
+        } else {
+            let drafting = Draft::after(state, &batch, contribution, agent, base);
+            drafting.instrument(tracing::debug_span!("prepare version")).await?
         };
         let draft = match drafted {
             Drafted::Rows(draft) => draft,
