@@ -34,7 +34,9 @@ pub enum Error {
         source: reqwest::Error,
     },
     /// Whoever answered did not prove to be the service or its store. Nothing was sent.
-    #[error("the certificate shown for {method} {path} is not trusted; `SSL_CERT_FILE` names whom to trust instead")]
+    #[error(
+        "{method} {path}: the server's certificate is not trusted; `SSL_CERT_FILE` names other authorities to trust"
+    )]
     Certificate {
         /// The HTTP method.
         method: String,
@@ -65,7 +67,7 @@ pub enum Error {
         problem: Box<Problem>,
     },
     /// The answer does not have the shape that this client knows.
-    #[error("the answer to {method} {path} is not understood")]
+    #[error("the answer to {method} {path} does not have the expected form")]
     Answer {
         /// The HTTP method.
         method: String,
@@ -76,7 +78,7 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// The answer is well signed and is not what was asked for.
-    #[error("the service answered with another manifest than was asked for: {problem}")]
+    #[error("the service sent another manifest than the one requested: {problem}")]
     OtherManifest {
         /// What differs.
         problem: String,
@@ -94,7 +96,7 @@ pub enum Error {
     Proof(#[from] proof::Error),
     /// A service shows other keys than it did before.
     #[error(
-        "the keys of {server} are not to be trusted; if the service was set up anew, remove its entry in `{}`",
+        "the keys of {server} are not trusted; if the service was installed again, remove its entry from `{}`",
         known_keys.display()
     )]
     Untrusted {
@@ -108,8 +110,8 @@ pub enum Error {
     },
     /// Nothing on this machine says whose the keys of a folder are.
     #[error(
-        "the keys of the folder begin with `{first}`, which this machine has never met; name the service's keys \
-         document, got from the service itself"
+        "this machine does not know the first key of the folder, `{first}`; fetch the keys document from the \
+         service itself and name it"
     )]
     UnknownService {
         /// The first key.

@@ -116,10 +116,12 @@ impl Client {
 fn asked_for(manifest: &Manifest, slug: &str, version: Option<u64>) -> Result<(), Error> {
     let other = |problem: String| Err(Error::OtherManifest { problem });
     if manifest.slug != slug {
-        return other(format!("it is of `{}`", manifest.slug));
+        return other(format!("it is the manifest of `{}`", manifest.slug));
     }
     match version {
-        Some(version) if manifest.version.0 != version => other(format!("it is of version {}", manifest.version)),
+        Some(version) if manifest.version.0 != version => {
+            other(format!("it is the manifest of version {}", manifest.version))
+        }
         _ => Ok(()),
     }
 }

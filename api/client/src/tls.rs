@@ -25,7 +25,7 @@ pub(crate) fn config() -> Result<(ClientConfig, Option<String>), rustls::Error> 
         format!(
             "no certificate authority is known: {}",
             if problems.is_empty() {
-                "the system names none".to_owned()
+                "the system has none".to_owned()
             } else {
                 problems.join("; ")
             }

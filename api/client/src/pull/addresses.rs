@@ -53,7 +53,7 @@ impl<'a> Addresses<'a> {
             problem,
         };
         let text = current.by_part.get(part);
-        let text = text.ok_or_else(|| failed("the manifest gives no address for it".to_owned()))?;
+        let text = text.ok_or_else(|| failed("the manifest has no address for it".to_owned()))?;
         let url = self.client.base.join(text).map_err(|error| failed(error.to_string()))?;
         Ok((current.generation, url))
     }
@@ -68,7 +68,7 @@ impl<'a> Addresses<'a> {
         let (manifest, _, _) = self.client.proven_manifest(slug, Some(self.version), known).await?;
         if unaddressed(manifest.manifest()) != self.parts {
             return Err(Error::OtherManifest {
-                problem: "the parts were laid out anew meanwhile; pull again".to_owned(),
+                problem: "a compaction replaced parts during the pull; pull again".to_owned(),
             });
         }
         current.by_part = by_part(manifest.manifest());

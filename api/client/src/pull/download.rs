@@ -193,7 +193,7 @@ impl Download<'_> {
                 Err(Halt::Broken(retry_after(response.headers()), status.to_string()))
             }
             _ if status.is_server_error() => Err(Halt::Broken(retry_after(response.headers()), status.to_string())),
-            _ => Err(Halt::Refused(generation, format!("its address was answered {status}"))),
+            _ => Err(Halt::Refused(generation, format!("the server answered {status}"))),
         }
     }
 
@@ -209,11 +209,11 @@ impl Download<'_> {
             let chunk = match tokio::time::timeout(NEXT_WITHIN, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) if here < self.part.size => {
-                    return Err(Halt::Broken(None, format!("it ended after {here} bytes")));
+                    return Err(Halt::Broken(None, format!("the answer ended after {here} bytes")));
                 }
                 Ok(Ok(None)) => return Ok(here),
                 Ok(Err(error)) => return Err(Halt::Broken(None, describe(error))),
-                Err(_) => return Err(Halt::Broken(None, "it stopped arriving".to_owned())),
+                Err(_) => return Err(Halt::Broken(None, "no more bytes arrived in time".to_owned())),
             };
             here += chunk.len() as u64;
             if here > self.part.size {

@@ -46,7 +46,10 @@ impl Place {
         let earlier = earlier(&folder.join(folder::MANIFEST))?;
         let other = |earlier: &Earlier| earlier.dataset != manifest.dataset.to_string();
         if earlier.as_ref().is_some_and(other) {
-            return Err(Error::place(folder, "has another dataset; pull to another folder"));
+            return Err(Error::place(
+                folder,
+                "contains another dataset; pull into another folder",
+            ));
         }
         let ours: HashSet<_> = earlier
             .into_iter()
@@ -58,7 +61,7 @@ impl Place {
             return Err(Error::place(
                 &folder.join(stranger),
                 format!(
-                    "is none of version {}; pull to another folder, or remove it",
+                    "is not a part of version {}; pull into another folder, or remove the file",
                     manifest.version
                 ),
             ));
@@ -94,5 +97,5 @@ fn earlier(path: &Path) -> Result<Option<Earlier>, Error> {
     };
     serde_json::from_slice(&text)
         .map(Some)
-        .map_err(|error| Error::place(path, format!("is not a manifest: {error}; pull to another folder")))
+        .map_err(|error| Error::place(path, format!("is not a manifest: {error}; pull into another folder")))
 }

@@ -508,13 +508,13 @@ async fn files_of_others_are_left_alone() {
     fs::write(machine.folder().join("mine.parquet"), "mine").unwrap();
     let refused = machine.pull(None).await.unwrap_err();
     assert!(
-        refused.to_string().contains("mine.parquet` is none of version 1"),
+        refused.to_string().contains("mine.parquet` is not a part of version 1"),
         "{refused}"
     );
     fs::remove_file(machine.folder().join("mine.parquet")).unwrap();
     machine.pull(None).await.unwrap();
     service.lock().unwrap().dataset = DatasetId::from_bytes([9; 16]);
     let refused = machine.pull(None).await.unwrap_err();
-    assert!(refused.to_string().contains("has another dataset"), "{refused}");
+    assert!(refused.to_string().contains("contains another dataset"), "{refused}");
     assert_eq!(machine.names(), ["keys.json", "manifest.json", "part-1.parquet"]);
 }

@@ -75,7 +75,7 @@ impl Source {
         }
         Err(Error::Place {
             path: self.file.clone(),
-            problem: "was changed while it was sent, and nothing of it is completed; push it again".to_owned(),
+            problem: "changed during the push, so the upload was not completed; push it again".to_owned(),
         })
     }
 }
