@@ -185,12 +185,12 @@ impl Checker {
         for number in 0..=head {
             let path = format!("{}/_delta_log/{number:020}.json", self.dataset);
             let Some(bytes) = self.get(&path).await? else {
-                self.violation("commit_gap", &path, "it does not exist and a later commit does");
+                self.violation("commit_gap", &path, "it is missing, but a later commit exists");
                 self.is_lost(number).await?;
                 continue;
             };
             if bytes.is_empty() {
-                self.violation("commit_empty", &path, "it has no bytes");
+                self.violation("commit_empty", &path, "it is empty");
                 self.is_lost(number).await?;
                 continue;
             }
@@ -260,7 +260,7 @@ impl Checker {
                 None
             }
             None => {
-                self.violation("table_contract", path, "there is none");
+                self.violation("table_contract", path, "the table has no contract");
                 None
             }
         }
@@ -278,7 +278,7 @@ impl Checker {
             self.violation(
                 "commit_unreadable",
                 path,
-                "it names no contribution, no agent or no part",
+                "it does not name a contribution, an agent and a part",
             );
             (self.root, self.expected) = (None, None);
             return Ok(());
@@ -287,16 +287,23 @@ impl Checker {
         let number = self.expected.or(told[0].as_u64()).unwrap_or(0);
         self.expected = Some(number + 1);
         if told.iter().any(|version| version.as_u64() != Some(number)) {
-            self.violation("version_number", path, &format!("it says {} and {}", told[0], told[1]));
+            self.violation(
+                "version_number",
+                path,
+                &format!(
+                    "its `commitInfo` and `txn` have the versions {} and {}",
+                    told[0], told[1]
+                ),
+            );
         }
         if actions["txn"]["appId"] != self.dataset.as_str() {
-            self.violation("version_number", path, "its transaction is of another table");
+            self.violation("version_number", path, "its `txn` names another table");
         }
         if let Some(first) = self.contributions.insert(contribution.to_owned(), number) {
             self.violation(
                 "contribution_twice",
                 contribution,
-                &format!("in versions {first} and {number}"),
+                &format!("versions {first} and {number} name it"),
             );
         }
         let before = self.report.records;
@@ -305,7 +312,7 @@ impl Checker {
         for (add, name) in adds.iter().zip(names) {
             let part = format!("{}/{name}", self.dataset);
             if !self.named.insert(part.clone()) {
-                self.violation("part_missing", &part, "it is named twice");
+                self.violation("part_missing", &part, "two actions add it");
             }
             let Some(bytes) = self.get(&part).await? else {
                 self.violation("part_missing", &part, &format!("version {number} names it"));
@@ -328,7 +335,7 @@ impl Checker {
                 self.violation(
                     "record_count",
                     &part,
-                    &format!("it has {found} rows, its commit says another count"),
+                    &format!("it has {found} rows, but its commit has another count"),
                 );
             }
             rows += found;
@@ -338,7 +345,7 @@ impl Checker {
         self.counts(path, actions, rows, before);
         let root = self.root.map(|root| data_encoding::HEXLOWER.encode(&root));
         if root.as_deref().is_some_and(|root| info["root"] != root) {
-            self.violation("content_root", path, "it is not the hash of the rows");
+            self.violation("content_root", path, "its `root` is not the content root of the rows");
         }
         let merged = compacted::Merged {
             contribution: contribution.to_owned(),
@@ -364,7 +371,10 @@ impl Checker {
             self.violation(
                 "part_hash",
                 part,
-                &format!("{} bytes with SHA-256 {found}", bytes.len()),
+                &format!(
+                    "the file has {} bytes and the SHA-256 {found}, which differ from its commit",
+                    bytes.len()
+                ),
             );
         }
     }
@@ -376,7 +386,7 @@ impl Checker {
             self.violation(
                 "record_count",
                 path,
-                &format!("it says {told:?}, the parts have {rows} after {before}"),
+                &format!("it has the counts {told:?}, but its parts add {rows} rows to {before}"),
             );
         }
     }

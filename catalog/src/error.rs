@@ -29,7 +29,7 @@ pub enum Error {
         path: String,
     },
     /// The table, or the batch, was made for another contract.
-    #[error("dataset `{dataset}` has another contract")]
+    #[error("the table of dataset `{dataset}` has another contract")]
     ContractMismatch {
         /// The dataset.
         dataset: DatasetId,
@@ -41,7 +41,7 @@ pub enum Error {
     #[error("a staged file could not be read or written")]
     Scratch(#[source] std::io::Error),
     /// What was to be written would have left less of the disk than stays free.
-    #[error("the disk has no room for {bytes} bytes beside those that stay free")]
+    #[error("the disk has no room for {bytes} bytes beyond the reserve")]
     NoRoom {
         /// How many bytes were to be written, or had been when there was no room for more.
         bytes: u64,
@@ -50,7 +50,7 @@ pub enum Error {
     #[error("the key index could not be used")]
     Index(#[source] fjall::Error),
     /// The keys of a table were given up, because they could not be read, while an upload was held against them.
-    #[error("the keys of dataset `{dataset}` were given up while an upload was staged")]
+    #[error("the key index of dataset `{dataset}` failed while an upload was ingested")]
     KeysGivenUp {
         /// The dataset.
         dataset: DatasetId,

@@ -49,7 +49,10 @@ impl KeyFile {
         for key in keys {
             let key = key?;
             if last.replace(key) >= Some(key) {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "keys do not ascend"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "the record keys are not sorted",
+                ));
             }
             if page.is_empty() {
                 fences.push(key);
@@ -176,10 +179,7 @@ pub(crate) fn is_damage(error: &io::Error) -> bool {
 }
 
 fn damaged() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        "a file of record keys is not as it was written",
-    )
+    io::Error::new(io::ErrorKind::InvalidData, "a file of record keys is damaged")
 }
 
 /// Every key of a [`KeyFile`], ascending; ends with the first error.

@@ -95,7 +95,7 @@ impl KeyStore {
         }
         let path = directory.join(DATABASE);
         if directory.join(CONDEMNED).exists() {
-            put_aside(&directory, "it was found damaged before")?;
+            put_aside(&directory, "an earlier run found it damaged")?;
         }
         let opened = match open_database(&path) {
             Err(Some(fjall::Error::Locked)) => {
@@ -104,7 +104,8 @@ impl KeyStore {
                 });
             }
             Err(problem) => {
-                let problem = problem.map_or_else(|| "opening it panicked".to_owned(), |error| error.to_string());
+                let problem =
+                    problem.map_or_else(|| "opening it ended with a panic".to_owned(), |error| error.to_string());
                 put_aside(&directory, &problem)?;
                 open_database(&path)
             }
@@ -259,7 +260,7 @@ impl KeyStore {
         sources.extend(merged.iter().map(|file| Box::new(file.keys.iter()) as Source<'_>));
         let file = KeyFile::write(&self.path_of(number), Ascending::of(sources)?)?;
         if file.len() != count {
-            let found = format!("{} keys came where {count} were to come", file.len());
+            let found = format!("expected {count} record keys, found {}", file.len());
             return Err(std::io::Error::other(found).into());
         }
         file.sync()?;

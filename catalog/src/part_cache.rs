@@ -31,7 +31,7 @@ const AT_ONCE: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// What is in use leaves too little room.
-    #[error("the parts take {needed} bytes and {room} are free")]
+    #[error("the parts need {needed} bytes, but {room} are free")]
     Full {
         /// What is needed.
         needed: u64,
@@ -220,14 +220,14 @@ impl PartCache {
             let piece = shared.catalog.objects().get_range(&path, at..end).await;
             let piece = piece.map_err(|error| lost(&path, error))?;
             if piece.len() as u64 != end - at {
-                return Err(Error::corrupt(&path, "it is shorter than its commit says").into());
+                return Err(Error::corrupt(&path, "it is shorter than in its commit").into());
             }
             hash.update(&piece);
             file.write_all(&piece).await.map_err(failed)?;
             at = end;
         }
         if hash.finalize()[..] != part.sha256 {
-            return Err(Error::corrupt(&path, "its SHA-256 is not the one in its commit").into());
+            return Err(Error::corrupt(&path, "its SHA-256 differs from its commit").into());
         }
         file.flush().await.map_err(failed)?;
         drop(file);

@@ -261,7 +261,7 @@ impl Timeline {
                 }
                 let before = self.rows_at(self.head());
                 if merge.record_count != before + merge.accepted {
-                    return fail("its record count does not follow from the commit before it");
+                    return fail("its record count is not that of the commit before it plus its rows");
                 }
                 let Ok(root) = merge.root.parse() else {
                     return fail("its root is not a content root");

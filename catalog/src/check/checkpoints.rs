@@ -66,11 +66,11 @@ impl Log {
     fn difference(&self, found: &Actions) -> Option<String> {
         let expired = |said: &Value| said["deletionTimestamp"].as_i64() < Some(self.at.saturating_sub(RETENTION));
         let missing = self.actions.iter().find_map(|(key, said)| match found.get(key) {
-            Some(told) => (told != said).then_some((key, "is not as in the log")),
+            Some(told) => (told != said).then_some((key, "differs from the log")),
             None => (key.0 != "remove" || !expired(said)).then_some((key, "is missing")),
         });
         let added = || found.keys().find(|key| !self.actions.contains_key(*key));
-        let ((kind, about), how) = missing.or_else(|| Some((added()?, "is not in the log")))?;
+        let ((kind, about), how) = missing.or_else(|| Some((added()?, "is missing from the log")))?;
         Some(format!("`{kind}` of `{about}` {how}"))
     }
 }
@@ -101,9 +101,9 @@ fn decode(bytes: Bytes) -> Result<(Actions, usize), String> {
         }
         rows += 1;
         let action: Value = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-        let (key, said) = key_of(&action).ok_or("a row of it is no action")?;
+        let (key, said) = key_of(&action).ok_or("one of its rows is not an action")?;
         if actions.insert(key, said.clone()).is_some() {
-            return Err("it has two actions about the same".to_owned());
+            return Err("it has two actions about the same file or table".to_owned());
         }
     }
     Ok((actions, rows))
@@ -113,7 +113,7 @@ fn decode(bytes: Bytes) -> Result<(Actions, usize), String> {
 async fn decode_untrusted(bytes: Bytes) -> Result<(Actions, usize), String> {
     // Why a task: the Parquet reader panics on some damaged files, which then ends there.
     let decoded = tokio::task::spawn_blocking(move || decode(bytes)).await;
-    decoded.unwrap_or_else(|_ended| Err("the reader of Parquet files gave up on it".to_owned()))
+    decoded.unwrap_or_else(|_ended| Err("the Parquet reader panicked on it".to_owned()))
 }
 
 impl Checker {
@@ -125,7 +125,7 @@ impl Checker {
             let number = stem.strip_suffix(".checkpoint").filter(|number| number.len() == 20);
             match number.and_then(|number| number.parse().ok()) {
                 Some(number) => drop(files.insert(number, path)),
-                None => self.violation(RULE, &path, "its name is not that of a checkpoint"),
+                None => self.violation(RULE, &path, "its name is not a checkpoint name"),
             }
         }
         self.checkpoints = Checkpoints {
@@ -183,7 +183,7 @@ impl Checker {
         };
         let size = told["version"].as_u64().and_then(|number| sizes.get(&number));
         if size.is_none() || told["size"].as_u64() != size.map(|size| *size as u64) {
-            self.violation(RULE, &path, "it does not tell of a checkpoint that there is");
+            self.violation(RULE, &path, "it does not describe an existing checkpoint");
         }
     }
 }

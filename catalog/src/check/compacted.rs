@@ -80,7 +80,7 @@ impl Checker {
         contract: Option<&Arc<Contract>>,
     ) -> Result<(), Error> {
         let Some(told) = told(actions) else {
-            self.violation("compaction", path, "it removes parts and is no compaction");
+            self.violation("compaction", path, "it removes parts, but is not a compaction");
             return Ok(());
         };
         let start = self.live.iter().position(|live| live.name == told.replaces[0]);
@@ -98,7 +98,7 @@ impl Checker {
             self.violation(
                 "compaction",
                 path,
-                "what it removes is not what it adds, or not in the table",
+                "it does not remove the rows that it adds, or removes parts that are not in the table",
             );
             return Ok(());
         }
@@ -146,7 +146,7 @@ impl Checker {
                     .merged
                     .get(&version)
                     .filter(|merged| merged.rows > 0 && version <= told.last);
-                let merged = merged.cloned().ok_or("it has rows of other versions")?;
+                let merged = merged.cloned().ok_or("it has rows of versions outside its range")?;
                 let take = usize::try_from(merged.rows - ordinal).unwrap_or(usize::MAX);
                 let taken = batch.slice(at, take.min(batch.num_rows() - at));
                 let expected = Expected {
@@ -163,7 +163,9 @@ impl Checker {
                 if ordinal == merged.rows {
                     let root = hasher.map(|hasher| *hasher.finalize().as_bytes());
                     if root.is_some() && merged.root.is_some() && root != merged.root {
-                        return Err(format!("its rows of version {version} have another content root"));
+                        return Err(format!(
+                            "the content root of its rows of version {version} differs from the version's"
+                        ));
                     }
                     (version, ordinal, hasher) = (version + 1, 0, after(merged.root));
                 }
@@ -172,7 +174,7 @@ impl Checker {
         if (version, ordinal) == (told.last + 1, 0) {
             Ok(())
         } else {
-            Err("it lacks rows of its last versions".to_owned())
+            Err("it lacks rows of the last versions of its range".to_owned())
         }
     }
 }

@@ -115,7 +115,7 @@ impl Checker {
                 self.violation(
                     "hidden_columns",
                     part,
-                    &format!("row {ordinal} is of version {version} or misplaced"),
+                    &format!("row {ordinal} has the version {version}, or is out of order"),
                 );
             }
             let key = decoded.keys()[row];
@@ -123,18 +123,22 @@ impl Checker {
                 self.violation(
                     "record_key",
                     part,
-                    &format!("row {ordinal} has another key than its record"),
+                    &format!("the key column of row {ordinal} differs from the key of its record"),
                 );
             }
             if !expected.new {
                 if !self.keys.contains(key.as_bytes()) {
-                    self.violation("compaction", part, &format!("row {ordinal}: `{key}` is in no version"));
+                    self.violation(
+                        "compaction",
+                        part,
+                        &format!("row {ordinal}: no version has the key `{key}`"),
+                    );
                 }
             } else if !self.keys.insert(*key.as_bytes()) {
                 self.violation(
                     "key_twice",
                     part,
-                    &format!("row {ordinal}: `{key}` is in the table already"),
+                    &format!("row {ordinal}: an earlier row has the key `{key}`"),
                 );
             }
         }

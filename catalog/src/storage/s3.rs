@@ -94,7 +94,7 @@ pub enum OpenError {
         bucket: String,
     },
     /// The store answered a read with other bytes than were put.
-    #[error("the store of the bucket `{bucket}` does not give back what was put")]
+    #[error("the store of the bucket `{bucket}` returns other bytes than were put")]
     Unfaithful {
         /// The bucket and the prefix.
         bucket: String,

@@ -52,14 +52,14 @@ pub struct Completed {
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
     /// The store has other parts than were named.
-    #[error("the parts are not the ones that were put")]
+    #[error("the parts differ from those that were put")]
     Mismatch {
         /// What the store said.
         #[source]
         source: Error,
     },
     /// There is no such upload, and no object that it became.
-    #[error("the upload is gone")]
+    #[error("the upload does not exist any more")]
     Gone {
         /// What the store said.
         #[source]
@@ -74,13 +74,13 @@ pub enum UploadError {
         found: u64,
     },
     /// A part has a number that no part has.
-    #[error("a part has a number from 1 to {PARTS}, not {number}")]
+    #[error("the part number {number} is not between 1 and {PARTS}")]
     Number {
         /// The number.
         number: u16,
     },
     /// The store did not answer, or refused.
-    #[error("the store could not do it")]
+    #[error("the request to the store failed")]
     Storage(#[source] Error),
 }
 
@@ -150,7 +150,9 @@ impl S3 {
                 Err(Error::NotFound { .. }) => Err(UploadError::Gone { source }),
                 Err(error) => Err(UploadError::Storage(error)),
             },
-            Ok(Completion::Taken) => Err(UploadError::Storage(failed("a condition failed that was not made"))),
+            Ok(Completion::Taken) => Err(UploadError::Storage(failed(
+                "the store rejected a condition that the request does not have",
+            ))),
             Err(error) => Err(UploadError::Storage(error)),
         }
     }
@@ -183,7 +185,10 @@ impl S3 {
         }
         match self.upload_parts(object, upload).await? {
             Some(parts) if !parts.is_empty() => {
-                let problem = format!("`{object}` has {} parts after it was given up", parts.len());
+                let problem = format!(
+                    "`{object}` still has {} parts after its upload was aborted",
+                    parts.len()
+                );
                 Err(UploadError::Storage(failed(problem)))
             }
             _ => Ok(()),

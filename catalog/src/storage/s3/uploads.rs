@@ -43,19 +43,19 @@ pub enum Refused {
     #[error("parts {0:?} were not sent")]
     Missing(Vec<u16>),
     /// Parts are there with other tags.
-    #[error("parts {0:?} have other tags")]
+    #[error("parts {0:?} have other entity tags")]
     Differing(Vec<u16>),
     /// It takes no parts, and was not sealed either.
-    #[error("the upload takes no parts any more")]
+    #[error("the upload accepts no more parts")]
     Closed,
     /// What was sealed is not there.
-    #[error("the bytes of the upload are gone")]
+    #[error("the bytes of the upload do not exist any more")]
     Gone,
     /// Other bytes are where those that were sealed were.
-    #[error("the bytes of the upload were exchanged for others")]
+    #[error("the bytes of the upload were replaced")]
     Changed,
     /// The store did not answer, or refused.
-    #[error("the store could not do it")]
+    #[error("the request to the store failed")]
     Storage(#[source] Error),
 }
 
