@@ -24,7 +24,7 @@ pub enum Error {
     #[error("the service keys could not be read or changed")]
     Store(#[from] store::Error),
     /// A stored key is not what a verifier would accept.
-    #[error("the service keys do not hold")]
+    #[error("the stored service keys are invalid")]
     Proof(#[from] proof::Error),
     /// There is no such key.
     #[error("there is no service key `{key}`")]
@@ -33,13 +33,13 @@ pub enum Error {
         key: String,
     },
     /// The key was revoked before.
-    #[error("the service key `{key}` was revoked before")]
+    #[error("the service key `{key}` is revoked already")]
     Before {
         /// Its name.
         key: String,
     },
     /// Other processes kept changing the keys.
-    #[error("the service keys keep being changed by others")]
+    #[error("other processes keep changing the service keys; try again")]
     Contended,
 }
 

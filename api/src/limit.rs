@@ -79,7 +79,7 @@ pub enum Taken {
 
 /// The counters cannot be asked.
 #[derive(Debug, thiserror::Error)]
-#[error("the counters cannot be asked")]
+#[error("the cache with the counters does not answer")]
 pub struct Unavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
 /// Counters that rules are held to.

@@ -192,7 +192,7 @@ fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
         refusals.push((403, "The credential is of the wrong kind."));
     }
     if operation.has_body() {
-        refusals.push((408, "The body comes too slowly."));
+        refusals.push((408, "The body arrives too slowly."));
         refusals.push((413, "The body is larger than the limit, `limitBytes`."));
     }
     if operation.has_body() {

@@ -118,7 +118,7 @@ async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
             format!("the name `{}`, or one that looks like it, is taken", input.name),
         )),
         AgentCreated::LimitReached => {
-            let message = format!("the operator has {limit} agents, which is as many as it may");
+            let message = format!("the operator has {limit} agents, which is the limit");
             Err(ApiError::new(Kind::Forbidden, "agent_limit", message))
         }
     }

@@ -66,7 +66,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             failure: &[
                 (404, "There is no such project, or it is private to others."),
                 (409, "The project is not open."),
-                (422, "The idempotency key came with another body before."),
+                (422, "An earlier call used the idempotency key with another body."),
                 (
                     429,
                     "Too many calls, or the day's allowance is used up; `allowance.resetAt` says until when.",
@@ -172,7 +172,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
         SubmitOutcome::KeyReused => Err(ApiError::new(
             Kind::Unprocessable,
             "idempotency_key_reused",
-            "the idempotency key came with another body before",
+            "an earlier call used the idempotency key with another body",
         )),
         SubmitOutcome::NotOpen { status } => Err(not_open(&project.slug, status)),
         SubmitOutcome::AllowanceSpent => Err(allowance_spent(&cx)),
@@ -293,7 +293,7 @@ pub(super) fn no_more(full: Full) -> ApiError {
 
 /// The refusal of a contribution to a project that takes none.
 pub(super) fn not_open(slug: &str, status: ProjectStatus) -> ApiError {
-    let message = format!("the project `{slug}` is {status} and takes no contributions");
+    let message = format!("the project `{slug}` is {status} and accepts no contributions");
     ApiError::conflict("project_not_open", message).field("status", status.as_str())
 }
 
@@ -302,8 +302,7 @@ pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
     let resets_at = cx.now.next_day();
     let left = resets_at.since(cx.app.clock.now());
     let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-    let message =
-        format!("the operator has made {limit} contributions to public datasets today, which is the allowance");
+    let message = format!("the operator has made {limit} contributions to public datasets today, which is the limit");
     let allowance = serde_json::json!({"limit": limit, "used": limit, "resetAt": resets_at.to_string()});
     ApiError::limited("allowance_spent", message, seconds).field("allowance", allowance)
 }

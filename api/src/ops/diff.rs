@@ -246,8 +246,12 @@ async fn records(
     let told: HashMap<u64, ProjectVersion> = told.into_iter().map(|version| (version.version.0, version)).collect();
     let attributed = found.into_iter().map(|(version, record)| {
         let told = told.get(&version);
-        let told =
-            told.ok_or_else(|| ApiError::internal(format!("version {version} of {} is not told of", project.id)))?;
+        let told = told.ok_or_else(|| {
+            ApiError::internal(format!(
+                "version {version} of {} has no row in the database",
+                project.id
+            ))
+        })?;
         Ok(Appended {
             version,
             contribution_id: told.contribution.to_string(),

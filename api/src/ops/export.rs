@@ -113,7 +113,7 @@ fn broken(error: &(dyn std::error::Error + 'static)) -> io::Error {
         error = chain(error),
         "an export failed after its answer had begun; the connection was closed"
     );
-    io::Error::other("the export broke off")
+    io::Error::other("the export failed")
 }
 
 #[cfg(test)]

@@ -48,10 +48,10 @@ pub(super) fn add(table: &mut Operations) {
             failure: &[
                 (
                     403,
-                    "The address is not one of a manifest (`link_invalid`), its time is over (`link_expired`), or the \
+                    "The address is not one of a manifest (`link_invalid`), it has expired (`link_expired`), or the \
                      operator that it was handed out to is suspended (`account_suspended`).",
                 ),
-                (404, "The part is gone."),
+                (404, "The part does not exist any more."),
                 (412, "The file is none of those that `If-Match` names (`precondition_failed`)."),
                 (416, "The file has no such range; `Content-Range` says how long it is."),
             ],
@@ -110,18 +110,18 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     };
     let signer = cx.app.links.signer(&cx.app.store, cx.now).await?;
     if !signer.signed(&grant, &input.signature) {
-        let message = "this is not the address of a part as a manifest gave it";
+        let message = "the address differs from the one in the manifest";
         return Err(ApiError::new(Kind::Forbidden, "link_invalid", message));
     }
     if cx.now.micros().div_euclid(1_000_000) >= i64::try_from(input.expires).unwrap_or(i64::MAX) {
-        let message = "the time of this address is over; the manifest gives another";
+        let message = "the address has expired; get a new one with the manifest";
         return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
     }
     let mut standing = Standing::of(&cx.app.store, input.account);
     standing.check(cx.now).await?;
     let (catalog, dataset) = (&cx.app.catalog, input.dataset);
     let size = catalog.part_size(dataset, &input.name).await?;
-    let size = size.ok_or_else(|| ApiError::not_found("the part is gone"))?;
+    let size = size.ok_or_else(|| ApiError::not_found("the part does not exist any more"))?;
     // The name, because a part never changes: it says what the part is.
     let tag = HeaderValue::from_str(&format!("\"{}\"", input.name)).ok();
     let tagged = |error: ApiError| match &tag {
@@ -184,7 +184,7 @@ fn broken(error: &str) -> io::Error {
         error,
         "a download of a part failed after its answer had begun; the connection was closed"
     );
-    io::Error::other("the download broke off")
+    io::Error::other("the download failed")
 }
 
 /// Breaks off an answer because of its operator, or because nobody can say how that stands.

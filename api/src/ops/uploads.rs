@@ -231,7 +231,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         UploadCreated::AllowanceSpent => Some(allowance_spent(&cx)),
         UploadCreated::TooMany { until } => {
             let message = format!(
-                "the operator has {} open uploads, which is the most",
+                "the operator has {} open uploads, which is the limit",
                 limits.open_uploads
             );
             let seconds = until.since(cx.now).as_secs() + 1;
@@ -429,7 +429,7 @@ fn tags(upload: &Upload, given: Vec<Tag>) -> Result<Vec<PartTag>, ApiError> {
         return Err(ApiError::invalid_all(details));
     }
     if !beyond.is_empty() {
-        let message = format!("the upload has {} parts, and {beyond:?} are named", upload.parts);
+        let message = format!("the upload has {} parts, but `etags` names {beyond:?}", upload.parts);
         return Err(ApiError::conflict("parts_extra", message).field("parts", beyond));
     }
     let missing: Vec<u32> = (1..)
@@ -454,7 +454,7 @@ fn parts_missing(how: &str, missing: &[u32]) -> ApiError {
 /// The answer to a completion that comes again.
 async fn before(cx: &Cx, project: &Project, upload: &Upload, etags: &str) -> Result<Reply<View>, ApiError> {
     if upload.etags.as_deref() != Some(etags) {
-        let message = "the upload was completed before, with other tags";
+        let message = "the upload was completed earlier, with other entity tags";
         return Err(ApiError::conflict("upload_completed", message));
     }
     let row = cx.app.store.contribution(upload.id).await?;
@@ -469,15 +469,18 @@ fn expired(upload: &Upload) -> ApiError {
 
 /// An upload that is over.
 pub(crate) fn closed() -> ApiError {
-    ApiError::conflict("upload_closed", "the upload is completed or expired and takes no parts")
+    ApiError::conflict(
+        "upload_closed",
+        "the upload is completed or expired and accepts no parts",
+    )
 }
 
 /// What the place of parts refuses, or why it could not be asked.
 pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
     match error {
-        objects::Error::Missing { missing } => parts_missing("not there, or have another length", missing),
+        objects::Error::Missing { missing } => parts_missing("missing, or have another length", missing),
         objects::Error::Differing { differing } => {
-            let message = format!("parts {differing:?} are there with other tags");
+            let message = format!("parts {differing:?} have other entity tags");
             ApiError::conflict("etag_mismatch", message).field("parts", differing.as_slice())
         }
         objects::Error::Closed => closed(),

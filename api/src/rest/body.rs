@@ -132,10 +132,10 @@ pub(super) async fn discard(body: &mut Body) {
 
 fn refused(broken: Broken, patience: Duration) -> ApiError {
     match broken {
-        Broken::Off(error) => ApiError::invalid("", format!("has a body that broke off: {error}")),
+        Broken::Off(error) => ApiError::invalid("", format!("has a body that ended early: {error}")),
         Broken::TooSlow => {
             let message = format!(
-                "the body comes too slowly: it has {} seconds, and one more for each {SLOWEST} bytes that came",
+                "the body arrives too slowly: it has {} seconds, and one more for each {SLOWEST} bytes that arrived",
                 patience.as_secs()
             );
             ApiError::new(Kind::Invalid, "request_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)

@@ -174,7 +174,7 @@ async fn admit(
     headers: &HeaderMap,
 ) -> Result<Admitted, ApiError> {
     let invalid = || {
-        let message = "this is not the address of a part as an upload gave it";
+        let message = "the address differs from the one that the upload returned";
         ApiError::new(Kind::Forbidden, "link_invalid", message)
     };
     // Why: where parts go to a bucket, no address of this service was given out for one.
@@ -189,7 +189,7 @@ async fn admit(
         return Err(invalid());
     }
     if seconds(now) >= address.expires {
-        let message = "the time of this address is over, and the upload has expired";
+        let message = "the address and its upload have expired";
         return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
     }
     let upload = app.store.upload(id).await?;
@@ -209,12 +209,12 @@ async fn admit(
             standing,
         }),
         None => {
-            let message = format!("a part is sent with its length, {size}, in Content-Length");
+            let message = format!("the part must be sent with `Content-Length: {size}`");
             let error = ApiError::new(Kind::Invalid, "length_required", message);
             Err(error.with_status(StatusCode::LENGTH_REQUIRED).field("expected", size))
         }
         Some(length) => {
-            let message = format!("part {n} has {size} bytes, and {length} are announced");
+            let message = format!("part {n} must have {size} bytes, but Content-Length is {length}");
             Err(ApiError::new(Kind::Invalid, "length_mismatch", message).field("expected", size))
         }
     }
@@ -247,7 +247,7 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
     while let Some(data) = body::next(body, pace, taken).await? {
         taken += data.len() as u64;
         if taken > size {
-            return Err(broken("it went on after its length"));
+            return Err(broken("the body is longer than Content-Length"));
         }
         let now = app.clock.now();
         standing.check_again(now).await?;
@@ -260,7 +260,7 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
         }
     }
     if taken < size {
-        return Err(broken("it broke off"));
+        return Err(broken("it ended early"));
     }
     writer = write(writer, held.freeze()).await?;
     // Why a task: a sender who goes away now must not leave a part behind that nobody looks for any more.
@@ -315,7 +315,7 @@ async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -
 impl From<Broken> for ApiError {
     fn from(how: Broken) -> Self {
         match how {
-            Broken::TooSlow => broken("it comes too slowly").with_status(StatusCode::REQUEST_TIMEOUT),
+            Broken::TooSlow => broken("the body arrives too slowly").with_status(StatusCode::REQUEST_TIMEOUT),
             Broken::Off(error) => broken(&error),
         }
     }

@@ -90,7 +90,7 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
             format!("the slug `{}` is taken", created.slug),
         )),
         ProjectCreated::LimitReached => {
-            let message = format!("the operator has {limit} active projects, which is as many as it may; archive one");
+            let message = format!("the operator has {limit} active projects, which is the limit; archive one");
             Err(ApiError::conflict("project_limit", message))
         }
     }

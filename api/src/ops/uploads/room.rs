@@ -34,7 +34,7 @@ pub(super) fn none(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
 /// The maintainer of a dataset has no room for what another operator uploads.
 pub(super) fn none_with_maintainer(cx: &Cx, project: &Project, bytes: u64) -> ApiError {
     let message = format!(
-        "whoever maintains `{}` has no storage for {bytes} bytes more",
+        "the maintainer of `{}` has no storage for another {bytes} bytes",
         project.slug
     );
     // The bytes in use would tell of datasets that may be private, and a link to top up of an operator that may be unknown.
