@@ -28,7 +28,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     let creates = matches!(command, Admin::Operator(Operator::Add { .. }));
     if creates && config.database.url.is_empty() {
         create_directory(&config.data.dir)
-            .with_context(|| format!("the data directory `{}` cannot be made", config.data.dir.display()))?;
+            .with_context(|| format!("cannot create the data directory `{}`", config.data.dir.display()))?;
     }
     let schema = if creates { Schema::Made } else { Schema::Current };
     let is_new = creates && config.database.url.is_empty() && !Layout::new(&config.data.dir).database().exists();
@@ -36,7 +36,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     if is_new {
         let folder = config.data.dir.display();
         terminal::note(&format!(
-            "a new service was made in `{folder}`; --data names the folder of another"
+            "created a new service in `{folder}`; --data names the folder of an existing one"
         ));
     }
     let clock = assemble::clock(config);

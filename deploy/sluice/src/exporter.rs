@@ -36,7 +36,7 @@ impl Exporter {
             .with_context(|| format!("`telemetry.metrics`: cannot listen on `{address}`"))?;
         let registry = Registry::default();
         metrics::set_global_recorder(registry.clone())
-            .map_err(|_set| anyhow::anyhow!("this process measures already"))?;
+            .map_err(|_set| anyhow::anyhow!("this process already has a metrics recorder"))?;
         begin();
         Ok(Self { listener, registry })
     }

@@ -52,7 +52,7 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     let watcher = watcher(&sending);
     let contribution = tokio::select! {
         pushed = client.push(&push, &watcher) => pushed.map_err(|error| of_file(error, &place.made, &arguments.file).into()),
-        () = interrupted.asked() => Err(anyhow!("interrupted; the same command goes on where it broke off")),
+        () = interrupted.asked() => Err(anyhow!("interrupted; the same command resumes the push")),
     };
     sending.finish_and_clear();
     // The state file refers to the parts of this very file.
@@ -84,7 +84,7 @@ fn watcher(bar: &ProgressBar) -> Watcher {
             bar.set_message(match (waiting, progress) {
                 (Some(waiting), _) => format!("waiting: {waiting}"),
                 (None, Some((_, rows))) => format!("{} records judged", HumanCount(rows)),
-                (None, None) => "sent; the service judges".to_owned(),
+                (None, None) => "uploaded; waiting for the outcome".to_owned(),
             });
             bar.tick();
         }
@@ -190,7 +190,7 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
 fn state_folder(arguments: &Push) -> anyhow::Result<PathBuf> {
     let default = || config::state_home().map(|state| state.join("sluice/push"));
     let folder = arguments.state.clone().or_else(default);
-    folder.context("there is no home folder to remember the push in; name a folder with --state")
+    folder.context("there is no home folder for the state of the push; name a folder with --state")
 }
 
 /// Where the files of one push are.
@@ -291,7 +291,7 @@ async fn contract(client: &Client, slug: &str) -> anyhow::Result<Contract> {
     let schema = project
         .more
         .get("schemaDef")
-        .context("the service does not tell the project's schemaDef")?;
+        .context("the service's answer has no `schemaDef` for the project")?;
     Ok(serde_json::from_value(schema.clone())?)
 }
 

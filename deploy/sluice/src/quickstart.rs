@@ -53,7 +53,7 @@ pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<
     };
     match shown {
         Some(Ok(())) if !arguments.exit => {
-            terminal::line("\nThe service goes on until Ctrl-C.")?;
+            terminal::line("\nThe service runs until Ctrl-C.")?;
             running.run(&mut signals).await
         }
         Some(shown) => shown.and(running.stop().await),
@@ -83,7 +83,7 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
     let took = running.clock().now().since(started);
     timing(streamed.len(), batches.len(), took)?;
 
-    head("What was wrong or known already:")?;
+    head("Rows that the gates refused or dropped:")?;
     let again = contribute(&stage, &records[..BATCH], "again").await?;
     report::outcome("the first batch again", &again)?;
     let half_known = [&records[..BATCH - KEPT], kept].concat();
@@ -92,7 +92,7 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
     let bad = contribute(&stage, &dataset::bad_records(), "bad").await?;
     report::outcome("4 bad records of 5", &bad)?;
     if again.is_merged() || !mixed.is_merged() || bad.is_merged() {
-        bail!("the gates did not do their work");
+        bail!("the gates gave unexpected verdicts");
     }
     batches.extend([again, mixed, bad]);
 

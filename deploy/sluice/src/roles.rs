@@ -22,7 +22,7 @@ pub enum Role {
 /// The role cannot be played with the parts that are configured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`serve --role {role}` needs parts that other processes reach too, and {} in `{directory}`; \
+    "`serve --role {role}` shares its parts with other processes, but no other process can use {} in `{directory}`; \
      configure {}, or serve with `--role all`",
     listed(parts.iter().map(|part| part.what)),
     listed(parts.iter().map(|part| part.instead))
@@ -39,7 +39,7 @@ pub struct RoleError {
 /// A part that is of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Embedded {
-    /// What it is, with its verb.
+    /// Its name for the error message, with the article.
     pub what: &'static str,
     /// What to configure in its place.
     pub instead: &'static str,
@@ -47,17 +47,17 @@ pub struct Embedded {
 
 /// The event log in the data folder.
 const LOG: Embedded = Embedded {
-    what: "the event log is",
+    what: "the event log",
     instead: "Kafka (`log.backend`)",
 };
 /// The database in the data folder.
 const DATABASE: Embedded = Embedded {
-    what: "the database is",
+    what: "the database",
     instead: "PostgreSQL (`database.url`)",
 };
 /// The tables in the data folder.
 const TABLES: Embedded = Embedded {
-    what: "the tables are",
+    what: "the tables",
     instead: "an S3 bucket (`objects.backend`)",
 };
 
@@ -135,13 +135,13 @@ mod tests {
         let mut shared = config.clone();
         shared.database.url = "postgres://db.example/sluice".to_owned();
         let said = Role::Api.check(&shared).unwrap_err().to_string();
-        assert!(said.contains("the event log is and the tables are in"), "{said}");
+        assert!(said.contains("the event log and the tables in"), "{said}");
         assert!(!said.contains("PostgreSQL"), "{said}");
         for role in [Role::Api, Role::Worker] {
             let said = role.check(&config).unwrap_err().to_string();
             let expected = format!(
-                "`serve --role {}` needs parts that other processes reach too, and the event log is, the database is \
-                 and the tables are in `/srv/data`; configure Kafka (`log.backend`), PostgreSQL (`database.url`) and an S3 \
+                "`serve --role {}` shares its parts with other processes, but no other process can use the event log, the \
+                 database and the tables in `/srv/data`; configure Kafka (`log.backend`), PostgreSQL (`database.url`) and an S3 \
                  bucket (`objects.backend`), or serve with `--role all`",
                 role.name()
             );

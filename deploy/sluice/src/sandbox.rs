@@ -58,7 +58,7 @@ fn program() -> anyhow::Result<PathBuf> {
     if itself.exists() {
         return Ok(itself);
     }
-    std::env::current_exe().context("the program does not find its own file")
+    std::env::current_exe().context("cannot find the program's own file")
 }
 
 #[async_trait]
@@ -84,7 +84,9 @@ impl api::sandbox::Sandbox for Sandbox {
             }
             Files::Fetched(cache) => {
                 let held = timeout_at(until, cache.hold(snapshot)).await;
-                let held = held.map_err(|_late| unavailable("the parts were not fetched in time; what was stays"))?;
+                let held = held.map_err(|_late| {
+                    unavailable("the parts were not fetched in time; those that were stay in the cache")
+                })?;
                 let held = held.map_err(unfetched)?;
                 (held.paths(), Some(held))
             }
@@ -180,7 +182,7 @@ fn failure(error: sql::Error) -> Failure {
             // Why the caller's: its process served this statement and nothing else.
             tracing::warn!(%error, "a query crashed its process; only that query failed");
             Failure::Failed {
-                message: "the query ended its process".to_owned(),
+                message: "the query crashed its process".to_owned(),
             }
         }
         sql::Error::Busy => Failure::Busy,

@@ -152,8 +152,10 @@ impl Rules<'_> {
             self.commits.get(id.as_str()).map_or(&[][..], Vec::as_slice),
         ) {
             (ContributionStatus::Merged, [commit]) => differences(entry, commit),
-            (ContributionStatus::Merged, commits) => Some(format!("is merged and in {} versions", commits.len())),
-            (ContributionStatus::Rejected, [_, ..]) => Some("is rejected and in a version".to_owned()),
+            (ContributionStatus::Merged, commits) => {
+                Some(format!("is merged, but is in {} versions of the table", commits.len()))
+            }
+            (ContributionStatus::Rejected, [_, ..]) => Some("is rejected, but is in a version of the table".to_owned()),
             _ => None,
         };
         if let Some(found) = found {
@@ -169,7 +171,7 @@ impl Rules<'_> {
             if version.0 != expected {
                 self.break_rule(
                     "version_gap",
-                    format!("version {version} is where {expected} should be"),
+                    format!("expected version {expected}, found version {version}"),
                 );
             }
             let agrees = contributions.get(&entry.contribution).is_some_and(|contribution| {
@@ -196,14 +198,14 @@ impl Rules<'_> {
             let versions = entries.versions.len();
             self.break_rule(
                 "version_row",
-                format!("{merged} contributions are merged, {versions} versions are known"),
+                format!("{merged} contributions are merged, but the database has {versions} versions"),
             );
         }
         // Why at least: versions may have come since the project was read.
         let said = entries.versions.iter().find(|entry| entry.version == project.version);
         if project.version.0 > 0 && said.is_none_or(|entry| entry.record_count != project.record_count) {
             let detail = format!(
-                "the project is at version {}, {} records",
+                "the project has version {} with {} records, which no version row confirms",
                 project.version, project.record_count
             );
             self.break_rule("project_head", detail);
@@ -226,7 +228,7 @@ impl Rules<'_> {
         for id in unknown {
             self.break_rule(
                 "commit_without_row",
-                format!("contribution {id} is in the table and not in the database"),
+                format!("contribution {id} is in the table, but not in the database"),
             );
         }
     }
@@ -246,12 +248,13 @@ fn differences(entry: &ContributionEntry, commit: &Commit<'_>) -> Option<String>
     );
     if said != is {
         return Some(format!(
-            "says (version, accepted, records) {said:?} where the table has {is:?}"
+            "has (version, accepted, records) {said:?} in the database and {is:?} in the table"
         ));
     }
     // A root that could not be computed has a violation of its own.
     let root = commit.version.root.as_ref()?;
-    (entry.root.as_ref() != Some(root)).then(|| format!("says root {:?} where the table has {root}", entry.root))
+    (entry.root.as_ref() != Some(root))
+        .then(|| format!("has the root {:?} in the database and {root} in the table", entry.root))
 }
 
 #[cfg(test)]

@@ -195,7 +195,7 @@ fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
         let kept = not_distinct(&back, &column)?;
         if let Some(row) = (0..kept.len()).find(|row| !kept.value(*row)) {
             let shown = array_value_to_string(&column, row)?;
-            bail!("`{shown}` would be another value");
+            bail!("the conversion would change `{shown}`");
         }
     }
     match kind {
@@ -267,7 +267,7 @@ fn double(cell: &str) -> anyhow::Result<f64> {
     let double = number.as_f64().context("it is no number")?;
     #[expect(clippy::cast_possible_truncation, reason = "what a double of at most 2^64 says")]
     if integer.is_some_and(|integer| double as i128 != integer) {
-        bail!("it would be rounded");
+        bail!("the conversion would round it");
     }
     Ok(double)
 }
@@ -314,13 +314,13 @@ pub(super) mod tests {
             ("ratio", Arc::new(Float64Array::from(vec![f64::NAN])), "NaN"),
             ("good", Arc::new(Int64Array::from(vec![7])), "Int64"),
             ("at", Arc::new(Int64Array::from(vec![1_700_000_000])), "Int64"),
-            ("at", Arc::new(TimestampNanosecondArray::from(vec![1])), "another value"),
+            ("at", Arc::new(TimestampNanosecondArray::from(vec![1])), "would change"),
             ("more", Arc::new(StringArray::from(vec!["{"])), "not JSON"),
             ("at", texts("2026-11-21T07:10:20.123456789Z"), "microsecond"),
             ("at", texts("2026-11-21T07:10:60Z"), "RFC 3339"),
             ("at", texts("2026-11-21"), "RFC 3339"),
-            ("ratio", texts("9007199254740993"), "rounded"),
-            ("ratio", texts("18446744073709551615"), "rounded"),
+            ("ratio", texts("9007199254740993"), "would round it"),
+            ("ratio", texts("18446744073709551615"), "would round it"),
             ("ratio", texts("inf"), "no number"),
             ("count", texts("1.0"), "no integer"),
             ("good", texts("yes"), "neither"),
@@ -328,7 +328,7 @@ pub(super) mod tests {
             (
                 "at",
                 dictionary(Arc::new(TimestampNanosecondArray::from(vec![1]))),
-                "another value",
+                "would change",
             ),
             ("count", Arc::new(StringViewArray::from(vec!["x"])), "no integer"),
         ];

@@ -51,7 +51,7 @@ impl<S: AsyncWrite + Unpin> Taken<S> {
             (now, Box::pin(sleep_until(now + left)))
         });
         ready!(end.as_mut().poll(cx));
-        let problem = "the peer does not take what it is sent";
+        let problem = "the peer does not read its answer";
         Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, problem)))
     }
 }
