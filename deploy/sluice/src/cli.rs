@@ -16,7 +16,7 @@ pub struct Cli {
     /// The options of every command.
     #[command(flatten)]
     pub global: Global,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -24,10 +24,10 @@ pub struct Cli {
 /// The options of every command.
 #[derive(Clone, Debug, Args)]
 pub struct Global {
-    /// The folder of everything the service keeps [default: ./data]
+    /// Folder of all data of the service [default: ./data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Where to listen: address and port [default: 127.0.0.1:8080]
+    /// Address and port to listen on [default: 127.0.0.1:8080]
     #[arg(long, global = true, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
     /// A configuration file; `sluice config --show` prints one with every key
@@ -47,47 +47,47 @@ impl Global {
     }
 }
 
-/// What to do.
+/// The commands of the program.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the service until it is stopped
     Serve(Serve),
-    /// Run the service and stream a real dataset through it, showing what happens
+    /// Run the service, contribute a real dataset and print each step
     Quickstart(Quickstart),
     /// Administer the service; prints JSON, works while it runs
     #[command(subcommand)]
     Admin(Admin),
     /// Prove that database and tables agree; works while the service runs
     Check(Check),
-    /// The keys that manifests are signed with; prints JSON, works while the service runs
+    /// Administer the keys that sign manifests; prints JSON, works while the service runs
     #[command(subcommand)]
     Keys(Keys),
-    /// Ask the records of a dataset of a service a question in SQL
+    /// Query the records of a dataset with SQL
     Query(Query),
-    /// Pull a version of a dataset into a folder, proven to be what the service signed
+    /// Pull a version of a dataset into a folder and verify its signature, parts and records
     Pull(Pull),
-    /// Push a file of records into a dataset, in parts; goes on where it broke off
+    /// Push a file of records into a dataset, in parts; resumes an interrupted push
     Push(Push),
     /// Verify a pulled version offline: keys, signature, every part, every record
     Verify(Verify),
     /// Print the machine-readable description of the interface
     Openapi,
-    /// Look at the configuration
+    /// Show the configuration
     Config(ConfigArguments),
 }
 
-/// How the service runs.
+/// Options of `serve`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Serve {
-    /// The share of the service that this process is; each role can have many processes
+    /// The role of this process; each role can have many processes
     #[arg(long, value_enum, default_value_t)]
     pub role: Role,
 }
 
-/// How the quickstart runs.
+/// Options of `quickstart`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Quickstart {
-    /// How many records of the dataset to stream
+    /// Number of records of the dataset to contribute
     #[arg(long, value_name = "N", default_value_t = ALL,
           value_parser = clap::value_parser!(u32).range(i64::from(FEWEST)..=i64::from(ALL)))]
     pub records: u32,
@@ -99,7 +99,7 @@ pub struct Quickstart {
     pub exit: bool,
 }
 
-/// Administration.
+/// Commands for administration.
 #[derive(Debug, Subcommand)]
 pub enum Admin {
     /// Operators: the people behind agents
@@ -110,7 +110,7 @@ pub enum Admin {
     DeadLetters(DeadLetters),
 }
 
-/// Administration of operators.
+/// Commands for operators.
 #[derive(Debug, Subcommand)]
 pub enum Operator {
     /// Add an operator, verified and with the terms accepted, and print a token
@@ -126,7 +126,7 @@ pub enum Operator {
     Suspend {
         /// The operator's id
         id: String,
-        /// Why, for the operator
+        /// The reason, which the operator sees
         #[arg(long, value_name = "R")]
         reason: String,
     },
@@ -134,49 +134,49 @@ pub enum Operator {
     Restore {
         /// The operator's id
         id: String,
-        /// Why, for the operator
+        /// The reason, which the operator sees
         #[arg(long, value_name = "R")]
         reason: Option<String>,
     },
 }
 
-/// Administration of dead letters.
+/// Commands for dead letters.
 #[derive(Debug, Subcommand)]
 pub enum DeadLetters {
-    /// List them
+    /// List the dead letters
     List,
-    /// Submit one again, under the same contribution id
+    /// Submit a dead letter again, under the same contribution id
     Replay {
         /// The contribution's id
         id: String,
     },
 }
 
-/// How the check runs.
+/// Options of `check`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Check {
-    /// How long a contribution may be without an outcome, such as `10m`
+    /// Time that a contribution may be without an outcome, such as `10m`
     #[arg(long, value_name = "SPAN", default_value = "1h")]
     pub open_for: crate::config::Span,
 }
 
-/// Administration of the keys that manifests are signed with.
+/// Commands for the keys that sign manifests.
 #[derive(Debug, Subcommand)]
 pub enum Keys {
-    /// Make a new key the current one; the one before endorses it, and what it signed stays good
+    /// Make a new key the current one; the old key endorses it, and its signatures stay valid
     Rotate,
-    /// Declare that nothing a key signed counts; the current key is replaced at once
+    /// Invalidate every signature of a key; if it is the current key, a new one replaces it at once
     Revoke {
         /// The key's id: 16 hexadecimal digits
         #[arg(value_name = "KEYID")]
         key: String,
-        /// Why, for everyone
+        /// The reason, which is public
         #[arg(long, value_name = "R")]
         reason: String,
     },
 }
 
-/// A question in SQL.
+/// Options of `query`.
 #[derive(Clone, Debug, Args)]
 #[command(disable_version_flag = true)]
 pub struct Query {
@@ -187,10 +187,10 @@ pub struct Query {
     /// The version [default: the latest]
     #[arg(long, value_name = "N")]
     pub version: Option<u64>,
-    /// How many rows at most, up to 1000 [default: what the service takes]
+    /// Most rows of the answer, up to 1000 [default: that of the service]
     #[arg(long, value_name = "N")]
     pub limit: Option<u32>,
-    /// How the answer is printed
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = QueryFormat::Table)]
     pub format: QueryFormat,
     /// The service.
@@ -198,7 +198,7 @@ pub struct Query {
     pub remote: Remote,
 }
 
-/// How the answer to a question is printed.
+/// The output formats of `query`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum QueryFormat {
     /// For people
@@ -211,15 +211,15 @@ pub enum QueryFormat {
     Parquet,
 }
 
-/// Which service keys are trusted.
+/// Options for the trust in service keys.
 #[derive(Clone, Debug, Args)]
 pub struct Trust {
-    /// The services this machine has met, with their first keys [default: $XDG_DATA_HOME/sluice/known-keys.json]
+    /// File with the services that this machine knows and their first keys [default: $XDG_DATA_HOME/sluice/known-keys.json]
     #[arg(long, value_name = "FILE", env = "SLUICE_KNOWN_KEYS")]
     pub known_keys: Option<PathBuf>,
 }
 
-/// What to push.
+/// Options of `push`.
 #[derive(Clone, Debug, Args)]
 #[command(disable_version_flag = true)]
 pub struct Push {
@@ -228,19 +228,19 @@ pub struct Push {
     /// The project's slug
     #[arg(long, value_name = "SLUG")]
     pub project: String,
-    /// What the file is [default: told by its name: .csv, .parquet, anything else is JSON Lines]
+    /// Format of the file [default: from its name: .csv, .parquet, otherwise JSON Lines]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<PushFormat>,
     /// Compress before sending
     #[arg(long)]
     pub gzip: bool,
-    /// What was measured, where and when, or whose work it is
+    /// The source of the records: what was measured, where and when, or whose work it is
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
-    /// The size of a part; of a large file it is more, as there are at most 1000
+    /// Size of a part; larger for a file that would have more than 1000 parts
     #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     pub part_size: crate::config::Size,
-    /// Where to remember how far it is [default: `$XDG_STATE_HOME/sluice/push`]
+    /// Folder for the state of pushes [default: `$XDG_STATE_HOME/sluice/push`]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// The service.
@@ -248,10 +248,10 @@ pub struct Push {
     pub remote: Remote,
 }
 
-/// What a file to push is.
+/// The formats of a file to push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PushFormat {
-    /// One JSON record a line
+    /// One JSON record per line
     Ndjson,
     /// RFC 4180 with a header line
     Csv,
@@ -259,7 +259,7 @@ pub enum PushFormat {
     Parquet,
 }
 
-/// What to pull.
+/// Options of `pull`.
 #[derive(Clone, Debug, Args)]
 #[command(disable_version_flag = true)]
 pub struct Pull {
@@ -268,7 +268,7 @@ pub struct Pull {
     /// The version [default: the latest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub version: Option<u64>,
-    /// The folder to pull to [default: ./SLUG]
+    /// The folder to pull into [default: ./SLUG]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// The service.
@@ -279,13 +279,13 @@ pub struct Pull {
     pub trust: Trust,
 }
 
-/// What to verify.
+/// Options of `verify`.
 #[derive(Clone, Debug, Args)]
 pub struct Verify {
-    /// The folder that was pulled to
+    /// The folder of the pulled version
     pub dir: PathBuf,
-    /// The keys document to trust, got from the service itself (`GET /.well-known/service-keys`); without it, the
-    /// folder's keys must be those of a service this machine has met
+    /// The keys document to trust, fetched from the service itself (`GET /.well-known/service-keys`); without it, the
+    /// folder's keys must be those of a service that this machine knows
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
     /// The keys.
@@ -293,7 +293,7 @@ pub struct Verify {
     pub trust: Trust,
 }
 
-/// What to show of the configuration.
+/// Options of `config`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ConfigArguments {
     /// Print the merged configuration as a commented file, secrets masked

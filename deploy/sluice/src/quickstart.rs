@@ -151,7 +151,7 @@ async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
             config.data.dir.display()
         ))?;
         if number > 1 {
-            terminal::line("The names of a first quickstart are taken here, so this one has names of its own.")?;
+            terminal::line("An earlier quickstart used these names here, so this one adds a number to them.")?;
         }
         item(
             "operator",
@@ -279,10 +279,10 @@ fn go_on(stage: &Stage, version: u64) -> anyhow::Result<()> {
     let authorization = format!("-H 'Authorization: Bearer {key}'");
     let json = "-H 'Content-Type: application/json'";
     let record = r#"{"codePoint":"U+E000","value":57344,"name":"EXAMPLE ONE","category":"Co","combiningClass":0,"bidiClass":"L","mirrored":false}"#;
-    head("Go on with:")?;
+    head("Continue with:")?;
     item("address", base)?;
     item("agent key", key)?;
-    terminal::line("\n  # a page of an old version, a record of yours, a dry run, a question")?;
+    terminal::line("\n  # a page of an old version, a record of yours, a dry run, a SQL query")?;
     terminal::line(&format!(
         "  curl -s {authorization} '{base}/projects/{slug}/data?version={version}&limit=3'"
     ))?;

@@ -29,7 +29,7 @@ pub fn run(arguments: &Verify) -> anyhow::Result<()> {
     proven?;
     terminal::line(&format!(
         "{} version {}: verified\n  keys          {} trusted first, {} signed, document {}\n  parts         {}, each \
-         with the SHA-256 that was signed\n  records       {}, their content root is {}",
+         with the signed SHA-256\n  records       {}, their content root is {}",
         manifest.slug,
         manifest.version,
         verified.first_key,

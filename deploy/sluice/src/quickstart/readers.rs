@@ -23,9 +23,7 @@ const PULLED: &str = "pulled";
 
 /// Shows it for the latest version.
 pub(super) async fn show(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<()> {
-    head(&format!(
-        "Version {latest} asked in SQL, in a process of its own that can reach nothing else:"
-    ))?;
+    head(&format!("Version {latest} queried in SQL, in a sandboxed process:"))?;
     line(&format!("  {QUESTION}\n"))?;
     let answer = stage.client.query(&stage.slug, QUESTION, Some(latest), None).await?;
     for row in query::table(&answer).lines() {
@@ -73,7 +71,7 @@ async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<
     let pulled = stage.client.pull(&pull, Arc::new(|_progress| {})).await?;
     let manifest = pulled.manifest.manifest();
     let bytes = manifest.parts.iter().map(|part| part.size).sum();
-    head("Taken along and checked by whoever trusts one key:")?;
+    head("Pulled and verified offline, trusting one key:")?;
     item(
         "pulled",
         &format!(
@@ -85,7 +83,7 @@ async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<
     )?;
     verified(&folder, &known)
         .await?
-        .context("what was pulled does not verify")?;
+        .context("the pulled version does not verify")?;
     item(
         "verified offline",
         &format!(
@@ -109,7 +107,7 @@ async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<
     }?;
     verified(&folder, &known)
         .await?
-        .context("what was put back does not verify")?;
+        .context("the restored version does not verify")?;
     item("put back", "verified again")?;
     Ok(())
 }

@@ -100,7 +100,7 @@ pub(super) fn gates(batches: &[Contribution]) -> io::Result<()> {
             }
         }
     }
-    head("What each gate did:")?;
+    head("Rows by gate:")?;
     line("  gate                rows    passed   dropped   refused      held")?;
     for sum in &sums {
         line(&format!(
@@ -120,7 +120,7 @@ pub(super) fn gates(batches: &[Contribution]) -> io::Result<()> {
 pub(super) fn page(page: &Page, offset: u64) -> io::Result<()> {
     let (version, total) = (page.version, grouped(page.total));
     head(&format!(
-        "Version {version} as it will always read, from record {} of {total} on:",
+        "Version {version}, which never changes, from record {} of {total} on:",
         grouped(offset)
     ))?;
     for record in page.items.iter().take(RECORDS).filter_map(Value::as_object) {
