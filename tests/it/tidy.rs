@@ -317,6 +317,61 @@ fn every_link_between_documents_leads_somewhere() {
     none(&problems);
 }
 
+/// The arguments of a call, up to its closing bracket.
+fn arguments(call: &str) -> &str {
+    let (mut depth, mut quoted, mut escaped) = (0, false, false);
+    for (at, letter) in call.char_indices() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' => escaped = quoted,
+            '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted && depth == 0 => return &call[..at],
+            ')' if !quoted => depth -= 1,
+            _ => {}
+        }
+    }
+    call
+}
+
+/// The messages that a source file logs at the levels that operators see, each up to its first placeholder.
+fn log_lines(text: &str) -> BTreeSet<String> {
+    let calls = ["tracing::info!(", "tracing::warn!(", "tracing::error!("];
+    let calls = calls.into_iter().flat_map(|call| text.split(call).skip(1));
+    let messages = calls.filter_map(|call| arguments(call).rsplit('"').nth(1));
+    let fixed = messages.map(|message| message.split('{').next().unwrap().trim().to_owned());
+    fixed.filter(|message| !message.is_empty()).collect()
+}
+
+#[test]
+fn operations_lists_every_log_line_and_no_other() {
+    let operations = fs::read_to_string(root().join("deploy/OPERATIONS.md")).unwrap();
+    let section = operations.split("\n## Log lines\n").nth(1).unwrap();
+    let rows = section.split("\n## ").next().unwrap().lines();
+    let lines = rows.filter_map(|row| row.strip_prefix("| ")?.split(" | ").nth(1));
+    let listed: BTreeSet<_> = lines
+        .filter(|line| line.starts_with('`'))
+        .map(|line| line.trim_matches('`').split(['{', '…']).next().unwrap().trim())
+        .collect();
+    let mut product = sources();
+    product.retain(|(name, _)| {
+        let of_tests = ["tests/", "tests.rs", "testing", "conformance"];
+        name.contains("src/") && !of_tests.iter().any(|part| name.contains(part))
+    });
+    let mut problems = Vec::new();
+    for (name, text) in &product {
+        let missing = log_lines(text)
+            .into_iter()
+            .filter(|line| !listed.contains(line.as_str()));
+        problems.extend(missing.map(|line| format!("{name}: OPERATIONS does not list `{line}`")));
+    }
+    let stale = listed
+        .iter()
+        .filter(|line| !product.iter().any(|(_, text)| text.contains(**line)));
+    problems.extend(stale.map(|line| format!("OPERATIONS lists `{line}`, which nothing logs")));
+    none(&problems);
+}
+
 #[test]
 fn the_top_of_the_tree_stays_as_it_is() {
     let mut problems = Vec::new();
