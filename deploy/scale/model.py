@@ -95,7 +95,7 @@ def main() -> int:
         return 0
     problems = model.problems()
     if model.text() not in (HERE.parent / "SCALE.md").read_text(encoding="utf-8"):
-        problems.append("the table of SCALE.md is another one")
+        problems.append("the table in SCALE.md differs from the printed one")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0
