@@ -5,9 +5,11 @@
 
 mod bounded;
 mod expression;
+mod formats;
 pub(crate) mod functions;
 mod names;
 mod query;
+mod rewrite;
 
 use datafusion::sql::sqlparser::ast::Statement;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -107,11 +109,10 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
     let mut tokens = Tokenizer::new(&dialect, sql)
         .tokenize_with_location()
         .map_err(|error| unreadable(&error))?;
+    digits(&tokens)?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     bound(&tokens)?;
-    if let Some(contract) = contract {
-        names::resolve(&mut tokens, contract);
-    }
+    let tables = contract.map_or_else(Vec::new, |contract| names::resolve(&mut tokens, contract));
     let dialect = Bounded::new();
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(|error| {
@@ -120,7 +121,7 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
         }
         unreadable(&error)
     })?;
-    let statement = match (statements.pop(), statements.is_empty()) {
+    let mut statement = match (statements.pop(), statements.is_empty()) {
         (Some(statement), true) => statement,
         (None, _) => return Err(Refusal::new("an empty statement", "it must be one SELECT")),
         (Some(_), false) => return Err(Refusal::new("more than one statement", "it must be one SELECT")),
@@ -129,12 +130,31 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
         Statement::Query(select) => query::statement(select)?,
         other => return Err(Refusal::of(other, "only a SELECT is run")),
     }
+    rewrite::rewrite(&mut statement, &tables);
     Ok(statement)
 }
 
 fn unreadable(problem: &dyn ToString) -> Refusal {
     let problem = Refusal::new(problem.to_string(), "").what;
     Refusal::new("the statement", format!("it cannot be read as SQL: {problem}"))
+}
+
+/// Refuses a number that ends in the middle of a word: the parser would take the rest for the name of a column.
+fn digits(tokens: &[TokenWithSpan]) -> Result<(), Refusal> {
+    let runs_on = |pair: &&[TokenWithSpan]| match pair {
+        [number, next] => {
+            matches!(number.token, Token::Number(..))
+                && matches!(
+                    next.token,
+                    Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_)
+                )
+        }
+        _ => false,
+    };
+    let rule = "a number is written in digits, with a point and an exponent at most, and a space after it";
+    tokens.windows(2).find(runs_on).map_or(Ok(()), |pair| {
+        Err(Refusal::of(format!("{}{}", pair[0].token, pair[1].token), rule))
+    })
 }
 
 /// Bounds what the parser is given.

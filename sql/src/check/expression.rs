@@ -10,9 +10,11 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::names::normal;
 use super::query::{Walk, none, single};
-use super::{Refusal, functions};
+use super::{Refusal, formats, functions};
 
 const NOT_OFFERED: &str = "the expression is not offered";
+const NOT_EACH: &str =
+    "of these only `= ANY (SELECT …)` and `<> ALL (SELECT …)` are offered: use EXISTS, or compare with min() or max()";
 const ONE_FORM: &str = "texts are written '…', numbers in digits, and nothing is bound from outside";
 
 impl Walk {
@@ -58,7 +60,21 @@ impl Walk {
             | Expr::IsNotNull(expr)
             | Expr::IsUnknown(expr)
             | Expr::IsNotUnknown(expr) => self.expression(expr),
-            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => self.boxed([left, right]),
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                // The parser takes what follows for the right side, where it should end.
+                let runs_on = matches!(
+                    **right,
+                    Expr::BinaryOp {
+                        op: BinaryOperator::And | BinaryOperator::Or,
+                        ..
+                    }
+                );
+                none(
+                    runs_on.then_some(expression),
+                    "write brackets around `… IS DISTINCT FROM …`",
+                )?;
+                self.boxed([left, right])
+            }
             Expr::InList { expr, list, negated: _ } => {
                 self.expression(expr)?;
                 self.expressions(list)
@@ -102,24 +118,24 @@ impl Walk {
                 none(any.then_some("LIKE ANY"), NOT_OFFERED)?;
                 self.boxed([expr, pattern])
             }
-            Expr::SimilarTo {
-                negated: _,
-                expr,
-                pattern,
-                escape_char: _,
-            } => self.boxed([expr, pattern]),
+            Expr::SimilarTo { .. } => Err(Refusal::of("SIMILAR TO", "use LIKE, or ~ with ^ and $")),
             Expr::AnyOp {
                 left,
                 compare_op,
                 right,
                 is_some: _,
+            } => {
+                let whole = *compare_op == BinaryOperator::Eq && matches!(**right, Expr::Subquery(_));
+                none((!whole).then(|| format!("{compare_op} ANY")), NOT_EACH)?;
+                self.boxed([left, right])
             }
-            | Expr::AllOp {
+            Expr::AllOp {
                 left,
                 compare_op,
                 right,
             } => {
-                binary(compare_op)?;
+                let whole = *compare_op == BinaryOperator::NotEq && matches!(**right, Expr::Subquery(_));
+                none((!whole).then(|| format!("{compare_op} ALL")), NOT_EACH)?;
                 self.boxed([left, right])
             }
             Expr::Cast {
@@ -271,7 +287,11 @@ impl Walk {
         } = function;
         none(uses_odbc_syntax.then_some(function), NOT_OFFERED)?;
         let called = single(name).map(normal);
-        functions::allowed(&called.unwrap_or_else(|| name.to_string()))?;
+        let called = called.unwrap_or_else(|| name.to_string());
+        functions::allowed(&called)?;
+        if functions::FORMATS.contains(&&*called) {
+            formats::written(function, args)?;
+        }
         if !matches!(parameters, FunctionArguments::None) {
             return Err(Refusal::of(function, "a call has one list of arguments"));
         }
@@ -283,7 +303,8 @@ impl Walk {
         self.boxed(filter)?;
         match over {
             Some(WindowType::WindowSpec(window)) => self.window(window)?,
-            Some(WindowType::NamedWindow(_)) | None => {}
+            Some(WindowType::NamedWindow(name)) => self.named(name)?,
+            None => {}
         }
         self.sorted(within_group)
     }
@@ -323,11 +344,15 @@ impl Walk {
     /// Checks the window of a window function.
     pub(super) fn window(&mut self, window: &WindowSpec) -> Result<(), Refusal> {
         let WindowSpec {
-            window_name: _,
+            window_name,
             partition_by,
             order_by,
             window_frame,
         } = window;
+        none(
+            window_name.as_ref().map(|name| format!("({name} …)")),
+            "a window is not made of another: write it out",
+        )?;
         self.expressions(partition_by)?;
         self.sorted(order_by)?;
         let Some(WindowFrame {
@@ -352,6 +377,14 @@ impl Walk {
 
 fn literal(value: &Value) -> Result<(), Refusal> {
     match value {
+        Value::Number(digits, false)
+            if digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse::<u64>().is_err() =>
+        {
+            Err(Refusal::of(
+                digits,
+                "a whole number of more than 64 bits is written CAST('…' AS DECIMAL(38, 0))",
+            ))
+        }
         Value::Number(_, false) | Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null => Ok(()),
         other => Err(Refusal::of(other, ONE_FORM)),
     }

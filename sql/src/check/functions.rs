@@ -281,6 +281,9 @@ pub(crate) const ALLOWED: [&str; 273] = [
     "var_sample",
 ];
 
+/// The functions whose second argument is a format.
+pub(super) const FORMATS: [&str; 2] = ["date_format", "to_char"];
+
 /// The functions of the engine that may not be called, by the rule they break.
 pub(crate) const REFUSED: [(&str, &[&str]); 5] = [
     (

@@ -7,11 +7,15 @@ use std::collections::HashMap;
 
 use datafusion::sql::sqlparser::ast::Ident;
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Word};
 use types::Contract;
 
-/// Spells every name that is not quoted as the field that it is, ignoring case.
-pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) {
+use super::TABLE;
+
+/// Spells every name that is not quoted as the field that it is, ignoring case, and returns the places of those that were
+/// [`TABLE`].
+pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) -> Vec<Location> {
+    let mut tables = Vec::new();
     let fields: HashMap<String, &str> = contract
         .fields()
         .iter()
@@ -19,6 +23,7 @@ pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) {
         .collect();
     for index in 0..tokens.len() {
         let call = matches!(tokens.get(index + 1), Some(next) if next.token == Token::LParen);
+        let place = tokens[index].span.start;
         let Token::Word(word) = &mut tokens[index].token else {
             continue;
         };
@@ -33,8 +38,12 @@ pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) {
                 quote_style: Some('"'),
                 keyword: Keyword::NoKeyword,
             };
+            if lower == TABLE {
+                tables.push(place);
+            }
         }
     }
+    tables
 }
 
 /// The name that an identifier stands for: a quoted one as it is, another in lower case.

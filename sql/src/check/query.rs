@@ -6,8 +6,8 @@
 use datafusion::sql::sqlparser::ast::{
     Cte, Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
     NamedWindowExpr, ObjectName, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, Parens, Query, Select,
-    SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
-    TableWithJoins, Values, WildcardAdditionalOptions, With,
+    SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator, SetQuantifier, TableAlias,
+    TableAliasColumnDef, TableFactor, TableWithJoins, Values, WildcardAdditionalOptions, With,
 };
 
 use super::names::normal;
@@ -28,6 +28,8 @@ pub(super) struct Size {
 pub(super) struct Walk {
     /// The WITH queries that can be seen from here, the nearest last.
     visible: Vec<(String, Size)>,
+    /// The windows that the expressions of this place may name.
+    windows: Vec<String>,
     size: Size,
     depth: usize,
 }
@@ -100,6 +102,7 @@ impl Walk {
         )?;
         none(pipe_operators.first(), "a query is written as SELECT, not with pipes")?;
         let seen = self.visible.len();
+        let windows = std::mem::take(&mut self.windows);
         self.nested(|walk| {
             if let Some(with) = with {
                 walk.with(with)?;
@@ -114,7 +117,15 @@ impl Walk {
             Ok(())
         })?;
         self.visible.truncate(seen);
+        self.windows = windows;
         Ok(())
+    }
+
+    /// Checks the name of a window.
+    pub(super) fn named(&self, name: &Ident) -> Result<(), Refusal> {
+        let rule = "no window of this name is defined by this SELECT, for what it selects";
+        let known = self.windows.contains(&normal(name));
+        none((!known).then_some(name), rule)
     }
 
     fn with(&mut self, with: &With) -> Result<(), Refusal> {
@@ -159,13 +170,20 @@ impl Walk {
             SetExpr::Query(query) => self.query(query),
             SetExpr::SetOperation {
                 left,
-                op: _,
-                set_quantifier: _,
+                op,
+                set_quantifier,
                 right,
-            } => self.nested(|walk| {
-                walk.body(left)?;
-                walk.body(right)
-            }),
+            } => {
+                let bag = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
+                none(
+                    (bag && *op != SetOperator::Union).then(|| format!("{op} ALL")),
+                    "only UNION keeps equal rows: number them with row_number() first",
+                )?;
+                self.nested(|walk| {
+                    walk.body(left)?;
+                    walk.body(right)
+                })
+            }
             SetExpr::Values(Values {
                 explicit_row: _,
                 value_keyword: _,
@@ -234,23 +252,30 @@ impl Walk {
             Some(Distinct::On(expressions)) => self.expressions(expressions)?,
             Some(Distinct::Distinct | Distinct::All) | None => {}
         }
+        for NamedWindowDefinition(name, window) in named_window {
+            match window {
+                NamedWindowExpr::NamedWindow(_) => {
+                    return Err(Refusal::of(name, "a window is defined in full: WINDOW w AS (…)"));
+                }
+                NamedWindowExpr::WindowSpec(window) => self.window(window)?,
+            }
+        }
+        let mut windows: Vec<String> = named_window.iter().map(|window| normal(&window.0)).collect();
+        windows.sort_unstable();
+        let twice = windows.windows(2).find(|names| names[0] == names[1]);
+        none(twice.map(|names| &names[0]), "a window has one definition")?;
+        self.windows = windows;
         for item in projection {
             self.item(item)?;
         }
+        self.windows.clear();
         for table in from {
             self.joined(table)?;
         }
         for expression in [selection, having, qualify].into_iter().flatten() {
             self.expression(expression)?;
         }
-        self.group_by(group_by)?;
-        for NamedWindowDefinition(_, window) in named_window {
-            match window {
-                NamedWindowExpr::NamedWindow(_) => {}
-                NamedWindowExpr::WindowSpec(window) => self.window(window)?,
-            }
-        }
-        Ok(())
+        self.group_by(group_by)
     }
 
     fn item(&mut self, item: &SelectItem) -> Result<(), Refusal> {
@@ -311,7 +336,21 @@ impl Walk {
         };
         match constraint {
             JoinConstraint::On(expression) => self.expression(expression),
-            JoinConstraint::Using(_) | JoinConstraint::Natural | JoinConstraint::None => Ok(()),
+            JoinConstraint::Using(_) => {
+                let rule = "the columns would be those of the left table: use ON, and coalesce both";
+                none(outer(join_operator).map(|kind| format!("{kind} JOIN … USING")), rule)
+            }
+            JoinConstraint::Natural => {
+                let kind = match join_operator {
+                    JoinOperator::Join(_) | JoinOperator::Inner(_) => None,
+                    _ => Some(outer(join_operator).unwrap_or("OUTER, SEMI or ANTI")),
+                };
+                none(
+                    kind.map(|kind| format!("NATURAL {kind} JOIN")),
+                    "use ON, and coalesce what both tables have",
+                )
+            }
+            JoinConstraint::None => Ok(()),
         }
     }
 
@@ -476,6 +515,15 @@ impl Walk {
             .into_iter()
             .flatten()
             .try_for_each(|number| self.expression(number))
+    }
+}
+
+/// Names a join that also answers rows of the right table that have no match.
+const fn outer(join: &JoinOperator) -> Option<&'static str> {
+    match join {
+        JoinOperator::Right(_) | JoinOperator::RightOuter(_) => Some("RIGHT"),
+        JoinOperator::FullOuter(_) => Some("FULL"),
+        _ => None,
     }
 }
 
