@@ -2,10 +2,15 @@
 //!
 //! Invariant: nothing of a query is read before the fence is up. Every way to end is one the caller can tell apart.
 
+mod checked;
 mod engine;
 mod fence;
+mod json;
+mod membership;
 mod parts;
 mod render;
+mod rule;
+mod sum;
 
 use std::io;
 use std::os::fd::AsFd as _;

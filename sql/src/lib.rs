@@ -22,10 +22,31 @@
 //! contract allows extras. Names that are not quoted match fields ignoring case. In an answer, integers are JSON numbers
 //! of any size, doubles are JSON numbers or the texts `NaN`, `Infinity`, `-Infinity`, decimals are texts, timestamps are RFC
 //! 3339 texts (without an offset where the column has no zone), dates `YYYY-MM-DD`, binary is text in hex. A field of type
-//! `json` that a query hands on as it is, under whatever name, by a cast to text, CASE or UNION too, has the type `Json`
-//! and is the value it holds; inside a query, and after any function, it is canonical JSON text. Integers wrap at 64
-//! bits, in sums too: cast to DECIMAL where that can happen. A number with a point is a double, also where it is cast to
-//! DECIMAL; a text that is cast keeps its digits.
+//! `json` that a query hands on as it is, under whatever name, has the type `Json` and is the value it holds; inside a
+//! query, after a cast or a function, and in a UNION with texts, it is canonical JSON text. An integer or a sum of integers
+//! that leaves its type is an error: cast to DECIMAL where that can happen. A number with a point is a double, also where it
+//! is cast to DECIMAL; a text that is cast keeps its digits. A double that is cast to an integer is rounded, to the even one
+//! of two.
+//!
+//! # Dialect
+//!
+//! The engine is DataFusion, and a statement means what it means in PostgreSQL. What the engine would answer otherwise is
+//! refused:
+//!
+//! | Refused | Instead |
+//! |-|-|
+//! | `<`, `<=`, `>`, `>=`, `<> ANY`, `= ALL` of a subquery or a list | `min()`, `max()`, `EXISTS`; `= ANY (SELECT …)` and `<> ALL (SELECT …)` are offered |
+//! | `NOT IN (SELECT …)` beneath other operators, of a constant, or correlated, where either side may be null | `NOT EXISTS` |
+//! | `OVER (w …)`, `WINDOW x AS w`, a name that no `WINDOW` of the SELECT defines | the window written out |
+//! | `RIGHT` and `FULL JOIN … USING`, `NATURAL` with any but an inner join | `ON`, and `coalesce` of both columns |
+//! | `SIMILAR TO` | `LIKE`, or `~` with `^` and `$` |
+//! | `INTERSECT ALL`, `EXCEPT ALL` | rows numbered by `row_number()` |
+//! | `a IS DISTINCT FROM b AND c` | brackets around the comparison |
+//! | `1_000`, `0x10`, an integer of more than 64 bits | digits; `CAST('…' AS DECIMAL(38, 0))` |
+//! | a format of `to_char` that is no literal of `%` patterns | `to_char(at, '%Y-%m-%d')` |
+//! | `extract` of a difference of timestamps, but for `epoch` | its seconds, divided |
+//! | `to_timestamp` of a column with a format | a text of the form of RFC 3339 |
+//! | `sum(DISTINCT …)` over a frame that moves, an ESCAPE other than `\` | |
 
 mod answer;
 pub mod check;

@@ -17,7 +17,7 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{SessionState, SessionStateDefaults};
-use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::logical_expr::{AggregateUDF, LogicalPlanBuilder};
 use datafusion::object_store::memory::InMemory;
 use datafusion::parquet::errors::ParquetError;
 use datafusion::physical_plan::execute_stream;
@@ -27,8 +27,11 @@ use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 use types::{Contract, Timestamp};
 
+use super::json;
 use super::parts::{STORE, Table};
 use super::render::Rows;
+use super::rule::AsPostgres;
+use super::sum::CheckedSum;
 use crate::Answer;
 use crate::check::functions::ALLOWED;
 use crate::check::{STACK, TABLE, parse};
@@ -38,6 +41,24 @@ use crate::wire::{Job, Reply, Setup};
 const SHARE: f64 = 0.6;
 /// How `std::collections::TryReserveError` begins.
 const NO_MEMORY: &str = "memory allocation failed";
+/// The words with which the engine begins to ask for a report of a bug.
+const BUG_REPORTS: [&str; 4] = [
+    "This issue was likely caused by a bug",
+    "This was likely caused by a bug",
+    "This is a bug",
+    "Please help us",
+];
+/// Messages that print a plan of the engine, and the same in words.
+const PLANS: [(&str, &str); 2] = [
+    (
+        "Physical plan does not support logical expression",
+        "a subquery stands where the engine runs none: join it, or select it in a WITH query first",
+    ),
+    (
+        "SanityCheckPlan",
+        "the engine finds no plan for this: select what ORDER BY names first",
+    ),
+];
 /// The longest message of a failure, in characters.
 const LONGEST: usize = 600;
 /// What every part of the planner is warmed with.
@@ -120,13 +141,14 @@ impl Engine {
             .with_allow_dml(false)
             .with_allow_statements(false)
             .verify_plan(&plan)?;
+        let json = json::columns(&plan);
         let limit = job.limit as usize;
         // Why: one row more tells whether there are more.
         let plan = LogicalPlanBuilder::from(plan)
             .limit(0, Some(limit.saturating_add(1)))?
             .build()?;
         let plan = state.create_physical_plan(&plan).await?;
-        let mut rows = Rows::new(&plan.schema(), limit);
+        let mut rows = Rows::new(&plan.schema(), json, limit);
         let mut batches = execute_stream(plan, state.task_ctx())?;
         while let Some(batch) = batches.next().await {
             if !rows.add(&batch?)? {
@@ -166,7 +188,8 @@ fn state(setup: &Setup) -> Result<SessionState> {
     let mut scalars = SessionStateDefaults::default_scalar_functions();
     scalars.retain(|function| allowed(function.name()));
     let mut aggregates = SessionStateDefaults::default_aggregate_functions();
-    aggregates.retain(|function| allowed(function.name()));
+    aggregates.retain(|function| allowed(function.name()) && function.name() != "sum");
+    aggregates.push(Arc::new(AggregateUDF::new_from_impl(CheckedSum::default())));
     let mut windows = SessionStateDefaults::default_window_functions();
     windows.retain(|function| allowed(function.name()));
     Ok(SessionStateBuilder::new()
@@ -176,6 +199,7 @@ fn state(setup: &Setup) -> Result<SessionState> {
         .with_scalar_functions(scalars)
         .with_aggregate_functions(aggregates)
         .with_window_functions(windows)
+        .with_analyzer_rule(Arc::new(AsPostgres))
         .build())
 }
 
@@ -223,7 +247,13 @@ fn panicked(panic: &(dyn Any + Send)) -> String {
     shortened(&format!("the engine gave up: {}", text.unwrap_or("no reason is known")))
 }
 
+/// A message without the words of the engine to its own developers, and not too long.
 fn shortened(message: &str) -> String {
+    let end = BUG_REPORTS.iter().filter_map(|words| message.find(words)).min();
+    let message = message[..end.unwrap_or(message.len())].trim_end();
+    let message = message.replace("Internal error: ", "the engine cannot run this: ");
+    let plain = PLANS.iter().find(|(words, _)| message.contains(words));
+    let message = plain.map_or(message, |(_, plain)| (*plain).to_owned());
     let mut short: String = message.chars().take(LONGEST).collect();
     if short.len() < message.len() {
         short.push('…');

@@ -15,7 +15,6 @@ use datafusion::error::{DataFusionError, Result};
 use serde_json::value::RawValue;
 use types::Timestamp;
 
-use super::parts::JSON;
 use crate::{Answer, Column, MAX_ANSWER_BYTES};
 
 /// The rows of an answer as they come.
@@ -31,13 +30,8 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// No rows yet, of these columns.
-    pub(super) fn new(schema: &Schema, limit: usize) -> Self {
-        let json: Vec<bool> = schema
-            .fields()
-            .iter()
-            .map(|field| field.metadata().contains_key(JSON) && is_text(field.data_type()))
-            .collect();
+    /// No rows yet, of these columns; `json` tells which of them are JSON.
+    pub(super) fn new(schema: &Schema, json: Vec<bool>, limit: usize) -> Self {
         let columns = schema.fields().iter().zip(&json).map(|(field, json)| Column {
             name: field.name().clone(),
             kind: if *json {

@@ -82,20 +82,24 @@ fn record(i: i64) -> Value {
 }
 
 impl Fixture {
-    /// Merges the records, in equal versions, by way of the catalog.
+    /// The known records, in equal versions.
     pub(crate) async fn new() -> Self {
+        let rows = ROWS / VERSIONS;
+        let version = |version: i64| (version * rows..(version + 1) * rows).map(record).collect();
+        Self::of(contract(), (0..VERSIONS).map(version).collect()).await
+    }
+
+    /// Merges records, a version each, by way of the catalog.
+    pub(crate) async fn of(contract: Arc<Contract>, versions: Vec<Vec<Value>>) -> Self {
         let directory = TempDir::new().unwrap();
         let root = directory.path().join("tables");
         let clock = Arc::new(ManualClock::at(start()));
         let objects = Arc::new(DurableLocal::open(&root).unwrap());
         let clock_of_catalog: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let catalog = Catalog::open(objects, directory.path().join("index"), clock_of_catalog).unwrap();
-        let contract = contract();
         let dataset = DatasetId::new(start());
         let mut table = catalog.table(dataset, &contract).await.unwrap();
-        let rows = ROWS / VERSIONS;
-        for version in 0..VERSIONS {
-            let records: Vec<_> = (version * rows..(version + 1) * rows).map(record).collect();
+        for records in versions {
             let proposal = Proposal {
                 contribution: ContributionId::new(start()),
                 agent: AgentId::new(start()),

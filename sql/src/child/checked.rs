@@ -1,0 +1,116 @@
+//! Arithmetic of numbers that the operators of the engine do otherwise: they wrap, and they cut off.
+//!
+//! Invariant: a result that has no place in its type is an error.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, AsArray as _};
+use datafusion::arrow::compute::kernels::numeric::{add, mul, neg, sub};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type};
+use datafusion::common::ScalarValue;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::physical_expr_common::datum::apply;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Negate,
+    /// The whole number next to a float; of two, the even one.
+    Nearest,
+}
+
+/// Returns the call of an operation; its operands are of one type.
+pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
+    let function = ScalarUDF::new_from_impl(Checked {
+        operation,
+        signature: Signature::any(operands.len(), Volatility::Immutable),
+    });
+    Expr::ScalarFunction(ScalarFunction::new_udf(function.into(), operands))
+}
+
+/// An operation as a function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    operation: Operation,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &'static str {
+        match self.operation {
+            Operation::Add => "checked_add",
+            Operation::Subtract => "checked_subtract",
+            Operation::Multiply => "checked_multiply",
+            Operation::Negate => "checked_negate",
+            Operation::Nearest => "nearest",
+        }
+    }
+
+    /// Returns the name that the engine gives the operator.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
+        Ok(match self.operation {
+            Operation::Add => names.join(" + "),
+            Operation::Subtract => names.join(" - "),
+            Operation::Multiply => names.join(" * "),
+            Operation::Negate => format!("(- {})", names.concat()),
+            Operation::Nearest => names.concat(),
+        })
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        let first = arguments.first().cloned();
+        first.ok_or_else(|| DataFusionError::Plan("arithmetic has operands".to_owned()))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let kinds: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Field::new(self.name(), self.return_type(&kinds)?, nullable).into())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match (self.operation, &args.args[..]) {
+            (Operation::Add, [left, right]) => apply(left, right, add),
+            (Operation::Subtract, [left, right]) => apply(left, right, sub),
+            (Operation::Multiply, [left, right]) => apply(left, right, mul),
+            (Operation::Negate, [of]) => each(of, |of| Ok(neg(of)?)),
+            (Operation::Nearest, [of]) => each(of, nearest),
+            _ => Err(DataFusionError::Plan("arithmetic has one or two operands".to_owned())),
+        }
+    }
+}
+
+fn each(of: &ColumnarValue, operation: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
+    Ok(match of {
+        ColumnarValue::Array(of) => ColumnarValue::Array(operation(of)?),
+        ColumnarValue::Scalar(of) => {
+            let result = operation(&of.to_array()?)?;
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?)
+        }
+    })
+}
+
+fn nearest(of: &ArrayRef) -> Result<ArrayRef> {
+    match of.data_type() {
+        DataType::Float32 => Ok(Arc::new(
+            of.as_primitive::<Float32Type>()
+                .unary::<_, Float32Type>(f32::round_ties_even),
+        )),
+        DataType::Float64 => Ok(Arc::new(
+            of.as_primitive::<Float64Type>()
+                .unary::<_, Float64Type>(f64::round_ties_even),
+        )),
+        other => Err(DataFusionError::Plan(format!("{other} is no float"))),
+    }
+}

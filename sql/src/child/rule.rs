@@ -1,0 +1,167 @@
+//! Expressions that the engine evaluates otherwise than PostgreSQL, replaced where it has what is right.
+//!
+//! Invariant: an expression that is replaced keeps its name and its type. The rule runs after types are coerced, and before
+//! constants are folded.
+
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::config::ConfigOptions;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::{BinaryExpr, Cast, InList, ScalarFunction, TryCast};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, cast, lit};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::checked::{Operation, call};
+use super::membership;
+
+/// How many nodes an expression has at most that is compared with each of a list.
+const MOST_COMPARED: usize = 64;
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct AsPostgres;
+
+impl AnalyzerRule for AsPostgres {
+    fn name(&self) -> &'static str {
+        "as_postgres"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let schema = merge_schema(&plan.inputs());
+            membership::check(&plan, &schema)?;
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let replaced = expr.transform_up(|expr| replaced(expr, &schema))?;
+                Ok(replaced.update_data(|expr| name.restore(expr)))
+            })?
+            .map_data(LogicalPlan::recompute_schema)
+        })?;
+        Ok(plan.data)
+    }
+}
+
+fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let operation = match op {
+                Operator::Plus => Some(Operation::Add),
+                Operator::Minus => Some(Operation::Subtract),
+                Operator::Multiply => Some(Operation::Multiply),
+                _ => None,
+            };
+            Ok(match operation {
+                Some(operation) if is_whole(&left, schema)? && is_whole(&right, schema)? => {
+                    Transformed::yes(call(operation, vec![*left, *right]))
+                }
+                _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+            })
+        }
+        Expr::Negative(of) if is_whole(&of, schema)? => Ok(Transformed::yes(call(Operation::Negate, vec![*of]))),
+        Expr::Cast(Cast { expr, field }) if field.data_type().is_integer() => {
+            let nearest = nearest(*expr, schema)?;
+            Ok(nearest.update_data(|expr| Expr::Cast(Cast::new_from_field(Box::new(expr), field))))
+        }
+        Expr::TryCast(TryCast { expr, field }) if field.data_type().is_integer() => {
+            let nearest = nearest(*expr, schema)?;
+            Ok(nearest.update_data(|expr| Expr::TryCast(TryCast::new_from_field(Box::new(expr), field))))
+        }
+        Expr::InList(InList { expr, list, negated }) if list.iter().any(|item| !matches!(item, Expr::Literal(..))) => {
+            each(&expr, list, negated).map(Transformed::yes)
+        }
+        Expr::ScalarFunction(function) => function_of(function, schema),
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+fn is_whole(expr: &Expr, schema: &DFSchema) -> Result<bool> {
+    Ok(expr.get_type(schema)?.is_integer())
+}
+
+/// Rounds what becomes a whole number; the engine cuts it off.
+fn nearest(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(match expr.get_type(schema)? {
+        DataType::Float32 | DataType::Float64 => Transformed::yes(call(Operation::Nearest, vec![expr])),
+        DataType::Decimal128(precision, scale) if scale > 0 => {
+            Transformed::yes(cast(expr, DataType::Decimal128(precision, 0)))
+        }
+        DataType::Decimal256(precision, scale) if scale > 0 => {
+            Transformed::yes(cast(expr, DataType::Decimal256(precision, 0)))
+        }
+        _ => Transformed::no(expr),
+    })
+}
+
+/// Compares with each of a list that has more than literals: the engine evaluates such a list for the wrong rows.
+fn each(expr: &Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
+    let mut nodes = 0_usize;
+    expr.apply(|_| {
+        nodes += 1;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if nodes > MOST_COMPARED {
+        return Err(not_offered(
+            "what stands before IN is too large for a list with expressions: select it first",
+        ));
+    }
+    let compared = list.into_iter().map(|item| {
+        if negated {
+            expr.clone().not_eq(item)
+        } else {
+            expr.clone().eq(item)
+        }
+    });
+    let joined = compared.reduce(|one, other| if negated { one.and(other) } else { one.or(other) });
+    joined.ok_or_else(|| not_offered("a list after IN has an entry at least"))
+}
+
+fn function_of(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match (function.func.name(), &function.args[..]) {
+        ("date_part", [part, of]) => {
+            let DataType::Duration(unit) = of.get_type(schema)? else {
+                return Ok(Transformed::no(Expr::ScalarFunction(function)));
+            };
+            let epoch = |text: &str| text.trim_matches('\'').eq_ignore_ascii_case("epoch");
+            match part {
+                Expr::Literal(ScalarValue::Utf8(Some(text)) | ScalarValue::Utf8View(Some(text)), _) if epoch(text) => {
+                    Ok(Transformed::yes(seconds(of.clone(), unit)))
+                }
+                _ => Err(not_offered(
+                    "extract() of a difference of timestamps takes epoch only: divide its seconds",
+                )),
+            }
+        }
+        (name, [of, formats @ ..]) if name.starts_with("to_timestamp") && of.get_type(schema)?.is_string() => {
+            if formats.is_empty() {
+                let kind = Expr::ScalarFunction(function.clone()).get_type(schema)?;
+                return Ok(Transformed::yes(cast(of.clone(), kind)));
+            }
+            match of {
+                Expr::Literal(..) => Ok(Transformed::no(Expr::ScalarFunction(function))),
+                _ => Err(not_offered(&format!(
+                    "{name}() of a column takes no format: bring the text into the form of RFC 3339 first"
+                ))),
+            }
+        }
+        _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
+    }
+}
+
+/// Returns the seconds of a difference with their fraction, which the engine drops.
+fn seconds(duration: Expr, unit: TimeUnit) -> Expr {
+    let per_second = match unit {
+        TimeUnit::Second => 1.0,
+        TimeUnit::Millisecond => 1e3,
+        TimeUnit::Microsecond => 1e6,
+        TimeUnit::Nanosecond => 1e9,
+    };
+    cast(cast(duration, DataType::Int64), DataType::Float64) / lit(per_second)
+}
+
+fn not_offered(problem: &str) -> DataFusionError {
+    DataFusionError::Plan(problem.to_owned())
+}
