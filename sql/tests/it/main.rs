@@ -5,6 +5,8 @@ mod blowups;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod refused;
