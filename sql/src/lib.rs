@@ -30,23 +30,8 @@
 //!
 //! # Dialect
 //!
-//! The engine is DataFusion, and a statement means what it means in PostgreSQL. What the engine would answer otherwise is
-//! refused:
-//!
-//! | Refused | Instead |
-//! |-|-|
-//! | `<`, `<=`, `>`, `>=`, `<> ANY`, `= ALL` of a subquery or a list | `min()`, `max()`, `EXISTS`; `= ANY (SELECT …)` and `<> ALL (SELECT …)` are offered |
-//! | `NOT IN (SELECT …)` beneath other operators, of a constant, or correlated, where either side may be null | `NOT EXISTS` |
-//! | `OVER (w …)`, `WINDOW x AS w`, a name that no `WINDOW` of the SELECT defines | the window written out |
-//! | `RIGHT` and `FULL JOIN … USING`, `NATURAL` with any but an inner join | `ON`, and `coalesce` of both columns |
-//! | `SIMILAR TO` | `LIKE`, or `~` with `^` and `$` |
-//! | `INTERSECT ALL`, `EXCEPT ALL` | rows numbered by `row_number()` |
-//! | `a IS DISTINCT FROM b AND c` | brackets around the comparison |
-//! | `1_000`, `0x10`, an integer of more than 64 bits | digits; `CAST('…' AS DECIMAL(38, 0))` |
-//! | a format of `to_char` that is no literal of `%` patterns | `to_char(at, '%Y-%m-%d')` |
-//! | `extract` of a difference of timestamps, but for `epoch` | its seconds, divided |
-//! | `to_timestamp` of a column with a format | a text of the form of RFC 3339 |
-//! | `sum(DISTINCT …)` over a frame that moves, an ESCAPE other than `\` | |
+//! The engine is DataFusion, and a statement means what it means in PostgreSQL. `deploy/sluice/API.md` lists what is refused
+//! because the engine would answer it otherwise; [`mod@check`] refuses it, or the rules of the child's planner.
 
 mod answer;
 pub mod check;

@@ -17,10 +17,10 @@ use datafusion::optimizer::AnalyzerRule;
 use super::checked::{Operation, call};
 use super::membership;
 
-/// How many nodes an expression has at most that is compared with each of a list.
+/// The most nodes of an expression that is compared with each entry of a list.
 const MOST_COMPARED: usize = 64;
 
-/// The rule.
+/// The analyzer rule, added after those of the engine.
 #[derive(Debug)]
 pub(super) struct AsPostgres;
 

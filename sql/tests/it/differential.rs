@@ -26,8 +26,10 @@ use crate::fixture::Fixture;
 const PYTHON: &str = "SLUICE_TEST_PYTHON";
 /// Answers statements with it.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/differential/duckdb_answers.py");
-/// The seed of the statements.
+/// The seed of the statements, unless [`OTHER_SEED`] has another.
 const SEED: u64 = 17;
+/// Names a seed to look for further differences with.
+const OTHER_SEED: &str = "SLUICE_TEST_SQL_SEED";
 /// How many statements are generated.
 const STATEMENTS: usize = 2_400;
 /// How many of them both must answer, so that the comparison is not one of errors.
@@ -227,8 +229,9 @@ async fn compared(statements: Vec<Statement>) -> Option<Outcome> {
 #[tokio::test]
 async fn generated_statements_answer_what_duckdb_answers() {
     assert!(DIFFERENCES.len() <= 20);
-    let statements = shapes::statements(SEED, STATEMENTS);
-    let again = shapes::statements(SEED, STATEMENTS);
+    let seed = std::env::var(OTHER_SEED).map_or(SEED, |seed| seed.parse().unwrap());
+    let statements = shapes::statements(seed, STATEMENTS);
+    let again = shapes::statements(seed, STATEMENTS);
     assert!(
         statements
             .iter()
@@ -249,7 +252,8 @@ async fn generated_statements_answer_what_duckdb_answers() {
     );
     assert!(text.is_empty(), "{} differences\n{text}", outcome.problems.len());
     assert!(answered >= ANSWERED, "{answered} answered by both");
-    for listed in DIFFERENCES {
+    // A list that is longer than it needs to be would hide a difference that comes later.
+    for listed in DIFFERENCES.iter().filter(|_| seed == SEED) {
         assert!(outcome.listed.contains_key(listed.words), "nothing is {listed:?}");
     }
 }
