@@ -31,7 +31,7 @@ const SEED: u64 = 17;
 /// Names a seed to look for further differences with.
 const OTHER_SEED: &str = "SLUICE_TEST_SQL_SEED";
 /// How many statements are generated.
-const STATEMENTS: usize = 2_400;
+const STATEMENTS: usize = 2_000;
 /// How many of them both must answer, so that the comparison is not one of errors.
 const ANSWERED: usize = 1_500;
 /// How many queries are under way at once.
