@@ -126,11 +126,11 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
         (None, _) => return Err(Refusal::new("an empty statement", "it must be one SELECT")),
         (Some(_), false) => return Err(Refusal::new("more than one statement", "it must be one SELECT")),
     };
+    rewrite::rewrite(&mut statement, &tables);
     match &statement {
         Statement::Query(select) => query::statement(select)?,
         other => return Err(Refusal::of(other, "only a SELECT is run")),
     }
-    rewrite::rewrite(&mut statement, &tables);
     Ok(statement)
 }
 

@@ -1,6 +1,6 @@
-//! Changes to a statement that was checked: what the engine plans wrongly, written in a way that it plans rightly.
+//! Changes to a statement before it is checked: what the engine plans wrongly, written in a way that it plans rightly.
 //!
-//! Invariant: a changed statement means what the statement that was checked means, and would pass the check too.
+//! Invariant: a changed statement means what it meant before.
 
 use std::ops::ControlFlow;
 

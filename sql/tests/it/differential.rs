@@ -84,16 +84,8 @@ const DIFFERENCES: &[Difference] = &[
         reason: "the engine takes null for false where it joins",
     },
     Difference {
-        words: "a subquery stands where the engine runs none",
-        reason: "in a projection, or within another expression",
-    },
-    Difference {
         words: "write brackets around `… IS DISTINCT FROM …`",
         reason: "the parser takes the rest of the condition for the right side",
-    },
-    Difference {
-        words: "the engine finds no plan",
-        reason: "it refuses its own plan where an order is evaluated twice",
     },
     Difference {
         words: "have the same name",
