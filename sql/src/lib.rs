@@ -30,8 +30,8 @@
 //!
 //! # Dialect
 //!
-//! The engine is DataFusion, and a statement means what it means in PostgreSQL. `deploy/sluice/API.md` lists what is refused
-//! because the engine would answer it otherwise; [`mod@check`] refuses it, or the rules of the child's planner.
+//! The engine is `DataFusion`, and a statement means what it means in `PostgreSQL`. `deploy/sluice/API.md` lists what is
+//! refused because the engine would answer it otherwise: [`mod@check`] refuses it, or a rule of the child's planner.
 
 mod answer;
 pub mod check;

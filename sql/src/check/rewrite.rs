@@ -2,6 +2,7 @@
 //!
 //! Invariant: a changed statement means what it meant before.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -14,8 +15,7 @@ use super::TABLE;
 
 /// Changes a statement; `table` tells where names that may be the table's were spelled as a field.
 pub(super) fn rewrite(statement: &mut Statement, table: &[Location]) {
-    // Nothing here breaks off.
-    let _: ControlFlow<()> = statement.visit(&mut Rewrite { table });
+    let ControlFlow::Continue(()) = statement.visit(&mut Rewrite { table });
 }
 
 struct Rewrite<'a> {
@@ -23,10 +23,10 @@ struct Rewrite<'a> {
 }
 
 impl VisitorMut for Rewrite<'_> {
-    type Break = ();
+    type Break = Infallible;
 
     /// Writes `= ANY` and `<> ALL` of a subquery as IN, for which the engine knows nulls.
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
         let (left, right, negated) = match expr {
             Expr::AnyOp {
                 left,
@@ -54,7 +54,7 @@ impl VisitorMut for Rewrite<'_> {
     }
 
     /// Gives the table its name back where a field has it too but for case; its columns are qualified as they were spelled.
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
         let TableFactor::Table { name, alias, .. } = factor else {
             return ControlFlow::Continue(());
         };

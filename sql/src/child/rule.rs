@@ -1,4 +1,4 @@
-//! Expressions that the engine evaluates otherwise than PostgreSQL, replaced where it has what is right.
+//! Expressions that the engine evaluates otherwise than `PostgreSQL`, replaced where it has what is right.
 //!
 //! Invariant: an expression that is replaced keeps its name and its type. The rule runs after types are coerced, and before
 //! constants are folded.

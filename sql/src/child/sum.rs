@@ -39,10 +39,10 @@ const fn is_whole(kind: &DataType) -> bool {
     matches!(kind, DataType::Int64 | DataType::UInt64)
 }
 
-fn widened(args: AccumulatorArgs<'_>) -> AccumulatorArgs<'_> {
+fn widened<'a>(args: &AccumulatorArgs<'a>) -> AccumulatorArgs<'a> {
     AccumulatorArgs {
         return_field: kept(&args.return_field),
-        ..args
+        ..args.clone()
     }
 }
 
@@ -61,7 +61,7 @@ impl AggregateUDFImpl for CheckedSum {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let result = args.return_type().clone();
-        let sum = self.sum.accumulator(widened(args))?;
+        let sum = self.sum.accumulator(widened(&args))?;
         Ok(if is_whole(&result) {
             Box::new(Narrowed { sum, result })
         } else {
@@ -75,12 +75,12 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
-        self.sum.groups_accumulator_supported(widened(args))
+        self.sum.groups_accumulator_supported(widened(&args))
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         let result = args.return_type().clone();
-        let sums = self.sum.create_groups_accumulator(widened(args))?;
+        let sums = self.sum.create_groups_accumulator(widened(&args))?;
         Ok(if is_whole(&result) {
             Box::new(NarrowedGroups { sums, result })
         } else {
@@ -94,7 +94,7 @@ impl AggregateUDFImpl for CheckedSum {
             return Err(DataFusionError::Plan(problem));
         }
         let result = args.return_type().clone();
-        let sum = self.sum.create_sliding_accumulator(widened(args))?;
+        let sum = self.sum.create_sliding_accumulator(widened(&args))?;
         Ok(if is_whole(&result) {
             Box::new(Narrowed { sum, result })
         } else {
@@ -123,9 +123,9 @@ fn narrow(sums: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
     let outside = |sum: i128| ArrowError::ArithmeticOverflow(format!("the sum {sum} is beyond 64 bits"));
     Ok(match result {
         DataType::UInt64 => {
-            Arc::new(sums.try_unary::<_, UInt64Type, _>(|sum| u64::try_from(sum).map_err(|_| outside(sum)))?)
+            Arc::new(sums.try_unary::<_, UInt64Type, _>(|sum| u64::try_from(sum).ok().ok_or_else(|| outside(sum)))?)
         }
-        _ => Arc::new(sums.try_unary::<_, Int64Type, _>(|sum| i64::try_from(sum).map_err(|_| outside(sum)))?),
+        _ => Arc::new(sums.try_unary::<_, Int64Type, _>(|sum| i64::try_from(sum).ok().ok_or_else(|| outside(sum)))?),
     })
 }
 

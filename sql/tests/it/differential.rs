@@ -1,4 +1,4 @@
-//! The sandbox held against DuckDB: generated statements over a typed table, each answered by both.
+//! The sandbox held against `DuckDB`: generated statements over a typed table, each answered by both.
 //!
 //! Invariant: the statements are the same in every run. A statement passes if both answer the same rows, if both fail, or if
 //! it is of a kind that [`DIFFERENCES`] lists.
@@ -37,7 +37,7 @@ const ANSWERED: usize = 1_500;
 /// How many queries are under way at once.
 const AT_ONCE: usize = 2;
 
-/// A kind of statement that the sandbox refuses or fails and DuckDB answers, by words of the error.
+/// A kind of statement that the sandbox refuses or fails and `DuckDB` answers, by words of the error.
 #[derive(Debug)]
 struct Difference {
     words: &'static str,
@@ -104,7 +104,7 @@ enum Said {
     Error(String),
 }
 
-/// DuckDB with the parts of the table.
+/// `DuckDB` with the parts of the table.
 struct DuckDb {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -184,7 +184,7 @@ impl Outcome {
     }
 }
 
-/// Asks both for each of the statements; none where there is no DuckDB.
+/// Asks both for each of the statements; none where there is no `DuckDB`.
 async fn compared(statements: Vec<Statement>) -> Option<Outcome> {
     let Ok(python) = std::env::var(PYTHON) else {
         assert!(
@@ -250,7 +250,7 @@ async fn generated_statements_answer_what_duckdb_answers() {
     }
 }
 
-/// Each of these answers something else in DuckDB, as the two texts are not the same statement.
+/// Each of these answers something else in `DuckDB`, as the two texts are not the same statement.
 #[tokio::test]
 async fn a_wrong_answer_is_found() {
     for (text, ordered) in [

@@ -111,7 +111,7 @@ fn of_kind(raw: &RawValue, kind: &str) -> Cell {
     }
 }
 
-/// The rows that the script of DuckDB prints.
+/// The rows that the script of `DuckDB` prints.
 pub(super) fn of_duckdb(rows: &Value) -> Rows {
     let rows = rows.as_array().unwrap().iter();
     rows.map(|row| row.as_array().unwrap().iter().map(of_script).collect())

@@ -3,7 +3,7 @@
 //! Invariant: where the two dialects write the same thing differently, a statement has `«ours|theirs»`. Nothing divides by
 //! zero, and a double is divided, added and multiplied in quarters only, so that no order of rows changes a result.
 
-/// Chance with a seed (SplitMix64).
+/// Chance with a seed (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub(super) struct Dice(u64);
 
@@ -50,7 +50,7 @@ impl Statement {
         self.written(|ours, _| ours)
     }
 
-    /// The text for DuckDB.
+    /// The text for `DuckDB`.
     pub(super) fn theirs(&self) -> String {
         self.written(|_, theirs| theirs)
     }
