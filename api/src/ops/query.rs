@@ -85,8 +85,8 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 struct Question {
     /// The project's slug.
     slug: String,
-    /// One SELECT over the table `records`. It means what it means in PostgreSQL; constructs that the engine answers
-    /// otherwise are refused with 400, and an integer that leaves 64 bits is an error.
+    /// One SELECT over the table `records`. A construct that the engine would answer wrongly is refused with 400, and an
+    /// integer that leaves 64 bits is an error.
     #[schemars(length(min = 1, max = 4_000))]
     sql: String,
     /// The version; the latest where not given.
