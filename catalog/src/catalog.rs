@@ -79,6 +79,10 @@ impl Catalog {
     pub async fn table(&self, id: DatasetId, contract: &Arc<Contract>) -> Result<Table, Error> {
         let Shared { clock, tables, .. } = &*self.shared;
         let state = self.state(id).await?;
+        let state = match state.confirm().await {
+            Err(Error::HistoryLost { .. }) => self.state(id).await?,
+            confirmed => confirmed.map(|()| state)?,
+        };
         let mut table = Table::open(state, contract, Arc::clone(clock), Arc::clone(tables)).await?;
         table.compacting.clone_from(&self.compacting);
         Ok(table)
@@ -87,7 +91,7 @@ impl Catalog {
     /// The table of a dataset at a version, the latest known here if `None`. A version not known yet is looked for in
     /// the log; `None` where there is none. A dataset without a table is at version 0.
     pub async fn snapshot(&self, id: DatasetId, version: Option<Version>) -> Result<Option<Snapshot>, Error> {
-        let state = self.state(id).await?;
+        let state = self.confirmed(id).await?;
         if state.contract().is_none() || version.is_some_and(|version| version > state.head()) {
             state.refresh().await?;
         }
@@ -98,7 +102,7 @@ impl Catalog {
 
     /// Which records a dataset has now, for a dry run; follows the merges of this process.
     pub async fn known(&self, id: DatasetId) -> Result<Arc<dyn Known>, Error> {
-        let state = self.state(id).await?;
+        let state = self.confirmed(id).await?;
         state.refresh().await?;
         Ok(Arc::new(Follower::new(&state).await?))
     }
@@ -119,9 +123,18 @@ impl Catalog {
         &self.shared.backing.objects
     }
 
+    /// The state of a table for readers. One whose last commit is gone from the log is read anew.
+    async fn confirmed(&self, id: DatasetId) -> Result<Arc<State>, Error> {
+        let state = self.state(id).await?;
+        match state.confirm_at(self.shared.clock.now()).await {
+            Err(Error::HistoryLost { .. }) => self.state(id).await,
+            confirmed => confirmed.map(|()| state),
+        }
+    }
+
     async fn state(&self, id: DatasetId) -> Result<Arc<State>, Error> {
         let cell = self.shared.tables.get(id);
-        let load = || State::load(&self.shared.backing, id);
+        let load = || State::load(&self.shared.backing, id, self.shared.clock.now());
         cell.get_or_try_init(load).await.map(Arc::clone)
     }
 }

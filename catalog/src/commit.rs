@@ -1,6 +1,6 @@
 //! The critical section: a proposal becomes the next version, once.
 //!
-//! Invariant: commit N+1 is put only by one who has seen commits 0 to N, found the contribution in none of them and
+//! Invariant: commit N+1 is put only by one who has seen commits 0 to N, sees that N is still there, found the contribution in none of them and
 //! none of the rows in their keys. The put fails where N+1 exists, so of two who try, one reads the other's commit and
 //! starts over. A put without an answer is looked up, never repeated blindly.
 
@@ -10,6 +10,7 @@ mod tried;
 
 use std::sync::Arc;
 
+use futures_util::future::join;
 use object_store::{PutMode, PutPayload};
 use parquet::errors::ParquetError;
 use serde_json::Value;
@@ -72,6 +73,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         let draft = match drafted {
             Drafted::Rows(draft) => draft,
             Drafted::NothingNew(duplicates) => {
+                state.confirm().await?;
                 tried.discard(state).await;
                 return Ok(MergeOutcome::NothingNew { duplicates });
             }
@@ -99,10 +101,10 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         } else {
             Some(state.durable.prepare(&path, commit_of(&draft.part)?))
         };
-        let part = tried
-            .put(state, &draft)
-            .instrument(tracing::debug_span!("put part"))
-            .await?;
+        let putting = tried.put(state, &draft).instrument(tracing::debug_span!("put part"));
+        let (part, confirmed) = join(putting, state.confirm()).await;
+        confirmed?;
+        let part = part?;
         fault::point("merge.part");
         let span = tracing::debug_span!("put commit", commit = base.commit);
         let committed = match prepared {

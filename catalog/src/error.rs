@@ -28,6 +28,14 @@ pub enum Error {
         /// The commit that should be there.
         path: String,
     },
+    /// The last commit of a table that this process knows is gone, or another is in its place.
+    #[error("the history of dataset `{dataset}` was lost: `{path}` is gone or another")]
+    HistoryLost {
+        /// The dataset.
+        dataset: DatasetId,
+        /// The commit.
+        path: String,
+    },
     /// The table, or the batch, was made for another contract.
     #[error("the table of dataset `{dataset}` has another contract")]
     ContractMismatch {
@@ -88,6 +96,7 @@ impl Classify for Error {
             Self::Storage { .. }
             | Self::Scratch(_)
             | Self::NoRoom { .. }
+            | Self::HistoryLost { .. }
             | Self::Index(_)
             | Self::KeysGivenUp { .. }
             | Self::IndexLocked { .. }
@@ -104,6 +113,7 @@ impl Classify for Error {
             Self::Storage { .. }
             | Self::Scratch(_)
             | Self::NoRoom { .. }
+            | Self::HistoryLost { .. }
             | Self::Index(_)
             | Self::KeysGivenUp { .. }
             | Self::IndexLocked { .. }

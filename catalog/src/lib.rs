@@ -9,8 +9,8 @@
 //! - The log is the only truth. The key index, the part timeline and checkpoints are derived from it and can be deleted at
 //!   any time.
 //!
-//! Nothing on the path of a merge lists a directory or reads an earlier commit (but for a checkpoint the first), so a merge
-//! costs the same at version 10 and at version 10,000.
+//! Nothing on the path of a merge lists a directory or reads an earlier commit than the last (but for a checkpoint the
+//! first), so a merge costs the same at version 10 and at version 10,000. The last is read to see that it is still there.
 //!
 //! ```text
 //! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
@@ -20,6 +20,7 @@
 //! <dataset>/_delta_log/_last_checkpoint            derived: the newest of these
 //! <dataset>/part-<version>-<contribution>.parquet                  of an upload also …-<attempt>-<index>.parquet
 //! <dataset>/part-<first version>-<last version>-<hash>.parquet
+//! <dataset>/_sluice/losses                         versions that were lost, where an administrator accepted it
 //! <dataset>/_sluice/timeline                       derived: what opening would read from the commits
 //! <dataset>/_sluice/keys-<first>-<last>            derived: the keys of these versions, for the key index of a new owner
 //! ```
@@ -34,6 +35,7 @@ mod compaction;
 pub mod disk;
 mod download;
 mod error;
+pub mod history;
 mod key_file;
 mod key_store;
 mod keys;
@@ -53,6 +55,7 @@ pub use catalog::Catalog;
 pub use compaction::{Compacted, Compaction, Policy};
 pub use disk::Reserve;
 pub use error::Error;
+pub use history::{Agreement, KnownHead};
 pub use merge::{Merge, MergeOutcome, Proposal, StagedOutcome};
 pub use part::{HIDDEN, Link, PartInfo};
 pub use part_cache::{CacheError, Held, PartCache};

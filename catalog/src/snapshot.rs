@@ -12,7 +12,7 @@ use types::{Contract, DatasetId, Version};
 use crate::part::{self, Link, PartInfo, Selected};
 use crate::state::State;
 use crate::timeline::Slice;
-use crate::{Error, Merge};
+use crate::{Error, Merge, Root};
 
 /// Which columns are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,18 @@ impl Snapshot {
     /// The contract; none before the first merge.
     pub const fn contract(&self) -> Option<&Arc<Contract>> {
         self.contract.as_ref()
+    }
+
+    /// The content root of a version of the table, whether or not it is this one; none where this process does not know
+    /// the version.
+    pub fn root_at(&self, version: Version) -> Option<Root> {
+        (version <= self.state.head()).then(|| self.state.root_at(version))
+    }
+
+    /// The same table at another version; none where this process does not know the version.
+    #[must_use]
+    pub fn at(&self, version: Version) -> Option<Self> {
+        (version <= self.state.head()).then(|| Self::new(Arc::clone(&self.state), version))
     }
 
     /// The parts that hold its rows, in the order of the rows: as few as there are now.

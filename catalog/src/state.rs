@@ -10,13 +10,14 @@ mod index;
 mod runs;
 
 use std::ops::Range;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
 use object_store::ObjectStore;
 use object_store::path::Path;
 use tokio::sync::OnceCell;
-use types::{Contract, ContributionId, DatasetId, Version};
+use types::{Contract, ContributionId, DatasetId, Timestamp, Version};
 
 pub(crate) use self::derived::When;
 pub(crate) use self::index::{FEW, Follower, Witness};
@@ -28,6 +29,8 @@ use crate::storage::DurableStore;
 use crate::timeline::{Slice, Timeline};
 use crate::{Error, Merge, Root};
 
+/// The interval between two looks of readers at the last commit.
+const CONFIRMED: Duration = Duration::from_secs(1);
 /// How many parts are read at once.
 pub(crate) const PARTS_AT_ONCE: usize = 8;
 
@@ -57,6 +60,10 @@ pub(crate) struct State {
     derived: AtomicU64,
     /// From how many commits on it is looked whether a checkpoint is due.
     checkpoint_due: AtomicU64,
+    /// Set once the log lacks the last commit of the timeline, or has another in its place.
+    lost: AtomicBool,
+    /// The time of the latest look at the last commit, in microseconds since the epoch.
+    confirmed: AtomicI64,
 }
 
 /// Where the next commit starts from.
@@ -71,7 +78,7 @@ pub(crate) struct Base {
 
 impl State {
     /// Reads the table: the derived file, if it is good, and the commits after it.
-    pub(crate) async fn load(backing: &Backing, dataset: DatasetId) -> Result<Arc<Self>, Error> {
+    pub(crate) async fn load(backing: &Backing, dataset: DatasetId, now: Timestamp) -> Result<Arc<Self>, Error> {
         let Backing {
             objects,
             durable,
@@ -90,6 +97,8 @@ impl State {
             store,
             derived: AtomicU64::new(next),
             checkpoint_due: AtomicU64::new(checkpoint::LEAST),
+            lost: AtomicBool::new(false),
+            confirmed: AtomicI64::new(now.micros()),
             timeline: RwLock::new(timeline),
             refreshing: tokio::sync::Mutex::default(),
             index: OnceCell::new(),
@@ -123,6 +132,49 @@ impl State {
             }
         }
         read
+    }
+
+    /// Verifies that the log still has the last commit of the timeline. A state that fails once stays unusable.
+    ///
+    /// # Errors
+    /// [`Error::HistoryLost`].
+    pub(crate) async fn confirm(&self) -> Result<(), Error> {
+        let Some((number, text)) = self.timeline().last_commit() else {
+            return Ok(());
+        };
+        let path = log::path(self.dataset, number);
+        if !self.is_lost() {
+            let bytes = log::bytes_of(&self.objects, &path).await?;
+            if bytes.is_some_and(|bytes| contains(&bytes, text.as_bytes())) {
+                return Ok(());
+            }
+            self.lost.store(true, Ordering::Relaxed);
+            tracing::error!(dataset = %self.dataset, %path, "the last commit of a table is gone or another");
+        }
+        if let Some(index) = self.index.get() {
+            // Keys that are on their way to the store arrive before another state of the table opens it.
+            drop(index.storing.lock().await);
+        }
+        Err(Error::HistoryLost {
+            dataset: self.dataset,
+            path: path.to_string(),
+        })
+    }
+
+    /// The same for readers, at most once in [`CONFIRMED`].
+    pub(crate) async fn confirm_at(&self, now: Timestamp) -> Result<(), Error> {
+        let before = Timestamp::from_micros(self.confirmed.load(Ordering::Relaxed));
+        if !self.is_lost() && now.since(before) < CONFIRMED && before.since(now) < CONFIRMED {
+            return Ok(());
+        }
+        self.confirm().await?;
+        self.confirmed.store(now.micros(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns true once the log lacks the last commit of the timeline.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Whether the store blocks the threads that use it.
@@ -216,6 +268,11 @@ impl State {
     pub(crate) fn timeline(&self) -> RwLockReadGuard<'_, Timeline> {
         self.timeline.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns true if the text occurs in the bytes.
+fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    text.is_empty() || bytes.windows(text.len()).any(|window| window == text)
 }
 
 fn add(timeline: &mut Timeline, dataset: DatasetId, number: u64, commit: Commit) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use crate::compaction::{self, Compacted, Compacting, Compaction};
 use crate::staged::{Staged, Stager};
 use crate::state::{Follower, State, When, Witness};
 use crate::tables::Tables;
-use crate::{Error, Merge, MergeOutcome, Proposal, StagedOutcome};
+use crate::{Agreement, Error, KnownHead, Merge, MergeOutcome, Proposal, StagedOutcome, history};
 
 /// Begins to stage uploads for a table.
 #[derive(Clone, Debug)]
@@ -90,8 +90,45 @@ impl Table {
     }
 
     /// The version that a contribution became, as far as this process knows; reads its commit.
+    ///
+    /// # Errors
+    /// [`Error::HistoryLost`] where that commit is gone and so is the last.
     pub async fn find(&self, contribution: ContributionId) -> Result<Option<Merge>, Error> {
-        self.state.find(contribution).await
+        match self.state.find(contribution).await {
+            Err(error @ Error::Gap { .. }) => {
+                self.state.confirm().await?;
+                Err(error)
+            }
+            found => found,
+        }
+    }
+
+    /// Compares the table with a version known from outside the table. Reads newer commits if this process does not
+    /// know the version.
+    pub async fn compare(&self, known: KnownHead) -> Result<Agreement, Error> {
+        history::compare(&self.state, known).await
+    }
+
+    /// Verifies that the log still has the last commit that this process knows.
+    ///
+    /// # Errors
+    /// [`Error::HistoryLost`] where it does not; every later merge fails so, and the table is to be opened again.
+    pub async fn confirm(&self) -> Result<(), Error> {
+        self.state.confirm().await
+    }
+
+    /// Returns true once the log lacks a commit that this handle knows.
+    pub fn is_lost(&self) -> bool {
+        self.state.is_lost()
+    }
+
+    /// The latest version known to this process, with its content root.
+    pub fn known_head(&self) -> KnownHead {
+        let base = self.state.base();
+        KnownHead {
+            version: base.version,
+            root: base.root,
+        }
     }
 
     /// Which records the table has, for looking before the merge does; follows the merges.

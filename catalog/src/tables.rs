@@ -43,6 +43,10 @@ impl Tables {
         let used = open.uses;
         if let Some(entry) = open.tables.get_mut(&dataset) {
             entry.used = used;
+            // A state that lost its history is its holders' alone; the next one is read from the log.
+            if entry.state.get().is_some_and(|state| state.is_lost()) {
+                entry.state = Arc::default();
+            }
             return Arc::clone(&entry.state);
         }
         let closed = open.take_excess();

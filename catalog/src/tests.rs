@@ -5,6 +5,7 @@ mod compaction;
 mod costs;
 mod damage;
 mod fixture;
+mod history;
 mod index;
 mod merging;
 #[cfg(feature = "s3")]

@@ -132,6 +132,20 @@ impl Timeline {
         }
     }
 
+    /// The number of its last commit, with a text that this commit has and that no other with its number would have;
+    /// the text is empty for the creation.
+    pub(crate) fn last_commit(&self) -> Option<(u64, String)> {
+        let last = self.commits.checked_sub(1)?;
+        let merged = self.parts.last().filter(|entry| entry.commit == last);
+        let text = if let Some(entry) = merged {
+            entry.root.to_string()
+        } else {
+            let compacted = self.layers.iter().find(|(_, layer)| layer.commit == last);
+            compacted.map(|(_, layer)| layer.part.name()).unwrap_or_default()
+        };
+        Some((last, text))
+    }
+
     /// How many parts the table has at `version`.
     fn parts_at(&self, version: Version) -> usize {
         self.parts.partition_point(|entry| entry.part.version <= version)

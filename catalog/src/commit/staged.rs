@@ -40,6 +40,7 @@ pub(crate) async fn merge(
             return Ok(StagedOutcome::Adopted(merge));
         }
         let base = state.base();
+        state.confirm().await?;
         check(state, staged, base.version).await?;
         if staged.is_empty() {
             tried.discard(state).await;

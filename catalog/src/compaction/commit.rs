@@ -31,6 +31,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
             tracing::info!(dataset = %state.dataset, part = rewrite.name(), "another owner compacted the same parts");
             return Ok(false);
         }
+        state.confirm().await?;
         let bytes = log::compacted(&rewrite, &inputs, at).map_err(commit::unencodable)?;
         match commit::put(state, &log::path(state.dataset, number), bytes.into()).await {
             Ok(()) => {

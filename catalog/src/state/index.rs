@@ -197,6 +197,9 @@ impl State {
         let state = Arc::clone(self);
         let flush = move || {
             let _turn = turn;
+            if state.is_lost() {
+                return None;
+            }
             state.index.get().and_then(|index| index.flush(version, root))
         };
         tokio::task::spawn_blocking(flush).await.map_err(Error::Stopped)
@@ -216,6 +219,9 @@ impl State {
 
     /// Stores the keys that are in memory only and writes the derived file and a checkpoint, where that is due.
     pub(crate) async fn save(self: &Arc<Self>, when: When) -> Result<(), Error> {
+        if self.is_lost() {
+            return Ok(());
+        }
         let due = self.index.get().is_some_and(|index| match when {
             When::Growing => index.is_due(),
             When::Closing => index.is_worth_storing(),
