@@ -239,8 +239,9 @@ impl EventLog for Embedded {
     }
 }
 
-impl Drop for Embedded {
-    fn drop(&mut self) {
+impl Embedded {
+    /// Closes the log, whoever else has it, and waits until the directory is free.
+    pub(crate) fn end(&self) {
         // The committer writes what is queued before it ends, so the directory is complete and
         // unlocked when this returns.
         self.shared.close();
@@ -248,6 +249,12 @@ impl Drop for Embedded {
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!(path = %self.shared.path.display(), "the committer of the log ended by a panic");
         }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

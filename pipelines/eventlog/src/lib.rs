@@ -18,6 +18,7 @@ mod embedded;
 mod error;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+mod lasting;
 mod partition;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -32,6 +33,7 @@ pub use embedded::{Embedded, Options, Stats};
 pub use error::Error;
 #[cfg(feature = "kafka")]
 pub use kafka::Kafka;
+pub use lasting::Lasting;
 pub use partition::partition_of;
 
 /// The largest record in bytes, key and value together: 16 MiB.

@@ -6,13 +6,39 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use eventlog::conformance::{Fixture, after, assert_gapless, numbered, record, take, within};
-use eventlog::{Bounds, Embedded, Error, EventLog, Options, Position, Record};
+use eventlog::{Bounds, Embedded, Error, EventLog, Lasting, Options, Position, Record};
 use types::{Classify, Kind, Retry};
 
 mod conformance {
     use super::Directory;
 
     eventlog::conformance!(Directory::new());
+}
+
+mod lasting {
+    use super::Lasted;
+
+    eventlog::conformance!(Lasted::new());
+}
+
+/// A log in a directory of its own that is opened again after a failed write.
+struct Lasted(tempfile::TempDir);
+
+impl Lasted {
+    fn new() -> Self {
+        Self(directory())
+    }
+}
+
+#[async_trait]
+impl Fixture for Lasted {
+    async fn open(&mut self) -> Result<Arc<dyn EventLog>, Error> {
+        Ok(Arc::new(Lasting::open(self.0.path().to_owned(), Options::default())?))
+    }
+
+    fn ahead(&self) -> usize {
+        0
+    }
 }
 
 /// A log in a directory of its own.
