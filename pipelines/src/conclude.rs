@@ -1,14 +1,14 @@
 //! Concluding one submission: its rows become a version, or its outcome says why not.
 //!
 //! Invariant: before anything is said of a submission the table is asked for it, so that what was merged is never told
-//! to be rejected. What cannot pass is not tried again.
+//! to be rejected. What cannot pass is not tried again. A table that lost history is not asked, and what is for it waits.
 
 pub(crate) mod notes;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use catalog::{Merge, MergeOutcome, Proposal, Table};
+use catalog::{KnownHead, Merge, MergeOutcome, Proposal, Table};
 use futures_util::FutureExt as _;
 use operators::{Decision, Judged};
 use tokio::time::Instant;
@@ -18,6 +18,7 @@ use types::{AgentId, Batch, Classify as _, Retry, Version, metric};
 
 use self::notes::Notes;
 use crate::emit::Stopped;
+use crate::history;
 use crate::judge::{Case, described};
 use crate::lane::Context;
 use crate::message::{Address, FORMAT, Outcome, Resolution};
@@ -27,6 +28,7 @@ use crate::telling::tell;
 struct Verdict {
     address: Address,
     agent: AgentId,
+    head: Option<KnownHead>,
     decision: Decision,
     passed: Arc<Batch>,
     notes: Notes,
@@ -49,7 +51,12 @@ enum Fate {
 /// Brings a judged submission to its outcome, trying again for as long as the table or the log cannot be reached. Of one
 /// that cannot be concluded, now or later, the reason is returned.
 pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -> Result<Result<(), String>, Stopped> {
-    let Case { address, agent, judged } = case;
+    let Case {
+        address,
+        agent,
+        head,
+        judged,
+    } = case;
     // Why: between judging and now the lane may have decided another delivery of the same submission.
     if context.finished.contains(address.contribution, address.generation) {
         return Ok(Ok(()));
@@ -64,6 +71,7 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
     let verdict = Verdict {
         address,
         agent,
+        head,
         decision,
         passed: Arc::new(passed),
         notes: Notes {
@@ -83,6 +91,9 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
             Ok(fate) => {
                 count(&fate);
                 break fate;
+            }
+            Err(error @ catalog::Error::HistoryLost { .. }) => {
+                return history::put_off(context, address, &error).await.map(Ok);
             }
             Err(error) if !may_pass(&error) => return Ok(Err(described(&error))),
             Err(error) => {
@@ -116,6 +127,7 @@ pub(crate) fn may_pass(error: &catalog::Error) -> bool {
 }
 
 async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Result<Fate, catalog::Error> {
+    history::check(context, table, verdict.address, verdict.head).await?;
     // Why: an earlier delivery may have merged, and then its rows look like duplicates of themselves.
     if !fault::planted(Plant::NoGuard)
         && let Some(merge) = table.find(verdict.address.contribution).await?
@@ -123,6 +135,7 @@ async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Resu
         return Ok(Fate::Adopted(merge));
     }
     if verdict.decision != Decision::Merge {
+        table.confirm().await?;
         return Ok(Fate::NotMerged);
     }
     let foretold = fault::planted(Plant::OutcomeBeforeCommit);

@@ -13,6 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use catalog::{KnownHead, Root};
 use types::{ContributionId, DatasetId, Timestamp, Version};
 
 use crate::message::{Outcome, Resolution};
@@ -58,8 +59,15 @@ struct Told {
 /// The latest versions: of at most twice [`DATASETS`].
 #[derive(Debug, Default)]
 struct Versions {
-    young: HashMap<DatasetId, Version>,
-    old: HashMap<DatasetId, Version>,
+    young: HashMap<DatasetId, Latest>,
+    old: HashMap<DatasetId, Latest>,
+}
+
+/// The latest version in the outcomes, with its content root if the outcome had one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    version: Version,
+    root: Option<Root>,
 }
 
 impl Finished {
@@ -69,8 +77,8 @@ impl Finished {
         let decided = (outcome.contribution, outcome.generation);
         let rejection = match outcome.resolution {
             Resolution::Waiting { .. } => return,
-            Resolution::Merged { version, .. } => {
-                self.raise(outcome.dataset, version);
+            Resolution::Merged { version, ref root, .. } => {
+                self.raise(outcome.dataset, version, root.parse().ok());
                 None
             }
             Resolution::Rejected { .. } => Some(Box::new(outcome)),
@@ -93,13 +101,24 @@ impl Finished {
     }
 
     /// Remembers that this version of a dataset is told, and with it those before.
-    fn raise(&self, dataset: DatasetId, version: Version) {
-        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        let latest = version.max(versions.of(dataset));
-        versions.young.insert(dataset, latest);
-        if versions.young.len() >= DATASETS {
-            versions.old = std::mem::take(&mut versions.young);
-        }
+    fn raise(&self, dataset: DatasetId, version: Version, root: Option<Root>) {
+        let mut versions = self.versions();
+        let before = versions.of(dataset);
+        let latest = if version < before.version {
+            before
+        } else {
+            Latest { version, root }
+        };
+        versions.insert(dataset, latest);
+    }
+
+    /// Forgets the versions of a dataset after this one: their loss was accepted.
+    pub(crate) fn lower(&self, dataset: DatasetId, head: KnownHead) {
+        let latest = Latest {
+            version: head.version,
+            root: Some(head.root),
+        };
+        self.versions().insert(dataset, latest);
     }
 
     /// Whether this generation of the contribution is known to be decided.
@@ -123,8 +142,18 @@ impl Finished {
 
     /// The latest version of a dataset that is known to be told; version 0 where none is.
     pub(crate) fn told(&self, dataset: DatasetId) -> Version {
-        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
-        versions.of(dataset)
+        self.versions().of(dataset).version
+    }
+
+    /// The same with its content root; none for version 0, and where the root was not told.
+    pub(crate) fn head(&self, dataset: DatasetId) -> Option<KnownHead> {
+        let Latest { version, root } = self.versions().of(dataset);
+        let root = root.filter(|_| version > Version::EMPTY)?;
+        Some(KnownHead { version, root })
+    }
+
+    fn versions(&self) -> MutexGuard<'_, Versions> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn locked(&self) -> MutexGuard<'_, Window> {
@@ -133,9 +162,16 @@ impl Finished {
 }
 
 impl Versions {
-    fn of(&self, dataset: DatasetId) -> Version {
+    fn of(&self, dataset: DatasetId) -> Latest {
         let known = self.young.get(&dataset).or_else(|| self.old.get(&dataset));
         known.copied().unwrap_or_default()
+    }
+
+    fn insert(&mut self, dataset: DatasetId, latest: Latest) {
+        self.young.insert(dataset, latest);
+        if self.young.len() >= DATASETS {
+            self.old = std::mem::take(&mut self.young);
+        }
     }
 }
 
@@ -279,15 +315,15 @@ mod tests {
         let at = Timestamp::from_micros(1);
         let (often, once) = (DatasetId::new(at), DatasetId::new(at));
         assert_eq!(finished.told(once), Version::EMPTY);
-        finished.raise(once, Version(8));
-        finished.raise(once, Version(7));
+        finished.raise(once, Version(8), None);
+        finished.raise(once, Version(7), None);
         for version in 1..=2 * DATASETS as u64 {
-            finished.raise(often, Version(version));
+            finished.raise(often, Version(version), None);
         }
         assert_eq!(finished.told(once), Version(8), "one dataset is not many");
         for _ in 0..2 * DATASETS {
-            finished.raise(DatasetId::new(at), Version(1));
-            finished.raise(often, Version(1));
+            finished.raise(DatasetId::new(at), Version(1), None);
+            finished.raise(often, Version(1), None);
         }
         assert_eq!(finished.told(often), Version(2 * DATASETS as u64));
         assert_eq!(finished.told(once), Version::EMPTY);

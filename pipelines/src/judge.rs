@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use catalog::KnownHead;
 use eventlog::Record;
 use operators::screen::Screener;
 use operators::{Judged, standard_chain};
@@ -31,6 +32,8 @@ pub(crate) struct Work {
 pub(crate) struct Case {
     pub(crate) address: Address,
     pub(crate) agent: AgentId,
+    /// As in [`Submission`].
+    pub(crate) head: Option<KnownHead>,
     pub(crate) judged: Judged,
 }
 
@@ -108,13 +111,18 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
         Ok(batch) => batch,
         Err(error) => return Finding::Poison(described(&error)),
     };
-    let (agent, private) = (submission.agent, submission.private);
+    let (agent, private, head) = (submission.agent, submission.private, submission.head);
     // Why: the batch has it all, and a screener may take its time.
     drop(submission);
     let screener = (!private).then(|| Arc::clone(&bench.screener));
     let judged = standard_chain(Arc::clone(&bench.known), screener).run(batch).await;
     fault::point("gate.exit");
-    Finding::Judged(Box::new(Case { address, agent, judged }))
+    Finding::Judged(Box::new(Case {
+        address,
+        agent,
+        head,
+        judged,
+    }))
 }
 
 /// The submission of a record whose key is its dataset's; else why it is none.

@@ -65,6 +65,11 @@ impl Context {
         loop {
             match question().await {
                 Ok(answer) => return Ok(answer),
+                Err(error @ catalog::Error::HistoryLost { .. }) => {
+                    // The table is to be opened again, and what the lane has comes again.
+                    tracing::error!(%dataset, %error, "a table is given up for now; its submissions come again");
+                    return Err(Stopped);
+                }
                 Err(error) => {
                     tracing::error!(%dataset, error = described(&error), "the table cannot be asked, trying again");
                     self.wait(&mut failures, &error).await?;
@@ -101,8 +106,9 @@ pub(crate) async fn run(context: Context, mut queue: UnboundedReceiver<Queued>) 
         };
         match opened {
             Ok(Ok(table)) => {
-                Box::pin(follow(&context, table, Queued { work, weight }, queue)).await;
-                return;
+                if !Box::pin(follow(&context, table, Queued { work, weight }, &mut queue)).await {
+                    return;
+                }
             }
             Ok(Err(poison)) => match bury(&context, &work, &poison).instrument(work.span.clone()).await {
                 Ok(()) => work.ticket.finish(),
@@ -145,7 +151,9 @@ async fn open(context: &Context, submission: &Submission) -> Result<Result<Table
     }
 }
 
-async fn follow(context: &Context, mut table: Table, first: Queued, queue: UnboundedReceiver<Queued>) {
+/// Works through the queue on an open table. Answers whether the table is to be opened again because the log has another
+/// history than this process knew; what was judged against that comes again.
+async fn follow(context: &Context, mut table: Table, first: Queued, queue: &mut UnboundedReceiver<Queued>) -> bool {
     let bench = Bench {
         contract: Arc::clone(table.contract()),
         known: table.known(),
@@ -153,7 +161,7 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
         finished: Arc::clone(&context.finished),
         places: context.places.clone(),
     };
-    let rest = stream::unfold(queue, |mut queue| async {
+    let rest = stream::unfold(queue, |queue| async {
         queue.recv().await.map(|queued| (queued, queue))
     });
     let mut judged = stream::once(future::ready(first))
@@ -195,13 +203,15 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: Unbou
                 }
             },
         };
-        if let Err(Stopped) = ended {
+        if matches!(ended, Err(Stopped)) || table.is_lost() {
             break;
         }
         compactor.look(&table);
     }
     drop((judged, uploads, compactor));
+    let again = table.is_lost() && open && !context.stop.is_cancelled();
     table.close().await;
+    again
 }
 
 /// Brings a message to its end, whatever it is.

@@ -26,6 +26,7 @@
 //! (`quarantine`), and what ended it twice alone goes to the dead letters, too.
 
 pub mod finished;
+mod history;
 pub mod lane;
 pub mod lanes;
 pub mod message;

@@ -5,6 +5,7 @@
 
 use crate::staging::objects::Cut;
 use bytes::Bytes;
+use catalog::KnownHead;
 use eventlog::Record;
 use operators::{RowVerdict, Tally};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,8 @@ pub const CONTRIBUTIONS: &str = "contributions";
 pub const OUTCOMES: &str = "outcomes";
 /// The format this build writes.
 pub const FORMAT: u32 = 1;
+/// The reason of a submission that waits because its table lacks a known version.
+pub const HISTORY_LOST: &str = "history_lost";
 
 /// A batch on its way to its dataset: a line of JSON, which says what it is, and the compressed [`Records`].
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +52,9 @@ pub struct Submission {
     pub upload: Option<Cut>,
     /// The request that submitted it; none in messages of builds before traces.
     pub origin: Option<Origin>,
+    /// The latest version of the dataset that the marketplace knew of at the acknowledgement; none before the first, and
+    /// in messages of builds that did not say. A table that lacks it has lost history, and nothing is merged into it.
+    pub head: Option<KnownHead>,
 }
 
 /// The line of a [`Submission`].
@@ -70,6 +76,9 @@ struct Head<C, U> {
     upload: Option<U>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<Origin>,
+    /// The `head` of the [`Submission`].
+    #[serde(default, rename = "head", skip_serializing_if = "Option::is_none")]
+    known: Option<KnownHead>,
 }
 
 /// What became of a submission.
@@ -125,7 +134,7 @@ pub enum Resolution {
     },
     /// It cannot be judged now; it will be submitted again.
     Waiting {
-        /// `budget`, `provider` or `paused`.
+        /// `budget`, `provider`, `paused` or [`HISTORY_LOST`].
         reason: String,
         /// When, where known.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -201,6 +210,7 @@ impl Submission {
             bytes: self.records.len(),
             upload: self.upload.as_ref(),
             origin: self.origin.clone(),
+            known: self.head,
         };
         let mut value = serde_json::to_vec(&head)?;
         value.push(b'\n');
@@ -227,6 +237,7 @@ impl Submission {
             records: Records::decompressed(block, head.bytes)?,
             upload: head.upload,
             origin: head.origin,
+            head: head.known,
         })
     }
 
@@ -335,6 +346,10 @@ mod tests {
                 request_id: "0199".to_owned(),
                 traceparent: None,
             }),
+            head: Some(KnownHead {
+                version: Version(7),
+                root: catalog::Root::from_bytes([7; 32]),
+            }),
         }
     }
 
@@ -350,6 +365,24 @@ mod tests {
         assert_eq!(decoded, submission);
         assert_eq!(decoded.records.values().unwrap(), records);
         assert_eq!(Address::read(&record.value), Some(submission.address()));
+    }
+
+    #[test]
+    fn a_submission_of_a_build_that_named_no_head_is_read() {
+        let submission = submission(&[json!({"note": "a"})]);
+        let record = submission.record().unwrap();
+        let (line, block) = split(&record.value);
+        let mut line: Value = serde_json::from_slice(line).unwrap();
+        assert!(line.as_object_mut().unwrap().remove("head").is_some());
+        let before = [serde_json::to_vec(&line).unwrap(), b"\n".to_vec(), block.to_vec()].concat();
+        let decoded = Submission::decode(&before).unwrap();
+        assert_eq!(
+            decoded,
+            Submission {
+                head: None,
+                ..submission
+            }
+        );
     }
 
     #[test]

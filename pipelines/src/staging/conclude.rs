@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use catalog::{Staged, StagedOutcome, Table};
+use catalog::{KnownHead, Staged, StagedOutcome, Table};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -23,6 +23,7 @@ use super::{Error, Uploads, stage};
 use crate::conclude::notes::Notes;
 use crate::conclude::{adopted, may_pass, not_merged, nothing_new, outcome};
 use crate::emit::Stopped;
+use crate::history;
 use crate::judge::{Work, described};
 use crate::lane::Context;
 use crate::lanes::Weight;
@@ -42,6 +43,8 @@ pub(crate) struct Ended {
     work: Work,
     weight: Weight,
     address: Address,
+    /// As in [`Submission`].
+    head: Option<KnownHead>,
     result: Result<Result<Collected, Error>, Stopped>,
 }
 
@@ -85,6 +88,13 @@ impl Running {
             work.ticket.finish();
             return Ok(());
         };
+        if let Err(error @ catalog::Error::HistoryLost { .. }) =
+            history::check(context, table, address, submission.head).await
+        {
+            history::put_off(context, address, &error).await?;
+            work.ticket.finish();
+            return Ok(());
+        }
         match table.find(address.contribution).await {
             Ok(None) => {}
             Ok(Some(merge)) => {
@@ -109,6 +119,7 @@ impl Running {
         );
         let staging = staging.instrument(tracing::debug_span!("stage upload"));
         let staging = AbortOnDropHandle::new(tokio::spawn(staging));
+        let head = submission.head;
         self.tasks.push(
             async move {
                 Ended {
@@ -120,6 +131,7 @@ impl Running {
                     work,
                     weight,
                     address,
+                    head,
                 }
             }
             .boxed(),
@@ -166,11 +178,12 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, ended: Ended)
     let Ended {
         work,
         address,
+        head,
         result,
         weight: _held,
     } = ended;
     let poison = match result? {
-        Ok(collected) => settle(context, table, address, collected).await?.err(),
+        Ok(collected) => settle(context, table, (address, head), collected).await?.err(),
         Err(error) => Some(described(&error)),
     };
     if let Some(poison) = poison {
@@ -184,7 +197,7 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, ended: Ended)
 async fn settle(
     context: &Context,
     table: &mut Table,
-    address: Address,
+    (address, head): (Address, Option<KnownHead>),
     collected: Collected,
 ) -> Result<Result<(), String>, Stopped> {
     if context.finished.contains(address.contribution, address.generation) {
@@ -204,12 +217,16 @@ async fn settle(
     };
     let mut failures = 0;
     let told = loop {
-        let merging = merge(context, table, address, &decision, staged.as_mut(), &notes);
+        let merging = merge(context, table, (address, head), &decision, staged.as_mut(), &notes);
         let Ok(merging) = AssertUnwindSafe(merging).catch_unwind().await else {
             return Ok(Err("merging it panicked".to_owned()));
         };
         match merging {
             Ok(told) => break told,
+            Err(error @ catalog::Error::HistoryLost { .. }) => {
+                // Rows that the table lost were left out of what is staged, so it is staged again later.
+                return history::put_off(context, address, &error).await.map(Ok);
+            }
             Err(error @ catalog::Error::NoRoom { .. }) => {
                 // Why not waited for: what is staged takes the room. Its message comes again, as it has no outcome.
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
@@ -232,17 +249,19 @@ async fn settle(
 async fn merge(
     context: &Context,
     table: &mut Table,
-    address: Address,
+    (address, head): (Address, Option<KnownHead>),
     decision: &Decision,
     staged: Option<&mut Staged>,
     notes: &Notes,
 ) -> Result<crate::message::Outcome, catalog::Error> {
+    history::check(context, table, address, head).await?;
     if !fault::planted(Plant::NoGuard)
         && let Some(merge) = table.find(address.contribution).await?
     {
         return Ok(adopted(address, merge));
     }
     let Some(staged) = staged else {
+        table.confirm().await?;
         return Ok(outcome(context, address, not_merged(decision.clone()), notes.clone()));
     };
     let written = |late: u64| notes.clone().with_late(late).written();

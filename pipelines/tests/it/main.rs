@@ -10,6 +10,7 @@
 )]
 
 mod faulty;
+mod history;
 mod lines;
 mod poison;
 mod quarantine;

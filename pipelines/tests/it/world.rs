@@ -317,6 +317,7 @@ impl World {
             records: Records::of(&records).unwrap(),
             upload: None,
             origin: None,
+            head: None,
         }
     }
 

@@ -1,0 +1,66 @@
+//! Compares a table with the versions that this worker and the marketplace know of.
+//!
+//! Invariant: of a table that lost history nothing is merged and nothing rejected. What comes for it waits, with the
+//! reason told, until the files are restored or an administrator accepts the loss.
+
+use std::time::Duration;
+
+use catalog::{Agreement, Error, KnownHead, Table};
+
+use crate::conclude::notes::Notes;
+use crate::conclude::outcome;
+use crate::emit::Stopped;
+use crate::lane::Context;
+use crate::message::{Address, HISTORY_LOST, Resolution};
+
+/// The wait before a submission is judged again if its table lost history.
+const AGAIN: Duration = Duration::from_secs(15);
+
+/// Fails where the table lacks a version that the marketplace knew of when it acknowledged the submission, or one that
+/// this worker told or read of, unless the loss was accepted.
+///
+/// # Errors
+/// [`Error::HistoryLost`].
+pub(crate) async fn check(
+    context: &Context,
+    table: &Table,
+    address: Address,
+    told: Option<KnownHead>,
+) -> Result<(), Error> {
+    let lost = |head: KnownHead| Error::HistoryLost {
+        dataset: address.dataset,
+        path: format!("version {} with root {}", head.version, head.root),
+    };
+    if let Some(head) = told
+        && table.compare(head).await? == Agreement::Lost
+    {
+        return Err(lost(head));
+    }
+    if let Some(head) = context.finished.head(address.dataset) {
+        match table.compare(head).await? {
+            Agreement::Kept => {}
+            Agreement::Accepted => context.finished.lower(address.dataset, table.known_head()),
+            Agreement::Lost => return Err(lost(head)),
+        }
+    }
+    Ok(())
+}
+
+/// Says that a submission waits because its table lost history.
+pub(crate) async fn put_off(context: &Context, address: Address, error: &Error) -> Result<(), Stopped> {
+    tracing::error!(dataset = %address.dataset, contribution = %address.contribution, %error,
+        "a submission waits: restore the table, or accept the loss with `sluice admin table accept-loss`");
+    let resolution = Resolution::Waiting {
+        reason: HISTORY_LOST.to_owned(),
+        resumes_after: Some(context.clock.now().plus(AGAIN)),
+    };
+    let nothing = Notes {
+        rows: 0,
+        verdicts: Vec::new(),
+        tallies: Vec::new(),
+    };
+    context
+        .emitter
+        .outcome(outcome(context, address, resolution, nothing))
+        .await
+}
