@@ -58,7 +58,9 @@ pub struct ContributionEntry {
     pub root: Option<String>,
     /// Machine-readable reason of the rejection.
     pub reject_code: Option<String>,
-    /// True if its submission is in the outbox, which must hold exactly while the status is not terminal.
+    /// Says that the version of the contribution was lost and that the loss was accepted.
+    pub lost: bool,
+    /// Whether its submission is in the outbox: so exactly while it has no terminal status.
     pub in_outbox: bool,
 }
 
@@ -100,7 +102,18 @@ impl Store {
         .await
     }
 
-    /// Returns the contributions and versions of a project, as they were at one instant.
+    /// Returns true if the database has a project.
+    pub async fn has_projects(&self) -> Result<bool, Error> {
+        self.read(async {
+            let one: Option<String> = sqlx::query_scalar("SELECT id FROM projects LIMIT 1")
+                .fetch_optional(self.readers())
+                .await?;
+            Ok(one.is_some())
+        })
+        .await
+    }
+
+    /// The contributions and versions of a project, as they were at one instant.
     pub async fn check_project(&self, id: DatasetId) -> Result<ProjectEntries, Error> {
         self.read(async {
             let mut connection = self.readers().borrow().await?;
@@ -109,7 +122,7 @@ impl Store {
             let mut snapshot = connection.begin_with(self.engine().begin_snapshot()).await?;
             let contributions = sqlx::query(
                 "SELECT contributions.id AS id, agent_id, status, generation, row_count, submitted_at, decided_at,
-                        version, accepted, record_count, root, reject_code, outbox.contribution_id AS in_outbox
+                        version, accepted, record_count, root, reject_code, loss, outbox.contribution_id AS in_outbox
                  FROM contributions LEFT JOIN outbox ON outbox.contribution_id = contributions.id
                  WHERE contributions.project_id = $1 ORDER BY contributions.id",
             )
@@ -151,6 +164,7 @@ fn contribution_entry(row: &sqlx::any::AnyRow) -> Result<ContributionEntry, Erro
         record_count: row.number_optional("record_count")?,
         root: row.value("root")?,
         reject_code: row.value("reject_code")?,
+        lost: row.number_optional::<u64>("loss")?.is_some(),
         in_outbox: row.value::<Option<&str>>("in_outbox")?.is_some(),
     })
 }

@@ -13,6 +13,7 @@ pub mod accounts;
 pub mod contributions;
 pub mod dead_letters;
 pub(crate) mod fixture;
+pub mod losses;
 pub mod outcomes;
 pub mod projects;
 pub mod races;
@@ -47,6 +48,10 @@ macro_rules! store_suite {
                 an_unapplicable_outcome_does_not_stop_the_others, an_outcome_is_kept_whatever_its_texts, versions_and_contributors_add_up;
             dead_letters: a_dead_letter_is_kept_once, a_replay_reopens_what_was_unprocessable,
                 a_late_outcome_of_the_old_generation_does_not_close_a_replay, other_letters_are_not_replayed;
+            losses: an_accepted_loss_takes_the_versions_that_the_table_lacks,
+                versions_after_a_loss_have_the_numbers_of_the_lost_ones,
+                a_version_that_the_table_has_instead_takes_the_place_of_the_lost_one,
+                a_loss_is_accepted_only_where_there_is_one;
             races: twins_of_one_key_are_one_contribution, an_operator_never_exceeds_its_agents,
                 an_operator_never_exceeds_its_projects, an_allowance_is_exact_under_contention,
                 one_of_many_wins_a_slug, one_of_many_wins_a_name, a_price_changes_once_under_contention,

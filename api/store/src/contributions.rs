@@ -55,12 +55,23 @@ pub struct Contribution {
     pub reject_code: Option<String>,
     /// Sentence for the contributor; set when rejected.
     pub reject_message: Option<String>,
-    /// `budget`, `provider` or `paused`; set when waiting.
+    /// The loss of history that took the version it became; when merged and lost.
+    pub loss: Option<ContributionLoss>,
+    /// `budget`, `provider`, `paused` or `history_lost`; when waiting.
     pub waiting_reason: Option<String>,
     /// Time of the next judgement; set when waiting and known.
     pub resumes_after: Option<Timestamp>,
     /// Tallies of the gates as JSON; set with a terminal status.
     pub tallies: Option<String>,
+}
+
+/// The loss of history that a contribution was lost with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContributionLoss {
+    /// The reason of the administrator who accepted it.
+    pub reason: String,
+    /// The time at which it was accepted.
+    pub accepted_at: Timestamp,
 }
 
 impl Store {
@@ -71,9 +82,11 @@ impl Store {
                 "SELECT contributions.id AS id, contributions.project_id AS project_id,
                         contributions.agent_id AS agent_id, agents.name AS agent_name,
                         contributions.operator_id AS operator_id, row_count, source_declaration, private, submitted_at,
-                        generation, status, decided_at, version, accepted, record_count, root, reject_code,
-                        reject_message, waiting_reason, resumes_after, tallies
+                        generation, status, decided_at, contributions.version AS version, accepted, record_count, root,
+                        reject_code, reject_message, waiting_reason, resumes_after, tallies,
+                        losses.reason AS loss_reason, losses.accepted_at AS loss_accepted_at
                  FROM contributions JOIN agents ON agents.id = contributions.agent_id
+                 LEFT JOIN losses ON losses.project_id = contributions.project_id AND losses.number = contributions.loss
                  WHERE contributions.id = $1",
             )
             .bind(id.to_string())
@@ -120,6 +133,10 @@ fn contribution(row: &AnyRow) -> Result<Contribution, Error> {
         root: row.value("root")?,
         reject_code: row.value("reject_code")?,
         reject_message: row.value("reject_message")?,
+        loss: row
+            .value::<Option<String>>("loss_reason")?
+            .zip(row.time_optional("loss_accepted_at")?)
+            .map(|(reason, accepted_at)| ContributionLoss { reason, accepted_at }),
         waiting_reason: row.value("waiting_reason")?,
         resumes_after: row.time_optional("resumes_after")?,
         tallies: row.value("tallies")?,

@@ -220,7 +220,7 @@ impl Engine {
 
     fn migrator(self) -> Migrator {
         /// Version, name and text of each migration. A released text never changes.
-        type Texts = [(i64, &'static str, &'static str); 6];
+        type Texts = [(i64, &'static str, &'static str); 7];
         const SQLITE: Texts = [
             (
                 1,
@@ -240,6 +240,7 @@ impl Engine {
                 "look_alikes",
                 include_str!("../migrations/sqlite/0006_look_alikes.sql"),
             ),
+            (7, "losses", include_str!("../migrations/sqlite/0007_losses.sql")),
         ];
         const POSTGRES: Texts = [
             (
@@ -260,6 +261,7 @@ impl Engine {
                 "look_alikes",
                 include_str!("../migrations/postgres/0006_look_alikes.sql"),
             ),
+            (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         let texts = match self {
             Self::Sqlite => SQLITE,

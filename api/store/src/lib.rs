@@ -20,6 +20,7 @@ mod contributions;
 mod dead_letters;
 mod engine;
 mod error;
+mod losses;
 mod operators;
 mod outcomes;
 mod projects;
@@ -41,14 +42,17 @@ mod tests;
 
 pub use agents::{AgentCreated, NewAgent, Principal};
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
-pub use contributions::{Allowance, Contribution, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept};
+pub use contributions::{
+    Allowance, Contribution, ContributionLoss, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept,
+};
 pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay};
 pub use error::Error;
+pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use operators::{NewOperator, Operator, OperatorCreated};
 pub use outcomes::{Applied, OutcomeRow, Resolution};
 pub use projects::{
     Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
-    ProjectSummary, ProjectUpdated, ProjectVersion,
+    ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
 };
 pub use reading::{Egress, LeaseTaken};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};

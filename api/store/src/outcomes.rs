@@ -4,7 +4,7 @@
 //! - The first terminal outcome of a contribution's current generation closes it, so outcomes may arrive twice, in any
 //!   order and from several projectors at once. Afterwards only one thing changes it: a merge wins over everything said
 //!   before, whatever its generation, because a worker that was paused may have committed after another one rejected
-//!   the same contribution.
+//!   the same contribution. A lost contribution may be merged anew.
 //! - A merged outcome and its version row are one transaction.
 
 use std::time::Duration;
@@ -120,8 +120,8 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
                 "UPDATE contributions
                  SET status = 'merged', decided_at = $2, tallies = $3, verdicts = $4, version = $5, accepted = $6,
                      record_count = $7, root = $8, waiting_reason = NULL, resumes_after = NULL, reject_code = NULL,
-                     reject_message = NULL
-                 WHERE id = $1 AND status <> 'merged'
+                     reject_message = NULL, loss = NULL
+                 WHERE id = $1 AND (status <> 'merged' OR (loss IS NOT NULL AND root <> $8))
                  RETURNING project_id, agent_id",
             )
             .bind(outcome.id.to_string())

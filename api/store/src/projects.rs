@@ -102,6 +102,17 @@ pub struct Project {
     pub version: Version,
     /// Number of records of that version.
     pub record_count: u64,
+    /// The content root of that version and when it was merged; only where the project was looked up by its slug.
+    pub head: Option<ProjectHead>,
+}
+
+/// The latest version of a project, according to the outcomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectHead {
+    /// Its content root, 64 hexadecimal digits.
+    pub root: String,
+    /// The time of its merge.
+    pub merged_at: Timestamp,
 }
 
 /// A merged version of a project.
@@ -341,6 +352,7 @@ fn project(row: &AnyRow) -> Result<Project, Error> {
         updated_at: row.time("updated_at")?,
         version: Version(row.number("version")?),
         record_count: row.number("record_count")?,
+        head: None,
     })
 }
 

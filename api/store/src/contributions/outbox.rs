@@ -163,6 +163,16 @@ pub(crate) async fn reschedule(
     Ok(updated.rows_affected() > 0)
 }
 
+/// Makes every open submission of a project due at once, and counts their attempts anew.
+pub(crate) async fn hurry(cx: &mut AnyConnection, project: DatasetId, now: Timestamp) -> Result<(), Error> {
+    sqlx::query("UPDATE outbox SET attempts = 0, next_sweep = $2 WHERE project_id = $1")
+        .bind(project.to_string())
+        .bind(now.micros())
+        .execute(cx)
+        .await?;
+    Ok(())
+}
+
 fn due(row: &AnyRow) -> Result<Due, Error> {
     Ok(Due {
         id: row.parsed("contribution_id")?,

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use sqlx::any::AnyRow;
 use types::{DatasetId, OperatorId, Timestamp, Version};
 
-use super::{Project, project, tags};
+use super::{Project, ProjectHead, project, tags};
 use crate::row::{Columns as _, texts};
 use crate::{Access, Error, ProjectStatus, Store, Visibility};
 
@@ -131,14 +131,26 @@ impl Store {
         self.read(async {
             sqlx::query(
                 "SELECT id, slug, title, readme, contract, license, tags, access, visibility, price_micro, trial_sale,
-                        status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count
+                        status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count,
+                        (SELECT root FROM versions
+                         WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_root,
+                        (SELECT versions.created_at FROM versions
+                         WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_at
                  FROM projects WHERE slug = $1 AND (visibility = 'public' OR operator_id = $2)",
             )
             .bind(slug)
             .bind(viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
             .fetch_optional(self.readers())
             .await?
-            .map(|row| project(&row))
+            .map(|row| {
+                let head = row
+                    .value::<Option<String>>("head_root")?
+                    .zip(row.time_optional("head_at")?);
+                Ok(Project {
+                    head: head.map(|(root, merged_at)| ProjectHead { root, merged_at }),
+                    ..project(&row)?
+                })
+            })
             .transpose()
         })
         .await

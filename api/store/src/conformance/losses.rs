@@ -1,0 +1,164 @@
+//! Scenarios about losses of history that an administrator accepts.
+
+use std::sync::Arc;
+
+use types::{ContributionId, Version};
+
+use super::fixture::{World, at, open, outcome};
+use crate::{ContributionLoss, ContributionStatus, LossAccepted, NewLoss, Resolution, Store};
+
+/// A root that no other letter gives.
+fn root(letter: char) -> String {
+    letter.to_string().repeat(64)
+}
+
+fn merged(version: u64, letter: char) -> Resolution {
+    Resolution::Merged {
+        version: Version(version),
+        accepted: 2,
+        record_count: 2 * version,
+        root: root(letter),
+    }
+}
+
+/// A world with a merged contribution for each letter, the root of its version.
+async fn world(store: &Store, letters: &str) -> (World, Vec<ContributionId>) {
+    let world = World::new(store).await;
+    let ids = world.submitted(store, letters.len()).await;
+    let told = (1..).zip(letters.chars()).zip(&ids);
+    let outcomes = told.map(|((version, letter), &id)| outcome(id, merged(version, letter)));
+    let applied = store.outcomes_apply(outcomes.collect()).await.unwrap();
+    assert!(applied.iter().all(|applied| applied.applied));
+    (world, ids)
+}
+
+/// Accepts that the table has only the versions with these roots.
+async fn accept(store: &Store, world: &World, letters: &str) -> LossAccepted {
+    let new = NewLoss {
+        project: world.project,
+        roots: letters.chars().map(root).collect::<Arc<[_]>>(),
+        reason: "the disk failed".to_owned(),
+        now: at(100),
+    };
+    store.loss_accept(new).await.unwrap()
+}
+
+/// Where the project is, and the roots of its versions, newest first.
+async fn head(store: &Store, world: &World) -> (u64, u64, Vec<String>) {
+    let project = store.project_by_slug("weather", None).await.unwrap().unwrap();
+    let versions = store.project_versions(world.project, None, 10).await.unwrap();
+    let roots = versions.into_iter().map(|version| version.root).collect::<Vec<_>>();
+    assert_eq!(project.head.map(|head| head.root), roots.first().cloned());
+    (project.version.0, project.record_count, roots)
+}
+
+/// The versions after the last that the table agrees about go, their contributions stay merged and say that they are lost.
+pub async fn an_accepted_loss_takes_the_versions_that_the_table_lacks(url: &str) {
+    let store = open(url).await;
+    let (world, ids) = world(&store, "abcd").await;
+    let waiting = world.submitted(&store, 1).await[0];
+    let LossAccepted::Accepted { loss, contributions } = accept(&store, &world, "ab").await else {
+        panic!("nothing was lost");
+    };
+    assert_eq!((loss.number, loss.kept, loss.version), (1, Version(2), Version(4)));
+    assert_eq!(contributions, 2);
+    assert_eq!(head(&store, &world).await, (2, 4, vec![root('b'), root('a')]));
+    assert_eq!(store.losses(world.project).await.unwrap(), [loss]);
+    let lost = store.lost_versions(world.project).await.unwrap();
+    let lost: Vec<_> = lost.into_iter().map(|lost| (lost.version.0, lost.root)).collect();
+    assert_eq!(lost, [(3, root('c')), (4, root('d'))]);
+
+    let said = ContributionLoss {
+        reason: "the disk failed".to_owned(),
+        accepted_at: at(100),
+    };
+    for (id, loss) in ids.iter().zip([None, None, Some(&said), Some(&said)]) {
+        let row = store.contribution(*id).await.unwrap().unwrap();
+        assert_eq!((row.status, row.loss.as_ref()), (ContributionStatus::Merged, loss));
+    }
+    let by = store.project_contributors(world.project, 10).await.unwrap();
+    assert_eq!((by[0].contributions, by[0].accepted), (2, 4));
+    assert_eq!(store.project_counts(world.project).await.unwrap().versions, 2);
+    // What is open was due in a minute.
+    let due = store
+        .contributions_due(at(100).minus(std::time::Duration::from_secs(50)), 10)
+        .await
+        .unwrap();
+    assert!(due.is_empty());
+    let due = store.contributions_due(at(100), 10).await.unwrap();
+    assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [waiting]);
+}
+
+/// The numbers of lost versions are given again, and the sums follow.
+pub async fn versions_after_a_loss_have_the_numbers_of_the_lost_ones(url: &str) {
+    let store = open(url).await;
+    let (world, ids) = world(&store, "abc").await;
+    assert!(matches!(
+        accept(&store, &world, "a").await,
+        LossAccepted::Accepted { .. }
+    ));
+    let next = world.submitted(&store, 1).await[0];
+    let told = vec![
+        // Of what was lost the old outcome comes once more.
+        outcome(ids[1], merged(2, 'b')),
+        outcome(next, merged(2, 'x')),
+    ];
+    let applied = store.outcomes_apply(told).await.unwrap();
+    assert_eq!(
+        applied.iter().map(|applied| applied.applied).collect::<Vec<_>>(),
+        [false, true]
+    );
+    assert_eq!(head(&store, &world).await, (2, 4, vec![root('x'), root('a')]));
+    assert!(store.contribution(ids[1]).await.unwrap().unwrap().loss.is_some());
+    // What was lost and is merged anew is lost no more.
+    let again = store
+        .outcomes_apply(vec![outcome(ids[2], merged(3, 'y'))])
+        .await
+        .unwrap();
+    assert!(again[0].applied);
+    assert_eq!(store.contribution(ids[2]).await.unwrap().unwrap().loss, None);
+    assert_eq!(
+        head(&store, &world).await,
+        (3, 6, vec![root('y'), root('x'), root('a')])
+    );
+    let by = store.project_contributors(world.project, 10).await.unwrap();
+    assert_eq!((by[0].contributions, by[0].accepted), (3, 6));
+}
+
+/// Where the table has another history of the same length, what it has is in the database afterwards.
+pub async fn a_version_that_the_table_has_instead_takes_the_place_of_the_lost_one(url: &str) {
+    let store = open(url).await;
+    let (world, ids) = world(&store, "abc").await;
+    let instead = world.submitted(&store, 1).await[0];
+    let told = vec![outcome(instead, merged(3, 'z'))];
+    assert!(store.outcomes_apply(told).await.unwrap()[0].applied);
+    let LossAccepted::Accepted { loss, contributions } = accept(&store, &world, "abz").await else {
+        panic!("nothing was lost");
+    };
+    assert_eq!((loss.kept, loss.version, contributions), (Version(2), Version(3), 1));
+    assert_eq!(
+        head(&store, &world).await,
+        (3, 6, vec![root('z'), root('b'), root('a')])
+    );
+    assert!(store.contribution(ids[2]).await.unwrap().unwrap().loss.is_some());
+    assert_eq!(store.contribution(instead).await.unwrap().unwrap().loss, None);
+    let by = store.project_contributors(world.project, 10).await.unwrap();
+    assert_eq!((by[0].contributions, by[0].accepted), (3, 6));
+}
+
+/// A table that has everything, or more, has lost nothing; one that has nothing has lost everything.
+pub async fn a_loss_is_accepted_only_where_there_is_one(url: &str) {
+    let store = open(url).await;
+    let (world, _) = world(&store, "ab").await;
+    for letters in ["ab", "abc"] {
+        assert_eq!(accept(&store, &world, letters).await, LossAccepted::NothingLost);
+    }
+    assert_eq!(head(&store, &world).await.0, 2);
+    let LossAccepted::Accepted { loss, .. } = accept(&store, &world, "").await else {
+        panic!("nothing was lost");
+    };
+    assert_eq!((loss.kept, loss.version), (Version(0), Version(2)));
+    assert_eq!(head(&store, &world).await, (0, 0, Vec::new()));
+    assert_eq!(accept(&store, &world, "").await, LossAccepted::NothingLost);
+    assert_eq!(store.losses(world.project).await.unwrap().len(), 1);
+}

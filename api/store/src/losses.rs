@@ -1,0 +1,313 @@
+//! Losses of history: a table lacks versions that it was known to have, and an administrator accepts that.
+//!
+//! Invariants:
+//! - Accepting a loss is one transaction: afterwards the versions of the project are those that the table has, the lost
+//!   ones are kept as they were, and their contributions are marked.
+//! - A contribution stays merged, as its outcome said; the mark says that what it became is lost.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlx::AnyConnection;
+use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
+
+use crate::contributions::outbox;
+use crate::row::{Columns, texts};
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// A loss to accept.
+#[derive(Clone, Debug)]
+pub struct NewLoss {
+    /// The project.
+    pub project: DatasetId,
+    /// The content roots of the versions that the table has, from version 1 on: 64 hexadecimal digits each.
+    pub roots: Arc<[String]>,
+    /// The reason of the administrator.
+    pub reason: String,
+    /// The time of the acceptance.
+    pub now: Timestamp,
+}
+
+/// A loss that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Counts the losses of the project, from 1.
+    pub number: u64,
+    /// The last version that the table still had.
+    pub kept: Version,
+    /// The latest version that the table was known to have.
+    pub version: Version,
+    /// The reason of the administrator.
+    pub reason: String,
+    /// The time at which it was accepted.
+    pub accepted_at: Timestamp,
+}
+
+/// Result of [`Store::loss_accept`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum LossAccepted {
+    /// It is accepted.
+    Accepted {
+        /// The loss.
+        loss: Loss,
+        /// The number of contributions whose version was lost.
+        contributions: u64,
+    },
+    /// The table has every version that it is known to have; nothing changed.
+    NothingLost,
+}
+
+/// A version that was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostVersion {
+    /// Its number, which a later version may have again.
+    pub version: Version,
+    /// Its content root.
+    pub root: String,
+}
+
+/// A merged contribution that the table has, beyond the versions that it agrees about.
+struct Present {
+    contribution: ContributionId,
+    agent: AgentId,
+    version: i64,
+    accepted: i64,
+    record_count: i64,
+    root: String,
+    at: i64,
+}
+
+impl Store {
+    /// Accepts that a table lacks versions: the versions after the last that the database and the table agree about go,
+    /// their contributions are marked as lost, the project is at the latest version left, and what is open is due at once.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such project; [`Error::Text`].
+    pub async fn loss_accept(&self, new: NewLoss) -> Result<LossAccepted, Error> {
+        texts(&[("reason", &new.reason)])?;
+        self.write(move |cx| Box::pin(async move { accept(cx, new).await }))
+            .await
+    }
+
+    /// The accepted losses of a project, oldest first.
+    pub async fn losses(&self, project: DatasetId) -> Result<Vec<Loss>, Error> {
+        self.read(async {
+            sqlx::query(
+                "SELECT number, kept, version, reason, accepted_at FROM losses
+                 WHERE project_id = $1 ORDER BY number",
+            )
+            .bind(project.to_string())
+            .fetch_all(self.readers())
+            .await?
+            .iter()
+            .map(|row| {
+                Ok(Loss {
+                    number: row.number("number")?,
+                    kept: Version(row.number("kept")?),
+                    version: Version(row.number("version")?),
+                    reason: row.value("reason")?,
+                    accepted_at: row.time("accepted_at")?,
+                })
+            })
+            .collect()
+        })
+        .await
+    }
+
+    /// Every version of a project whose loss was accepted.
+    pub async fn lost_versions(&self, project: DatasetId) -> Result<Vec<LostVersion>, Error> {
+        self.read(async {
+            sqlx::query("SELECT version, root FROM lost_versions WHERE project_id = $1 ORDER BY loss, version")
+                .bind(project.to_string())
+                .fetch_all(self.readers())
+                .await?
+                .iter()
+                .map(|row| {
+                    Ok(LostVersion {
+                        version: Version(row.number("version")?),
+                        root: row.value("root")?,
+                    })
+                })
+                .collect()
+        })
+        .await
+    }
+}
+
+async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccepted>, Error> {
+    let project = new.project.to_string();
+    // Writing the row holds it: outcomes that are applied meanwhile wait.
+    let known = sqlx::query("UPDATE projects SET version = version WHERE id = $1 RETURNING version")
+        .bind(project.as_str())
+        .fetch_optional(&mut *cx)
+        .await?
+        .ok_or_else(|| Error::Missing {
+            what: "project",
+            id: project.clone(),
+        })?
+        .value::<i64>("version")?;
+    let kept = kept(cx, &project, &new.roots).await?;
+    if known <= kept {
+        return Ok(Change::Undo(LossAccepted::NothingLost));
+    }
+    let number: i64 =
+        sqlx::query_scalar("SELECT CAST(COALESCE(MAX(number), 0) + 1 AS BIGINT) FROM losses WHERE project_id = $1")
+            .bind(project.as_str())
+            .fetch_one(&mut *cx)
+            .await?;
+    sqlx::query(
+        "INSERT INTO losses (project_id, number, kept, version, reason, accepted_at) VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(project.as_str())
+    .bind(number)
+    .bind(kept)
+    .bind(known)
+    .bind(new.reason.as_str())
+    .bind(new.now.micros())
+    .execute(&mut *cx)
+    .await?;
+    let present = present(cx, &project, kept, &new.roots).await?;
+    let contributions = take_away(cx, &project, kept, number).await? - present.len() as u64;
+    for present in &present {
+        bring_back(cx, &project, present).await?;
+    }
+    sqlx::query(
+        "UPDATE projects
+         SET version = (SELECT CAST(COALESCE(MAX(versions.version), 0) AS BIGINT) FROM versions
+                        WHERE versions.project_id = projects.id),
+             record_count = (SELECT CAST(COALESCE(MAX(versions.record_count), 0) AS BIGINT) FROM versions
+                             WHERE versions.project_id = projects.id)
+         WHERE id = $1",
+    )
+    .bind(project.as_str())
+    .execute(&mut *cx)
+    .await?;
+    outbox::hurry(cx, new.project, new.now).await?;
+    let loss = Loss {
+        number: u64::try_from(number).unwrap_or(0),
+        kept: Version(u64::try_from(kept).unwrap_or(0)),
+        version: Version(u64::try_from(known).unwrap_or(0)),
+        reason: new.reason,
+        accepted_at: new.now,
+    };
+    Ok(Change::Keep(LossAccepted::Accepted { loss, contributions }))
+}
+
+/// Returns the last version whose root is the same in the database and in the table; 0 if there is none.
+async fn kept(cx: &mut AnyConnection, project: &str, roots: &[String]) -> Result<i64, Error> {
+    let rows = sqlx::query("SELECT version, root FROM versions WHERE project_id = $1 ORDER BY version DESC")
+        .bind(project)
+        .fetch_all(cx)
+        .await?;
+    for row in &rows {
+        let version: i64 = row.value("version")?;
+        if root_at(roots, version) == Some(row.value::<&str>("root")?) {
+            return Ok(version);
+        }
+    }
+    Ok(0)
+}
+
+/// The root that the table has at a version.
+fn root_at(roots: &[String], version: i64) -> Option<&str> {
+    let index = usize::try_from(version).ok()?.checked_sub(1)?;
+    roots.get(index).map(String::as_str)
+}
+
+/// The contributions that are merged in a version after `kept` that the table has.
+async fn present(cx: &mut AnyConnection, project: &str, kept: i64, roots: &[String]) -> Result<Vec<Present>, Error> {
+    let rows = sqlx::query(
+        "SELECT id, agent_id, version, accepted, record_count, root, decided_at FROM contributions
+         WHERE project_id = $1 AND status = 'merged' AND version > $2 AND loss IS NULL ORDER BY version",
+    )
+    .bind(project)
+    .bind(kept)
+    .fetch_all(cx)
+    .await?;
+    let mut by_version: HashMap<i64, Present> = HashMap::new();
+    for row in &rows {
+        let version = row.value("version")?;
+        let root: &str = row.value("root")?;
+        if root_at(roots, version) == Some(root) {
+            let present = Present {
+                contribution: row.parsed("id")?,
+                agent: row.parsed("agent_id")?,
+                version,
+                accepted: row.value("accepted")?,
+                record_count: row.value("record_count")?,
+                root: root.to_owned(),
+                at: row.value("decided_at")?,
+            };
+            by_version.insert(version, present);
+        }
+    }
+    Ok(by_version.into_values().collect())
+}
+
+/// Takes away every version after `kept`, and marks the contributions in them; how many these are.
+async fn take_away(cx: &mut AnyConnection, project: &str, kept: i64, number: i64) -> Result<u64, Error> {
+    sqlx::query(
+        "INSERT INTO lost_versions
+             (project_id, loss, version, contribution_id, agent_id, accepted, record_count, root, created_at)
+         SELECT project_id, $3, version, contribution_id, agent_id, accepted, record_count, root, created_at
+         FROM versions WHERE project_id = $1 AND version > $2",
+    )
+    .bind(project)
+    .bind(kept)
+    .bind(number)
+    .execute(&mut *cx)
+    .await?;
+    let marked = sqlx::query(
+        "UPDATE contributions SET loss = $3
+         WHERE project_id = $1 AND status = 'merged' AND version > $2 AND loss IS NULL",
+    )
+    .bind(project)
+    .bind(kept)
+    .bind(number)
+    .execute(&mut *cx)
+    .await?;
+    sqlx::query("DELETE FROM versions WHERE project_id = $1 AND version > $2")
+        .bind(project)
+        .bind(kept)
+        .execute(&mut *cx)
+        .await?;
+    sqlx::query("DELETE FROM contributors WHERE project_id = $1")
+        .bind(project)
+        .execute(&mut *cx)
+        .await?;
+    sqlx::query(
+        "INSERT INTO contributors (project_id, agent_id, contributions, accepted)
+         SELECT project_id, agent_id, COUNT(*), CAST(SUM(accepted) AS BIGINT) FROM versions
+         WHERE project_id = $1 GROUP BY project_id, agent_id",
+    )
+    .bind(project)
+    .execute(cx)
+    .await?;
+    Ok(marked.rows_affected())
+}
+
+/// Makes the version of a contribution that the table has after all.
+async fn bring_back(cx: &mut AnyConnection, project: &str, present: &Present) -> Result<(), Error> {
+    sqlx::query("UPDATE contributions SET loss = NULL WHERE id = $1")
+        .bind(present.contribution.to_string())
+        .execute(&mut *cx)
+        .await?;
+    sqlx::query(
+        "INSERT INTO versions
+             (project_id, version, contribution_id, agent_id, accepted, record_count, root, created_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(project)
+    .bind(present.version)
+    .bind(present.contribution.to_string())
+    .bind(present.agent.to_string())
+    .bind(present.accepted)
+    .bind(present.record_count)
+    .bind(present.root.as_str())
+    .bind(present.at)
+    .execute(cx)
+    .await?;
+    Ok(())
+}
