@@ -104,6 +104,7 @@ mod tests {
             updated_at: now,
             version: Version(0),
             record_count: 0,
+            head: None,
         }
     }
 

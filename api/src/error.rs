@@ -16,6 +16,8 @@ const UNAVAILABLE: &str = "a part of the service is not available; try again sho
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
 /// Seconds after which to try again what was just merged elsewhere.
 const NOT_YET_RETRY_SECONDS: u64 = 1;
+/// Seconds after which to try again what only a person can mend.
+const HISTORY_LOST_RETRY_SECONDS: u64 = 60;
 /// The most details an answer carries.
 pub(crate) const MAX_DETAILS: usize = 20;
 /// The most bytes of a path that an answer repeats; the longest that a legal input has is shorter.
@@ -154,6 +156,18 @@ impl ApiError {
     pub(crate) fn with_kind(mut self, kind: Kind) -> Self {
         self.0.kind = kind;
         self
+    }
+
+    /// The table of a dataset lacks a version that the service has told of: nothing of it is read until it is restored, or an
+    /// administrator accepts the loss.
+    pub fn history_lost(slug: &str) -> Self {
+        let message = format!(
+            "the table of `{slug}` lacks versions that it had; nothing of it is answered until the operators of the \
+             service restore it or accept the loss"
+        );
+        Self::new(Kind::Unavailable, "history_lost", message)
+            .field("retryAfter", HISTORY_LOST_RETRY_SECONDS)
+            .header(header::RETRY_AFTER, HeaderValue::from(HISTORY_LOST_RETRY_SECONDS))
     }
 
     /// Replaces the status, for a case HTTP has a status of its own for.

@@ -1,6 +1,7 @@
 //! Parts that the inputs and answers of several operations share.
 
 use operators::{Reason, RowVerdict, Tally, Verdict};
+use pipelines::message::HISTORY_LOST;
 use schemars::JsonSchema;
 use serde::Serialize;
 use types::Timestamp;
@@ -217,6 +218,10 @@ impl BatchReason {
         let message = match code {
             "budget" => "the budget of the judging model is spent; the batch is kept and judged later",
             "provider" => "the judging model does not answer; the batch is kept and judged later",
+            HISTORY_LOST => {
+                "the dataset's table lacks versions that it had; the batch is kept and judged once the operators of the \
+                 service have restored the table or accepted the loss"
+            }
             "paused" => "validation is paused; the batch is kept and judged later",
             _ => "the batch is kept and judged later",
         };

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use catalog::KnownHead;
 use http::Method;
 use pipelines::message::{FORMAT, Records, Submission};
 use schemars::JsonSchema;
@@ -227,6 +228,7 @@ fn submission(
         records,
         upload: None,
         origin: Some(cx.origin()),
+        head: known_head(project),
     };
     let record = message.record().map_err(|error| unencodable(&error))?;
     let allowance = Allowance {
@@ -248,6 +250,15 @@ fn submission(
         first_sweep: cx.app.sweeper.first(cx.now),
     };
     Ok((new, record))
+}
+
+/// The latest version that outcomes told of.
+pub(super) fn known_head(project: &Project) -> Option<KnownHead> {
+    let root = project.head.as_ref()?.root.parse().ok()?;
+    Some(KnownHead {
+        version: project.version,
+        root,
+    })
 }
 
 /// The contract a project was created with.

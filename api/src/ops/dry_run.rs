@@ -14,6 +14,7 @@ use types::Batch;
 use types::key::{Known, NoneKnown};
 
 use super::contribute::{EXAMPLE, contract, records_bound};
+use super::reading::{self, NOT_YET};
 use crate::answer::Reply;
 use crate::config::Limits;
 use crate::cx::Cx;
@@ -40,7 +41,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 200,
                 "What would become of the batch, and the verdict of every record that does not pass.",
             )],
-            failure: &[(404, "There is no such project, or it is private to others.")],
+            failure: &[(404, "There is no such project, or it is private to others."), NOT_YET],
             example: EXAMPLE,
             ..Spec::BASE
         },
@@ -114,7 +115,10 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     let contract = Arc::new(contract(&project)?);
     // Why: whether a dataset has a record is what reading it costs money for.
     let (compared_with, known): (_, Arc<dyn Known>) = match entitlement::records(&cx, &project, None) {
-        Ok(()) => ("dataset", cx.app.catalog.known(project.id).await?),
+        Ok(()) => {
+            reading::snapshot(&cx, &project, None).await?;
+            ("dataset", cx.app.catalog.known(project.id).await?)
+        }
         Err(_unpaid) => ("batch", Arc::new(NoneKnown)),
     };
     let screen = (project.visibility == Visibility::Public).then(|| Arc::clone(&cx.app.screener));

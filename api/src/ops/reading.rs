@@ -2,7 +2,11 @@
 //!
 //! Invariants:
 //! - A version that the service has told of is never denied; where it is not here yet, that is said.
+//! - Nothing is read of a table that lacks the latest version that the service has told of, or has it with another content
+//!   root, whichever version is asked for.
 //! - A page of records is bounded in bytes, whatever records are in it.
+
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use catalog::{Columns, Snapshot};
@@ -30,29 +34,61 @@ pub(super) const NOT_BOUGHT: (u16, &str) = (
     402,
     "The project is paid and the version is not bought; `credits.buy` and `pay` say how to.",
 );
-/// What every read of a version that was just merged may be refused for.
+/// The refusal of a read of a version that was just merged, or of a table that lost history.
 pub(super) const NOT_YET: (u16, &str) = (
     503,
-    "The version was just merged and is not here yet; `Retry-After` says when to come back.",
+    "The version was just merged and is not here yet (`not_yet`), or the table lacks versions that it had \
+     (`history_lost`); `Retry-After` says when to come back.",
 );
+/// The time that a merged version may take to be visible in this process.
+const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
 /// The records of a project at a version, the latest where not given.
 pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
-    let (catalog, slug) = (&cx.app.catalog, &project.slug);
-    // Why at least: the table may be ahead of what outcomes told, never behind it for a reader.
-    let least = version.unwrap_or(project.version);
-    let found = match catalog.snapshot(project.id, version).await? {
-        Some(found) if found.version() < least => catalog.snapshot(project.id, Some(least)).await?,
-        found => found,
-    };
-    found.ok_or_else(|| {
-        if least <= project.version {
-            let message = format!("version {least} of `{slug}` was just merged and is not here yet; try again shortly");
-            ApiError::not_yet(message)
-        } else {
-            ApiError::not_found(format!("the dataset `{slug}` has no version {least}"))
+    let catalog = &cx.app.catalog;
+    // The table may be ahead of what outcomes told, and must not be behind it.
+    let told = catalog.snapshot(project.id, Some(project.version)).await?;
+    let told = told.ok_or_else(|| behind(cx, project, version))?;
+    let expected = project.head.as_ref().map(|head| head.root.as_str());
+    let root = told.root_at(project.version).map(|root| root.to_string());
+    if expected.is_some_and(|expected| root.as_deref() != Some(expected)) {
+        return Err(lost(project));
+    }
+    match version {
+        None => Ok(catalog.snapshot(project.id, None).await?.unwrap_or(told)),
+        Some(version) if version <= project.version => told.at(version).ok_or_else(|| lost(project)),
+        Some(version) => {
+            let found = catalog.snapshot(project.id, Some(version)).await?;
+            found.ok_or_else(|| missing(project, version))
         }
-    })
+    }
+}
+
+/// The table lacks the latest version that the service has told of.
+fn behind(cx: &Cx, project: &Project, asked: Option<Version>) -> ApiError {
+    let Project { slug, version, .. } = project;
+    let head = project.head.as_ref();
+    if head.is_some_and(|head| cx.now.since(head.merged_at) < ON_ITS_WAY) {
+        if let Some(asked) = asked.filter(|asked| asked > version) {
+            return missing(project, asked);
+        }
+        let message = format!("version {version} of `{slug}` was just merged and is not here yet; try again shortly");
+        return ApiError::not_yet(message);
+    }
+    lost(project)
+}
+
+fn missing(project: &Project, version: Version) -> ApiError {
+    ApiError::not_found(format!("the dataset `{}` has no version {version}", project.slug))
+}
+
+fn lost(project: &Project) -> ApiError {
+    let Project { slug, version, .. } = project;
+    ApiError::history_lost(slug).context(format!(
+        "the table {} lacks version {version} of `{slug}`, or has another; restore it, or accept the loss with \
+         `sluice admin table accept-loss {slug}`",
+        project.id
+    ))
 }
 
 /// Returns the records for a caller who may read them. The version must exist before its price is asked, and the empty one before

@@ -22,7 +22,7 @@ use store::{
 use types::{ContributionId, Kind, Timestamp, metric};
 
 use self::unbegun::Unbegun;
-use super::contribute::{acknowledged_in_log, allowance_spent, contract, no_more, not_open};
+use super::contribute::{acknowledged_in_log, allowance_spent, contract, known_head, no_more, not_open};
 use super::contributions::View;
 use crate::answer::Reply;
 use crate::config::Limits;
@@ -506,6 +506,7 @@ fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContrib
         records: Records::of(&[]).map_err(ApiError::internal)?,
         upload: Some(cut(upload)),
         origin: Some(cx.origin()),
+        head: known_head(project),
     };
     let record = message
         .record()

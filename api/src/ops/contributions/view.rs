@@ -34,6 +34,16 @@ impl Progress {
     }
 }
 
+/// The loss of a version that a contribution became.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Lost {
+    /// The reason that the administrator gave.
+    reason: String,
+    /// The time at which the loss was accepted.
+    accepted_at: When,
+}
+
 /// A contribution and, once there is one, its outcome.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -73,6 +83,9 @@ pub(in crate::ops) struct View {
     /// Content root (BLAKE3) of that version, when merged: 64 hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<String>,
+    /// Present when the version that it became was lost later; the number of the version may be another's now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<Lost>,
     /// Why it is rejected or waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<BatchReason>,
@@ -113,6 +126,7 @@ impl View {
             accepted_count: None,
             record_count: None,
             root: None,
+            lost: None,
             reason: None,
             resumes_after: None,
             tallies: None,
@@ -140,6 +154,10 @@ impl View {
                 view.accepted_count = row.accepted;
                 view.record_count = row.record_count;
                 view.root = row.root;
+                view.lost = row.loss.map(|loss| Lost {
+                    reason: loss.reason,
+                    accepted_at: loss.accepted_at.into(),
+                });
             }
             ContributionStatus::Rejected => {
                 view.reason = row

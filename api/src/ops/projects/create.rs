@@ -132,5 +132,6 @@ fn as_created(new: &NewProject) -> store::Project {
         updated_at: new.now,
         version: Version::EMPTY,
         record_count: 0,
+        head: None,
     }
 }
