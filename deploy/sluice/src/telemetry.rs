@@ -64,7 +64,10 @@ impl Traces {
 /// a collector is configured.
 pub fn start(config: &Telemetry) -> Result<Traces, Error> {
     let filter = filter("filter", &config.filter)?;
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    // A line that cannot be written, as on a full disk, would be reported there too, and panic.
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(io::stderr)
+        .log_internal_errors(false);
     let lines = match config.format {
         Format::Text => lines
             .with_ansi(crate::terminal::is_watched())
