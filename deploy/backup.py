@@ -131,6 +131,14 @@ def copy_table(source: Path, target: Path, known: set) -> int:
     return versions
 
 
+def copy_losses(source: Path, target: Path) -> None:
+    """The accepted losses of a table, which nothing else tells."""
+    losses = source / "_sluice" / "losses"
+    if losses.is_file():
+        (target / "_sluice").mkdir(parents=True, exist_ok=True)
+        copy(losses, target / "_sluice" / "losses")
+
+
 def main() -> int:
     if len(sys.argv) != 3:
         print(__doc__.splitlines()[0], file=sys.stderr)
@@ -148,6 +156,7 @@ def main() -> int:
         source = data / "tables" / project
         if source.is_dir():
             versions += copy_table(source, target / "tables" / project, contributions)
+            copy_losses(source, target / "tables" / project)
     for folder, _, _ in os.walk(target, topdown=False):
         durable(Path(folder))
     contributions = sum(map(len, known.values()))
