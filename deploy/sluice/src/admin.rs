@@ -13,8 +13,10 @@ use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Schema, Store
 use types::{Clock, OperatorId};
 
 use crate::assemble::{self, Layout};
-use crate::cli::{Admin, DeadLetters, Operator};
+use crate::cli::{Admin, DeadLetters, Operator, Table};
 use crate::config::Config;
+use crate::database;
+use crate::losses;
 use crate::terminal;
 
 /// How many dead letters are read at once.
@@ -32,7 +34,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     }
     let schema = if creates { Schema::Made } else { Schema::Current };
     let is_new = creates && config.database.url.is_empty() && !Layout::new(&config.data.dir).database().exists();
-    let store = assemble::connect(config, schema).await?;
+    let store = database::connect(config, schema).await?;
     if is_new {
         let folder = config.data.dir.display();
         terminal::note(&format!(
@@ -44,6 +46,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
         Admin::Operator(command) => operator(&store, &clock, config, command).await,
         Admin::DeadLetters(DeadLetters::List) => dead_letters(&store).await,
         Admin::DeadLetters(DeadLetters::Replay { id }) => replay(&store, &clock, id).await,
+        Admin::Table(Table::AcceptLoss { slug, reason }) => losses::accept(&store, &clock, config, &slug, reason).await,
     };
     store.close().await;
     result

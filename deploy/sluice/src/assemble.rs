@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use api::drain::Drain;
 use api::egress::Egress;
 use api::flow::{Follower, Freeing, Projector, Relay, Sweeper, Waiters};
@@ -20,7 +20,7 @@ use api::{App, Planes, UploadPlane};
 use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache, Reserve};
-use eventlog::{Embedded, EventLog};
+use eventlog::{EventLog, Lasting};
 use futures_util::FutureExt;
 use operators::screen::{LocalScreener, Screener};
 use pipelines::Worker;
@@ -36,6 +36,7 @@ use types::{Clock, metric};
 
 use crate::cache;
 use crate::config::{Backend, Config, Loaded, LogBackend};
+use crate::database::connect;
 use crate::exporter::Exporter;
 use crate::lock::DirectoryLock;
 use crate::metered;
@@ -99,47 +100,6 @@ impl Layout {
 /// The clock that the configuration asks for.
 pub fn clock(config: &Config) -> Arc<dyn Clock> {
     Arc::new(SystemClock::ahead(config.clock.offset.0))
-}
-
-/// Connects to the database that the configuration names, or to the one in the data directory; it then has the schema so.
-pub async fn connect(config: &Config, schema: Schema) -> anyhow::Result<Store> {
-    let database = &config.database;
-    let options = store::Options {
-        schema,
-        readers: database.readers.get(),
-        writers: database.writers.get(),
-        timeout: database.timeout.0,
-        busy_timeout: database.timeout.0 / 2,
-        ..store::Options::default()
-    };
-    if !database.url.is_empty() {
-        // Why not its URL: that has the password.
-        let connected = Store::connect(&database.url, options).await;
-        return connected.context("the database of `database.url` cannot be opened");
-    }
-    let layout = Layout::new(&config.data.dir);
-    let file = layout.database();
-    if schema == Schema::Current && !file.exists() {
-        bail!(
-            "there is no service in `{}`; name its folder with --data",
-            layout.root.display()
-        );
-    }
-    let path = std::path::absolute(&file).with_context(|| format!("`{}` is not a path", file.display()))?;
-    let url = format!("sqlite://{}", percent_encoded(&path));
-    Store::connect(&url, options)
-        .await
-        .with_context(|| format!("the database `{}` cannot be opened", file.display()))
-}
-
-/// A path as the path of a URL (RFC 3986 section 3.3).
-fn percent_encoded(path: &Path) -> String {
-    let encode = |&byte: &u8| match byte {
-        b'/' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    path.as_os_str().as_encoded_bytes().iter().map(encode).collect()
 }
 
 /// The service while it runs.
@@ -209,6 +169,12 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
             .with_uploads(staging.clone())
             .with_propagator(Arc::clone(&propagator))
     };
+    // A database that is missing beside tables is refused before anything is merged.
+    let database = if role.serves() {
+        Some(connect(config, Schema::Migrated).await?)
+    } else {
+        None
+    };
     if role.works() {
         let worker = worker(catalog.clone(), WORKERS);
         tasks.spawn("worker", |stop| worker.run(stop));
@@ -220,8 +186,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         let rival = worker(configured(config, rival), "rivals");
         tasks.spawn("rival", |stop| rival.run(stop));
     }
-    let (router, store) = if role.serves() {
-        let store = connect(config, Schema::Migrated).await?;
+    let (router, store) = if let Some(store) = database {
         let parts = Parts {
             layout: &layout,
             store: store.clone(),
@@ -381,13 +346,14 @@ async fn count_lost(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
 #[cfg(not(feature = "kafka"))]
 #[expect(clippy::unused_async, reason = "the builds with Kafka wait for it")]
 async fn open_kafka(_config: &Config, _tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
-    bail!("`log.backend` is \"kafka\", which this build does not have; build it with the feature `kafka`")
+    anyhow::bail!("`log.backend` is \"kafka\", which this build does not have; build it with the feature `kafka`")
 }
 
 async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
     let (path, options) = (layout.log(), config.log.options());
-    let opened = tokio::task::spawn_blocking(move || Embedded::open(path, options)).await?;
-    Ok(opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?)
+    let opened = tokio::task::spawn_blocking(move || Lasting::open(path, options)).await?;
+    let log = opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?;
+    Ok(Arc::new(log))
 }
 
 /// The places of uploads: the store of the tables where it takes parts, or else a folder, which one process has.
@@ -537,18 +503,5 @@ fn failure(ended: Option<Result<(&'static str, anyhow::Result<()>), tokio::task:
         Some(Ok((name, Ok(())))) => anyhow!("the {name} ended by itself"),
         Some(Err(error)) => anyhow::Error::from(error).context("a task failed"),
         None => anyhow!("every task ended by itself"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_with_odd_characters_is_one_path_in_a_url() {
-        assert_eq!(
-            percent_encoded(Path::new("/tmp/a b?c#d%é")),
-            "/tmp/a%20b%3Fc%23d%25%C3%A9"
-        );
     }
 }

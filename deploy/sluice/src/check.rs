@@ -1,23 +1,24 @@
-//! Proves that the database and the tables tell the same story; works beside a service that runs.
+//! Proves that the database and the tables tell the same story, and that nothing is in the way of more; works beside a
+//! service that runs.
 //!
 //! Invariant: it changes nothing. The database is read before and after a table: what it said before must be in the
 //! table, and what the table has must be in the database after, decided or still open. So work that goes on meanwhile
 //! is never a violation.
 
+mod blocked;
 mod compare;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context;
-use object_store::ObjectStore;
 use store::Schema;
-use types::DatasetId;
 
 use crate::assemble::{self, Layout};
 use crate::cli;
 use crate::config::Config;
+use crate::database;
+use crate::losses;
 use crate::objects;
 use crate::terminal;
 
@@ -27,9 +28,9 @@ use compare::{Counts, compare};
 pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitCode> {
     let layout = Layout::new(&config.data.dir);
     let clock = assemble::clock(config);
-    let store = assemble::connect(config, Schema::Current).await?;
+    let store = database::connect(config, Schema::Current).await?;
     let objects = objects::open_to_read(config, &layout)?;
-    let folders = table_folders(objects.as_ref()).await?;
+    let folders = objects::tables(objects.as_ref()).await?;
     let mut projects = BTreeSet::new();
     let mut total = Counts::default();
     let mut broken = 0;
@@ -40,14 +41,33 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
             // Why again: the first table may be there by now.
             None => objects::open_to_read(config, &layout)?,
         };
-        let report = match tables {
-            Some(tables) => catalog::check::table(&tables, project.id).await?,
+        let report = match &tables {
+            Some(tables) => catalog::check::table(tables, project.id).await?,
             None => catalog::check::Report::default(),
         };
         let after = store.check_project(project.id).await?;
         let open_since = clock.now().minus(arguments.open_for.0);
-        let (counts, violations) = compare(&project, &before, &report, &after, open_since);
+        let (counts, mut violations) = compare(&project, &before, &report, &after, open_since);
         terminal::line(&format!("{}: {counts}", project.slug))?;
+        for loss in store.losses(project.id).await? {
+            terminal::line(&format!(
+                "{}: accepted loss {}: versions {} to {}, on {}: {}",
+                project.slug,
+                loss.number,
+                loss.kept.next(),
+                loss.version,
+                loss.accepted_at,
+                loss.reason
+            ))?;
+        }
+        violations.extend(blocked::commits(config, &layout, project.id));
+        if let Some(tables) = &tables {
+            let told = catalog::history::accepted(tables, project.id).await?;
+            let lost = losses::known(&store, project.id).await?;
+            violations.extend(compare::untold(
+                lost.iter().filter(|lost| !told.contains(&lost.root)).count(),
+            ));
+        }
         for violation in &violations {
             terminal::line(&format!("{}: VIOLATION {violation}", project.slug))?;
         }
@@ -60,6 +80,10 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
         terminal::line(&format!(
             "{folder}: VIOLATION table_without_project: no project has this table"
         ))?;
+        broken += 1;
+    }
+    for violation in blocked::log(config, &layout).await? {
+        terminal::line(&format!("log: VIOLATION {violation}"))?;
         broken += 1;
     }
     store.close().await;
@@ -78,18 +102,4 @@ fn counted(count: usize, what: &str) -> String {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
     }
-}
-
-/// The names of the folders that can only be tables.
-async fn table_folders(objects: Option<&Arc<dyn ObjectStore>>) -> anyhow::Result<BTreeSet<String>> {
-    let Some(objects) = objects else {
-        return Ok(BTreeSet::new());
-    };
-    let listed = objects
-        .list_with_delimiter(None)
-        .await
-        .context("the tables cannot be listed")?;
-    let names = listed.common_prefixes.iter().filter_map(|folder| folder.filename());
-    let tables = names.filter(|name| name.parse::<DatasetId>().is_ok());
-    Ok(tables.map(str::to_owned).collect())
 }

@@ -108,6 +108,22 @@ pub enum Admin {
     /// Submissions that no worker could process
     #[command(subcommand)]
     DeadLetters(DeadLetters),
+    /// Tables of datasets
+    #[command(subcommand)]
+    Table(Table),
+}
+
+/// Administration of tables.
+#[derive(Debug, Subcommand)]
+pub enum Table {
+    /// Go on with a table that lacks versions it had, at the latest version that it still has
+    AcceptLoss {
+        /// The project's slug
+        slug: String,
+        /// Why, for those whose contributions are lost
+        #[arg(long, value_name = "R")]
+        reason: String,
+    },
 }
 
 /// Commands for operators.

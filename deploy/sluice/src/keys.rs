@@ -10,6 +10,7 @@ use store::Schema;
 use crate::assemble;
 use crate::cli::Keys;
 use crate::config::Config;
+use crate::database;
 use crate::terminal;
 
 /// The longest reason, in characters.
@@ -17,7 +18,7 @@ const MAX_REASON: usize = 500;
 
 /// Runs a command and prints what became of the keys.
 pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
-    let store = assemble::connect(config, Schema::Current).await?;
+    let store = database::connect(config, Schema::Current).await?;
     let clock = assemble::clock(config);
     let changed = match command {
         Keys::Rotate => keys::rotate(&store, &*clock)
@@ -59,7 +60,7 @@ fn key(key: &Key) -> Value {
     shown
 }
 
-fn check_reason(reason: &str) -> anyhow::Result<()> {
+pub(crate) fn check_reason(reason: &str) -> anyhow::Result<()> {
     if reason.trim().is_empty() || reason.chars().count() > MAX_REASON || reason.chars().any(char::is_control) {
         bail!("--reason: must have 1 to {MAX_REASON} characters, none of them a control character");
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a bucket is tried before anything is written to it, and one that cannot carry tables is refused.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use catalog::storage::{DurableLocal, DurableStore};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use pipelines::staging::objects;
+use types::DatasetId;
 
 use crate::assemble::Layout;
 use crate::config::{Backend, Config};
@@ -56,6 +58,20 @@ pub fn open_to_read(config: &Config, layout: &Layout) -> anyhow::Result<Option<A
         }
         Backend::S3 => bucket::open_to_read(config).map(Some),
     }
+}
+
+/// The names of the folders that can only be tables.
+pub async fn tables(objects: Option<&Arc<dyn ObjectStore>>) -> anyhow::Result<BTreeSet<String>> {
+    let Some(objects) = objects else {
+        return Ok(BTreeSet::new());
+    };
+    let listed = objects
+        .list_with_delimiter(None)
+        .await
+        .context("the tables cannot be listed")?;
+    let names = listed.common_prefixes.iter().filter_map(|folder| folder.filename());
+    let tables = names.filter(|name| name.parse::<DatasetId>().is_ok());
+    Ok(tables.map(str::to_owned).collect())
 }
 
 fn cannot_open(tables: &Path) -> String {

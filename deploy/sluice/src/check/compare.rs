@@ -14,6 +14,12 @@ pub(super) struct Violation {
     detail: String,
 }
 
+impl Violation {
+    pub(super) const fn new(rule: &'static str, detail: String) -> Self {
+        Self { rule, detail }
+    }
+}
+
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.rule, self.detail)
@@ -90,6 +96,7 @@ pub(super) fn compare(
         rules.merged(entry);
     }
     rules.versions(project, before);
+    rules.head(before, report);
     rules.known(after);
     let count = |status: &[ContributionStatus]| {
         let counted = after
@@ -146,6 +153,10 @@ impl Rules<'_> {
 
     /// A merged contribution is exactly one commit, and they agree; a rejected one is none.
     fn merged(&mut self, entry: &ContributionEntry) {
+        // A version that was lost may be another's by now.
+        if entry.lost {
+            return;
+        }
         let id = entry.id.to_string();
         let found = match (
             entry.status,
@@ -192,7 +203,7 @@ impl Rules<'_> {
         let merged = entries
             .contributions
             .iter()
-            .filter(|entry| entry.version.is_some())
+            .filter(|entry| entry.version.is_some() && !entry.lost)
             .count();
         if merged != entries.versions.len() {
             let versions = entries.versions.len();
@@ -210,6 +221,38 @@ impl Rules<'_> {
             );
             self.break_rule("project_head", detail);
         }
+    }
+
+    /// The table has the latest version that the database knows of, with the same content root.
+    fn head(&mut self, before: &ProjectEntries, report: &Report) {
+        let Some(known) = before.versions.last() else {
+            return;
+        };
+        let found = report
+            .versions
+            .iter()
+            .find(|version| version.version == known.version.0);
+        let latest = report.versions.last().map_or(0, |version| version.version);
+        let detail = match found {
+            None => format!(
+                "it is known to have version {}, and its latest is {latest}",
+                known.version
+            ),
+            // A root that could not be computed has a violation of its own.
+            Some(found) => match &found.root {
+                Some(root) if *root != known.root => {
+                    format!(
+                        "version {} has root {root} and is known with root {}",
+                        known.version, known.root
+                    )
+                }
+                _ => return,
+            },
+        };
+        self.break_rule(
+            "history_lost",
+            format!("{detail}; restore the table, or accept the loss with `sluice admin table accept-loss`"),
+        );
     }
 
     /// Every commit names a contribution that the database has, decided as merged or still open.
@@ -232,6 +275,17 @@ impl Rules<'_> {
             );
         }
     }
+}
+
+/// Returns a violation if the loss of versions is accepted in the database but not recorded beside the table.
+pub(super) fn untold(versions: usize) -> Option<Violation> {
+    (versions > 0).then(|| Violation {
+        rule: "loss_untold",
+        detail: format!(
+            "the loss of {versions} versions is accepted and the workers were not told; run `sluice admin table \
+             accept-loss` again"
+        ),
+    })
 }
 
 /// Where a merged contribution and its commit disagree.

@@ -21,6 +21,7 @@ fn contribution(id: u8, status: ContributionStatus) -> ContributionEntry {
         record_count: None,
         root: None,
         reject_code: None,
+        lost: false,
         in_outbox: !status.is_terminal(),
     }
 }
@@ -122,7 +123,7 @@ fn every_broken_rule_is_named() {
     let lost = entries(&[merged(1, 1), merged(2, 2)]);
     assert_eq!(
         broken(2, &lost, &table(&[1])),
-        ["outcome"],
+        ["outcome", "history_lost"],
         "a merged batch that is in no version"
     );
     assert_eq!(
@@ -160,5 +161,8 @@ fn every_broken_rule_is_named() {
 
     let mut other_root = merged(1, 1);
     other_root.root = Some("root-x".to_owned());
-    assert_eq!(broken(1, &entries(&[other_root]), &table(&[1])), ["outcome"]);
+    assert_eq!(
+        broken(1, &entries(&[other_root]), &table(&[1])),
+        ["outcome", "history_lost"]
+    );
 }

@@ -1,0 +1,153 @@
+//! Looks for obstacles to the next message in the log and to the next commit in a table.
+//!
+//! Invariant: nothing of the service is changed. The log is read from a copy, as opening one writes to it; a log that a
+//! service has open is left alone, which is said.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use eventlog::{Embedded, EventLog};
+use pipelines::message::{CONTRIBUTIONS, OUTCOMES, Outcome, Submission};
+use types::DatasetId;
+
+use super::compare::Violation;
+use crate::assemble::Layout;
+use crate::config::{Backend, Config, LogBackend};
+use crate::terminal;
+
+/// The number of records in one read of the log.
+const FETCH: usize = 256;
+
+/// A folder that is removed in the end.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It is in the folder of temporary files, which is cleaned by whoever runs the machine.
+        fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
+/// Reads every submission and outcome in the embedded log; the violations with the number of records read, or none where
+/// there is no such log or a service has it open.
+pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<Violation>> {
+    let path = layout.log();
+    if config.log.backend != LogBackend::Embedded || !path.exists() {
+        return Ok(Vec::new());
+    }
+    let lock = File::open(path.join("lock")).and_then(|file| match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    });
+    let lock = match lock {
+        Ok(Some(lock)) => Some(lock),
+        Ok(None) => {
+            terminal::line("log: not read, as a service has it open; the check of a stopped service reads it")?;
+            return Ok(Vec::new());
+        }
+        // A log that was never opened has no lock file.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error).context("the lock of the log cannot be taken"),
+    };
+    let scratch = Scratch(std::env::temp_dir().join(format!("sluice-check-{}", std::process::id())));
+    let copied = copy(&path, &scratch.0);
+    drop(lock);
+    copied.with_context(|| format!("the log `{}` cannot be copied to be read", path.display()))?;
+    let (copy, options) = (scratch.0.clone(), config.log.options());
+    let opened = tokio::task::spawn_blocking(move || Embedded::open(copy, options)).await?;
+    let damaged = |error: &eventlog::Error| {
+        vec![Violation::new(
+            "log_damaged",
+            format!("the log `{}` cannot be read: {error}", path.display()),
+        )]
+    };
+    let log = match opened {
+        Ok(log) => log,
+        Err(error) => return Ok(damaged(&error)),
+    };
+    let mut violations = Vec::new();
+    let mut count = 0;
+    for topic in [CONTRIBUTIONS, OUTCOMES] {
+        match records(&*log, topic, &mut violations).await {
+            Ok(read) => count += read,
+            Err(error) => violations.extend(damaged(&error)),
+        }
+    }
+    terminal::line(&format!("log: {count} messages"))?;
+    Ok(violations)
+}
+
+/// Reads every record of a topic. Returns their number.
+async fn records(log: &dyn EventLog, topic: &str, violations: &mut Vec<Violation>) -> Result<u64, eventlog::Error> {
+    let bounds = log.bounds(topic).await?;
+    let mut left: u64 = bounds.iter().map(|bounds| bounds.next - bounds.first).sum();
+    let count = left;
+    let mut reader = log.recent(topic, u64::MAX).await?;
+    while left > 0 {
+        let records = reader.next(FETCH).await?;
+        left = left.saturating_sub(records.len() as u64);
+        for delivered in records {
+            let value = &delivered.record.value;
+            let (rule, problem) = if topic == OUTCOMES {
+                ("log_outcome", Outcome::decode(value).err())
+            } else {
+                ("log_submission", Submission::decode(value).err())
+            };
+            if let Some(problem) = problem {
+                let position = delivered.position;
+                let place = format!("partition {}, offset {}", position.partition, position.offset);
+                violations.push(Violation::new(rule, format!("topic `{topic}`, {place}: {problem}")));
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// Copies a folder with everything in it.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Finds names in the folder of a table that a commit needs and that are not regular files.
+pub(super) fn commits(config: &Config, layout: &Layout, dataset: DatasetId) -> Vec<Violation> {
+    if config.objects.backend != Backend::Local {
+        return Vec::new();
+    }
+    let table = layout.tables().join(dataset.to_string());
+    let log = table.join("_delta_log");
+    for folder in [&table, &log] {
+        if folder.symlink_metadata().is_ok() && !folder.is_dir() {
+            let detail = format!("`{}` is no folder", folder.display());
+            return vec![Violation::new("commit_blocked", detail)];
+        }
+    }
+    let Ok(entries) = fs::read_dir(&log) else {
+        return Vec::new();
+    };
+    let blocked = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_suffix(".json"));
+        let is_commit = number.is_some_and(|number| number.len() == 20 && number.bytes().all(|b| b.is_ascii_digit()));
+        is_commit && entry.file_type().is_ok_and(|kind| !kind.is_file())
+    });
+    blocked
+        .map(|entry| {
+            let path = entry.path();
+            let detail = format!("`{}` has the name of a commit and is no file", path.display());
+            Violation::new("commit_blocked", detail)
+        })
+        .collect()
+}

@@ -1,0 +1,83 @@
+//! Accepting that a table lost versions; works beside a service that runs, prints JSON.
+//!
+//! Invariant: the database is changed first, and then the workers are told beside the table, so that no version is merged
+//! whose number the database still has for a lost one. Both are done again by a second call, which changes nothing more.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use catalog::{KnownHead, history};
+use object_store::ObjectStore;
+use serde_json::json;
+use store::{LossAccepted, NewLoss, Store};
+use types::{Clock, DatasetId};
+
+use crate::assemble::Layout;
+use crate::config::Config;
+use crate::{keys, objects, terminal};
+
+/// Accepts that the table of a project lacks versions, and prints which.
+pub async fn accept(
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    config: &Config,
+    slug: &str,
+    reason: String,
+) -> anyhow::Result<()> {
+    keys::check_reason(&reason)?;
+    let projects = store.check_projects().await?;
+    let Some(project) = projects.into_iter().find(|project| project.slug == slug) else {
+        bail!("there is no project `{slug}`");
+    };
+    let opened = objects::open(config, &Layout::new(&config.data.dir)).await?;
+    let tables: Arc<dyn ObjectStore> = opened.store;
+    let recorded = history::read(&tables, project.id).await.with_context(|| {
+        format!("the table of `{slug}` is damaged and not only behind; restore what is named below from a copy")
+    })?;
+    let new = NewLoss {
+        project: project.id,
+        roots: recorded.iter().map(|version| version.head.root.to_string()).collect(),
+        reason,
+        now: clock.now(),
+    };
+    let accepted = store.loss_accept(new).await?;
+    tell(store, &tables, project.id).await?;
+    let LossAccepted::Accepted { loss, contributions } = accepted else {
+        bail!("the table of `{slug}` has every version that it is known to have; there is no loss to accept");
+    };
+    let head = recorded.last().map(|version| version.head);
+    terminal::json(&json!({
+        "slug": slug,
+        "projectId": project.id,
+        "loss": loss.number,
+        "lostVersions": { "from": loss.kept.0 + 1, "to": loss.version.0 },
+        "lostContributions": contributions,
+        "version": head.map_or(0, |head| head.version.0),
+        "root": head.map(|head| head.root),
+        "reason": loss.reason,
+        "acceptedAt": loss.accepted_at.to_string(),
+    }))?;
+    Ok(())
+}
+
+/// Records beside the table which versions are lost.
+async fn tell(store: &Store, tables: &Arc<dyn ObjectStore>, dataset: DatasetId) -> anyhow::Result<()> {
+    let lost = known(store, dataset).await?;
+    if !lost.is_empty() {
+        let told = history::accept(tables, dataset, &lost).await;
+        told.context("the loss is accepted, and the workers could not be told; run the command again")?;
+    }
+    Ok(())
+}
+
+/// The versions of a project whose loss was accepted.
+pub(crate) async fn known(store: &Store, dataset: DatasetId) -> anyhow::Result<Vec<KnownHead>> {
+    let lost = store.lost_versions(dataset).await?;
+    let heads = lost.into_iter().filter_map(|lost| {
+        Some(KnownHead {
+            version: lost.version,
+            root: lost.root.parse().ok()?,
+        })
+    });
+    Ok(heads.collect())
+}
