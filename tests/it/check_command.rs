@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use eventlog::{Embedded, EventLog as _, Record};
+use pipelines::message::{CONTRIBUTIONS, OUTCOMES};
 use tests::checker::delta::tables_below;
 use tests::world::{contribute, records};
 use tests::{Options, World};
@@ -141,4 +143,50 @@ async fn versions_the_database_knows_and_the_table_lost_are_found() {
     assert_found(&options, "a lost head");
     fs::rename(&table, table.with_extension("gone")).unwrap();
     assert_found(&options, "a lost table");
+}
+
+#[tokio::test]
+async fn what_is_in_the_way_of_the_next_commit_is_found() {
+    let (_folder, options, table) = stopped().await;
+    let next = commit(&table, 5);
+    fs::write(&next, b"not a commit").unwrap();
+    assert_found(&options, "a stray file with the name of the next commit");
+    fs::remove_file(&next).unwrap();
+    fs::create_dir(&next).unwrap();
+    assert_found(&options, "a folder with the name of the next commit");
+    fs::remove_dir(&next).unwrap();
+    std::os::unix::fs::symlink("nowhere", &next).unwrap();
+    assert_found(&options, "a link to nowhere with the name of the next commit");
+    fs::remove_file(&next).unwrap();
+    fs::copy(commit(&table, 4), commit(&table, 6)).unwrap();
+    assert_found(&options, "a gap at the next commit");
+    fs::remove_file(commit(&table, 6)).unwrap();
+    assert!(check(&options).0);
+}
+
+#[tokio::test]
+async fn messages_in_the_log_that_nobody_can_read_are_found() {
+    for topic in [CONTRIBUTIONS, OUTCOMES] {
+        let (_folder, options, _table) = stopped().await;
+        let (sound, said) = check(&options);
+        assert!(sound && said.contains("log: "), "{said}");
+        let log = Embedded::open(options.data().join("log"), eventlog::Options::default()).unwrap();
+        let record = Record {
+            key: vec![7; 16].into(),
+            value: "not a message".into(),
+        };
+        log.append(topic, vec![record]).await.unwrap();
+        drop(log);
+        assert_found(&options, &format!("an unreadable message in {topic}"));
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_log_is_found() {
+    let (_folder, options, _table) = stopped().await;
+    let data = options.data().join("log/data");
+    fs::rename(data.join("version"), data.join("aside")).unwrap();
+    assert_found(&options, "a log without its version");
+    fs::rename(data.join("aside"), data.join("version")).unwrap();
+    assert!(check(&options).0);
 }

@@ -1,10 +1,11 @@
 //! A disk that fills up under load and gets room again.
 //!
-//! Invariant: what was acknowledged while the disk filled up has its outcome once there is room, and nothing else has.
+//! Invariant: no process ends because of it. What was acknowledged while the disk filled up has its outcome once there is room, and nothing else has.
 //! Uploads leave the reserve free, whatever becomes of them.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -50,9 +51,9 @@ impl SmallDisk {
         mounted.is_ok_and(|output| output.status.success()).then_some(disk)
     }
 
-    /// Where it is mounted; what the service logs goes beside it.
+    /// The place where it is mounted. The service has its data and its log there.
     fn path(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.folder.path().join("disk")
     }
 
     /// How many bytes are free.
@@ -83,7 +84,7 @@ fn rows(number: usize) -> Vec<Value> {
 /// A service on the disk with nobody's work yet, and a project in it.
 async fn on(disk: &SmallDisk, reserve: &str) -> (Options, Server, Agent) {
     fs::write(disk.path().join("ballast"), vec![0; BALLAST]).unwrap();
-    let options = Options::new(binary(), disk.path()).with("SLUICE__DATA__RESERVE", reserve);
+    let options = Options::new(binary(), disk.path().join("data")).with("SLUICE__DATA__RESERVE", reserve);
     let server = Server::start(&options).await;
     let operator = Operator::create(&options, "first");
     let agent = Agent::create(&server.http(), &operator, "first.agent").await;
@@ -225,21 +226,80 @@ async fn uploads_leave_the_reserve_free_and_go_on_when_there_is_room() {
     all_merged(&options, server, &agent, &acknowledged).await;
 }
 
+/// Fills what is left of the disk, as another program may.
+fn take_all(disk: &SmallDisk) {
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .open(disk.path().join("other"))
+        .unwrap();
+    for size in [1 << 20, 4 << 10, 1] {
+        let block = vec![0; size];
+        while file.write_all(&block).is_ok() {}
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disk_that_is_full_all_the_same_ends_the_service_and_loses_nothing() {
+async fn a_disk_that_another_program_fills_ends_no_process_and_loses_nothing() {
+    let Some(disk) = SmallDisk::mount() else {
+        return optional("a full disk: this user may not mount a file system");
+    };
+    let (options, mut server, agent) = on(&disk, "0B").await;
+    let pid = server.pid();
+    let mut acknowledged = Vec::new();
+    let mut number = 0;
+    let mut send = async |acknowledged: &mut Vec<String>| {
+        number += 1;
+        let answer = agent.http.post(CONTRIBUTE, &batch(&rows(number))).await;
+        match answer.code() {
+            201 => acknowledged.push(answer.text("/id").to_owned()),
+            code => assert_eq!(code, 503, "{}", answer.body),
+        }
+        answer.code() == 201
+    };
+    for round in 1..=3 {
+        for _ in 0..10 {
+            assert!(send(&mut acknowledged).await, "there is room");
+        }
+        take_all(&disk);
+        // What it had taken out of its files before comes to its end; then nothing is taken any more.
+        let mut refused = 0;
+        while refused < 50 {
+            refused = if send(&mut acknowledged).await { 0 } else { refused + 1 };
+            assert!(acknowledged.len() < MOST, "it is not full");
+            take_all(&disk);
+        }
+        assert!(server.exited().is_none(), "the process ended");
+        agent.http.get("/healthz").await.expect(200);
+        fs::remove_file(disk.path().join("other")).unwrap();
+        let deadline = Instant::now() + DEADLINE;
+        while !send(&mut acknowledged).await {
+            assert!(Instant::now() < deadline, "still refused in round {round}");
+            tokio::time::sleep(POLL).await;
+        }
+        for id in &acknowledged {
+            let outcome = decided(&agent.http, "logbook", id).await;
+            assert_eq!(outcome.text("/status"), "merged", "{}", outcome.body);
+        }
+        assert_eq!((server.exited(), server.pid()), (None, pid), "it is another process");
+    }
+    all_merged(&options, server, &agent, &acknowledged).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_contributions_fill_ends_no_process_and_loses_nothing() {
     let Some(disk) = SmallDisk::mount() else {
         return optional("a full disk: this user may not mount a file system");
     };
     let (options, mut server, agent) = on(&disk, "0B").await;
     let (acknowledged, refused) = fill(&agent).await;
-    if let Some(refused) = refused {
-        assert_eq!(refused.code(), 503, "{}", refused.body);
-    }
-    let ended = server.exits_by(Instant::now() + DEADLINE).await.expect("an end");
-    assert!(!ended.success(), "whoever runs the service must see that it failed");
-
+    refused.expect("an answer").expect(503);
+    assert!(server.exited().is_none(), "the process ended");
     fs::remove_file(disk.path().join("ballast")).unwrap();
-    let server = Server::start(&options).await;
-    let agent = agent.at(&server.http());
+    for id in &acknowledged {
+        let outcome = decided(&agent.http, "logbook", id).await;
+        assert_eq!(outcome.text("/status"), "merged", "{}", outcome.body);
+    }
+    assert!(server.exited().is_none(), "the process ended");
     all_merged(&options, server, &agent, &acknowledged).await;
 }

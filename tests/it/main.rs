@@ -17,6 +17,7 @@ mod check_command;
 mod concurrency;
 mod crash;
 mod disk_full;
+mod history;
 mod openapi;
 mod push_files;
 mod quarantine;
