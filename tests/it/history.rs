@@ -72,10 +72,10 @@ async fn answered(http: &Http, slug: &str) {
     let deadline = Instant::now() + DEADLINE;
     loop {
         let answers = reads(http, slug).await;
-        match answers.iter().find(|answer| answer.code() != 200) {
-            None => return,
-            Some(refused) => assert!(Instant::now() < deadline, "still refused: {}", refused.body),
-        }
+        let Some(refused) = answers.iter().find(|answer| answer.code() != 200) else {
+            return;
+        };
+        assert!(Instant::now() < deadline, "still refused: {}", refused.body);
         tokio::time::sleep(POLL).await;
     }
 }

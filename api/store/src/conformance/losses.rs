@@ -5,7 +5,7 @@ use std::sync::Arc;
 use types::{ContributionId, Version};
 
 use super::fixture::{World, at, open, outcome};
-use crate::{ContributionLoss, ContributionStatus, LossAccepted, NewLoss, Resolution, Store};
+use crate::{ContributionLoss, ContributionStatus, Loss, LossAccepted, NewLoss, Resolution, Store};
 
 /// A root that no other letter gives.
 fn root(letter: char) -> String {
@@ -43,6 +43,15 @@ async fn accept(store: &Store, world: &World, letters: &str) -> LossAccepted {
     store.loss_accept(new).await.unwrap()
 }
 
+/// The loss that was accepted, and how many contributions were lost with it.
+fn loss_of(accepted: LossAccepted) -> (Loss, u64) {
+    let loss = match accepted {
+        LossAccepted::Accepted { loss, contributions } => Some((loss, contributions)),
+        LossAccepted::NothingLost => None,
+    };
+    loss.unwrap()
+}
+
 /// Where the project is, and the roots of its versions, newest first.
 async fn head(store: &Store, world: &World) -> (u64, u64, Vec<String>) {
     let project = store.project_by_slug("weather", None).await.unwrap().unwrap();
@@ -57,9 +66,7 @@ pub async fn an_accepted_loss_takes_the_versions_that_the_table_lacks(url: &str)
     let store = open(url).await;
     let (world, ids) = world(&store, "abcd").await;
     let waiting = world.submitted(&store, 1).await[0];
-    let LossAccepted::Accepted { loss, contributions } = accept(&store, &world, "ab").await else {
-        panic!("nothing was lost");
-    };
+    let (loss, contributions) = loss_of(accept(&store, &world, "ab").await);
     assert_eq!((loss.number, loss.kept, loss.version), (1, Version(2), Version(4)));
     assert_eq!(contributions, 2);
     assert_eq!(head(&store, &world).await, (2, 4, vec![root('b'), root('a')]));
@@ -132,9 +139,7 @@ pub async fn a_version_that_the_table_has_instead_takes_the_place_of_the_lost_on
     let instead = world.submitted(&store, 1).await[0];
     let told = vec![outcome(instead, merged(3, 'z'))];
     assert!(store.outcomes_apply(told).await.unwrap()[0].applied);
-    let LossAccepted::Accepted { loss, contributions } = accept(&store, &world, "abz").await else {
-        panic!("nothing was lost");
-    };
+    let (loss, contributions) = loss_of(accept(&store, &world, "abz").await);
     assert_eq!((loss.kept, loss.version, contributions), (Version(2), Version(3), 1));
     assert_eq!(
         head(&store, &world).await,
@@ -154,9 +159,7 @@ pub async fn a_loss_is_accepted_only_where_there_is_one(url: &str) {
         assert_eq!(accept(&store, &world, letters).await, LossAccepted::NothingLost);
     }
     assert_eq!(head(&store, &world).await.0, 2);
-    let LossAccepted::Accepted { loss, .. } = accept(&store, &world, "").await else {
-        panic!("nothing was lost");
-    };
+    let (loss, _) = loss_of(accept(&store, &world, "").await);
     assert_eq!((loss.kept, loss.version), (Version(0), Version(2)));
     assert_eq!(head(&store, &world).await, (0, 0, Vec::new()));
     assert_eq!(accept(&store, &world, "").await, LossAccepted::NothingLost);
