@@ -135,6 +135,7 @@ impl Chain {
             (passing, tally) = split(name, passing, said, &mut verdicts);
             tallies.push(tally);
         }
+        // Each gate adds its verdicts in row order; sorting merges them.
         verdicts.sort_by_key(|verdict| verdict.row);
         fit(&mut verdicts, MAX_VERDICT_BYTES);
         Judged {
@@ -180,6 +181,7 @@ fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict
         refused: 0,
         held: 0,
     };
+    // The common case: the batch continues as it is.
     if exceptions.is_empty() {
         tally.passed = tally.rows;
         return (batch, tally);
@@ -196,6 +198,7 @@ fn split(name: &str, batch: Batch, said: Verdicts, verdicts: &mut Vec<RowVerdict
             hold_all(name, rows, &error.to_string()),
         ),
     };
+    // Counted from the batch itself, so the tally cannot disagree with it.
     tally.passed = count(passing.len());
     for (row, verdict) in exceptions {
         match verdict {
@@ -259,6 +262,7 @@ impl Judged {
                 Verdict::Pass | Verdict::Drop { .. } => {}
             }
         }
+        // A refusal is final, so it wins over a hold, which may pass later.
         if let Some((row, reason)) = first {
             return Decision::Reject {
                 code: "refused".to_owned(),

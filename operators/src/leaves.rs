@@ -89,6 +89,8 @@ impl<'de, L: Leaves> Visitor<'de> for Walk<'_, L> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         while members.next_key_seed(Name(&mut *self.0))?.is_some() {
+            // The member is left even if its value is malformed, so that every `enter` has its
+            // `leave`.
             let value = members.next_value_seed(Walk(&mut *self.0));
             self.0.leave();
             value?;

@@ -105,6 +105,7 @@ impl Stage for Screen {
         match self.screener.screen(&records).await {
             // The pairing of opinions and records is by position, so a wrong count makes all of
             // them useless.
+            // Opinions are matched to rows by position.
             Ok(opinions) if opinions.len() == rows.len() => {
                 Verdicts::from_exceptions(rows.len(), opinions.into_iter().enumerate().filter_map(refusal))
             }

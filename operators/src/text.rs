@@ -89,6 +89,7 @@ pub(crate) fn fold(text: &str, out: &mut String) {
             rest = after;
             continue;
         }
+        // Everything else is handled one character at a time.
         rest = &rest[character.len_utf8()..];
         // The long vowel mark is used as a dash between the digits of Japanese numbers.
         if character == '\u{30FC}' && out.ends_with(|last: char| last.is_ascii_digit()) {
@@ -128,6 +129,7 @@ const ZEROS: [u32; 20] = [
 
 /// Returns the plain spelling of a character, or `None` if it is invisible.
 fn plain(character: char) -> Option<char> {
+    // ASCII is plain already.
     if character.is_ascii() {
         return Some(character);
     }

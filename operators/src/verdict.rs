@@ -107,10 +107,12 @@ impl Verdicts {
     pub fn from_exceptions(rows: usize, exceptions: impl IntoIterator<Item = (usize, Verdict)>) -> Self {
         let mut said: BTreeMap<usize, Said> = BTreeMap::new();
         for (row, verdict) in exceptions {
+            // A gate cannot invent rows, and a pass is the absence of an entry.
             if row >= rows || verdict == Verdict::Pass {
                 continue;
             }
             match (said.get_mut(&row), verdict) {
+                // A row may break rules in several columns; all of its reasons belong together.
                 (Some(Said::Refused(reasons)), Verdict::Refuse { reasons: more }) => reasons.extend(more),
                 (Some(_), _) => {}
                 (None, Verdict::Refuse { reasons: named }) => {

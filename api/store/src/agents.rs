@@ -141,6 +141,7 @@ impl Store {
             .bind(hash.to_vec())
             .fetch_optional(self.readers())
             .await?;
+            // Secrets are random, so at most one row matches.
             let Some(row) = row else { return Ok(None) };
             let operator = row.parsed("operator_id")?;
             let suspended = row.time_optional("suspended_at")?.is_some();

@@ -136,6 +136,7 @@ impl Store {
             .bind(id.to_string())
             .fetch_all(&mut *snapshot)
             .await?;
+            // Nothing was written; the commit only ends the snapshot.
             snapshot.commit().await?;
             connection.done();
             Ok(ProjectEntries {

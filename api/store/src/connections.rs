@@ -85,6 +85,8 @@ impl Connections {
         if self.is_closed() {
             return Err(sqlx::Error::PoolClosed);
         }
+        // If an idle connection does not answer, a new one is opened: the other idle ones are
+        // probably broken too.
         let connection = match self.reuse().await {
             Some(connection) => connection,
             None => self.connect().await?,
@@ -130,6 +132,7 @@ impl Connections {
         if let Ok(Ok(())) = timeout(SETTLING, connection.ping()).await {
             Some(connection)
         } else {
+            // It did not answer, so the other idle connections probably do not either.
             self.forget_idle();
             None
         }

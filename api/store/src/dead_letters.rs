@@ -243,6 +243,7 @@ async fn reopen(
             .await?;
         return Ok(Change::Keep(Replay::Requeued { contribution }));
     }
+    // Neither reopened nor open: the contribution was decided in another way.
     let decided = sqlx::query("SELECT status FROM contributions WHERE id = $1")
         .bind(contribution.to_string())
         .fetch_optional(&mut *cx)

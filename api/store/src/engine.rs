@@ -181,6 +181,7 @@ impl Engine {
                 let newest: Option<i64> = sqlx::query_scalar("SELECT MAX(version) FROM _sqlx_migrations")
                     .fetch_one(&mut *transaction)
                     .await?;
+                // A newer schema than this build's is reported by the migrator itself.
                 if newest < migrator.iter().map(|migration| migration.version).max() {
                     return Err(Error::Outdated);
                 }

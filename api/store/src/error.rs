@@ -107,6 +107,7 @@ impl Classify for Error {
     fn retry(&self) -> Retry {
         match self.kind() {
             Kind::Unavailable => Retry::Backoff,
+            // A repetition would fail in the same way.
             _ => Retry::Never,
         }
     }
@@ -126,6 +127,7 @@ impl From<sqlx::Error> for Error {
             _ => false,
         };
         if passes {
+            // The condition may pass, so the caller may try again.
             Self::Unavailable(Arc::new(error))
         } else {
             Self::Refused(Arc::new(error))

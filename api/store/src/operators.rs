@@ -196,6 +196,7 @@ pub(crate) async fn lock(cx: &mut AnyConnection, id: OperatorId) -> Result<(), E
         .bind(id.to_string())
         .execute(cx)
         .await?;
+    // Without a row there is nothing to lock: the operator does not exist.
     if locked.rows_affected() == 0 {
         Err(missing(id))
     } else {

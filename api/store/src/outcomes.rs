@@ -157,6 +157,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             .bind(kept(message).as_ref())
             .execute(&mut *cx)
             .await?;
+            // Closed already, of another generation, or unknown.
             if closed.rows_affected() == 0 {
                 return Ok(false);
             }

@@ -229,6 +229,7 @@ impl Store {
         before: Option<Version>,
         limit: u32,
     ) -> Result<Vec<ProjectVersion>, Error> {
+        // Without a bound the page begins with the newest version.
         let before = before.map_or(Ok(i64::MAX), |version| bigint("version", version.0))?;
         self.read(async {
             sqlx::query(

@@ -62,6 +62,7 @@ impl Store {
                 if taken.rows_affected() > 0 {
                     return Ok(Change::Keep(LeaseTaken::Taken));
                 }
+                // The statement above has locked the row, so it is still there.
                 let row = sqlx::query("SELECT ends_at FROM query_leases WHERE operator_id = $1")
                     .bind(operator.to_string())
                     .fetch_one(&mut *cx)

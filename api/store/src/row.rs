@@ -43,6 +43,7 @@ pub(crate) trait Columns {
 
     /// Reads a flag, stored as 0 or 1.
     fn flag(&self, column: &'static str) -> Result<bool, Error> {
+        // `SQLite` has no booleans, so both engines store integers.
         Ok(self.value::<i64>(column)? != 0)
     }
 

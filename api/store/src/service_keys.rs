@@ -236,6 +236,7 @@ async fn succeed(
     new: NewServiceKey,
     retired_at: Timestamp,
 ) -> Result<bool, Error> {
+    // Numbers begin at 1, so the update below matches nothing for the first key.
     let number = newest.map_or(0, |(number, _)| number);
     sqlx::query("UPDATE service_keys SET retired_at = COALESCE(retired_at, $2) WHERE number = $1")
         .bind(number)

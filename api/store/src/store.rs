@@ -101,6 +101,7 @@ impl Store {
         };
         let mut first = within(options.timeout, opening).await.map_err(Error::of_connecting)?;
         within(options.migration_timeout, engine.migrate(&mut first, options.schema)).await?;
+        // The connection is sound and serves the first change.
         first.done();
         // A reader is opened now, so that a failure shows here and not at the first read.
         let reading = async { Ok(readers.borrow().await?) };

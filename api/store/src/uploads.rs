@@ -186,6 +186,7 @@ impl Store {
                 .bind(id.to_string())
                 .fetch_optional(&mut *cx)
                 .await?;
+                // Nothing is given back unless this call expired the upload.
                 if let Some((operator, allowance)) = operator.zip(allowance) {
                     submit::allowance_return(cx, operator, allowance.day).await?;
                 }
@@ -274,6 +275,7 @@ impl Store {
                 )
             })
             .await?;
+        // The update repeats the condition, so an upload completed in between is left alone.
         if overdue > 0 {
             self.write(move |cx| {
                 Box::pin(async move {

@@ -198,6 +198,7 @@ impl WriterTask {
             // The lock is held while waiting: the other tasks wait for the lock instead of the
             // queue.
             let received = waiting.lock().await.recv_many(&mut jobs, self.writing.group).await;
+            // Every sender is gone, so the store was dropped.
             if received == 0 {
                 return;
             }
@@ -218,6 +219,7 @@ impl WriterTask {
                     );
                 }
             }
+            // Every caller is answered, also those whose change was undone.
             for job in jobs.drain(..) {
                 job.answer(fate.clone().map(drop));
             }
@@ -248,6 +250,7 @@ impl WriterTask {
     async fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<bool, Error> {
         let mut connection = self.connections.borrow().await?;
         for attempt in 1.. {
+            // The last attempt reports its error instead of asking for another.
             let may_run_again = attempt < self.writing.attempts;
             let begin = self.writing.begin;
             let ran = match transact(begin, &mut connection, jobs, may_run_again, &mut self.careful).await {
@@ -306,12 +309,14 @@ async fn transact(
             transaction = connection.begin_with(begin).await?;
         }
     }
+    // The transaction is committed if at least one change is kept.
     let mut end = Ran::Undo;
     if let [lone] = jobs {
         // A lone change needs no savepoint, since the transaction serves as one.
         end = lone.run(&mut transaction, may_run_again).await;
     } else {
         for job in jobs {
+            // Within a transaction `begin` sets a savepoint.
             let mut savepoint = transaction.begin().await?;
             if let Ran::Keep = job.run(&mut savepoint, false).await {
                 savepoint.commit().await?;

@@ -42,6 +42,7 @@ impl Page {
 /// exceed 16 MiB of text. Without an offset index in the footer, the rows of a row group count as equally large.
 pub fn rows_at_once(footer: &ParquetMetaData, is_read: impl Fn(usize) -> bool, rows: &Range<u64>) -> usize {
     let count = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(usize::MAX);
+    // A batch has at least one row, however large its texts are.
     let most = count.clamp(1, ROWS);
     let columns = footer.file_metadata().schema_descr().columns().iter().enumerate();
     let read: Vec<usize> = columns
@@ -119,6 +120,7 @@ fn pages(footer: &ParquetMetaData, groups: &[Group], column: usize, rows: &Range
         let index = footer
             .offset_index()
             .and_then(|groups| groups.get(group.number)?.get(column));
+        // Both are needed: the locations give the rows of a page, the sizes its decoded bytes.
         let sizes = index.and_then(|index| Some((index.page_locations(), index.unencoded_byte_array_data_bytes()?)));
         let Some((locations, sizes)) = sizes.filter(|(locations, sizes)| locations.len() == sizes.len()) else {
             add(start..end, bytes_of(footer, group.number, column));
@@ -172,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// The footer of a file with a number, a short text and one of so many bytes, in pages of at most 100 rows.
+    /// The footer of a file with a number, a short text and a text of `bytes` bytes, in pages of at most 100 rows.
     fn footer(sizes: &[usize], index: PageIndexPolicy) -> ParquetMetaData {
         let texts = |size: &dyn Fn(&usize) -> usize| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(

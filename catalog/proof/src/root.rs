@@ -74,6 +74,7 @@ impl Extension {
         write(&mut self.buffer);
         let length = u32::try_from(self.buffer.len() - start).unwrap_or(u32::MAX);
         self.buffer[start - 4..start].copy_from_slice(&length.to_le_bytes());
+        // Many small rows are hashed in one call.
         if self.buffer.len() >= BUFFER {
             self.hasher.update(&self.buffer);
             self.buffer.clear();

@@ -119,6 +119,7 @@ impl Batch {
             )));
         }
         let kept = || keep.iter().enumerate().filter(|(_, kept)| **kept).map(|(row, _)| row);
+        // Most batches have no defects and need no renumbering.
         let mut new_row = Vec::new();
         // Defects name rows by index, so the rows that stay are renumbered.
         if !self.defects.is_empty() {
@@ -128,6 +129,7 @@ impl Batch {
             }
         }
         let defects = self
+            // Defects of rows that are left out go with them.
             .defects
             .iter()
             .filter_map(|defect| new_row[defect.row].map(|row| Defect { row, ..defect.clone() }));

@@ -110,10 +110,12 @@ impl fmt::Display for Timestamp {
             return write!(f, "{}us", self.0);
         }
         let (year, month, day) = civil(self.day());
+        // Euclidean, so that instants before 1970 have a positive time of day.
         let micros = self.0.rem_euclid(MICROS_PER_DAY);
         let (second, fraction) = (micros / 1_000_000, micros % 1_000_000);
         let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        // The shortest form: trailing zeros are left out.
         if fraction != 0 {
             let digits = format!("{fraction:06}");
             write!(f, ".{}", digits.trim_end_matches('0'))?;

@@ -176,6 +176,7 @@ impl Contract {
             .iter()
             .map(|field| arrow::datatypes::Field::new(&field.name, field.kind.arrow(), true))
             .collect();
+        // Extras of all records share one column, since their names are not known in advance.
         if self.allow_extra {
             columns.push(arrow::datatypes::Field::new(EXTRA_COLUMN, DataType::Utf8, true));
         }
@@ -192,6 +193,7 @@ impl<'de> Deserialize<'de> for Contract {
             #[serde(default)]
             allow_extra: bool,
         }
+        // Parsing goes through `new`, so a contract that exists has been checked.
         let def = SchemaDef::deserialize(deserializer)?;
         Self::new(def.fields, def.allow_extra).map_err(serde::de::Error::custom)
     }

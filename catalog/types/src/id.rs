@@ -44,6 +44,7 @@ macro_rules! ids {
         impl FromStr for $name {
             type Err = uuid::Error;
 
+            // Accepts every form of a UUID; `Display` writes the hyphenated one.
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 Uuid::parse_str(text).map(Self)
             }

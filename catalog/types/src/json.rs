@@ -25,6 +25,7 @@ pub struct JsonError {
 
 /// Parses one strict JSON value that fills `text`.
 pub fn parse(text: &[u8]) -> Result<Value, JsonError> {
+    // serde does not report paths, so the visitor records its own.
     let trail = RefCell::new(Vec::new());
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let parsed = Strict { trail: &trail }

@@ -66,6 +66,7 @@ impl KeyHasher {
 
     /// Returns the key of a canonical form.
     pub fn key(&mut self, canonical: &[u8]) -> RecordKey {
+        // Reusing the hasher avoids hashing the context again.
         self.one.reset();
         self.one.update(canonical);
         // Truncating the default output gives the same bytes as a shorter output, and costs

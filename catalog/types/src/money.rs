@@ -30,6 +30,7 @@ impl FromStr for MicroUsdc {
             return Err(ParseMoneyError);
         }
         let whole: i64 = dollars.parse().map_err(|_error| ParseMoneyError)?;
+        // One digit of cents means tenths, as in `0.5`.
         let fraction: i64 = format!("{cents:0<2}").parse().map_err(|_error| ParseMoneyError)?;
         Ok(Self((whole * 100 + fraction) * MICROS_PER_CENT))
     }

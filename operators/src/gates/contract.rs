@@ -33,6 +33,7 @@ impl Gate for Contract {
 /// Converts a defect to a reason. A defect shows the name of an unknown member and the value of a scalar; either is
 /// removed if it is personal data.
 fn reason(defect: &Defect) -> Reason {
+    // Verdicts are stored and shown, so they must not repeat personal data.
     let named = personal::is_personal(&defect.path, "");
     let shown = personal::is_personal(&defect.actual, &defect.path);
     Reason {

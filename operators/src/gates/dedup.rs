@@ -49,6 +49,7 @@ impl Gate for Dedup {
                 exceptions.push((row, Verdict::Drop { reason }));
                 continue;
             }
+            // The first row of a key stays; later ones name it.
             match first.entry(*key) {
                 Entry::Vacant(entry) => {
                     entry.insert(row);
@@ -69,6 +70,7 @@ fn reason(code: &str, expected: &str, actual: &str) -> Reason {
     Reason {
         gate: NAME.to_owned(),
         code: code.to_owned(),
+        // A duplicate concerns the whole record.
         path: String::new(),
         expected: expected.to_owned(),
         actual: actual.to_owned(),

@@ -78,6 +78,7 @@ impl Gate for PersonalData {
         let mut found = Refusals::default();
         let columns = rows.columns();
         for (field, column) in rows.contract().fields().iter().zip(columns.columns()) {
+            // Computed once per column instead of once per row.
             let hints = Hints::of_field(&field.name);
             let mut path = String::new();
             push_pointer(&mut path, &field.name);
@@ -109,6 +110,7 @@ impl Gate for PersonalData {
                         }
                     }
                 }
+                // Plain counts and instants are no personal data.
                 FieldType::Integer | FieldType::Number | FieldType::Boolean | FieldType::Timestamp => {}
             }
         }

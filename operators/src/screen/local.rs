@@ -41,6 +41,7 @@ fn judge(record: &str) -> Opinion {
     // ASCII text cannot hide anything, and needs no plain spelling.
     let mut plain = record;
     if !record.is_ascii() {
+        // Checked on the original, since the plain spelling drops invisible characters.
         if hides_text(record) {
             return objection("hidden_text", "text that shows", "characters that hide or reverse text");
         }
@@ -49,6 +50,7 @@ fn judge(record: &str) -> Opinion {
             plain = &folded;
         }
     }
+    // One search serves all rules below; each then checks what it needs around a phrase.
     let found = phrases::find(plain);
     if found.injection {
         return objection(

@@ -26,6 +26,7 @@ pub(super) struct Reasons {
 impl Reasons {
     pub(super) fn add(&mut self, reason: impl FnOnce() -> Reason) {
         self.count += 1;
+        // Reasons beyond the limit are not even built.
         if self.named.len() < MAX_REASONS {
             self.named.push(cut(reason()));
         }
@@ -62,6 +63,7 @@ fn name_rest(named: &mut Vec<Reason>, left_out: usize, most: usize) {
 
 /// Returns the number of reasons that a reason stands for.
 fn stands_for(reason: &Reason) -> usize {
+    // A reason that counts others stands for all of them.
     let more = (reason.code == MORE).then(|| reason.actual.split(' ').next()?.parse().ok());
     more.flatten().unwrap_or(1)
 }
@@ -85,6 +87,7 @@ pub(super) fn bounded(verdict: Verdict) -> Verdict {
 fn cut(mut reason: Reason) -> Reason {
     if reason.path.len() > MAX_PATH {
         let kept = reason.path.floor_char_boundary(MAX_PATH);
+        // Cuts at a separator, so the path still points to a level above.
         let end = reason.path[..kept].rfind('/').unwrap_or(0);
         reason.path.truncate(end);
     }
@@ -107,6 +110,7 @@ fn cut(mut reason: Reason) -> Reason {
 pub fn fit(verdicts: &mut [RowVerdict], bytes: usize) {
     let steps: [fn(&mut Verdict); 4] = [|said| keep(said, 5), |said| keep(said, 2), without_words, without_path];
     for step in steps {
+        // Checked before each step, so no more is removed than needed.
         if size(verdicts) <= bytes {
             return;
         }

@@ -65,7 +65,7 @@ impl Default for Options {
     }
 }
 
-/// What a log has done since it was opened.
+/// The counters of a log since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Calls of [`EventLog::append`] that were answered with positions.
@@ -129,7 +129,7 @@ impl Embedded {
         }))
     }
 
-    /// What this log has done since it was opened.
+    /// Returns the counters since the log was opened.
     pub fn stats(&self) -> Stats {
         self.shared.counters.stats()
     }

@@ -153,6 +153,8 @@ impl EventLog for Kafka {
             return Ok(Vec::new());
         }
         let appending = async {
+            // Checked before each append, since the old producer would send to leaders of the
+            // deleted topic.
             if self.appender.replace_if_recreated(&self.options.topic(topic)) {
                 // The process that created the topic may have given it other settings.
                 self.topics.forget(topic);

@@ -131,6 +131,7 @@ impl Store {
                 })
             })
             .await?;
+        // This crash point is only reached after a durable commit.
         if outcome == SubmitOutcome::Submitted {
             fault::point("ack.commit");
         }
@@ -228,6 +229,7 @@ async fn key_claim(
 
 /// Returns the result for a contribution whose key is in use.
 fn used_for(row: &AnyRow, idempotency: &Idempotency) -> Result<SubmitOutcome, Error> {
+    // The same key with another body is a mistake of the caller, not a repetition.
     Ok(if row.value::<&[u8]>("body_hash")? == idempotency.body_hash {
         SubmitOutcome::Replayed(row.parsed("contribution_id")?)
     } else {

@@ -245,6 +245,7 @@ fn pattern(q: &str) -> String {
     let mut pattern = String::with_capacity(q.len() + 2);
     pattern.push('%');
     for character in fold(q).chars() {
+        // These have a meaning in a pattern, so they are escaped.
         if matches!(character, '%' | '_' | '\\') {
             pattern.push('\\');
         }

@@ -99,6 +99,7 @@ impl Store {
                     new.status = to;
                 }
                 if let Some(price_micro) = changes.price.filter(|price| *price != old.price_micro) {
+                    // A price that was never changed may change at once.
                     let allowed_at = price_changed_at.map(|changed_at| changed_at.plus(price_window));
                     if let Some(allowed_at) = allowed_at.filter(|allowed_at| *allowed_at > now) {
                         return Ok(Change::Undo(ProjectUpdated::PriceTooSoon {
@@ -117,6 +118,7 @@ impl Store {
                     return Ok(Change::Undo(ProjectUpdated::Updated(old)));
                 }
 
+                // Set only now, so that the comparison above ignores it.
                 new.updated_at = now;
                 sqlx::query(
                     "UPDATE projects

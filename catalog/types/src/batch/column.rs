@@ -80,6 +80,7 @@ impl Column {
                 canonical::write_string(out, text);
                 return Ok(());
             }
+            // Every JSON value fits, so this arm comes before the checks of other types.
             (Self::Json(builder), value) => {
                 let start = out.len();
                 canonical::write_value(out, value);
@@ -213,6 +214,7 @@ fn double(number: &Number) -> Result<f64, &'static str> {
     let significant = magnitude
         .filter(|&magnitude| magnitude != 0)
         .map(|magnitude| magnitude >> magnitude.trailing_zeros());
+    // Rounding would store another number than the contributor sent.
     if significant.is_some_and(|significant| significant > EXACT_DOUBLE) {
         return Err("range");
     }

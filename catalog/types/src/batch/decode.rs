@@ -86,6 +86,8 @@ impl<'a> Decoder<'a> {
                 Some(value) if !value.is_null() => self.add_member(start, place, index, value),
                 absent => {
                     self.columns[index].append_null();
+                    // A record that is no object has one defect for that, and not one per field
+                    // as well.
                     if field.required && record.is_object() {
                         let actual = if absent.is_some() { "null" } else { "nothing" };
                         self.defects.add("missing", || {
@@ -113,6 +115,7 @@ impl<'a> Decoder<'a> {
     pub(super) fn push_plain(&mut self, line: &[u8], values: &[Option<Plain>]) {
         let out = &mut self.canonical;
         let start = out.len();
+        // The separator before the next member: a brace first, commas after it.
         let mut mark = b'{';
         let contract = self.contract;
         for ((place, (index, _)), value) in contract.canonical_fields().enumerate().zip(values) {

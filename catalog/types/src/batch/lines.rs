@@ -178,6 +178,7 @@ impl<'a> Lines<'a> {
             return Some(Next::Value(before.place));
         }
         let start = scan.at();
+        // The index past the last field stands for the beginning of the record.
         let is_first = last == self.fields.len();
         match (is_first, scan.next()?) {
             (true, b'{') if scan.peek()? == b'}' => {

@@ -223,6 +223,7 @@ fn timestamp(out: &mut Vec<u8>, micros: i64) {
     out.extend_from_slice(&text);
     if fraction != 0 {
         out.push(b'.');
+        // Writes digits until nothing is left, which omits trailing zeros.
         let (mut left, mut place) = (fraction, 100_000);
         while left != 0 {
             out.push(digit(left / place));

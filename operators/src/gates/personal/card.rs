@@ -13,16 +13,20 @@ pub(super) fn is_card(candidate: &Number<'_>) -> bool {
     if !(13..=19).contains(&digits.len()) || candidate.plus || !is_issued(digits) || !luhn(digits) {
         return false;
     }
+    // Cards are written with one kind of separator throughout.
     let joints = [Gap::Space, Gap::Hyphen, Gap::Dot, Gap::Line, Gap::Tab];
     if !joints.into_iter().any(|gap| candidate.joined_by(gap)) {
         return false;
     }
     let called = candidate.called(Hints::CARD);
     match candidate.shape() {
+        // A bare run of digits is a card only in a common length, unless a word says that it is
+        // one.
         [_] => called || (matches!(digits.len(), 15 | 16) && !candidate.tight && !candidate.of_thing_or_field()),
         [4, 4, 4, 1 | 4] | [4, 6, 4 | 5] | [4, 4, 4, 4, 2 | 3] | [6, 13] => {
             called || (!candidate.tight && !candidate.in_list && !candidate.of_thing())
         }
+        // In other groupings a word for a card is needed.
         _ => called,
     }
 }

@@ -32,8 +32,10 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
         .take_while(|(_, character)| character.is_alphanumeric() || "._%+-'".contains(*character))
         .last()
         .map_or(at, |(start, _)| start);
+    // Signs at the ends belong to the sentence and not to the address.
     let local = before[local_start..].trim_matches(['.', '-', '\'', '+']);
     if !local.contains(char::is_alphanumeric)
+        // These are users of code hosts in the addresses of repositories.
         || matches!(local, "git" | "svn" | "hg")
         || in_authority(&before[..local_start])
     {
@@ -63,6 +65,7 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
     if is_quality(text, local_start, at + 1 + domain.len()) {
         return false;
     }
+    // Names such as `aes256-gcm@openssh.com` have the form of an address.
     let algorithm = ALGORITHMS.iter().any(|name| domain.eq_ignore_ascii_case(name));
     !is_copy && !algorithm
 }

@@ -220,6 +220,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
         if !has_digits(&groups[first..]) {
             continue;
         }
+        // A number cannot begin inside a longer run such as a date or a version.
         let Some(left) = Left::of(text, groups, first) else {
             continue;
         };
@@ -228,6 +229,7 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
         let mut lengths = [0; MAX_GROUPS];
         let mut count = 0;
         for (index, group) in groups[first..].iter().take(MAX_GROUPS).enumerate() {
+            // No kind has more digits, so no longer candidate that begins here can match.
             if count + group.len() > MAX_DIGITS {
                 break;
             }
@@ -237,6 +239,8 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
             count += group.len();
             lengths[index] = u8::try_from(group.len()).unwrap_or(u8::MAX);
             let members = &groups[first..=first + index];
+            // Columns of numbers are common, so a number over several cells or lines needs the
+            // length of a card.
             let fewest = if index > 0 && own.is_of_table() {
                 MIN_DIGITS_PARTED
             } else {
@@ -265,6 +269,8 @@ pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut ju
                     near: OnceCell::new(),
                 });
             }
+            // A number keeps to one kind of separator: within a line, or between cells or
+            // lines.
             if group.gap == Gap::Break || group.gap.is_of_table() != own.is_of_table() {
                 break;
             }
@@ -379,11 +385,13 @@ impl Left {
             start -= usize::from(taken);
             taken
         };
+        // `+(49)`, `(+49)` and `(030)` are all in use.
         let area = take(b'(');
         let plus = take(b'+');
         let area = area || (plus && take(b'('));
         let previous = first.checked_sub(1).map(|previous| groups[previous]);
         match previous.map_or(Gap::Break, |group| group.gap) {
+            // The group continues the one before, so no number begins here.
             Gap::Hyphen | Gap::Dot => return None,
             Gap::Slash if groups[first].len() < 2 => return None,
             Gap::Paren if !area => return None,
@@ -395,6 +403,7 @@ impl Left {
         let after_digit = second.is_some_and(|byte| byte.is_ascii_digit());
         // Two colons are needed, because one may follow a counter, as in `phone 1:`.
         let timed = before == Some(b':') && after_digit && text[..start - 2].last().is_some_and(u8::is_ascii_digit);
+        // An amount of money is a count, not a person's number.
         let currency = ["₩", "€", "£", "¥", "₹", "￦"]
             .iter()
             .any(|sign| text[..start].ends_with(sign.as_bytes()));
@@ -402,6 +411,8 @@ impl Left {
             || before.is_some_and(|byte| match byte {
                 b'_' | b'#' | b'$' | b'@' | b'%' | b'&' | b'~' | b'^' | b'*' | b'\\' => true,
                 b'-' | b'/' => after_word,
+                // After a digit these signs belong to a decimal, a time or a version; elsewhere
+                // they end a clause.
                 b',' | b':' | b'.' => after_digit,
                 byte => byte.is_ascii_alphanumeric(),
             });
@@ -433,6 +444,7 @@ impl Right {
         let next = groups.get(last + 1);
         let after = &text[group.end..];
         match group.gap {
+            // The next group continues this one, so the number does not end here.
             Gap::Hyphen | Gap::Dot => return None,
             Gap::Slash if !several || next.is_some_and(|next| next.len() < 2) => return None,
             Gap::Paren if after.first() != Some(&b' ') && !(area && several) => return None,
@@ -442,6 +454,7 @@ impl Right {
         let digit_next = second.is_some_and(u8::is_ascii_digit);
         let tight = after.first().is_some_and(|byte| match byte {
             b'_' | b'%' | b'@' => true,
+            // `x` before digits is an extension, as in `555-0100 x12`.
             b'x' if several => !digit_next,
             b',' | b':' | b'.' => digit_next,
             b'-' => second.is_some_and(u8::is_ascii_alphanumeric),
@@ -461,6 +474,7 @@ pub(super) fn close_up(text: &[u8], groups: &[Group]) -> Option<Vec<u8>> {
     const APART: usize = 7;
     let single = |group: &Group| group.len() == 1;
     let mut run = 0;
+    // Fewer single digits in a row are common in ordinary lists.
     let apart = groups.iter().any(|group| {
         let apart = matches!(group.gap, Gap::Space | Gap::Hyphen | Gap::Break) || group.gap.is_of_table();
         run = if single(group) && apart { run + 1 } else { 0 };

@@ -49,6 +49,7 @@ fn is_international(digits: &[u8]) -> bool {
         return false;
     };
     // A trunk zero is often kept, as in `+44 (0)20 …` and `+82 010 …`; Italy's numbers have one of their own.
+    // The trunk zero is not part of the international number.
     let rest = match rest {
         [0, rest @ ..] if code != 39 => rest,
         rest => rest,

@@ -27,11 +27,13 @@ impl Scanner {
     /// Returns the kinds of personal data in `text`; `field` are the flags of its field's name.
     pub(super) fn scan(&mut self, text: &str, field: Hints) -> Kinds {
         let mut kinds = Kinds::default();
+        // Most texts end here, after one pass over their bytes.
         let seen = glance(text.as_bytes());
         if !is_suspect(seen, text.as_bytes()) {
             return kinds;
         }
         if seen.beyond_ascii || seen.encoded {
+            // The buffer is taken out, because the scan below borrows the scanner mutably.
             let mut folded = std::mem::take(&mut self.folded);
             folded.clear();
             fold(text, &mut folded);
@@ -53,11 +55,13 @@ impl Scanner {
         if seen.angle && travel::has_zone(text.as_bytes()) {
             kinds.insert(Kind::PassportMrz);
         }
+        // Every rule below needs more digits.
         if seen.digits < FEWEST_DIGITS {
             return;
         }
         number::groups(text.as_bytes(), &mut self.groups);
         judge_numbers(text.as_bytes(), &self.groups, field, kinds);
+        // Digits written apart are scanned a second time, joined.
         if let Some(closed) = number::close_up(text.as_bytes(), &self.groups) {
             number::groups(&closed, &mut self.groups);
             judge_numbers(&closed, &self.groups, field, kinds);
@@ -81,6 +85,7 @@ fn judge_numbers(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds)
         identity::judge(candidate, kinds);
         if card::is_card(candidate) {
             kinds.insert(Kind::PaymentCard);
+        // A number that passes the check digit of a card is reported as a card only.
         } else if phone::is_phone(candidate) {
             kinds.insert(Kind::Phone);
         }

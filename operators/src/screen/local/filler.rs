@@ -52,6 +52,7 @@ impl Leaves for Values {
         let mut start = 0;
         while start + PERIOD < bytes.len() {
             let shifted = &bytes[start + PERIOD..];
+            // A text that repeats after `PERIOD` bytes equals itself shifted by that many.
             let same = bytes[start..]
                 .iter()
                 .zip(shifted)

@@ -27,6 +27,7 @@ impl Glimpse {
                 .map_or(0, |at| 32 - at)
         };
         for phrase in phrases {
+            // The rarer the group, the fewer texts without the phrase are reported.
             let rarest = phrase
                 .as_bytes()
                 .windows(5)
@@ -63,6 +64,7 @@ impl Glimpse {
             let place = place(four);
             self.bits[place / 64] >> (place % 64)
         };
+        // No early exit within a chunk: a loop without branches is faster.
         let any = |fours: &[[u8; 4]]| fours.iter().fold(0, |any, four| any | found(*four)) & 1 != 0;
         let anywhere = |text: &[u8]| {
             let (fours, rest) = text.as_chunks();

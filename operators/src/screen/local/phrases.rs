@@ -26,6 +26,7 @@ impl Found {
     /// Returns true if the text is mostly links and words of advertising.
     pub(super) const fn is_spam(self, text: &str) -> bool {
         const LINK: usize = 60;
+        // A few links in a long text are ordinary.
         let mostly_links = self.links >= 5 && self.links * LINK * 2 > text.len();
         (self.links >= 1 && self.advertising >= 3) || (mostly_links && self.advertising >= 1)
     }
@@ -67,6 +68,7 @@ pub(super) fn find(text: &str) -> Found {
             Phrase::Dummy => found.dummy = true,
         }
     }
+    // The pattern is expensive, so it runs only if one of its verbs or objects occurs.
     found.injection |= verb && INSTRUCTION.as_ref().is_some_and(|pattern| pattern.is_match(text));
     found
 }

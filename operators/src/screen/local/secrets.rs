@@ -11,6 +11,7 @@ use regex::Regex;
 pub(super) fn has_secret(text: &str) -> bool {
     // The patterns are constants, so compiling cannot fail; a test compiles them.
     let foreign = FOREIGN.as_ref().is_some_and(|pattern| pattern.is_match(text));
+    // `AKIAIOSFODNN7EXAMPLE` and the like are printed in documentation.
     let drawn = |body: &str| is_random(body) && !body.ends_with("EXAMPLE");
     foreign
         || MIXED

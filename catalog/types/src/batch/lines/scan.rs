@@ -153,6 +153,7 @@ impl<'a> Scan<'a> {
             (whole, decimal, is_canonical) = (false, false, false);
         }
         let span = (start, self.at);
+        // More digits may overflow, so their value in `digits` is not used.
         let sure = before + after <= SURE_DIGITS;
         if whole {
             // Negative zero is a double, so it is no integer here.
