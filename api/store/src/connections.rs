@@ -274,6 +274,7 @@ impl Drop for Borrowed {
         if self.may_settle && !self.owner.is_closed() {
             let owner = self.owner.clone();
             runtime.spawn(async move {
+                // The ping waits until the abandoned statement has ended on the server.
                 if let Ok(Ok(())) = timeout(SETTLING, connection.ping()).await {
                     owner.give_back(connection, place);
                 }

@@ -286,10 +286,12 @@ fn sqlite_settings(role: Role, options: &Options) -> Vec<String> {
         Role::Reader => "PRAGMA query_only = ON",
         Role::Writer => "PRAGMA journal_mode = WAL",
     };
+    // The time limit comes first, so that it holds for the statements after it.
     vec![
         format!("PRAGMA busy_timeout = {}", options.busy_timeout.as_millis()),
         "PRAGMA foreign_keys = ON".to_owned(),
         "PRAGMA synchronous = FULL".to_owned(),
+        // Sorting and temporary tables stay in memory.
         "PRAGMA temp_store = MEMORY".to_owned(),
         // The unit is pages. A checkpoint makes one commit slow, so checkpoints are rare.
         "PRAGMA wal_autocheckpoint = 4000".to_owned(),

@@ -85,6 +85,7 @@ pub(crate) fn kept(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
     } else {
+        // Nearly every text is stored as it is, without a copy.
         Cow::Borrowed(text)
     }
 }

@@ -141,6 +141,7 @@ impl Contract {
                 return fail(path, "must differ from the other names in more than case");
             }
         }
+        // Sorted once here, so that no record has to sort its members.
         let mut canonical_order: Vec<usize> = (0..fields.len()).collect();
         canonical_order
             .sort_unstable_by(|&left, &right| canonical::compare_names(&fields[left].name, &fields[right].name));

@@ -149,6 +149,7 @@ mod armed {
         // `unsafe` is forbidden, so the signal is sent by the `kill` command.
         let killed = std::process::Command::new("kill").args(["-KILL", &pid]).status();
         debug_assert!(killed.is_ok(), "the kill command must run");
+        // SIGKILL may take a moment to arrive; nothing further must run until then.
         loop {
             std::thread::park();
         }

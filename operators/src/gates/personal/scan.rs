@@ -80,6 +80,7 @@ fn is_suspect(seen: Glance, text: &[u8]) -> bool {
 }
 
 fn judge_numbers(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds) {
+    // Both passes read the same groups of digits; the first also reads the letters around them.
     lettered::judge(text, groups, field, kinds);
     number::each(text, groups, field, |candidate| {
         identity::judge(candidate, kinds);

@@ -41,6 +41,7 @@ impl Leaves for Values {
     fn leave(&mut self) {}
 
     fn text(&mut self, text: &str) {
+        // Bytes beyond ASCII count as letters, so that other scripts weigh the same.
         let letters = |bytes: &[u8]| {
             bytes
                 .iter()
