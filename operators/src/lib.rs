@@ -22,10 +22,10 @@ pub mod chain;
 pub mod conformance;
 pub mod gate;
 pub mod gates;
-mod leaves;
 pub mod screen;
 mod text;
 pub mod verdict;
+mod visitor;
 
 pub use chain::{Chain, Decision, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
 pub use gate::{Gate, Stage};

@@ -1,12 +1,12 @@
 //! Byte classes of a text, and its plain spelling.
 //!
-//! Invariant: [`glance`] reports every text that [`fold`] could turn into one with an `@` or a digit, and folding keeps
-//! the order of the characters that stay. Both are linear in the text.
+//! Invariant: [`byte_classes`] reports every text that [`normalise`] could turn into one with an `@` or a digit, and the order
+//! of the characters that stay is kept. Both are linear in the text.
 
 /// The byte classes that occur in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "five separate facts")]
-pub(crate) struct Glance {
+pub(crate) struct ByteClasses {
     /// The number of ASCII digits.
     pub(crate) digits: usize,
     /// True if there is an `@`.
@@ -28,7 +28,7 @@ const ENCODED: u8 = 8;
 const BEYOND_ASCII: u8 = 16;
 
 /// Classifies the bytes in one pass. The loop has no branch, so it compiles to vector instructions.
-pub(crate) fn glance(text: &[u8]) -> Glance {
+pub(crate) fn byte_classes(text: &[u8]) -> ByteClasses {
     let mut digits = 0;
     let mut seen = 0_u8;
     for chunk in text.chunks(128) {
@@ -45,7 +45,7 @@ pub(crate) fn glance(text: &[u8]) -> Glance {
         }
         digits += usize::from(digits_here);
     }
-    Glance {
+    ByteClasses {
         digits,
         at: seen & AT != 0,
         angle: seen & ANGLE != 0,
@@ -57,7 +57,7 @@ pub(crate) fn glance(text: &[u8]) -> Glance {
 
 /// Returns true if text beyond ASCII may have a character that folds to an `@`, a digit or a `<`. The test looks for
 /// the first byte of full-width forms, of decimal digits of other scripts, and of mathematical digits.
-pub(crate) fn may_fold(text: &[u8]) -> bool {
+pub(crate) fn may_normalise(text: &[u8]) -> bool {
     text.iter()
         .any(|byte| matches!(byte, 0xD9 | 0xDB | 0xDF | 0xE0 | 0xE1 | 0xEF | 0xF0))
 }
@@ -81,7 +81,7 @@ pub(crate) fn may_disguise(text: &[u8]) -> bool {
 
 /// Appends `text` in plain spelling: full-width forms and decimal digits of listed scripts as ASCII, spaces and dashes
 /// of any width as ` ` and `-`, without invisible characters; `%40` and `&#64;` as `@`, `%2B` as `+`.
-pub(crate) fn fold(text: &str, out: &mut String) {
+pub(crate) fn normalise(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(character) = rest.chars().next() {
         if let Some((plain, after)) = encoded(rest) {
@@ -179,7 +179,7 @@ mod tests {
 
     fn folded(text: &str) -> String {
         let mut out = String::new();
-        fold(text, &mut out);
+        normalise(text, &mut out);
         out
     }
 
@@ -225,22 +225,22 @@ mod tests {
     fn a_glance_counts_digits_and_sees_marks() {
         let long = "7".repeat(1000);
         assert_eq!(
-            glance(long.as_bytes()),
-            Glance {
+            byte_classes(long.as_bytes()),
+            ByteClasses {
                 digits: 1000,
-                ..Glance::default()
+                ..ByteClasses::default()
             }
         );
-        let all = glance("1@<[%é".as_bytes());
+        let all = byte_classes("1@<[%é".as_bytes());
         assert!(all.at && all.angle && all.bracket && all.encoded && all.beyond_ascii);
-        assert_eq!(glance(b"plain text"), Glance::default());
+        assert_eq!(byte_classes(b"plain text"), ByteClasses::default());
     }
 
     #[test]
     fn whatever_folds_to_a_digit_or_an_at_is_noticed() {
         for character in (0x80..=0x10_FFFF).filter_map(char::from_u32) {
             if plain(character).is_some_and(|plain| plain.is_ascii_digit() || plain == '@') {
-                assert!(may_fold(character.to_string().as_bytes()), "{character:?}");
+                assert!(may_normalise(character.to_string().as_bytes()), "{character:?}");
             }
         }
     }

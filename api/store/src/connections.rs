@@ -31,7 +31,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// The largest number of connections; at least 1.
-    pub(crate) places: u32,
+    pub(crate) slots: u32,
     /// The time to wait for a free slot.
     pub(crate) waiting: Duration,
     /// The time to open a connection, including its settings.
@@ -49,7 +49,7 @@ struct Inner {
     /// The statements that are run on every new connection.
     settings: Vec<String>,
     limits: Limits,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     idle: Mutex<Vec<(AnyConnection, Instant)>>,
     is_closed: AtomicBool,
 }
@@ -61,7 +61,7 @@ impl Connections {
                 options,
                 settings,
                 limits,
-                places: Arc::new(Semaphore::new(limits.places as usize)),
+                slots: Arc::new(Semaphore::new(limits.slots as usize)),
                 idle: Mutex::default(),
                 is_closed: AtomicBool::new(false),
             }),
@@ -77,8 +77,8 @@ impl Connections {
         if self.is_closed() {
             return Err(sqlx::Error::PoolClosed);
         }
-        let waiting = Arc::clone(&self.inner.places).acquire_owned();
-        let place = timeout(self.inner.limits.waiting, waiting)
+        let waiting = Arc::clone(&self.inner.slots).acquire_owned();
+        let slot = timeout(self.inner.limits.waiting, waiting)
             .await
             .map_err(|_late| sqlx::Error::PoolTimedOut)?
             .map_err(|_closed| sqlx::Error::PoolClosed)?;
@@ -92,7 +92,7 @@ impl Connections {
             None => self.connect().await?,
         };
         Ok(Borrowed {
-            connection: Some((connection, place)),
+            connection: Some((connection, slot)),
             owner: self.clone(),
             may_settle: false,
         })
@@ -111,9 +111,9 @@ impl Connections {
     pub(crate) async fn close(&self) {
         // Set first, so that no connection is returned to the pool from here on.
         self.inner.is_closed.store(true, Ordering::Release);
-        let everybody = self.inner.places.acquire_many(self.inner.limits.places);
+        let everybody = self.inner.slots.acquire_many(self.inner.limits.slots);
         let ended = timeout(self.inner.limits.waiting, everybody).await;
-        self.inner.places.close();
+        self.inner.slots.close();
         drop(ended);
         let idle = std::mem::take(&mut *self.idle());
         for (connection, _) in idle {
@@ -151,11 +151,11 @@ impl Connections {
             .unwrap_or_else(|_late| Err(sqlx::Error::Io(std::io::ErrorKind::TimedOut.into())))
     }
 
-    fn give_back(&self, connection: AnyConnection, place: OwnedSemaphorePermit) {
+    fn give_back(&self, connection: AnyConnection, slot: OwnedSemaphorePermit) {
         if !self.is_closed() {
             self.idle().push((connection, Instant::now()));
         }
-        drop(place);
+        drop(slot);
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<(AnyConnection, Instant)>> {
@@ -238,8 +238,8 @@ pub(crate) struct Borrowed {
 impl Borrowed {
     /// Returns the connection to the pool after a completed conversation.
     pub(crate) fn done(mut self) {
-        if let Some((connection, place)) = self.connection.take() {
-            self.owner.give_back(connection, place);
+        if let Some((connection, slot)) = self.connection.take() {
+            self.owner.give_back(connection, slot);
         }
     }
 
@@ -264,7 +264,7 @@ impl Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        let Some((mut connection, place)) = self.connection.take() else {
+        let Some((mut connection, slot)) = self.connection.take() else {
             return;
         };
         // Outside a runtime nothing can be awaited; dropping the connection closes its socket.
@@ -276,7 +276,7 @@ impl Drop for Borrowed {
             runtime.spawn(async move {
                 // The ping waits until the abandoned statement has ended on the server.
                 if let Ok(Ok(())) = timeout(SETTLING, connection.ping()).await {
-                    owner.give_back(connection, place);
+                    owner.give_back(connection, slot);
                 }
             });
         }

@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 use types::{ContributionId, Timestamp};
 
 use crate::contributions::outbox;
-use crate::row::{Columns, bigint, kept};
+use crate::row::{Columns, bigint, replace_nul};
 use crate::words::ContributionStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -124,7 +124,7 @@ impl Store {
                 // hold another message.
                 .bind(blake3::hash(&letter.payload).as_bytes().to_vec())
                 .bind(letter.contribution.map(|id| id.to_string()))
-                .bind(kept(&letter.reason).as_ref())
+                .bind(replace_nul(&letter.reason).as_ref())
                 .bind(letter.now.micros())
                 .bind(letter.payload)
                 .execute(&mut *cx)

@@ -115,7 +115,7 @@ impl Engine {
             })?
             .disable_statement_logging();
         let limits = Limits {
-            places: match role {
+            slots: match role {
                 Role::Reader => options.readers.max(1),
                 Role::Writer => self.writing(options).writers,
             },

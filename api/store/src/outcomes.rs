@@ -13,7 +13,7 @@ use sqlx::AnyConnection;
 use types::{AgentId, ContributionId, DatasetId, Timestamp, Version, fault};
 
 use crate::contributions::outbox;
-use crate::row::{Columns, bigint, kept};
+use crate::row::{Columns, bigint, replace_nul};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -153,8 +153,8 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             .bind(outcome.at.micros())
             .bind(outcome.tallies.as_str())
             .bind(outcome.verdicts.as_str())
-            .bind(kept(code).as_ref())
-            .bind(kept(message).as_ref())
+            .bind(replace_nul(code).as_ref())
+            .bind(replace_nul(message).as_ref())
             .execute(&mut *cx)
             .await?;
             // Closed already, of another generation, or unknown.
@@ -171,7 +171,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             )
             .bind(outcome.id.to_string())
             .bind(i64::from(outcome.generation))
-            .bind(kept(reason).as_ref())
+            .bind(replace_nul(reason).as_ref())
             .bind(resumes_after.map(Timestamp::micros))
             .execute(&mut *cx)
             .await?;

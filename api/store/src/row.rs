@@ -81,7 +81,7 @@ pub(crate) fn texts(given: &[(&'static str, &str)]) -> Result<(), Error> {
 }
 
 /// Makes a text storable that must not be refused: U+0000, which `PostgreSQL` cannot store, becomes U+FFFD.
-pub(crate) fn kept(text: &str) -> Cow<'_, str> {
+pub(crate) fn replace_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
     } else {

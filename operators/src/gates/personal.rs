@@ -32,13 +32,14 @@ use types::contract::EXTRA_COLUMN;
 use types::json::push_pointer;
 use types::{Batch, FieldType};
 
-use self::context::Hints;
+use self::context::ContextFlags;
 use self::kind::Kinds;
 use self::scan::Scanner;
-use crate::leaves::{Leaves, walk};
 use crate::verdict::Refusals;
+use crate::visitor::{JsonVisitor, walk};
 use crate::{Gate, Reason, Verdicts};
 
+mod alphanumeric;
 mod card;
 mod checksum;
 mod context;
@@ -46,12 +47,11 @@ mod domains;
 mod email;
 mod identity;
 mod kind;
-mod lettered;
 mod number;
 mod phone;
+mod prefilter;
 mod scan;
-mod sieve;
-mod travel;
+mod travel_documents;
 
 const NAME: &str = "personal-data";
 
@@ -79,13 +79,13 @@ impl Gate for PersonalData {
         let columns = rows.columns();
         for (field, column) in rows.contract().fields().iter().zip(columns.columns()) {
             // Computed once per column instead of once per row.
-            let hints = Hints::of_field(&field.name);
+            let hints = ContextFlags::of_field(&field.name);
             let mut path = String::new();
             push_pointer(&mut path, &field.name);
             match field.kind {
                 FieldType::String => {
                     let texts = column.as_string::<i32>();
-                    for row in sieve::suspects(texts) {
+                    for row in prefilter::suspects(texts) {
                         let kinds = self.scanner.scan(texts.value(row), hints);
                         found.add_all(row, kinds, &path);
                     }
@@ -116,7 +116,7 @@ impl Gate for PersonalData {
         }
         if let Some(extras) = columns.column_by_name(EXTRA_COLUMN) {
             for (row, json) in extras.as_string::<i32>().iter().enumerate() {
-                self.scan_json(row, json.unwrap_or_default(), "", Hints::NONE, &mut found);
+                self.scan_json(row, json.unwrap_or_default(), "", ContextFlags::NONE, &mut found);
             }
         }
         found.into_verdicts(rows.len())
@@ -124,7 +124,7 @@ impl Gate for PersonalData {
 }
 
 impl PersonalData {
-    fn scan_json(&mut self, row: usize, json: &str, path: &str, hints: Hints, found: &mut Refusals) {
+    fn scan_json(&mut self, row: usize, json: &str, path: &str, hints: ContextFlags, found: &mut Refusals) {
         if !Scanner::suspects(json.as_bytes()) {
             return;
         }
@@ -149,7 +149,7 @@ impl PersonalData {
 
 /// Returns true if `text`, in the field named `field`, contains personal data.
 pub(super) fn is_personal(text: &str, field: &str) -> bool {
-    !Scanner::default().scan(text, Hints::of_field(field)).is_empty()
+    !Scanner::default().scan(text, ContextFlags::of_field(field)).is_empty()
 }
 
 /// Returns the magnitude of a number that is an integer and exact as a double.
@@ -166,18 +166,18 @@ fn whole(number: f64) -> Option<u64> {
 }
 
 /// Scans an integer as digits. Its leading zeros are lost, so those of the kind that its field names are put back.
-fn scan_integer(scanner: &mut Scanner, magnitude: u64, hints: Hints) -> Kinds {
+fn scan_integer(scanner: &mut Scanner, magnitude: u64, hints: ContextFlags) -> Kinds {
     let hints = hints.for_integer(magnitude);
     // Integers are mostly counts, so they are scanned only if their field names a person's
     // number.
     if !hints.names_a_number() || magnitude < 1_000_000 {
         return Kinds::default();
     }
-    let width = if hints.has(Hints::KR_RESIDENT) {
+    let width = if hints.has(ContextFlags::KR_RESIDENT) {
         13
-    } else if hints.has(Hints::US_SSN) {
+    } else if hints.has(ContextFlags::US_SSN) {
         9
-    } else if hints.has(Hints::BR_CPF.and(Hints::PL_PESEL)) {
+    } else if hints.has(ContextFlags::BR_CPF.and(ContextFlags::PL_PESEL)) {
         11
     } else {
         0
@@ -220,7 +220,7 @@ struct Frame {
     /// The length of the path to this level.
     length: usize,
     /// The hints of the names on the way to this level.
-    hints: Hints,
+    hints: ContextFlags,
     /// The index of the level whose path is reported here: its own, or an earlier one if a name on the way is personal
     /// data.
     shown: usize,
@@ -231,7 +231,7 @@ struct Frame {
 impl Frame {
     const EMPTY: Self = Self {
         length: 0,
-        hints: Hints::NONE,
+        hints: ContextFlags::NONE,
         shown: 0,
         said: Kinds::NONE,
     };
@@ -258,7 +258,7 @@ impl JsonScan<'_> {
     }
 
     /// Enters a level; its path is its own unless `hidden`.
-    fn enter(&mut self, hints: Hints, hidden: bool) {
+    fn enter(&mut self, hints: ContextFlags, hidden: bool) {
         let shown = if hidden { self.frame().shown } else { self.frames.len() };
         self.frames.push(Frame {
             length: self.path.len(),
@@ -269,9 +269,9 @@ impl JsonScan<'_> {
     }
 }
 
-impl Leaves for JsonScan<'_> {
+impl JsonVisitor for JsonScan<'_> {
     fn enter_member(&mut self, name: &str) {
-        let kinds = self.scanner.scan(name, Hints::NONE);
+        let kinds = self.scanner.scan(name, ContextFlags::NONE);
         let hidden = self.hidden() || !kinds.is_empty();
         self.refuse(kinds);
         // A path must not contain personal data, so it stays at the level above.
@@ -279,8 +279,12 @@ impl Leaves for JsonScan<'_> {
             push_pointer(&mut self.path, name);
         }
         // A name without a hint of its own inherits those of the levels above.
-        let own = Hints::of_field(name);
-        let hints = if own == Hints::NONE { self.frame().hints } else { own };
+        let own = ContextFlags::of_field(name);
+        let hints = if own == ContextFlags::NONE {
+            self.frame().hints
+        } else {
+            own
+        };
         self.enter(hints, hidden);
     }
 

@@ -15,14 +15,14 @@
 //! is refused. A model behind the same trait does better.
 
 mod filler;
-mod glimpse;
 mod phrases;
+mod prefilter;
 mod secrets;
 
 use async_trait::async_trait;
 
 use super::{Opinion, Screener, Unavailable};
-use crate::text::{fold, may_disguise};
+use crate::text::{may_disguise, normalise};
 
 /// A screener that judges by phrases and forms; always available.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +46,7 @@ fn judge(record: &str) -> Opinion {
             return objection("hidden_text", "text that shows", "characters that hide or reverse text");
         }
         if may_disguise(record.as_bytes()) {
-            fold(record, &mut folded);
+            normalise(record, &mut folded);
             plain = &folded;
         }
     }

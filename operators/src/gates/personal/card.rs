@@ -4,7 +4,7 @@
 //! since every tenth number of any length passes the Luhn check.
 
 use super::checksum::{luhn, number};
-use super::context::Hints;
+use super::context::ContextFlags;
 use super::number::{Gap, Number};
 
 /// Returns true if the number is a payment card's.
@@ -18,7 +18,7 @@ pub(super) fn is_card(candidate: &Number<'_>) -> bool {
     if !joints.into_iter().any(|gap| candidate.joined_by(gap)) {
         return false;
     }
-    let called = candidate.called(Hints::CARD);
+    let called = candidate.called(ContextFlags::CARD);
     match candidate.shape() {
         // A bare run of digits is a card only in a common length, unless a word says that it is
         // one.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: of two words before a number the nearer one counts, so `card 12, order 4…` is an order. A word for a
 //! thing counts only if nothing but signs and words such as `no` stands between it and the number. The same holds for a
-//! word for a phone that has other meanings; elsewhere such a word is [`Hints::LOOSE`].
+//! word for a phone that has other meanings; elsewhere such a word is [`ContextFlags::LOOSE`].
 
 use std::sync::LazyLock;
 
@@ -10,9 +10,9 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 /// A set of context flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Hints(u32);
+pub(super) struct ContextFlags(u32);
 
-impl Hints {
+impl ContextFlags {
     pub(super) const NONE: Self = Self(0);
     /// The number is an order, a part, a product, a hash or a count: anything but a person's number.
     pub(super) const THING: Self = Self(1 | Self::ID.0);
@@ -145,22 +145,22 @@ impl Hints {
 /// person's number cancels the thing. A word for a thing that ends before `lead` is ignored, and a loose word for a
 /// phone that ends at `lead` or later is a word for a phone. So is a word for a phone within a path, which is ignored
 /// elsewhere.
-fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
-    let mut said = Hints::NONE;
+fn before(text: &[u8], lead: impl FnOnce() -> usize) -> ContextFlags {
+    let mut said = ContextFlags::NONE;
     let mut said_at = 0;
     let (mut thing_at, mut id_at, mut loose_at, mut path_at) = (None, None, None, None);
     for Word { start, end, hint } in words(text) {
         if is_product(text, end) {
             continue;
         }
-        if hint == Hints::THING {
+        if hint == ContextFlags::THING {
             thing_at = Some(end);
-        } else if hint == Hints::ID {
+        } else if hint == ContextFlags::ID {
             id_at = Some(end);
-        } else if hint.has(Hints::PHONE.and(Hints::LOOSE)) && is_of_path(text, start) {
+        } else if hint.has(ContextFlags::PHONE.and(ContextFlags::LOOSE)) && is_of_path(text, start) {
             path_at = Some(end);
         } else {
-            if hint == Hints::LOOSE {
+            if hint == ContextFlags::LOOSE {
                 loose_at = Some(end);
             }
             said = said.and(hint);
@@ -168,17 +168,17 @@ fn before(text: &[u8], lead: impl FnOnce() -> usize) -> Hints {
         }
     }
     match thing_at.max(id_at) {
-        Some(last) if last > said_at || said == Hints::NONE => {
+        Some(last) if last > said_at || said == ContextFlags::NONE => {
             let lead = Some(lead());
             if thing_at >= lead {
-                Hints::THING
+                ContextFlags::THING
             } else if id_at >= lead {
-                Hints::ID
+                ContextFlags::ID
             } else {
-                Hints::NONE
+                ContextFlags::NONE
             }
         }
-        _ if loose_at.max(path_at).is_some_and(|at| at >= lead()) => said.and(Hints::PHONE),
+        _ if loose_at.max(path_at).is_some_and(|at| at >= lead()) => said.and(ContextFlags::PHONE),
         _ => said,
     }
 }
@@ -288,7 +288,7 @@ fn is_product(text: &[u8], end: usize) -> bool {
 struct Word {
     start: usize,
     end: usize,
-    hint: Hints,
+    hint: ContextFlags,
 }
 
 /// The known words of `text`. A word of ASCII letters counts only as a whole word.
@@ -337,16 +337,16 @@ static WORDS_AUTOMATON: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 });
 
 /// Each word with its meaning. ASCII words match in any case, other words as they are spelled here.
-static WORDS: LazyLock<Vec<(&'static str, Hints)>> = LazyLock::new(|| {
+static WORDS: LazyLock<Vec<(&'static str, ContextFlags)>> = LazyLock::new(|| {
     LISTS
         .iter()
         .flat_map(|(hint, words)| words.split('|').map(|word| (word.trim(), *hint)))
         .collect()
 });
 
-const LISTS: [(Hints, &str); 20] = [
+const LISTS: [(ContextFlags, &str); 20] = [
     (
-        Hints::PHONE,
+        ContextFlags::PHONE,
         "phone|phones|telephone|telephones|tel|cell phone|cellphone|cell number|call me|text me|\
          call us|call at|call on|sms to|contact me|contact us|contact at|contact on|mobile number|mobile no|contact number|\
          contact no|fax number|문자 주세요|문자주세요|문자 남겨|문자 보내|문자메시지|문자 메시지|\
@@ -356,46 +356,55 @@ const LISTS: [(Hints, &str); 20] = [
          전화|전화번호|휴대폰|핸드폰|휴대전화|연락처|연락|電話|電話番号|携帯|手机|手機|电话|联系方式|联系电话|\
          телефон|Телефон|тел.|Тел.|сотовый|звоните|هاتف|جوال|الهاتف|फोन|मोबाइल|โทร",
     ),
-    (Hints::LOOSE, "mobile|mob|call|sms|fax|contact|dial"),
-    (Hints::TEXTED, "문자"),
+    (ContextFlags::LOOSE, "mobile|mob|call|sms|fax|contact|dial"),
+    (ContextFlags::TEXTED, "문자"),
     (
-        Hints::CARD,
+        ContextFlags::CARD,
         "card|cards|credit card|debit card|visa|mastercard|amex|american express|pan|cc|ccn|creditcard|tarjeta|carte|\
          carte bancaire|cb|kreditkarte|kartennummer|karte|carta|cartão|cartao|cvv|cvc|kort|kaart|kortnummer|\
          카드|신용카드|체크카드|カード|クレジット|卡号|信用卡|银行卡|卡號|карта|карты|карту|Карта|картой|بطاقة|कार्ड",
     ),
     (
-        Hints::EMAIL,
+        ContextFlags::EMAIL,
         "mail|email|e-mail|mailto|emails|correo|courriel|mails|이메일|메일|メール|邮箱|邮件|電郵|почта|почту|почте|البريد|ईमेल",
     ),
     (
-        Hints::KR_RESIDENT,
+        ContextFlags::KR_RESIDENT,
         "rrn|resident registration|resident registration number|resident number|jumin|alien registration|\
          주민등록번호|주민번호|주민등록|주민|외국인등록번호|외국인등록",
     ),
     (
-        Hints::US_SSN,
+        ContextFlags::US_SSN,
         "ssn|ssns|social security|soc sec|seguro social|ss#|social security number|itin|tax id",
     ),
-    (Hints::UK_NINO, "nino|national insurance|ni number|ni no|nin"),
-    (Hints::ES_DNI, "dni|nie|nif|documento nacional|documento de identidad"),
-    (Hints::BR_CPF, "cpf|cadastro de pessoas"),
-    (Hints::IN_AADHAAR, "aadhaar|aadhar|adhaar|uidai|आधार"),
-    (Hints::CN_RESIDENT, "身份证|身份證|公民身份|id card|resident identity"),
-    (Hints::FR_NIR, "nir|insee|sécurité sociale|securite sociale|sécu|secu"),
-    (Hints::PL_PESEL, "pesel"),
+    (ContextFlags::UK_NINO, "nino|national insurance|ni number|ni no|nin"),
     (
-        Hints::CA_SIN,
+        ContextFlags::ES_DNI,
+        "dni|nie|nif|documento nacional|documento de identidad",
+    ),
+    (ContextFlags::BR_CPF, "cpf|cadastro de pessoas"),
+    (ContextFlags::IN_AADHAAR, "aadhaar|aadhar|adhaar|uidai|आधार"),
+    (
+        ContextFlags::CN_RESIDENT,
+        "身份证|身份證|公民身份|id card|resident identity",
+    ),
+    (
+        ContextFlags::FR_NIR,
+        "nir|insee|sécurité sociale|securite sociale|sécu|secu",
+    ),
+    (ContextFlags::PL_PESEL, "pesel"),
+    (
+        ContextFlags::CA_SIN,
         "social insurance|sin number|sin no|nas|assurance sociale",
     ),
-    (Hints::JP_MY_NUMBER, "my number|mynumber|マイナンバー|個人番号"),
+    (ContextFlags::JP_MY_NUMBER, "my number|mynumber|マイナンバー|個人番号"),
     (
-        Hints::SE_PERSON,
+        ContextFlags::SE_PERSON,
         "personnummer|personal identity number|samordningsnummer|pnr",
     ),
-    (Hints::ID, "id|ids"),
+    (ContextFlags::ID, "id|ids"),
     (
-        Hints::THING,
+        ContextFlags::THING,
         "uid|uuid|guid|order|orders|invoice|isbn|issn|doi|sku|part|p/n|pn|model|serial|s/n|sn|hash|sha|md5|sha256|commit|\
          tracking|parcel|version|ver|ean|upc|gtin|barcode|imei|iccid|imsi|ref|reference|ticket|case|lot|batch|build|\
          timestamp|epoch|ts|time|nonce|block|tx|txid|transaction|asin|product|item|catalog|cas|patent|rfc|bug|issue|pid|\
@@ -405,7 +414,7 @@ const LISTS: [(Hints, &str); 20] = [
          pedido|factura|заказ|заказа|артикул|ordine|bestelling|firmware|hs code|dewey|vin|container|flight|docket",
     ),
     (
-        Hints::THING,
+        ContextFlags::THING,
         "주문|주문번호|송장|운송장|품번|모델|모델명|사업자|사업자등록번호|고유번호|일련번호|제품|접수번호|문서번호|법인등록번호|\
          바코드|订单|訂單|订单号|単号|注文|注文番号|型番|品番|商品|编号|序列号|伝票|受付番号|発注",
     ),
@@ -425,23 +434,26 @@ mod tests {
     #[test]
     fn the_last_word_of_a_field_decides() {
         for (name, hint) in [
-            ("phone", Hints::PHONE),
-            ("homePhone", Hints::PHONE),
-            ("order_phone_2", Hints::PHONE),
-            ("phone_id", Hints::THING),
-            ("PhoneModel", Hints::THING),
-            ("ssn", Hints::US_SSN),
-            ("hotel", Hints::NONE),
-            ("telemetry", Hints::NONE),
-            ("주민등록번호", Hints::KR_RESIDENT),
-            ("고객_전화번호", Hints::PHONE),
-            ("value", Hints::NONE),
-            ("mobile", Hints::PHONE.and(Hints::LOOSE)),
-            ("contactNumber2", Hints::PHONE.and(Hints::LOOSE)),
-            ("mobile_users", Hints::PHONE.and(Hints::LOOSE).and(Hints::COUNTED)),
-            ("call_phone", Hints::PHONE.and(Hints::LOOSE)),
+            ("phone", ContextFlags::PHONE),
+            ("homePhone", ContextFlags::PHONE),
+            ("order_phone_2", ContextFlags::PHONE),
+            ("phone_id", ContextFlags::THING),
+            ("PhoneModel", ContextFlags::THING),
+            ("ssn", ContextFlags::US_SSN),
+            ("hotel", ContextFlags::NONE),
+            ("telemetry", ContextFlags::NONE),
+            ("주민등록번호", ContextFlags::KR_RESIDENT),
+            ("고객_전화번호", ContextFlags::PHONE),
+            ("value", ContextFlags::NONE),
+            ("mobile", ContextFlags::PHONE.and(ContextFlags::LOOSE)),
+            ("contactNumber2", ContextFlags::PHONE.and(ContextFlags::LOOSE)),
+            (
+                "mobile_users",
+                ContextFlags::PHONE.and(ContextFlags::LOOSE).and(ContextFlags::COUNTED),
+            ),
+            ("call_phone", ContextFlags::PHONE.and(ContextFlags::LOOSE)),
         ] {
-            assert_eq!(Hints::of_field(name), hint, "{name}");
+            assert_eq!(ContextFlags::of_field(name), hint, "{name}");
         }
     }
 
@@ -449,25 +461,25 @@ mod tests {
     fn the_nearer_word_before_a_number_counts() {
         let near = |text: &str| {
             let start = text.find('#').unwrap();
-            Hints::near(text.as_bytes(), start, start + 1)
+            ContextFlags::near(text.as_bytes(), start, start + 1)
         };
-        assert!(near("card, order #").has(Hints::THING));
-        assert!(near("order paid by card #").has(Hints::CARD));
-        assert!(!near("order paid by card #").has(Hints::THING));
-        assert!(near("# is my phone").has(Hints::PHONE));
-        assert!(near("call no. #").has(Hints::PHONE));
-        assert_eq!(near("call for papers #"), Hints::LOOSE);
-        assert!(near("# (mobile)").has(Hints::PHONE));
-        assert_eq!(near("# mobile users"), Hints::LOOSE);
-        assert_eq!(near("hotel discard #"), Hints::NONE);
-        assert_eq!(near("phone, order of today #"), Hints::NONE);
-        assert_eq!(near(&format!("phone {} #", "x".repeat(60))), Hints::NONE);
+        assert!(near("card, order #").has(ContextFlags::THING));
+        assert!(near("order paid by card #").has(ContextFlags::CARD));
+        assert!(!near("order paid by card #").has(ContextFlags::THING));
+        assert!(near("# is my phone").has(ContextFlags::PHONE));
+        assert!(near("call no. #").has(ContextFlags::PHONE));
+        assert_eq!(near("call for papers #"), ContextFlags::LOOSE);
+        assert!(near("# (mobile)").has(ContextFlags::PHONE));
+        assert_eq!(near("# mobile users"), ContextFlags::LOOSE);
+        assert_eq!(near("hotel discard #"), ContextFlags::NONE);
+        assert_eq!(near("phone, order of today #"), ContextFlags::NONE);
+        assert_eq!(near(&format!("phone {} #", "x".repeat(60))), ContextFlags::NONE);
     }
     #[test]
     fn a_thing_leads_to_its_number() {
         let near = |text: &str| {
             let start = text.rfind("415").unwrap();
-            Hints::near(text.as_bytes(), start, text.len())
+            ContextFlags::near(text.as_bytes(), start, text.len())
         };
         for text in [
             "order 415-555-2671",
@@ -485,7 +497,7 @@ mod tests {
             "order 12 34 415 555 2671",
             "order 030/4155552671",
         ] {
-            assert_eq!(near(text), Hints::THING, "{text}");
+            assert_eq!(near(text), ContextFlags::THING, "{text}");
         }
         for text in [
             "order of Kim 415-555-2671",
@@ -496,8 +508,8 @@ mod tests {
             "제품 문의 415-555-2671",
             "注文者 415-555-2671",
         ] {
-            assert_eq!(near(text), Hints::NONE, "{text}");
+            assert_eq!(near(text), ContextFlags::NONE, "{text}");
         }
-        assert_eq!(near("Employee ID: 415-555-2671"), Hints::ID);
+        assert_eq!(near("Employee ID: 415-555-2671"), ContextFlags::ID);
     }
 }

@@ -8,19 +8,19 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::context::Hints;
+use super::context::ContextFlags;
 use super::domains::top_level;
 
 /// Domains in the names of key exchange and cipher algorithms.
 const ALGORITHMS: [&str; 3] = ["openssh.com", "libssh.org", "lysator.liu.se"];
 
 /// Returns true if `text` contains an address.
-pub(super) fn has_address(text: &str, field: Hints) -> bool {
+pub(super) fn has_address(text: &str, field: ContextFlags) -> bool {
     memchr::memchr_iter(b'@', text.as_bytes()).any(|at| is_address(text, at, field) || is_spaced(text, at, field))
 }
 
 /// Returns true if the `@` at byte `at` is part of an address.
-fn is_address(text: &str, at: usize, field: Hints) -> bool {
+fn is_address(text: &str, at: usize, field: ContextFlags) -> bool {
     const LONGEST_LOCAL: usize = 64;
     const LONGEST_DOMAIN: usize = 255;
     const LONGEST_PATH: usize = 1_024;
@@ -50,7 +50,8 @@ fn is_address(text: &str, at: usize, field: Hints) -> bool {
         .map_or(0, |(start, character)| start + character.len_utf8());
     // Computed at most once, since every label may need it.
     let called = LazyCell::new(|| {
-        field.has(Hints::EMAIL) || Hints::near(text.as_bytes(), local_start, at + 1 + end).has(Hints::EMAIL)
+        field.has(ContextFlags::EMAIL)
+            || ContextFlags::near(text.as_bytes(), local_start, at + 1 + end).has(ContextFlags::EMAIL)
     });
     let Some(domain) = domain(&after[..end], || *called) else {
         return false;
@@ -156,7 +157,7 @@ fn is_scale(label: &str) -> bool {
 
 /// Returns true if the `@` is in an address with spaces around its signs: `kim @ example . com`. Spaces around the `@`
 /// alone count next to a word for e-mail.
-fn is_spaced(text: &str, at: usize, field: Hints) -> bool {
+fn is_spaced(text: &str, at: usize, field: ContextFlags) -> bool {
     const REACH: usize = 160;
     let (Some(before), Some(after)) = (text[..at].strip_suffix(' '), text[at + 1..].strip_prefix(' ')) else {
         return false;
@@ -171,7 +172,8 @@ fn is_spaced(text: &str, at: usize, field: Hints) -> bool {
         return false;
     };
     let dotted = after.split_once('@').map_or(after, |(head, _)| head).contains(" . ");
-    let called = || field.has(Hints::EMAIL) || Hints::near(text.as_bytes(), at, at + 1).has(Hints::EMAIL);
+    let called =
+        || field.has(ContextFlags::EMAIL) || ContextFlags::near(text.as_bytes(), at, at + 1).has(ContextFlags::EMAIL);
     is_address(&joined, joined_at, field) && (dotted || called())
 }
 

@@ -4,7 +4,7 @@
 //! also needs the word for it nearby or in the field's name.
 
 use super::checksum::{is_date, luhn, number, verhoeff, weighted};
-use super::context::Hints;
+use super::context::ContextFlags;
 use super::kind::{Kind, Kinds};
 use super::number::{Gap, Number};
 
@@ -54,7 +54,7 @@ fn is_kr_resident_number(candidate: &Number<'_>) -> bool {
     ) {
         return false;
     }
-    let called = candidate.called(Hints::KR_RESIDENT);
+    let called = candidate.called(ContextFlags::KR_RESIDENT);
     let sum = weighted(digits, &WEIGHTS);
     // A foreigner's check digit is two more.
     let check = (if digits[6] < 5 { 11 } else { 13 } - sum % 11) % 10;
@@ -80,7 +80,7 @@ fn is_us_ssn(candidate: &Number<'_>) -> bool {
     if matches!((area, group, serial), (78, 5, 1120) | (219, 9, 9999)) {
         return false;
     }
-    let called = candidate.called(Hints::US_SSN);
+    let called = candidate.called(ContextFlags::US_SSN);
     match candidate.shape() {
         [3, 2, 4] if candidate.joined_by(Gap::Hyphen) => called || !(candidate.tight || candidate.of_named_thing()),
         [3, 2, 4] | [9] => called,
@@ -105,7 +105,7 @@ fn is_br_cpf(candidate: &Number<'_>) -> bool {
     if u32::from(digits[9]) != check(9) || u32::from(digits[10]) != check(10) {
         return false;
     }
-    let called = candidate.called(Hints::BR_CPF);
+    let called = candidate.called(ContextFlags::BR_CPF);
     match candidate.shape() {
         [3, 3, 3, 2] => called || (!candidate.tight && candidate.gaps().eq([Gap::Dot, Gap::Dot, Gap::Hyphen])),
         [9, 2] | [11] => called,
@@ -119,7 +119,7 @@ fn is_in_aadhaar(candidate: &Number<'_>) -> bool {
     matches!(candidate.shape(), [4, 4, 4] | [12])
         && digits[0] >= 2
         && verhoeff(digits)
-        && candidate.called(Hints::IN_AADHAAR)
+        && candidate.called(ContextFlags::IN_AADHAAR)
 }
 
 /// Region, birth date, serial and a check digit (GB 11643-1999). A check character X is found among the letters.
@@ -128,7 +128,7 @@ fn is_cn_resident_id(candidate: &Number<'_>) -> bool {
     candidate.shape() == [18]
         && is_cn_body(&digits[..17])
         && cn_check(&digits[..17]) == u32::from(digits[17])
-        && (candidate.called(Hints::CN_RESIDENT)
+        && (candidate.called(ContextFlags::CN_RESIDENT)
             || !(candidate.tight || candidate.of_named_thing() || candidate.in_field_of_things()))
 }
 
@@ -158,7 +158,7 @@ fn is_fr_nir(candidate: &Number<'_>) -> bool {
     }
     match candidate.shape() {
         [1, 2, 2, 2, 3, 3, 2] => !candidate.tight,
-        [13, 2] | [15] => candidate.called(Hints::FR_NIR),
+        [13, 2] | [15] => candidate.called(ContextFlags::FR_NIR),
         _ => false,
     }
 }
@@ -167,7 +167,7 @@ fn is_fr_nir(candidate: &Number<'_>) -> bool {
 fn is_pl_pesel(candidate: &Number<'_>) -> bool {
     const WEIGHTS: [u32; 11] = [1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1];
     let digits = candidate.digits();
-    if candidate.shape() != [11] || !candidate.called(Hints::PL_PESEL) {
+    if candidate.shape() != [11] || !candidate.called(ContextFlags::PL_PESEL) {
         return false;
     }
     let (coded, day) = (number(&digits[2..4]), number(&digits[4..6]));
@@ -182,14 +182,14 @@ fn is_ca_sin(candidate: &Number<'_>) -> bool {
     matches!(candidate.shape(), [3, 3, 3] | [9])
         && !matches!(digits[0], 0 | 8)
         && luhn(digits)
-        && candidate.called(Hints::CA_SIN)
+        && candidate.called(ContextFlags::CA_SIN)
 }
 
 /// Twelve digits with a check digit modulo 11.
 fn is_jp_my_number(candidate: &Number<'_>) -> bool {
     const WEIGHTS: [u32; 11] = [6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
     let digits = candidate.digits();
-    if !matches!(candidate.shape(), [4, 4, 4] | [12]) || !candidate.called(Hints::JP_MY_NUMBER) {
+    if !matches!(candidate.shape(), [4, 4, 4] | [12]) || !candidate.called(ContextFlags::JP_MY_NUMBER) {
         return false;
     }
     let remainder = weighted(digits, &WEIGHTS) % 11;
@@ -209,5 +209,5 @@ fn is_se_personnummer(candidate: &Number<'_>) -> bool {
     let year = number(&short[..2]);
     (is_date(1900 + year, number(&short[2..4]), day) || is_date(2000 + year, number(&short[2..4]), day))
         && luhn(short)
-        && candidate.called(Hints::SE_PERSON)
+        && candidate.called(ContextFlags::SE_PERSON)
 }

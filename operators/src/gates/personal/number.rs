@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 
 use super::checksum;
-use super::context::Hints;
+use super::context::ContextFlags;
 
 /// The most digits a number of any kind has.
 const MAX_DIGITS: usize = 20;
@@ -129,8 +129,8 @@ pub(super) struct Number<'a> {
     pub(super) in_list: bool,
     /// True if a colon joins it to other digits, as in a time.
     pub(super) timed: bool,
-    field: Hints,
-    near: OnceCell<Hints>,
+    field: ContextFlags,
+    near: OnceCell<ContextFlags>,
 }
 
 impl Number<'_> {
@@ -155,23 +155,23 @@ impl Number<'_> {
     }
 
     /// Returns true if a word near the number or the field's name has the flag.
-    pub(super) fn called(&self, hint: Hints) -> bool {
-        self.near().has(hint) || (!self.near().has(Hints::THING) && self.field.has(hint))
+    pub(super) fn called(&self, hint: ContextFlags) -> bool {
+        self.near().has(hint) || (!self.near().has(ContextFlags::THING) && self.field.has(hint))
     }
 
     /// Returns true if the field's name names phone numbers.
     pub(super) const fn field_names_phone(&self) -> bool {
-        self.field.has(Hints::PHONE)
+        self.field.has(ContextFlags::PHONE)
     }
 
     /// Returns true if the word before the number names a thing.
     pub(super) fn of_thing(&self) -> bool {
-        self.near().has(Hints::THING)
+        self.near().has(ContextFlags::THING)
     }
 
     /// Returns true if the word before the number names a specific thing, not only an id.
     pub(super) fn of_named_thing(&self) -> bool {
-        self.near().has_all(Hints::THING)
+        self.near().has_all(ContextFlags::THING)
     }
 
     /// Returns true if the word before the number, or the field's name, names a thing.
@@ -181,7 +181,7 @@ impl Number<'_> {
 
     /// Returns true if no word near the number tells its kind, and the field's name names a thing.
     pub(super) fn in_field_of_things(&self) -> bool {
-        self.near() == Hints::NONE && self.field == Hints::THING
+        self.near() == ContextFlags::NONE && self.field == ContextFlags::THING
     }
 
     /// Returns true if the number is a pair of coordinates as in ISO 6709: latitude and longitude with signs and
@@ -201,8 +201,10 @@ impl Number<'_> {
             && is_angle(digits(start, longitude), 3, 180)
     }
 
-    fn near(&self) -> Hints {
-        *self.near.get_or_init(|| Hints::near(self.text, self.start, self.end))
+    fn near(&self) -> ContextFlags {
+        *self
+            .near
+            .get_or_init(|| ContextFlags::near(self.text, self.start, self.end))
     }
 }
 
@@ -214,7 +216,7 @@ fn is_angle(digits: &[u8], places: usize, most: u64) -> bool {
 }
 
 /// Calls `judge` for every number in `text` of at least seven digits.
-pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: Hints, mut judge: impl FnMut(&Number<'_>)) {
+pub(super) fn each<'a>(text: &'a [u8], groups: &'a [Group], field: ContextFlags, mut judge: impl FnMut(&Number<'_>)) {
     for first in 0..groups.len() {
         // Checked first, because it is cheap and most groups of digits are short and alone.
         if !has_digits(&groups[first..]) {
@@ -470,7 +472,7 @@ impl Right {
 }
 
 /// Joins digits that are written apart, if at least seven single digits stand apart: `0 1 0 - 1 2 3 4`.
-pub(super) fn close_up(text: &[u8], groups: &[Group]) -> Option<Vec<u8>> {
+pub(super) fn collapse_spaced_digits(text: &[u8], groups: &[Group]) -> Option<Vec<u8>> {
     const APART: usize = 7;
     let single = |group: &Group| group.len() == 1;
     let mut run = 0;
@@ -503,7 +505,7 @@ mod tests {
         let mut found = Vec::new();
         let mut grouped = Vec::new();
         groups(text.as_bytes(), &mut grouped);
-        each(text.as_bytes(), &grouped, Hints::NONE, |number| {
+        each(text.as_bytes(), &grouped, ContextFlags::NONE, |number| {
             found.push((number.shape().to_vec(), number.tight));
         });
         found
@@ -538,7 +540,7 @@ mod tests {
         let closed = |text: &str| {
             let mut grouped = Vec::new();
             groups(text.as_bytes(), &mut grouped);
-            close_up(text.as_bytes(), &grouped).map(|closed| String::from_utf8(closed).unwrap())
+            collapse_spaced_digits(text.as_bytes(), &grouped).map(|closed| String::from_utf8(closed).unwrap())
         };
         assert_eq!(
             closed("tel 0 1 0 - 1 2 3 4 - 5 6 7 8").unwrap(),

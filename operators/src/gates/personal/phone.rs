@@ -4,7 +4,7 @@
 //! bare run of digits is one only if it is a Korean mobile number.
 
 use super::checksum::number;
-use super::context::Hints;
+use super::context::ContextFlags;
 use super::number::{Gap, Number};
 
 /// Returns true if the number is a phone's.
@@ -13,17 +13,19 @@ pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
         return false;
     }
     // Evaluated lazily: the search for words costs more than all checks before it.
-    let called = || candidate.called(Hints::PHONE.and(Hints::LOOSE));
+    let called = || candidate.called(ContextFlags::PHONE.and(ContextFlags::LOOSE));
     if candidate.plus {
         return is_international(candidate.digits())
             && !is_decimal(candidate)
             && !candidate.gaps().any(|gap| gap == Gap::Slash)
             && (called() || !(candidate.tight || candidate.of_thing()))
-            && (candidate.called(Hints::PHONE) || !candidate.is_coordinates());
+            && (candidate.called(ContextFlags::PHONE) || !candidate.is_coordinates());
     }
     // Phones that receive text messages in Korea begin with 0.
-    let texted = || candidate.digits()[0] == 0 && candidate.called(Hints::TEXTED);
-    if is_plausible(candidate) && (candidate.called(Hints::PHONE) || (is_likely(candidate) && called()) || texted()) {
+    let texted = || candidate.digits()[0] == 0 && candidate.called(ContextFlags::TEXTED);
+    if is_plausible(candidate)
+        && (candidate.called(ContextFlags::PHONE) || (is_likely(candidate) && called()) || texted())
+    {
         return true;
     }
     if candidate.tight || candidate.of_thing() || is_dotted_quad(candidate) {
@@ -251,7 +253,9 @@ fn is_national(candidate: &Number<'_>) -> bool {
 
 /// Returns true if the number is a decimal fraction: two groups with a dot.
 fn is_decimal(candidate: &Number<'_>) -> bool {
-    candidate.shape().len() == 2 && candidate.joined_by(Gap::Dot) && !(candidate.plus && candidate.called(Hints::PHONE))
+    candidate.shape().len() == 2
+        && candidate.joined_by(Gap::Dot)
+        && !(candidate.plus && candidate.called(ContextFlags::PHONE))
 }
 
 /// Returns true if the number has the form of an IPv4 address.

@@ -1,12 +1,12 @@
 //! The scanner: finds the kinds of personal data in one text.
 //!
-//! Invariant: a text that [`glance`] clears meets no rule, and the scan of any other text is linear in its length.
+//! Invariant: a text that [`byte_classes`] clears meets no rule, and the scan of any other text is linear in its length.
 
-use super::context::Hints;
+use super::context::ContextFlags;
 use super::kind::{Kind, Kinds};
 use super::number::{self, Group};
-use super::{card, email, identity, lettered, phone, travel};
-use crate::text::{Glance, fold, glance, may_fold};
+use super::{alphanumeric, card, email, identity, phone, travel_documents};
+use crate::text::{ByteClasses, byte_classes, may_normalise, normalise};
 
 /// The fewest digits any kind of number has: those of a UK national insurance number.
 pub(super) const FEWEST_DIGITS: usize = 6;
@@ -21,14 +21,14 @@ pub(super) struct Scanner {
 impl Scanner {
     /// Returns true if `text` needs a scan. For JSON text the result applies to all of its leaves.
     pub(super) fn suspects(text: &[u8]) -> bool {
-        is_suspect(glance(text), text)
+        is_suspect(byte_classes(text), text)
     }
 
     /// Returns the kinds of personal data in `text`; `field` are the flags of its field's name.
-    pub(super) fn scan(&mut self, text: &str, field: Hints) -> Kinds {
+    pub(super) fn scan(&mut self, text: &str, field: ContextFlags) -> Kinds {
         let mut kinds = Kinds::default();
         // Most texts end here, after one pass over their bytes.
-        let seen = glance(text.as_bytes());
+        let seen = byte_classes(text.as_bytes());
         if !is_suspect(seen, text.as_bytes()) {
             return kinds;
         }
@@ -36,8 +36,8 @@ impl Scanner {
             // The buffer is taken out, because the scan below borrows the scanner mutably.
             let mut folded = std::mem::take(&mut self.folded);
             folded.clear();
-            fold(text, &mut folded);
-            self.scan_plain(&folded, glance(folded.as_bytes()), field, &mut kinds);
+            normalise(text, &mut folded);
+            self.scan_plain(&folded, byte_classes(folded.as_bytes()), field, &mut kinds);
             self.folded = folded;
         } else {
             self.scan_plain(text, seen, field, &mut kinds);
@@ -45,14 +45,14 @@ impl Scanner {
         kinds
     }
 
-    fn scan_plain(&mut self, text: &str, seen: Glance, field: Hints, kinds: &mut Kinds) {
+    fn scan_plain(&mut self, text: &str, seen: ByteClasses, field: ContextFlags, kinds: &mut Kinds) {
         if seen.at && email::has_address(text, field) {
             kinds.insert(Kind::Email);
         }
         if seen.bracket && email::unmask(text).is_some_and(|text| email::has_address(&text, field)) {
             kinds.insert(Kind::Email);
         }
-        if seen.angle && travel::has_zone(text.as_bytes()) {
+        if seen.angle && travel_documents::has_zone(text.as_bytes()) {
             kinds.insert(Kind::PassportMrz);
         }
         // Every rule below needs more digits.
@@ -62,7 +62,7 @@ impl Scanner {
         number::groups(text.as_bytes(), &mut self.groups);
         judge_numbers(text.as_bytes(), &self.groups, field, kinds);
         // Digits written apart are scanned a second time, joined.
-        if let Some(closed) = number::close_up(text.as_bytes(), &self.groups) {
+        if let Some(closed) = number::collapse_spaced_digits(text.as_bytes(), &self.groups) {
             number::groups(&closed, &mut self.groups);
             judge_numbers(&closed, &self.groups, field, kinds);
         }
@@ -70,18 +70,18 @@ impl Scanner {
 }
 
 /// Returns true if a text with these byte classes needs a scan.
-fn is_suspect(seen: Glance, text: &[u8]) -> bool {
+fn is_suspect(seen: ByteClasses, text: &[u8]) -> bool {
     seen.at
         || seen.digits >= FEWEST_DIGITS
         || (seen.angle && memchr::memmem::find(text, b"<<").is_some())
-        || (seen.beyond_ascii && may_fold(text))
+        || (seen.beyond_ascii && may_normalise(text))
         || (seen.encoded && may_encode_at(text))
         || (seen.bracket && has_masked_at(text))
 }
 
-fn judge_numbers(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds) {
+fn judge_numbers(text: &[u8], groups: &[Group], field: ContextFlags, kinds: &mut Kinds) {
     // Both passes read the same groups of digits; the first also reads the letters around them.
-    lettered::judge(text, groups, field, kinds);
+    alphanumeric::judge(text, groups, field, kinds);
     number::each(text, groups, field, |candidate| {
         identity::judge(candidate, kinds);
         if card::is_card(candidate) {

@@ -203,7 +203,7 @@ fn a_scan_is_linear_in_the_worst_text() {
         "a@b.c:/",
     ] {
         let text = unit.repeat(100_000 / unit.len());
-        Scanner::default().scan(&text, Hints::PHONE);
+        Scanner::default().scan(&text, ContextFlags::PHONE);
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: a record counts as filler only if the repetition makes up most of the letters of its values. Lines of
 //! dashes, hashes with many zeros and repetitive DNA sequences do not count.
 
-use crate::leaves::{Leaves, walk};
+use crate::visitor::{JsonVisitor, walk};
 
 /// The least length of a repeated stretch, in bytes.
 const STRETCH: usize = 48;
@@ -35,7 +35,7 @@ struct Values {
     repeated: usize,
 }
 
-impl Leaves for Values {
+impl JsonVisitor for Values {
     fn enter_member(&mut self, _: &str) {}
     fn enter_item(&mut self, _: usize) {}
     fn leave(&mut self) {}

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::Regex;
 
-use super::glimpse::Glimpse;
+use super::prefilter::PhrasePrefilter;
 
 /// The rules that the phrases of a text match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(super) fn find(text: &str) -> Found {
     let mut verb = false;
     let ascii = text.is_ascii();
     // Most records contain no phrase, and the prefilter is much cheaper than the automaton.
-    if ascii && !GLIMPSE.notices(text.as_bytes()) {
+    if ascii && !PREFILTER.may_match(text.as_bytes()) {
         return found;
     }
     let phrases = if ascii { &*IN_ASCII } else { &*IN_ANY };
@@ -89,8 +89,8 @@ impl Phrases {
     }
 }
 
-static GLIMPSE: LazyLock<Glimpse> =
-    LazyLock::new(|| Glimpse::of(listed().map(|(phrase, _)| phrase).filter(|phrase| phrase.is_ascii())));
+static PREFILTER: LazyLock<PhrasePrefilter> =
+    LazyLock::new(|| PhrasePrefilter::of(listed().map(|(phrase, _)| phrase).filter(|phrase| phrase.is_ascii())));
 
 /// The phrases that ASCII text may contain. They are few enough for a DFA, the fastest kind of automaton, which needs
 /// the most memory.
@@ -180,14 +180,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_phrase_of_ascii_is_noticed_at_a_glimpse() {
+    fn the_prefilter_matches_every_ascii_phrase() {
         for (phrase, _) in listed().filter(|(phrase, _)| phrase.is_ascii()) {
             for text in [
                 phrase.to_owned(),
                 phrase.to_ascii_uppercase(),
                 format!("so {phrase}, and more of it"),
             ] {
-                assert!(GLIMPSE.notices(text.as_bytes()), "{text}");
+                assert!(PREFILTER.may_match(text.as_bytes()), "{text}");
             }
         }
     }

@@ -5,7 +5,7 @@ use super::*;
 
 /// What the kinds in `text` are called, in a field named `field`.
 pub(super) fn kinds(field: &str, text: &str) -> String {
-    let kinds = Scanner::default().scan(text, Hints::of_field(field));
+    let kinds = Scanner::default().scan(text, ContextFlags::of_field(field));
     kinds.iter().map(Kind::code).collect::<Vec<_>>().join(",")
 }
 

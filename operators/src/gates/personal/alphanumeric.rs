@@ -3,13 +3,13 @@
 //! Invariant: a number fills a whole word (or words): no letter or digit touches either end.
 
 use super::checksum;
-use super::context::Hints;
+use super::context::ContextFlags;
 use super::identity;
 use super::kind::{Kind, Kinds};
 use super::number::{Gap, Group};
 
 /// Adds the kinds of alphanumeric number in `text`; `groups` are its groups of digits.
-pub(super) fn judge(text: &[u8], groups: &[Group], field: Hints, kinds: &mut Kinds) {
+pub(super) fn judge(text: &[u8], groups: &[Group], field: ContextFlags, kinds: &mut Kinds) {
     for (index, group) in groups.iter().enumerate() {
         let at = Place {
             text,
@@ -41,7 +41,7 @@ struct Place<'a> {
     text: &'a [u8],
     start: usize,
     end: usize,
-    field: Hints,
+    field: ContextFlags,
 }
 
 impl Place<'_> {
@@ -63,8 +63,8 @@ impl Place<'_> {
         }
     }
 
-    fn called(&self, hint: Hints) -> bool {
-        Hints::near(self.text, self.start, self.end).has(hint) || self.field.has(hint)
+    fn called(&self, hint: ContextFlags) -> bool {
+        ContextFlags::near(self.text, self.start, self.end).has(hint) || self.field.has(hint)
     }
 }
 
@@ -159,7 +159,7 @@ fn is_uk_nino(at: &Place<'_>, groups: &[Group]) -> bool {
     bounded
         && legal
         && after.first().is_some_and(|byte| (b'A'..=b'D').contains(byte))
-        && (spaced || at.called(Hints::UK_NINO))
+        && (spaced || at.called(ContextFlags::UK_NINO))
 }
 
 /// Eight digits (DNI), or X, Y or Z and seven (NIE), and a check letter modulo 23.
@@ -217,7 +217,7 @@ fn is_es_dni(at: &Place<'_>, groups: &[Group]) -> bool {
         .is_some_and(|byte| is_word(*byte) || *byte == b'-');
     let checked = usize::try_from(checksum::number(&digits) % 23)
         .is_ok_and(|index| LETTERS[index] == letter.to_ascii_uppercase());
-    ended && checked && (hyphen || separated || at.called(Hints::ES_DNI))
+    ended && checked && (hyphen || separated || at.called(ContextFlags::ES_DNI))
 }
 
 /// Sixteen characters: name, birth date, place and a check letter (Decreto 12 marzo 1974).

@@ -9,7 +9,7 @@
 use arrow::array::{Array as _, StringArray};
 
 #[cfg(target_arch = "x86_64")]
-mod eyes;
+mod classes;
 
 use super::scan::FEWEST_DIGITS;
 
@@ -27,7 +27,7 @@ pub(super) fn suspects(column: &StringArray) -> Vec<usize> {
 
 #[cfg(target_arch = "x86_64")]
 fn candidates(column: &StringArray) -> Vec<usize> {
-    eyes::candidates(column).unwrap_or_else(|| (0..column.len()).collect())
+    classes::candidates(column).unwrap_or_else(|| (0..column.len()).collect())
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -60,8 +60,8 @@ struct Words<Bits> {
 }
 
 /// A classifier of bytes.
-trait Eyes: Copy {
-    fn look(self, bytes: &[u8; CHUNK]) -> Seen<u32>;
+trait ByteClassifier: Copy {
+    fn classify(self, bytes: &[u8; CHUNK]) -> Seen<u32>;
 
     fn words(self, bytes: &[u8; CHUNK]) -> Words<u32>;
 }
@@ -82,15 +82,15 @@ fn chunk(buffer: &[u8], at: usize) -> [u8; CHUNK] {
 /// Returns true if the text from `start` to `end` of a buffer needs a scan.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
-fn is_suspect(eyes: impl Eyes, buffer: &[u8], start: usize, end: usize) -> bool {
+fn is_suspect(classifier: impl ByteClassifier, buffer: &[u8], start: usize, end: usize) -> bool {
     let mut digits = 0;
     let mut at = start;
     while at < end {
         // Masks the bits of the next 64 bytes that belong to this text.
         let mine = u64::MAX >> (WORD - (end - at).min(WORD));
-        let low = eyes.look(&chunk(buffer, at));
+        let low = classifier.classify(&chunk(buffer, at));
         let high = if end - at > CHUNK {
-            eyes.look(&chunk(buffer, at + CHUNK))
+            classifier.classify(&chunk(buffer, at + CHUNK))
         } else {
             Seen::default()
         };
@@ -104,7 +104,7 @@ fn is_suspect(eyes: impl Eyes, buffer: &[u8], start: usize, end: usize) -> bool 
                 return true;
             }
             let joints = both(low.joints, high.joints) & mine;
-            return may_be_number(eyes, &buffer[start..end], seen, joints);
+            return may_be_number(classifier, &buffer[start..end], seen, joints);
         }
         at += WORD;
     }
@@ -114,14 +114,14 @@ fn is_suspect(eyes: impl Eyes, buffer: &[u8], start: usize, end: usize) -> bool 
 /// Returns true if ASCII text of at most 64 bytes without marks may contain a person's number.
 #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
 #[inline(always)]
-fn may_be_number(eyes: impl Eyes, text: &[u8], digits: u64, joints: u64) -> bool {
+fn may_be_number(classifier: impl ByteClassifier, text: &[u8], digits: u64, joints: u64) -> bool {
     let gaps = joints & !digits;
     // The carry of each gap after a digit comes out behind the gap. From here on every group of digits is a number by
     // itself, and there are none to close up.
     if gaps.wrapping_add(gaps & (digits << 1)) & digits != 0 {
         return true;
     }
-    let (low, high) = (eyes.words(&chunk(text, 0)), eyes.words(&chunk(text, CHUNK)));
+    let (low, high) = (classifier.words(&chunk(text, 0)), classifier.words(&chunk(text, CHUNK)));
     let letters = both(low.letters, high.letters);
     let words = letters | digits | both(low.lines, high.lines);
     let starts = digits & !(digits << 1);

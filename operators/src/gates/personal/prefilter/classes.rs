@@ -9,20 +9,20 @@ use arrow::array::StringArray;
 use pulp::x86::V3;
 use pulp::{NullaryFnOnce, cast};
 
-use super::{CHUNK, Eyes, Seen, Words, is_suspect};
+use super::{ByteClassifier, CHUNK, Seen, Words, is_suspect};
 
 /// Returns the rows that may need a scan, or `None` if the machine lacks AVX2.
 pub(super) fn candidates(column: &StringArray) -> Option<Vec<usize>> {
     let simd = V3::try_new()?;
-    Some(simd.vectorize(Sieve { simd, column }))
+    Some(simd.vectorize(CandidateSearch { simd, column }))
 }
 
-struct Sieve<'a> {
+struct CandidateSearch<'a> {
     simd: V3,
     column: &'a StringArray,
 }
 
-impl NullaryFnOnce for Sieve<'_> {
+impl NullaryFnOnce for CandidateSearch<'_> {
     type Output = Vec<usize>;
 
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
@@ -86,10 +86,10 @@ const fn table(high: bool) -> [u8; CHUNK] {
     table
 }
 
-impl Eyes for V3 {
+impl ByteClassifier for V3 {
     #[expect(clippy::inline_always, reason = "only what is inlined is compiled for AVX2")]
     #[inline(always)]
-    fn look(self, bytes: &[u8; CHUNK]) -> Seen<u32> {
+    fn classify(self, bytes: &[u8; CHUNK]) -> Seen<u32> {
         let Self { avx, avx2, .. } = self;
         let bytes: __m256i = cast(*bytes);
         let half = avx._mm256_set1_epi8(0xF);

@@ -11,14 +11,14 @@ const BITS: u32 = 17;
 
 /// A table of the four-character groups that represent phrases.
 #[derive(Debug)]
-pub(super) struct Glimpse {
+pub(super) struct PhrasePrefilter {
     bits: Vec<u64>,
 }
 
-impl Glimpse {
-    /// Notices the phrases, of at least three bytes each.
+impl PhrasePrefilter {
+    /// Builds a filter for phrases of at least three bytes each.
     pub(super) fn of<'a>(phrases: impl Iterator<Item = &'a str>) -> Self {
-        let mut glimpse = Self {
+        let mut prefilter = Self {
             bits: vec![0; 1 << (BITS - 6)],
         };
         let common = |byte: &u8| {
@@ -34,19 +34,19 @@ impl Glimpse {
                 .min_by_key(|five| five.iter().map(common).sum::<usize>());
             if let Some(five) = rarest {
                 for four in five.windows(4) {
-                    glimpse.insert(four);
+                    prefilter.insert(four);
                 }
             } else {
                 // A phrase of three bytes has no four of its own, so it is added with every
                 // byte beside it.
                 for any in 0..=u8::MAX {
                     let beside = [&[any][..], phrase.as_bytes(), &[any]].concat();
-                    glimpse.insert(&beside);
-                    glimpse.insert(&beside[1..]);
+                    prefilter.insert(&beside);
+                    prefilter.insert(&beside[1..]);
                 }
             }
         }
-        glimpse
+        prefilter
     }
 
     /// Adds the first four of `bytes` to the table.
@@ -58,7 +58,7 @@ impl Glimpse {
     }
 
     /// Returns true if `text` may contain a phrase.
-    pub(super) fn notices(&self, text: &[u8]) -> bool {
+    pub(super) fn may_match(&self, text: &[u8]) -> bool {
         const AT_ONCE: usize = 32;
         let found = |four: [u8; 4]| {
             let place = place(four);
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_phrase_is_noticed_wherever_it_stands_and_however_it_is_spelled() {
-        let glimpse = Glimpse::of(PHRASES.into_iter());
+        let prefilter = PhrasePrefilter::of(PHRASES.into_iter());
         for phrase in PHRASES
             .into_iter()
             .chain(["IGNORE", "iGnOrE", "KM_", "akia", "HTTPS://"])
@@ -105,7 +105,7 @@ mod tests {
             for before in 0..70 {
                 for after in [0, 1, 40] {
                     let text = format!("{}{phrase}{}", ".".repeat(before), ".".repeat(after));
-                    assert!(glimpse.notices(text.as_bytes()), "{text}");
+                    assert!(prefilter.may_match(text.as_bytes()), "{text}");
                 }
             }
         }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn text_without_a_phrase_mostly_is_not_noticed() {
-        let glimpse = Glimpse::of(PHRASES.into_iter());
+        let prefilter = PhrasePrefilter::of(PHRASES.into_iter());
         for text in [
             "",
             "a",
@@ -122,7 +122,7 @@ mod tests {
             "abcd",
             "reading 12, taken by the usual instrument in fair weather",
         ] {
-            assert!(!glimpse.notices(text.as_bytes()), "{text}");
+            assert!(!prefilter.may_match(text.as_bytes()), "{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// The callbacks of a walk.
-pub(crate) trait Leaves {
+pub(crate) trait JsonVisitor {
     /// Called before the leaves of a member.
     fn enter_member(&mut self, name: &str);
     /// Called before the leaves of an array item.
@@ -22,15 +22,15 @@ pub(crate) trait Leaves {
 }
 
 /// Visits the leaves of `json`. Returns an error if it is not JSON.
-pub(crate) fn walk(json: &str, leaves: &mut impl Leaves) -> Result<(), serde_json::Error> {
+pub(crate) fn walk(json: &str, visitor: &mut impl JsonVisitor) -> Result<(), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
-    Walk(leaves).deserialize(&mut deserializer)?;
+    Walk(visitor).deserialize(&mut deserializer)?;
     deserializer.end()
 }
 
 struct Walk<'a, L>(&'a mut L);
 
-impl<'de, L: Leaves> DeserializeSeed<'de> for Walk<'_, L> {
+impl<'de, L: JsonVisitor> DeserializeSeed<'de> for Walk<'_, L> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -38,7 +38,7 @@ impl<'de, L: Leaves> DeserializeSeed<'de> for Walk<'_, L> {
     }
 }
 
-impl<'de, L: Leaves> Visitor<'de> for Walk<'_, L> {
+impl<'de, L: JsonVisitor> Visitor<'de> for Walk<'_, L> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,7 +102,7 @@ impl<'de, L: Leaves> Visitor<'de> for Walk<'_, L> {
 /// A seed that enters the member with the next name.
 struct Name<'a, L>(&'a mut L);
 
-impl<'de, L: Leaves> DeserializeSeed<'de> for Name<'_, L> {
+impl<'de, L: JsonVisitor> DeserializeSeed<'de> for Name<'_, L> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -110,7 +110,7 @@ impl<'de, L: Leaves> DeserializeSeed<'de> for Name<'_, L> {
     }
 }
 
-impl<L: Leaves> Visitor<'_> for Name<'_, L> {
+impl<L: JsonVisitor> Visitor<'_> for Name<'_, L> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,7 +133,7 @@ mod tests {
         seen: Vec<String>,
     }
 
-    impl Leaves for Log {
+    impl JsonVisitor for Log {
         fn enter_member(&mut self, name: &str) {
             self.path.push(name.to_owned());
         }

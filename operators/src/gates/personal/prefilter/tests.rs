@@ -1,5 +1,5 @@
 use super::*;
-use crate::gates::personal::context::Hints;
+use crate::gates::personal::context::ContextFlags;
 use crate::gates::personal::scan::Scanner;
 
 fn column(texts: &[String]) -> StringArray {
@@ -133,7 +133,7 @@ fn nothing_is_found_in_what_is_left_out() {
     let mut dice = Dice(7);
     let texts: Vec<_> = (0..TEXTS).map(|_| text(&mut dice)).collect();
     let named = suspects(&column(&texts));
-    let fields = ["text", "phone", "nino", "dni", "ssn", "id"].map(Hints::of_field);
+    let fields = ["text", "phone", "nino", "dni", "ssn", "id"].map(ContextFlags::of_field);
     let mut scanner = Scanner::default();
     let (mut left_out, mut personal) = (0, 0);
     for (row, text) in texts.iter().enumerate() {
@@ -178,7 +178,7 @@ mod with_avx2 {
     use pulp::x86::V3;
 
     use super::*;
-    use crate::text::may_fold;
+    use crate::text::may_normalise;
 
     /// Looks at bytes where the instructions for it may be used.
     struct Look(V3, [u8; CHUNK]);
@@ -187,7 +187,7 @@ mod with_avx2 {
         type Output = (Seen<u32>, Words<u32>);
 
         fn call(self) -> Self::Output {
-            (self.0.look(&self.1), self.0.words(&self.1))
+            (self.0.classify(&self.1), self.0.words(&self.1))
         }
     }
 
@@ -211,7 +211,7 @@ mod with_avx2 {
                 assert_eq!(words.lines, bit(byte == b'_'), "{byte:#x}");
                 let others = u32::MAX ^ bit(true);
                 assert_eq!(words.letters, others | bit(byte.is_ascii_alphabetic()), "{byte:#x}");
-                let marked = b"@<([{%&".contains(&byte) || may_fold(&[byte]) || matches!(byte, 0xF1 | 0xFF);
+                let marked = b"@<([{%&".contains(&byte) || may_normalise(&[byte]) || matches!(byte, 0xF1 | 0xFF);
                 assert_eq!(seen.marks, bit(marked), "{byte:#x}");
             }
         }
