@@ -35,11 +35,11 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/differential
 const SEED: u64 = 17;
 /// Names a seed to look for further differences with.
 const OTHER_SEED: &str = "SLUICE_TEST_SQL_SEED";
-/// How many statements are generated.
+/// The number of statements that are generated.
 const STATEMENTS: usize = 2_000;
-/// How many of them both must answer, so that the comparison is not one of errors.
+/// The least number of them that both must answer, so that errors are not all that is compared.
 const ANSWERED: usize = 1_500;
-/// How many queries are under way at once.
+/// The number of queries under way at once.
 const AT_ONCE: usize = 2;
 
 /// A kind of statement that the sandbox refuses or fails and `DuckDB` answers, by words of the error.
@@ -102,7 +102,7 @@ const DIFFERENCES: &[Difference] = &[
     },
 ];
 
-/// What one side says of a statement.
+/// The answer of one side to a statement.
 #[derive(Debug)]
 enum Said {
     Rows(Rows),

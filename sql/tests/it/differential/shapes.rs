@@ -15,7 +15,7 @@ const RANKED: [&str; 9] = [
     "lag(n, 1, «0.0|0.0::DOUBLE»)",
 ];
 
-/// So many statements, the same ones for the same seed.
+/// Returns `count` statements, the same ones for the same seed.
 pub(super) fn statements(seed: u64, count: usize) -> Vec<Statement> {
     let mut generator = Generator::new(Dice::new(seed));
     (0..count).map(|_| generator.statement()).collect()
@@ -340,7 +340,7 @@ impl Generator {
         Statement::new(text, false)
     }
 
-    /// What is refused, in all its forms.
+    /// A statement that is refused or fails.
     fn refused(&mut self) -> Statement {
         let text = match self.dice.below(9) {
             0 => format!(

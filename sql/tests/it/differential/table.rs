@@ -7,7 +7,7 @@ use types::Contract;
 
 use super::generate::Dice;
 
-/// How many rows there are.
+/// The number of rows.
 const ROWS: u64 = 60;
 
 /// The fields: `id` is never null and never twice, `j` has the extremes.
