@@ -28,8 +28,8 @@ pub trait Fixture: Send {
     /// Topics have more than one partition.
     async fn open(&mut self) -> Result<Arc<dyn EventLog>, Error>;
 
-    /// How many records of a partition may be delivered before the first of the others has come: none where all are at
-    /// hand, some where partitions come over a network, one after another.
+    /// Returns the most records of a partition that may be delivered before the first record of the others: none if all
+    /// are at hand, some if partitions arrive over a network one after another.
     fn ahead(&self) -> usize;
 }
 
@@ -169,7 +169,7 @@ pub async fn delivery_begins_at_the_committed_position(fixture: &mut dyn Fixture
     assert_done(&*log, &mut *reader).await
 }
 
-/// What one group commits is nothing to another.
+/// The commits of one group do not affect another.
 pub async fn groups_are_independent(fixture: &mut dyn Fixture) -> Outcome {
     let log = fixture.open().await?;
     log.append(TOPIC, numbered(0..10)).await?;
@@ -270,7 +270,7 @@ pub async fn the_latest_are_kept_and_what_a_group_has_not_done(fixture: &mut dyn
     Ok(())
 }
 
-/// A reader that shares with nobody, and every tail, is told that it has all partitions before their first record.
+/// A reader without other members in its group, and every tail, receives all partitions before their first record.
 pub async fn a_reader_is_told_its_partitions_before_their_records(fixture: &mut dyn Fixture) -> Outcome {
     let log = fixture.open().await?;
     log.append(TOPIC, numbered(0..50)).await?;

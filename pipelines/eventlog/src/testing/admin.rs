@@ -1,6 +1,6 @@
-//! What operators, retention and strangers do to the topics of a broker.
+//! Changes to the topics of a broker as made by operators, retention and other programs.
 //!
-//! Invariant: topics are named as the cluster names them, and nothing of the log's own code is asked.
+//! Invariant: topics are named as the cluster names them, and no code of the log is used.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use super::Broker;
 
-/// How long the broker may take.
+/// The time limit of a request to the broker.
 const LIMIT: Duration = Duration::from_secs(30);
-/// How long until it is asked again.
+/// The pause before a request is repeated.
 const AGAIN: Duration = Duration::from_millis(100);
 
 impl Broker {
@@ -80,10 +80,7 @@ impl Broker {
         producer.send(record, LIMIT).await.map(drop).map_err(|(error, _)| error)
     }
 
-    /// How many records were ever put into a topic, as it is now.
-    ///
-    /// # Errors
-    /// The broker's.
+    /// Returns the number of records ever written to a topic, since it was last created.
     pub fn count(&self, topic: &str) -> Result<i64, KafkaError> {
         tokio::task::block_in_place(|| Ok(self.ends(topic)?.iter().sum()))
     }

@@ -20,7 +20,7 @@ use crate::kafka::Options;
 
 /// The longest that a start may take, on a machine that does much else.
 const START: Duration = Duration::from_mins(2);
-/// How long one question to a broker that starts may take.
+/// The time limit of one request to a broker that is starting.
 const QUESTION: Duration = Duration::from_millis(500);
 /// The identity of the cluster; any will do.
 const CLUSTER: &str = "MkU3OEVBNTcwNTJENDM2Qk";
@@ -31,7 +31,7 @@ const JAVA: [&str; 4] = [
     "-XX:TieredStopAtLevel=1",
     "-Xshare:auto",
 ];
-/// Kills the process whose id it was told last, and removes the directory.
+/// Kills the process whose id it received last, and removes the directory.
 const WARDEN: &str = r#"while read -r pid; do last=$pid; done
 [ "${last:-none}" = none ] || kill -9 "$last" 2>/dev/null
 rm -rf "$1""#;

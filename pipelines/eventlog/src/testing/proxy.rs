@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// What happens to what passes.
+/// A fault of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Everything passes.
@@ -23,15 +23,15 @@ pub enum Fault {
     Cut,
     /// Connections stay, nothing passes in either direction until the fault ends.
     Stall,
-    /// What clients ask reaches the server, its answers are lost; such connections are cut when the fault ends.
+    /// Requests reach the server, its answers are lost; such connections are cut when the fault ends.
     LoseAnswers,
-    /// What clients ask is lost; such connections are cut when the fault ends.
+    /// Requests are lost; such connections are cut when the fault ends.
     LoseRequests,
-    /// Each piece is passed on so much later.
+    /// Each piece is passed on after this delay.
     Delay(Duration),
 }
 
-/// What a proxy has done.
+/// The counters of a proxy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections that were made.
@@ -77,7 +77,7 @@ impl Proxy {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -87,7 +87,7 @@ impl Proxy {
         self.fault.send_replace(fault);
     }
 
-    /// What it has done.
+    /// Returns the counters so far.
     pub fn counts(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
@@ -159,7 +159,8 @@ impl Way<'_> {
                 return true;
             }
             let read = tokio::select! {
-                // Why first: what a fault lets no longer pass must not pass.
+                // The change of the fault is checked first, so that no byte passes which the
+                // fault must stop.
                 biased;
                 changed = self.faults.changed() => match changed {
                     Ok(()) => continue,

@@ -23,7 +23,7 @@ const OPTIONS: Options = Options {
 const KILLS: u32 = 30;
 const APPENDERS: u32 = 8;
 
-/// What the parent knows, all rounds together.
+/// The knowledge of the parent, over all rounds.
 #[derive(Default)]
 struct Known {
     /// The value of each acknowledged record that was not checked yet.

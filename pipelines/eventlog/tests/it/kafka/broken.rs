@@ -17,7 +17,7 @@ use super::{Outcome, PROXY, VICTIM, broker, fresh, libraries, open, start};
 
 const TOPIC: &str = "contributions";
 const GROUP: &str = "workers";
-/// How long an append is tried in these tests.
+/// The time limit of an append in these tests.
 const DELIVERY: Duration = Duration::from_secs(3);
 /// Within twice the delivery limit an append answers; the machine may be busy.
 const BOUND: Duration = Duration::from_secs(3 * 2 + 4);
@@ -39,7 +39,7 @@ async fn proxied(broker: &Broker) -> Result<(MutexGuard<'static, ()>, Arc<Kafka>
     Ok((mine, open(&options).await?))
 }
 
-/// How many appends were acknowledged, and how many failed.
+/// The numbers of appends that were acknowledged and that failed.
 type Load = watch::Sender<(usize, usize)>;
 
 /// Waits until the load says so.

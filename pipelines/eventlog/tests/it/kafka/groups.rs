@@ -12,7 +12,7 @@ use super::{Outcome, broker, fresh, open};
 pub(super) const TOPIC: &str = "contributions";
 pub(super) const GROUP: &str = "workers";
 
-/// What a member of the group has seen; commits everything at once.
+/// The records that a member of the group has seen. It commits every record at once.
 pub(super) struct Member {
     name: &'static str,
     reader: Box<dyn Subscription>,
@@ -37,7 +37,7 @@ impl Member {
         self.next.keys().copied().collect()
     }
 
-    /// Takes note of an event, which must keep to what the reader was told.
+    /// Records an event, which must be consistent with the assignment of the reader.
     fn note(&mut self, event: Event) -> Vec<Delivered> {
         match event {
             Event::Assigned(partitions) => {

@@ -15,7 +15,7 @@ use super::{Outcome, VICTIM, broker, fresh, libraries, open, start};
 
 const TOPIC: &str = "contributions";
 const GROUP: &str = "workers";
-/// What was read of the topic before.
+/// The records that were read from the deleted topic.
 const BEFORE: u32 = 20;
 
 /// A member that keeps its name.
@@ -173,7 +173,7 @@ async fn a_topic_that_was_gone_for_a_while_is_recreated_by_an_append_and_read() 
     read_recreated(&mut *reader, BEFORE).await
 }
 
-/// What takes the place of the row that is appended until it has an outcome.
+/// A stand-in for the marketplace's row, which is appended until it has an outcome.
 async fn appended(log: &Arc<Kafka>, records: Vec<Record>) {
     within(async {
         while let Err(error) = log.append(TOPIC, records.clone()).await {

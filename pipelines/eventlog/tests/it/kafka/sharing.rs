@@ -14,7 +14,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use super::groups::{GROUP, Member, TOPIC, both};
 use super::{Outcome, broker, fresh, open};
 
-/// How long the coordinator may take to answer.
+/// The time limit of a request to the coordinator.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Waits until the coordinator has so many members in the group, and each knows what it is to have.
@@ -38,7 +38,7 @@ async fn settled(broker: &Broker, group: String, members: usize) {
     tokio::task::spawn_blocking(asking).await.expect("it settles");
 }
 
-/// How often readers are looked after.
+/// The interval of the health check.
 const WATCH: Duration = Duration::from_millis(200);
 
 /// Two members that were given partitions; the first has all, has to give up two of them, and has not read since.
