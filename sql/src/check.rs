@@ -91,7 +91,9 @@ pub async fn check(sql: &str) -> Result<(), Error> {
     // Why: the parser and the walk recurse; a stack of their own is deep enough for whatever passes the bounds.
     let thread = std::thread::Builder::new().stack_size(STACK);
     let walk = move || drop(told.send(parse(&statement, None).map(drop)));
-    thread.spawn(walk).map_err(Error::process("no thread to check it"))?;
+    thread
+        .spawn(walk)
+        .map_err(Error::process("cannot start a thread to check the statement"))?;
     let panicked = |_| Err(Refusal::new("the statement", "it could not be checked"));
     Ok(checked.await.unwrap_or_else(panicked)?)
 }
@@ -117,7 +119,7 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(|error| {
         if dialect.is_spent() {
-            return Refusal::new("the statement", "it can be read in too many ways: nest it less");
+            return Refusal::new("the statement", "it is too ambiguous to parse: nest it less");
         }
         unreadable(&error)
     })?;
@@ -129,14 +131,14 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
     rewrite::rewrite(&mut statement, &tables);
     match &statement {
         Statement::Query(select) => query::statement(select)?,
-        other => return Err(Refusal::of(other, "only a SELECT is run")),
+        other => return Err(Refusal::of(other, "only SELECT is allowed")),
     }
     Ok(statement)
 }
 
 fn unreadable(problem: &dyn ToString) -> Refusal {
     let problem = Refusal::new(problem.to_string(), "").what;
-    Refusal::new("the statement", format!("it cannot be read as SQL: {problem}"))
+    Refusal::new("the statement", format!("it is not valid SQL: {problem}"))
 }
 
 /// Refuses a number that ends in the middle of a word: the parser would take the rest for the name of a column.
@@ -151,7 +153,7 @@ fn digits(tokens: &[TokenWithSpan]) -> Result<(), Refusal> {
         }
         _ => false,
     };
-    let rule = "a number is written in digits, with a point and an exponent at most, and a space after it";
+    let rule = "write a number in digits, with at most a point and an exponent, and a space after it";
     tokens.windows(2).find(runs_on).map_or(Ok(()), |pair| {
         Err(Refusal::of(format!("{}{}", pair[0].token, pair[1].token), rule))
     })
@@ -171,7 +173,7 @@ fn bound(tokens: &[TokenWithSpan]) -> Result<(), Refusal> {
             _ => {}
         }
         if nesting > MAX_NESTING {
-            let rule = format!("brackets may nest {MAX_NESTING} deep");
+            let rule = format!("brackets may nest at most {MAX_NESTING} deep");
             return Err(Refusal::new("the nesting of brackets", rule));
         }
     }

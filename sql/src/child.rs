@@ -61,7 +61,7 @@ fn serve() -> io::Result<()> {
 fn prepare(pipe: &Pipe, setup: &Setup, started: mpsc::Receiver<()>) -> Result<engine::Engine, String> {
     if setup.protocol != PROTOCOL {
         return Err(format!(
-            "it speaks `{PROTOCOL}` and is spoken to in `{}`",
+            "the query process has the protocol `{PROTOCOL}`, the service has `{}`",
             setup.protocol
         ));
     }

@@ -45,7 +45,7 @@ pub enum Error {
     #[error("too many queries are running")]
     Busy,
     /// A process could not be started, fenced or talked to.
-    #[error("a process for the query could not be made ready: {problem}")]
+    #[error("no process was ready for the query: {problem}")]
     Process {
         /// What could not be done.
         problem: String,

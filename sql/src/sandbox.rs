@@ -188,7 +188,7 @@ impl Inner {
                     tracing::warn!(%error, "an idle query process ended; starting another");
                     left -= 1;
                 }
-                Err(error) => return Err(Error::process("the query could not be sent")(error)),
+                Err(error) => return Err(Error::process("cannot send the query to its process")(error)),
             }
         }
     }
@@ -221,7 +221,7 @@ impl Inner {
                 bytes: self.config.memory_bytes,
             }),
             Reply::Ready | Reply::Unfit(_) => Err(Error::Crashed {
-                how: "it said what it should not".to_owned(),
+                how: "the query process sent an unexpected message".to_owned(),
             }),
         }
     }

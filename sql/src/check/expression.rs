@@ -12,10 +12,10 @@ use super::names::normal;
 use super::query::{Walk, none, single};
 use super::{Refusal, formats, functions};
 
-const NOT_OFFERED: &str = "the expression is not offered";
+const NOT_OFFERED: &str = "the expression is not supported";
 const NOT_EACH: &str =
-    "of these only `= ANY (SELECT …)` and `<> ALL (SELECT …)` are offered: use EXISTS, or compare with min() or max()";
-const ONE_FORM: &str = "texts are written '…', numbers in digits, and nothing is bound from outside";
+    "only `= ANY (SELECT …)` and `<> ALL (SELECT …)` are supported: use EXISTS, or compare with min() or max()";
+const ONE_FORM: &str = "write texts as '…' and numbers in digits; parameters are not supported";
 
 impl Walk {
     /// Checks each of these.
@@ -42,10 +42,13 @@ impl Walk {
     )]
     fn one(&mut self, expression: &Expr) -> Result<(), Refusal> {
         match expression {
-            Expr::Identifier(ident) => none(ident.value.starts_with('@').then_some(ident), "there are no variables"),
+            Expr::Identifier(ident) => none(
+                ident.value.starts_with('@').then_some(ident),
+                "variables are not supported",
+            ),
             Expr::CompoundIdentifier(parts) => none(
                 parts.iter().find(|part| part.value.starts_with('@')),
-                "there are no variables",
+                "variables are not supported",
             ),
             Expr::CompoundFieldAccess { root, access_chain } => {
                 self.expression(root)?;
@@ -209,10 +212,7 @@ impl Walk {
             }) => {
                 let plain =
                     leading_precision.is_none() && last_field.is_none() && fractional_seconds_precision.is_none();
-                none(
-                    (!plain).then_some(expression),
-                    "an interval is written INTERVAL '1 day'",
-                )?;
+                none((!plain).then_some(expression), "write an interval as INTERVAL '1 day'")?;
                 leading_field.as_ref().map_or(Ok(()), date_part)?;
                 self.expression(value)
             }
@@ -236,13 +236,16 @@ impl Walk {
             Expr::Tuple(expressions) => self.expressions(expressions),
             Expr::Array(Array { elem, named: _ }) => self.expressions(elem),
             Expr::Cube(_) | Expr::Rollup(_) | Expr::GroupingSets(_) => {
-                Err(Refusal::of(expression, "grouping sets stand in GROUP BY"))
+                Err(Refusal::of(expression, "grouping sets are allowed in GROUP BY only"))
             }
-            Expr::JsonAccess { .. } => Err(Refusal::of(expression, "json columns are text here")),
+            Expr::JsonAccess { .. } => Err(Refusal::of(expression, "json columns are text in a query")),
             Expr::Convert { .. } => Err(Refusal::of(expression, "use CAST")),
             Expr::RLike { .. } => Err(Refusal::of(expression, "use ~ or regexp_like")),
-            Expr::Collate { .. } => Err(Refusal::of(expression, "texts are compared by their bytes")),
-            Expr::Prior(_) => Err(Refusal::of(expression, "a query may not refer to itself")),
+            Expr::Collate { .. } => Err(Refusal::of(
+                expression,
+                "collations are not supported: texts are compared by their bytes",
+            )),
+            Expr::Prior(_) => Err(Refusal::of(expression, "recursive queries are not supported")),
             Expr::IsNormalized { .. }
             | Expr::InUnnest { .. }
             | Expr::Prefixed { .. }
@@ -293,7 +296,7 @@ impl Walk {
             formats::written(function, args)?;
         }
         if !matches!(parameters, FunctionArguments::None) {
-            return Err(Refusal::of(function, "a call has one list of arguments"));
+            return Err(Refusal::of(function, "a call can have one list of arguments only"));
         }
         match args {
             FunctionArguments::None => {}
@@ -322,7 +325,7 @@ impl Walk {
                 FunctionArg::Unnamed(FunctionArgExpr::WildcardWithOptions(_))
                 | FunctionArg::Named { .. }
                 | FunctionArg::ExprNamed { .. } => {
-                    return Err(Refusal::of(argument, "arguments are given by position"));
+                    return Err(Refusal::of(argument, "arguments must be given by position"));
                 }
             }
         }
@@ -351,7 +354,7 @@ impl Walk {
         } = window;
         none(
             window_name.as_ref().map(|name| format!("({name} …)")),
-            "a window is not made of another: write it out",
+            "a window cannot extend another one: write it in full",
         )?;
         self.expressions(partition_by)?;
         self.sorted(order_by)?;
@@ -382,7 +385,7 @@ fn literal(value: &Value) -> Result<(), Refusal> {
         {
             Err(Refusal::of(
                 digits,
-                "a whole number of more than 64 bits is written CAST('…' AS DECIMAL(38, 0))",
+                "write an integer of more than 64 bits as CAST('…' AS DECIMAL(38, 0))",
             ))
         }
         Value::Number(_, false) | Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null => Ok(()),
@@ -393,7 +396,7 @@ fn literal(value: &Value) -> Result<(), Refusal> {
 fn unary(operator: UnaryOperator) -> Result<(), Refusal> {
     match operator {
         UnaryOperator::Plus | UnaryOperator::Minus | UnaryOperator::Not => Ok(()),
-        other => Err(Refusal::of(other, "the operator is not offered")),
+        other => Err(Refusal::of(other, "the operator is not supported")),
     }
 }
 
@@ -426,7 +429,7 @@ fn binary(operator: &BinaryOperator) -> Result<(), Refusal> {
         | BinaryOperator::PGILikeMatch
         | BinaryOperator::PGNotLikeMatch
         | BinaryOperator::PGNotILikeMatch => Ok(()),
-        other => Err(Refusal::of(other, "the operator is not offered")),
+        other => Err(Refusal::of(other, "the operator is not supported")),
     }
 }
 
@@ -470,14 +473,14 @@ fn type_(data_type: &DataType) -> Result<(), Refusal> {
         } => Ok(()),
         other => Err(Refusal::of(
             other,
-            "types are VARCHAR, INTEGER and its kin, DECIMAL, REAL, DOUBLE, BOOLEAN, DATE, TIME, TIMESTAMP and INTERVAL",
+            "the types are VARCHAR, the integer types, DECIMAL, REAL, DOUBLE, BOOLEAN, DATE, TIME, TIMESTAMP and INTERVAL",
         )),
     }
 }
 
 fn date_part(field: &DateTimeField) -> Result<(), Refusal> {
     match field {
-        DateTimeField::Custom(name) => Err(Refusal::of(name, "it is no part of a date or time")),
+        DateTimeField::Custom(name) => Err(Refusal::of(name, "it is not a part of a date or time")),
         _ => Ok(()),
     }
 }

@@ -16,8 +16,7 @@ const BETWEEN: &str = "TZ";
 
 /// Checks the format of a call of a function that writes dates and times.
 pub(super) fn written(function: &Function, args: &FunctionArguments) -> Result<(), Refusal> {
-    let rule =
-        "its format is a text of % patterns, such as '%Y-%m-%dT%H:%M:%SZ', with no letters but T and Z outside of them";
+    let rule = "its format must be a text of % patterns such as '%Y-%m-%dT%H:%M:%SZ', without other letters than T and Z outside the patterns";
     let FunctionArguments::List(list) = args else {
         return Ok(());
     };

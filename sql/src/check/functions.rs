@@ -287,7 +287,7 @@ pub(super) const FORMATS: [&str; 2] = ["date_format", "to_char"];
 /// The functions of the engine that may not be called, by the rule they break.
 pub(crate) const REFUSED: [(&str, &[&str]); 5] = [
     (
-        "its result can be far larger than what it is made of",
+        "its result can be far larger than its arguments",
         &[
             "array_repeat",
             "array_resize",
@@ -300,9 +300,12 @@ pub(crate) const REFUSED: [(&str, &[&str]); 5] = [
             "rpad",
         ],
     ),
-    ("a query gives the same answer every time", &["rand", "random", "uuid"]),
     (
-        "it is about the engine and its files, not about records",
+        "a query must give the same answer every time",
+        &["rand", "random", "uuid"],
+    ),
+    (
+        "it describes the engine and its files, not records",
         &["file_row_index", "input_file_name", "version"],
     ),
     (
@@ -318,7 +321,7 @@ pub(crate) const REFUSED: [(&str, &[&str]); 5] = [
         ],
     ),
     (
-        "structs, maps and unions are not offered",
+        "structs, maps and unions are not supported",
         &[
             "arrays_zip",
             "element_at",
@@ -344,7 +347,7 @@ pub(super) fn allowed(name: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let known = REFUSED.into_iter().find(|(_, names)| names.contains(&name));
-    let rule = known.map_or("it is not one of the functions offered", |(rule, _)| rule);
+    let rule = known.map_or("the function is not supported", |(rule, _)| rule);
     Err(Refusal::of(format!("{name}()"), rule))
 }
 

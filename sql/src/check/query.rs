@@ -13,8 +13,8 @@ use datafusion::sql::sqlparser::ast::{
 use super::names::normal;
 use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, Refusal, TABLE};
 
-const ONLY_SELECT: &str = "only a SELECT is run";
-const ONLY_TABLE: &str = "the only tables are `records` and the WITH queries written before";
+const ONLY_SELECT: &str = "only SELECT is allowed";
+const ONLY_TABLE: &str = "the only tables are `records` and the WITH queries before this point";
 
 /// How much a part of a statement is, with its WITH queries written out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,11 +48,11 @@ impl Walk {
         self.size.nodes = self.size.nodes.saturating_add(size.nodes);
         self.size.tables = self.size.tables.saturating_add(size.tables);
         if self.size.nodes > MAX_SIZE {
-            let rule = format!("with its WITH queries written out it may have {MAX_SIZE} expressions");
+            let rule = format!("with its WITH queries expanded it may have at most {MAX_SIZE} expressions");
             return Err(Refusal::new("the size of the statement", rule));
         }
         if self.size.tables > MAX_TABLES {
-            let rule = format!("with its WITH queries written out it may read tables {MAX_TABLES} times");
+            let rule = format!("with its WITH queries expanded it may read tables at most {MAX_TABLES} times");
             return Err(Refusal::new("the number of tables", rule));
         }
         Ok(())
@@ -62,8 +62,9 @@ impl Walk {
     pub(super) fn nested(&mut self, walk: impl FnOnce(&mut Self) -> Result<(), Refusal>) -> Result<(), Refusal> {
         self.add(Size { nodes: 1, tables: 0 })?;
         if self.depth == MAX_DEPTH {
-            let rule =
-                format!("expressions and queries may nest {MAX_DEPTH} deep (a long chain of operators nests: use IN)");
+            let rule = format!(
+                "expressions and queries may nest at most {MAX_DEPTH} deep (a long chain of operators nests: use IN)"
+            );
             return Err(Refusal::new("the depth of the statement", rule));
         }
         self.depth += 1;
@@ -87,20 +88,23 @@ impl Walk {
             pipe_operators,
         } = query;
         none(fetch.as_ref(), "use LIMIT")?;
-        none(locks.first(), "rows of a version are never locked")?;
+        none(locks.first(), "a query cannot lock rows")?;
         none(
             for_clause.as_ref(),
-            "the form of the answer is not the statement's to choose",
+            "a statement cannot choose the format of its answer",
         )?;
         none(
             format_clause.as_ref().map(|_| "FORMAT"),
-            "the form of the answer is not the statement's to choose",
+            "a statement cannot choose the format of its answer",
         )?;
         none(
             settings.as_ref().map(|_| "SETTINGS"),
-            "settings are not the statement's to choose",
+            "a statement cannot change settings",
         )?;
-        none(pipe_operators.first(), "a query is written as SELECT, not with pipes")?;
+        none(
+            pipe_operators.first(),
+            "pipe operators are not supported: write a SELECT",
+        )?;
         let seen = self.visible.len();
         let windows = std::mem::take(&mut self.windows);
         self.nested(|walk| {
@@ -123,7 +127,7 @@ impl Walk {
 
     /// Checks the name of a window.
     pub(super) fn named(&self, name: &Ident) -> Result<(), Refusal> {
-        let rule = "no window of this name is defined by this SELECT, for what it selects";
+        let rule = "no window with this name is in the WINDOW clause of this SELECT";
         let known = self.windows.contains(&normal(name));
         none((!known).then_some(name), rule)
     }
@@ -135,7 +139,7 @@ impl Walk {
             cte_tables,
         } = with;
         if *recursive {
-            return Err(Refusal::of("WITH RECURSIVE", "a query may not refer to itself"));
+            return Err(Refusal::of("WITH RECURSIVE", "recursive queries are not supported"));
         }
         for cte in cte_tables {
             let Cte {
@@ -145,10 +149,10 @@ impl Walk {
                 materialized,
                 closing_paren_token: _,
             } = cte;
-            none(from.as_ref(), "a WITH query has no FROM of its own")?;
+            none(from.as_ref(), "a WITH query cannot have a FROM clause after it")?;
             none(
                 materialized.as_ref().map(|_| "MATERIALIZED"),
-                "WITH queries are planned as the engine sees fit",
+                "MATERIALIZED is not supported: the engine plans WITH queries",
             )?;
             let name = Self::alias(alias)?;
             if name == TABLE {
@@ -177,7 +181,7 @@ impl Walk {
                 let bag = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
                 none(
                     (bag && *op != SetOperator::Union).then(|| format!("{op} ALL")),
-                    "only UNION keeps equal rows: number them with row_number() first",
+                    "only UNION supports ALL: number the rows with row_number() first",
                 )?;
                 self.nested(|walk| {
                     walk.body(left)?;
@@ -227,15 +231,15 @@ impl Walk {
             value_table_mode,
             flavor,
         } = select;
-        let plain = "it is no part of a SELECT here";
-        none(optimizer_hints.first(), "hints are not the statement's to give")?;
+        let plain = "this clause is not supported in a SELECT";
+        none(optimizer_hints.first(), "hints are not supported")?;
         none(select_modifiers.as_ref(), plain)?;
         none(top.as_ref(), "use LIMIT")?;
         none(exclude.as_ref(), "use `* EXCLUDE (…)`")?;
-        none(into.as_ref(), "a query writes nothing")?;
+        none(into.as_ref(), "a query cannot write")?;
         none(lateral_views.first(), plain)?;
         none(prewhere.as_ref().map(|_| "PREWHERE"), "use WHERE")?;
-        none(connect_by.first(), "a query may not refer to itself")?;
+        none(connect_by.first(), "recursive queries are not supported")?;
         none(cluster_by.first().map(|_| "CLUSTER BY"), plain)?;
         none(distribute_by.first().map(|_| "DISTRIBUTE BY"), plain)?;
         none(sort_by.first().map(|_| "SORT BY"), "use ORDER BY")?;
@@ -246,7 +250,7 @@ impl Walk {
         )?;
         none(
             projection.is_empty().then_some("SELECT of nothing"),
-            "it must name what it selects",
+            "it must have at least one expression or `*`",
         )?;
         match distinct {
             Some(Distinct::On(expressions)) => self.expressions(expressions)?,
@@ -255,7 +259,10 @@ impl Walk {
         for NamedWindowDefinition(name, window) in named_window {
             match window {
                 NamedWindowExpr::NamedWindow(_) => {
-                    return Err(Refusal::of(name, "a window is defined in full: WINDOW w AS (…)"));
+                    return Err(Refusal::of(
+                        name,
+                        "a window must have a full definition: WINDOW w AS (…)",
+                    ));
                 }
                 NamedWindowExpr::WindowSpec(window) => self.window(window)?,
             }
@@ -263,7 +270,7 @@ impl Walk {
         let mut windows: Vec<String> = named_window.iter().map(|window| normal(&window.0)).collect();
         windows.sort_unstable();
         let twice = windows.windows(2).find(|names| names[0] == names[1]);
-        none(twice.map(|names| &names[0]), "a window has one definition")?;
+        none(twice.map(|names| &names[0]), "a window can have one definition only")?;
         self.windows = windows;
         for item in projection {
             self.item(item)?;
@@ -281,10 +288,10 @@ impl Walk {
     fn item(&mut self, item: &SelectItem) -> Result<(), Refusal> {
         match item {
             SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, alias: _ } => self.expression(expr),
-            SelectItem::ExprWithAliases { .. } => Err(Refusal::of(item, "an expression has one name")),
+            SelectItem::ExprWithAliases { .. } => Err(Refusal::of(item, "an expression can have one alias only")),
             SelectItem::QualifiedWildcard(kind, options) => {
                 if let SelectItemQualifiedWildcardKind::Expr(_) = kind {
-                    return Err(Refusal::of(item, "before `.*` stands the name of a table"));
+                    return Err(Refusal::of(item, "only the name of a table can precede `.*`"));
                 }
                 wildcard(options)
             }
@@ -304,7 +311,7 @@ impl Walk {
             global,
             join_operator,
         } = join;
-        none(global.then_some("GLOBAL JOIN"), "tables are not spread over machines")?;
+        none(global.then_some("GLOBAL JOIN"), "distributed joins are not supported")?;
         self.table(relation)?;
         let constraint = match join_operator {
             JoinOperator::Join(constraint)
@@ -337,7 +344,7 @@ impl Walk {
         match constraint {
             JoinConstraint::On(expression) => self.expression(expression),
             JoinConstraint::Using(_) => {
-                let rule = "the columns would be those of the left table: use ON, and coalesce both";
+                let rule = "it would take the columns of the left table only: use ON, and coalesce() of both columns";
                 none(outer(join_operator).map(|kind| format!("{kind} JOIN … USING")), rule)
             }
             JoinConstraint::Natural => {
@@ -347,7 +354,7 @@ impl Walk {
                 };
                 none(
                     kind.map(|kind| format!("NATURAL {kind} JOIN")),
-                    "use ON, and coalesce what both tables have",
+                    "use ON, and coalesce() of the columns that both tables have",
                 )
             }
             JoinConstraint::None => Ok(()),
@@ -368,7 +375,7 @@ impl Walk {
                 sample,
                 index_hints,
             } => {
-                none(args.as_ref().map(|_| table), "table functions are not offered")?;
+                none(args.as_ref().map(|_| table), "table functions are not supported")?;
                 let plain = with_hints.is_empty()
                     && version.is_none()
                     && !with_ordinality
@@ -376,7 +383,7 @@ impl Walk {
                     && json_path.is_none()
                     && sample.is_none()
                     && index_hints.is_empty();
-                none((!plain).then_some(table), "a table is its name and an alias")?;
+                none((!plain).then_some(table), "a table can only have a name and an alias")?;
                 let size = self.find(name)?;
                 self.add(size)?;
                 alias.as_ref().map_or(Ok(()), |alias| Self::alias(alias).map(drop))
@@ -387,8 +394,11 @@ impl Walk {
                 alias,
                 sample,
             } => {
-                none(lateral.then_some("LATERAL"), "a subquery in FROM stands for itself")?;
-                none(sample.as_ref().map(|_| "a sample"), "a table is read whole")?;
+                none(
+                    lateral.then_some("LATERAL"),
+                    "a subquery in FROM cannot refer to other tables",
+                )?;
+                none(sample.as_ref().map(|_| "a sample"), "samples are not supported")?;
                 self.query(subquery)?;
                 alias.as_ref().map_or(Ok(()), |alias| Self::alias(alias).map(drop))
             }
@@ -404,11 +414,11 @@ impl Walk {
             | TableFactor::UNNEST { .. }
             | TableFactor::JsonTable { .. }
             | TableFactor::OpenJsonTable { .. }
-            | TableFactor::XmlTable { .. } => Err(Refusal::of(table, "table functions are not offered")),
+            | TableFactor::XmlTable { .. } => Err(Refusal::of(table, "table functions are not supported")),
             TableFactor::Pivot { .. }
             | TableFactor::Unpivot { .. }
             | TableFactor::MatchRecognize { .. }
-            | TableFactor::SemanticView { .. } => Err(Refusal::of(table, "a table is its name and an alias")),
+            | TableFactor::SemanticView { .. } => Err(Refusal::of(table, "a table can only have a name and an alias")),
         }
     }
 
@@ -438,9 +448,12 @@ impl Walk {
             columns,
             at,
         } = alias;
-        none(at.as_ref(), "an alias is a name and names of columns")?;
+        none(at.as_ref(), "an alias can only have a name and column names")?;
         for TableAliasColumnDef { name, data_type } in columns {
-            none(data_type.as_ref().map(|_| name), "a column of an alias has no type")?;
+            none(
+                data_type.as_ref().map(|_| name),
+                "the columns of an alias cannot have types",
+            )?;
         }
         Ok(normal(name))
     }
@@ -477,7 +490,10 @@ impl Walk {
 
     fn order_by(&mut self, order_by: &OrderBy) -> Result<(), Refusal> {
         let OrderBy { kind, interpolate } = order_by;
-        none(interpolate.as_ref().map(|_| "INTERPOLATE"), "rows are not made up")?;
+        none(
+            interpolate.as_ref().map(|_| "INTERPOLATE"),
+            "filling gaps with rows is not supported",
+        )?;
         match kind {
             OrderByKind::All(OrderByOptions { .. }) => Ok(()),
             OrderByKind::Expressions(expressions) => self.sorted(expressions),
@@ -492,7 +508,10 @@ impl Walk {
             with_fill,
         } in expressions
         {
-            none(with_fill.as_ref().map(|_| "WITH FILL"), "rows are not made up")?;
+            none(
+                with_fill.as_ref().map(|_| "WITH FILL"),
+                "filling gaps with rows is not supported",
+            )?;
             self.expression(expr)?;
         }
         Ok(())
@@ -505,7 +524,7 @@ impl Walk {
                 offset,
                 limit_by,
             } => {
-                none(limit_by.first().map(|_| "LIMIT … BY"), "a limit is a number of rows")?;
+                none(limit_by.first().map(|_| "LIMIT … BY"), "LIMIT must be a number of rows")?;
                 let offset = offset.as_ref().map(|Offset { value, rows: _ }| value);
                 (limit.as_ref(), offset)
             }
@@ -540,7 +559,7 @@ fn wildcard(options: &WildcardAdditionalOptions) -> Result<(), Refusal> {
     let plain = opt_ilike.is_none() && opt_replace.is_none() && opt_rename.is_none() && opt_alias.is_none();
     none(
         (!plain).then_some(options),
-        "after `*` only EXCLUDE and EXCEPT are offered",
+        "after `*` only EXCLUDE and EXCEPT are supported",
     )
 }
 

@@ -111,6 +111,6 @@ fn nearest(of: &ArrayRef) -> Result<ArrayRef> {
             of.as_primitive::<Float64Type>()
                 .unary::<_, Float64Type>(f64::round_ties_even),
         )),
-        other => Err(DataFusionError::Plan(format!("{other} is no float"))),
+        other => Err(DataFusionError::Plan(format!("{other} is not a float"))),
     }
 }

@@ -53,11 +53,11 @@ const BUG_REPORTS: [&str; 4] = [
 const PLANS: [(&str, &str); 2] = [
     (
         "Physical plan does not support logical expression",
-        "a subquery stands where the engine runs none: join it, or select it in a WITH query first",
+        "the engine does not support a subquery here: join it, or select it in a WITH query first",
     ),
     (
         "SanityCheckPlan",
-        "the engine finds no plan for this: select what ORDER BY names first",
+        "the engine finds no plan for this: select the columns of ORDER BY first",
     ),
 ];
 /// The longest message of a failure, in characters.
@@ -107,7 +107,7 @@ impl Engine {
         };
         match warm.answer_of(job, Vec::new()) {
             Reply::Answer(_) => Ok(()),
-            other => Err(format!("the engine does not work: {other:?}")),
+            other => Err(format!("the test query of the engine failed: {other:?}")),
         }
     }
 
@@ -272,7 +272,10 @@ const FILTER_FAILED: &str = "Error evaluating filter predicate";
 fn panicked(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    shortened(&format!("the engine gave up: {}", text.unwrap_or("no reason is known")))
+    shortened(&format!(
+        "the engine ended with a panic: {}",
+        text.unwrap_or("no message")
+    ))
 }
 
 /// A message without the words of the engine to its own developers, and not too long.

@@ -30,10 +30,11 @@ pub(super) fn volunteer() {
 pub(super) fn limit_files() -> Result<(), String> {
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;
-    setrlimit(Resource::Nofile, files).map_err(|error| format!("the limit of open files: {error}"))?;
+    setrlimit(Resource::Nofile, files).map_err(|error| format!("cannot set the limit of open files: {error}"))?;
     set(Resource::Fsize, 0)?;
     set(Resource::Core, 0)?;
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| format!("its memory is readable: {error}"))
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|error| format!("cannot protect the memory of the process: {error}"))
 }
 
 /// Bounded memory and processor time.
@@ -109,13 +110,13 @@ pub(super) fn close() -> Result<(), String> {
         apply_filter_all_threads(&program)?;
         Ok(())
     };
-    shut().map_err(|error| format!("system calls could not be shut off: {error}"))?;
+    shut().map_err(|error| format!("cannot block system calls: {error}"))?;
     // Why: a fence that is not seen to hold is none.
     let file = std::fs::File::open("/").is_ok();
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").is_ok();
     let thread = std::thread::Builder::new().spawn(|| ()).is_ok();
     if file || socket || thread {
-        return Err("system calls that are shut off still work".to_owned());
+        return Err("blocked system calls still work".to_owned());
     }
     Ok(())
 }

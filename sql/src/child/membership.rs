@@ -59,7 +59,7 @@ fn exact(expr: &Expr, schema: &DFSchema) -> Result<()> {
         };
         let columns = subquery.subquery.schema().fields();
         if expr.nullable(schema)? || columns.iter().any(|column| column.is_nullable()) {
-            let problem = "NOT IN (SELECT …) is offered as a condition of WHERE or HAVING by itself, with a column on its \
+            let problem = "NOT IN (SELECT …) is supported as a condition of WHERE or HAVING by itself, with a column on its \
                            left and a SELECT that uses no column from outside, and IN (SELECT …) under AND and OR; where a \
                            null may be on either side use EXISTS instead";
             return Err(DataFusionError::Plan(problem.to_owned()));

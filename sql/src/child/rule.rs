@@ -105,7 +105,7 @@ fn each(expr: &Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
     })?;
     if nodes > MOST_COMPARED {
         return Err(not_offered(
-            "what stands before IN is too large for a list with expressions: select it first",
+            "the expression before IN is too large for a list with expressions: select it first",
         ));
     }
     let compared = list.into_iter().map(|item| {
@@ -116,7 +116,7 @@ fn each(expr: &Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
         }
     });
     let joined = compared.reduce(|one, other| if negated { one.and(other) } else { one.or(other) });
-    joined.ok_or_else(|| not_offered("a list after IN has an entry at least"))
+    joined.ok_or_else(|| not_offered("a list after IN must have at least one entry"))
 }
 
 fn function_of(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -131,7 +131,7 @@ fn function_of(function: ScalarFunction, schema: &DFSchema) -> Result<Transforme
                     Ok(Transformed::yes(seconds(of.clone(), unit)))
                 }
                 _ => Err(not_offered(
-                    "extract() of a difference of timestamps takes epoch only: divide its seconds",
+                    "extract() of a difference of timestamps supports epoch only: divide its seconds",
                 )),
             }
         }
@@ -143,7 +143,7 @@ fn function_of(function: ScalarFunction, schema: &DFSchema) -> Result<Transforme
             match of {
                 Expr::Literal(..) => Ok(Transformed::no(Expr::ScalarFunction(function))),
                 _ => Err(not_offered(&format!(
-                    "{name}() of a column takes no format: bring the text into the form of RFC 3339 first"
+                    "{name}() of a column supports no format: convert the text to RFC 3339 first"
                 ))),
             }
         }

@@ -90,7 +90,7 @@ impl AggregateUDFImpl for CheckedSum {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct {
-            let problem = "sum(DISTINCT …) over a frame that moves is not offered".to_owned();
+            let problem = "sum(DISTINCT …) over a moving frame is not supported".to_owned();
             return Err(DataFusionError::Plan(problem));
         }
         let result = args.return_type().clone();

@@ -32,7 +32,8 @@ pub(super) struct Process {
 impl Process {
     /// Starts a process; [`Self::ready`] waits until it can take a query.
     pub(super) fn start(config: &Config) -> Result<Self, Error> {
-        let (ours, theirs) = UnixStream::pair().map_err(Error::process("there is no socket"))?;
+        let (ours, theirs) =
+            UnixStream::pair().map_err(Error::process("cannot create a socket for the query process"))?;
         let setup = Setup {
             protocol: PROTOCOL.to_owned(),
             memory: config.memory_bytes,
@@ -53,13 +54,13 @@ impl Process {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(Error::process("the program could not be started"))?;
+            .map_err(Error::process("cannot start the query process"))?;
         let line = (|| {
             (&ours).write_all(&frame(&setup)?)?;
             ours.set_nonblocking(true)?;
             tokio::net::UnixStream::from_std(ours)
         })();
-        let line = Line(line.map_err(Error::process("the program could not be talked to"))?);
+        let line = Line(line.map_err(Error::process("cannot communicate with the query process"))?);
         Ok(Self { child, line })
     }
 
@@ -69,9 +70,9 @@ impl Process {
         let problem = match said {
             Ok(Ok(Reply::Ready)) => return Ok(()),
             Ok(Ok(Reply::Unfit(problem))) => problem,
-            Ok(Ok(_)) => "it said what it should not".to_owned(),
-            Ok(Err(error)) => return Err(Error::process("it ended before it was ready")(error)),
-            Err(_) => "it took too long to become ready".to_owned(),
+            Ok(Ok(_)) => "the query process sent an unexpected message".to_owned(),
+            Ok(Err(error)) => return Err(Error::process("the query process ended before it was ready")(error)),
+            Err(_) => "the query process was not ready in time".to_owned(),
         };
         Err(Error::Process { problem, source: None })
     }
@@ -86,7 +87,7 @@ impl Process {
         let words = String::from_utf8_lossy(&words);
         let status = match self.child.wait().await {
             Ok(status) => status,
-            Err(error) => return Error::process("how it ended is not known")(error),
+            Err(error) => return Error::process("cannot read the exit status of the query process")(error),
         };
         let signal = status.signal();
         let by = |signals: &[Signal]| signals.iter().any(|other| signal == Some(other.as_raw()));

@@ -81,11 +81,11 @@ const DIFFERENCES: &[Difference] = &[
         reason: "the engine fails or answers wrongly",
     },
     Difference {
-        words: "a window is not made of another",
+        words: "a window cannot extend another one",
         reason: "the engine forgets the other window",
     },
     Difference {
-        words: "NOT IN (SELECT …) is offered as",
+        words: "NOT IN (SELECT …) is supported as",
         reason: "the engine takes null for false where it joins",
     },
     Difference {
