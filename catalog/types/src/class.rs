@@ -23,6 +23,8 @@ pub enum Kind {
     Limited,
     /// A component that the request needs is down; a later try may succeed.
     Unavailable,
+    /// A file that the request needs is not what was written; somebody restores it from a copy.
+    Damaged,
     /// A defect of the service.
     Internal,
 }

@@ -43,7 +43,7 @@ pub const POINTS: [&str; 34] = [
     "upload.freed",
 ];
 
-/// A bug that the crash tests must catch. Each removes one guard of the exactly-once argument.
+/// A bug that the tests must catch. Each removes one guard: all but the last one a guard of the exactly-once argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
     /// The 201 is sent before its transaction commits.
@@ -63,11 +63,13 @@ pub enum Plant {
     CompactionBlind,
     /// An upload is compared with an index that lacks versions which its commit assumes to be covered.
     UploadBlind,
+    /// Readers do not compare parts and commits with their hashes.
+    BlindReads,
 }
 
 impl Plant {
     /// All planted bugs with their names on the command line of the crash tests.
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 9] = [
         ("ack-before-row", Self::AckBeforeRow),
         ("no-guard", Self::NoGuard),
         ("dedup-once", Self::DedupOnce),
@@ -76,6 +78,7 @@ impl Plant {
         ("compaction-loses-row", Self::CompactionLosesRow),
         ("compaction-blind", Self::CompactionBlind),
         ("upload-blind", Self::UploadBlind),
+        ("blind-reads", Self::BlindReads),
     ];
 }
 

@@ -14,6 +14,7 @@ pub mod json;
 pub mod key;
 pub mod metric;
 pub mod money;
+pub mod proof;
 pub mod render;
 pub mod trace;
 
@@ -23,3 +24,4 @@ pub use clock::{Clock, Timestamp};
 pub use contract::{Contract, Field, FieldType};
 pub use id::{AgentId, ContributionId, DatasetId, LifeId, OperatorId, Version};
 pub use key::RecordKey;
+pub use proof::Proof;

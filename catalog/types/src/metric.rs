@@ -104,13 +104,15 @@ metrics! {
     COMMIT_CONFLICTS = "sluice_commit_conflicts_total", Counter ();
     /// Tables with versions that a worker of this process opened: at a start, or when it took them over.
     TAKEOVERS = "sluice_takeovers_total", Counter ();
+    /// Files of tables that were found damaged or missing, by kind of file.
+    DAMAGE = "sluice_table_damage_total", Counter ("file" in ["part", "commit"]);
     /// Requests to the object store, by kind of request.
     OBJECT_REQUESTS = "sluice_object_requests_total", Counter ("call" in ["get", "put", "list", "delete", "copy"]);
     /// Requests to the object store that failed temporarily and are retried.
     OBJECT_FAILURES = "sluice_object_failures_total", Counter ("call" in ["get", "put", "list", "delete", "copy"]);
 
     /// Queries by result.
-    QUERIES = "sluice_queries_total", Counter ("result" in ["ok", "refused", "failed", "timed_out", "too_large", "out_of_memory", "crashed", "busy", "unavailable"]);
+    QUERIES = "sluice_queries_total", Counter ("result" in ["ok", "refused", "failed", "timed_out", "too_large", "out_of_memory", "crashed", "busy", "unavailable", "damaged"]);
     /// Seconds of a query.
     QUERY_SECONDS = "sluice_query_seconds", Histogram ();
     /// Queries that are running.
