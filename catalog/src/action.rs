@@ -28,6 +28,9 @@ pub(crate) enum Action<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CommitInfo<'a> {
+    /// The checksum of the commit: the first member of the first line. Commits of before checksums have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) checksum: Option<Cow<'a, str>>,
     /// Milliseconds since the epoch.
     pub(crate) timestamp: i64,
     pub(crate) operation: String,
@@ -163,6 +166,9 @@ pub(crate) struct Remove {
 pub(crate) struct Tags {
     /// 64 lower-case hexadecimal digits.
     pub(crate) sha256: String,
+    /// The hashes of the blocks of a large part, as Base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) blocks: Option<String>,
 }
 
 /// The statistics of a part; without minima and maxima, which Delta does not ask for.

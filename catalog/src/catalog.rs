@@ -43,6 +43,7 @@ impl Catalog {
             durable: Arc::clone(&objects),
             objects,
             footers: Arc::default(),
+            proofs: Arc::default(),
             store: Arc::new(KeyStore::open(index_directory)?),
         };
         Ok(Self {
@@ -124,7 +125,7 @@ impl Catalog {
     }
 
     /// The state of a table for readers. One whose last commit is gone from the log is read anew.
-    async fn confirmed(&self, id: DatasetId) -> Result<Arc<State>, Error> {
+    pub(crate) async fn confirmed(&self, id: DatasetId) -> Result<Arc<State>, Error> {
         let state = self.state(id).await?;
         match state.confirm_at(self.shared.clock.now()).await {
             Err(Error::HistoryLost { .. }) => self.state(id).await,
@@ -132,7 +133,7 @@ impl Catalog {
         }
     }
 
-    async fn state(&self, id: DatasetId) -> Result<Arc<State>, Error> {
+    pub(crate) async fn state(&self, id: DatasetId) -> Result<Arc<State>, Error> {
         let cell = self.shared.tables.get(id);
         let load = || State::load(&self.shared.backing, id, self.shared.clock.now());
         cell.get_or_try_init(load).await.map(Arc::clone)

@@ -33,10 +33,11 @@ pub struct Violation {
 }
 
 /// The rules that [`table()`] checks.
-pub const RULES: [&str; 17] = [
+pub const RULES: [&str; 18] = [
     "commit_gap",
     "commit_empty",
     "commit_unreadable",
+    "commit_checksum",
     "table_protocol",
     "table_contract",
     "version_number",
@@ -196,6 +197,11 @@ impl Checker {
             }
             let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
             let actions: Result<Vec<Value>, _> = lines.map(serde_json::from_slice).collect();
+            if actions.is_ok() && !has_its_checksum(&bytes) {
+                self.violation("commit_checksum", &path, "it is not that of its bytes");
+                self.is_lost(number).await?;
+                continue;
+            }
             if let Ok(actions) = &actions {
                 self.checkpoint(number, Some(actions)).await?;
             }
@@ -367,7 +373,10 @@ impl Checker {
     fn hash(&mut self, part: &str, bytes: &Bytes, add: &Value) {
         use sha2::Digest as _;
         let found = data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(bytes));
-        if add["size"].as_u64() != Some(bytes.len() as u64) || add["tags"]["sha256"] != found.as_str() {
+        let (size, tags) = (add["size"].as_u64(), &add["tags"]);
+        let blocks = tags.get("blocks").map(|text| text.as_str().unwrap_or_default());
+        let differ = blocks.is_some_and(|blocks| blocks != hashes_of_blocks(bytes));
+        if size != Some(bytes.len() as u64) || tags["sha256"] != found.as_str() || differ {
             self.violation(
                 "part_hash",
                 part,
@@ -390,6 +399,25 @@ impl Checker {
             );
         }
     }
+}
+
+/// Returns whether the checksum of a commit is the BLAKE3, cut to 16 bytes, of the bytes after it. An older commit has no
+/// checksum.
+fn has_its_checksum(commit: &[u8]) -> bool {
+    let begin = b"{\"commitInfo\":{\"checksum\":\"";
+    let Some((checksum, rest)) = commit.strip_prefix(begin).and_then(|rest| rest.split_at_checked(32)) else {
+        return commit.starts_with(b"{\"commitInfo\":{\"timestamp\":");
+    };
+    data_encoding::HEXLOWER
+        .encode(&blake3::hash(rest).as_bytes()[..16])
+        .as_bytes()
+        == checksum
+}
+
+/// The BLAKE3 of each 64 KiB, cut to 16 bytes.
+fn hashes_of_blocks(part: &[u8]) -> String {
+    let hashes = part.chunks(65_536).map(|block| *blake3::hash(block).as_bytes());
+    data_encoding::BASE64.encode(&hashes.flat_map(|hash| hash.into_iter().take(16)).collect::<Vec<_>>())
 }
 
 /// How many rows a commit says a part has.

@@ -22,7 +22,7 @@ use self::draft::{Draft, Drafted};
 pub(crate) use self::tried::Tried;
 use crate::blocking::many_are_carried;
 use crate::log::{self, Commit};
-use crate::part::PartInfo;
+use crate::part::{self, PartInfo};
 use crate::state::{State, When};
 use crate::{Error, Merge, MergeOutcome, Proposal};
 
@@ -90,8 +90,9 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
             notes,
         };
         let path = log::path(state.dataset, base.commit);
+        let proof = part::proof_of(&draft.encoded.bytes);
         let commit_of = |part: &PartInfo| {
-            let commit = log::merged(state.dataset, &merge, std::slice::from_ref(part));
+            let commit = log::merged(state.dataset, &merge, [(part, proof.as_ref())]);
             commit.map(PutPayload::from).map_err(unencodable)
         };
         // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges the

@@ -17,7 +17,7 @@ mod policy;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use types::{Contract, Version};
+use types::{Contract, Proof, Version};
 
 pub(crate) use self::commit::commit;
 pub use self::policy::Policy;
@@ -57,6 +57,8 @@ pub struct Compaction {
 #[derive(Debug)]
 pub struct Compacted {
     rewrite: Rewrite,
+    /// Of its part, if that is large.
+    proof: Option<Proof>,
     inputs: Vec<PartInfo>,
 }
 

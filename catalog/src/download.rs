@@ -1,17 +1,16 @@
 //! Parts as the files they are, for who copies them.
 //!
-//! Invariant: nothing but a part of a table can be named, and a copy holds no more than a few pieces in memory.
+//! Invariant: nothing but a part that a commit names can be read, none of its bytes leave unverified, and a copy holds no
+//! more than a few pieces in memory.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::stream::{self, BoxStream, StreamExt as _};
-use object_store::ObjectStoreExt as _;
-use object_store::path::Path;
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use types::DatasetId;
 
-use crate::part::lost;
+use crate::part::{self, PartInfo};
 use crate::{Catalog, Error};
 
 /// How many bytes of a part are read at once.
@@ -20,69 +19,43 @@ const PIECE: u64 = 1 << 20;
 const AHEAD: usize = 2;
 
 impl Catalog {
-    /// The size of the file of the part `name`; `None` where there is no such part.
-    pub async fn part_size(&self, dataset: DatasetId, name: &str) -> Result<Option<u64>, Error> {
-        let Some(path) = path(dataset, name) else {
-            return Ok(None);
-        };
-        match self.objects().head(&path).await {
-            Ok(found) => Ok(Some(found.size)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(Error::storage(&path, error)),
+    /// The part of a dataset that has this name; `None` where no commit names it.
+    pub async fn part(&self, dataset: DatasetId, name: &str) -> Result<Option<PartInfo>, Error> {
+        let state = self.confirmed(dataset).await?;
+        let named = state.timeline().part_named(name).cloned();
+        if named.is_some() {
+            return Ok(named);
         }
+        state.refresh().await?;
+        let named = state.timeline().part_named(name).cloned();
+        Ok(named)
     }
 
-    /// Bytes of the part `name`, in order; `range` is within its size. A part that does not exist has none.
-    pub fn part_bytes(
+    /// Bytes of a part, in order; `range` is within its size. The first are read and verified when the stream is there.
+    pub async fn part_bytes(
         &self,
         dataset: DatasetId,
-        name: &str,
+        part: &PartInfo,
         range: Range<u64>,
-    ) -> BoxStream<'static, Result<Bytes, Error>> {
-        let Some(path) = path(dataset, name) else {
-            return stream::empty().boxed();
-        };
-        let pieces = (0..(range.end - range.start).div_ceil(PIECE)).map(move |piece| {
-            let start = range.start + piece * PIECE;
-            start..range.end.min(start + PIECE)
+    ) -> Result<BoxStream<'static, Result<Bytes, Error>>, Error> {
+        let state = self.state(dataset).await?;
+        let proof = part::proof(state.source(), part).await?;
+        let path = part.path(dataset);
+        // Every piece but the first begins with a block.
+        let first = range.start / PIECE;
+        let pieces = (first..range.end.div_ceil(PIECE)).map(move |piece| {
+            let start = piece * PIECE;
+            range.start.max(start)..range.end.min(start + PIECE)
         });
-        let objects = Arc::clone(self.objects());
-        let read = move |piece| {
-            let (objects, path) = (Arc::clone(&objects), path.clone());
+        let read = move |piece: Range<u64>| {
+            let (objects, proof, path) = (Arc::clone(&state.objects), Arc::clone(&proof), path.clone());
             async move {
-                let read = objects.get_range(&path, piece).await;
-                read.map_err(|error| lost(&path, error))
+                let read = part::verified(&objects, &path, &proof, &[piece]).await?;
+                Ok(read.into_iter().next().unwrap_or_default())
             }
         };
-        stream::iter(pieces).map(read).buffered(AHEAD).boxed()
-    }
-}
-
-/// The object of a part; `None` where the name is not one that parts have.
-fn path(dataset: DatasetId, name: &str) -> Option<Path> {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let stem = name.strip_prefix("part-")?.strip_suffix(".parquet")?;
-    (!stem.is_empty() && stem.bytes().all(plain)).then(|| Path::from(format!("{dataset}/{name}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_parts_have_a_path() {
-        let dataset = DatasetId::from_bytes([7; 16]);
-        assert!(path(dataset, "part-00000000000000000001-0a-0b.parquet").is_some());
-        for name in [
-            "",
-            "part-.parquet",
-            "_delta_log/00000000000000000000.json",
-            "part-/../../x.parquet",
-            "part-1.parquet/x",
-            "part-A.parquet",
-            "part-%2e.parquet",
-        ] {
-            assert!(path(dataset, name).is_none(), "{name}");
-        }
+        let mut pieces = stream::iter(pieces).map(read).buffered(AHEAD).boxed();
+        let first = pieces.try_next().await?;
+        Ok(stream::iter(first.map(Ok)).chain(pieces).boxed())
     }
 }

@@ -1,6 +1,6 @@
 //! Why the catalog could not do what it was asked.
 
-use types::{Classify, DatasetId, Kind, Retry};
+use types::{Classify, DatasetId, Kind, Retry, metric};
 
 /// Why a table could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -83,11 +83,28 @@ impl Error {
     }
 
     pub(crate) fn corrupt(path: &(impl ToString + ?Sized), problem: &(impl ToString + ?Sized)) -> Self {
+        let path = path.to_string();
+        found_damage(&path);
         Self::Corrupt {
-            path: path.to_string(),
+            path,
             problem: problem.to_string(),
         }
     }
+
+    pub(crate) fn gap(path: &(impl ToString + ?Sized)) -> Self {
+        let path = path.to_string();
+        found_damage(&path);
+        Self::Gap { path }
+    }
+}
+
+fn found_damage(path: &str) {
+    let file = if path.contains("/_delta_log/") {
+        "commit"
+    } else {
+        "part"
+    };
+    metrics::counter!(metric::DAMAGE, "file" => file).increment(1);
 }
 
 impl Classify for Error {
@@ -102,7 +119,8 @@ impl Classify for Error {
             | Self::IndexLocked { .. }
             | Self::Stopped(_) => Kind::Unavailable,
             Self::ContractMismatch { .. } => Kind::Conflict,
-            Self::Corrupt { .. } | Self::Gap { .. } | Self::Encode(_) => Kind::Internal,
+            Self::Corrupt { .. } | Self::Gap { .. } => Kind::Damaged,
+            Self::Encode(_) => Kind::Internal,
         }
     }
 

@@ -3,11 +3,12 @@
 //! Commits are numbered without gaps; versions are too, but a compaction is a commit and no version, so the number of a
 //! commit says nothing of a version.
 //!
-//! Invariants: a commit that is empty, cut off, of another number, or not this catalog's is an error that names it,
-//! never a version; a missing commit before an existing one is an error, never the end of the log.
+//! Invariants: a commit that is empty, cut off, of another number, not this catalog's, or without the checksum of its bytes
+//! is an error that names it, never a version; a missing commit before an existing one is an error, never the end of the log.
 
 pub(crate) mod checkpoint;
 mod compacted;
+pub(crate) mod seal;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use types::{Contract, DatasetId, Timestamp};
+use types::{Contract, DatasetId, Proof, Timestamp};
 
 use crate::action::{
     Action, Add, CommitInfo, FORMAT, Format, MetaData, Protocol, Remove, Stats, StructField, StructType, Tags, Txn,
@@ -26,6 +27,7 @@ use crate::part::{self, PartInfo};
 use crate::{Error, Merge};
 
 pub(crate) use self::compacted::{Rewrite, compacted};
+use self::seal::BLANK;
 
 /// The key of the contract in the table's configuration.
 pub(crate) const CONTRACT: &str = "sluice.contract";
@@ -73,6 +75,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
     ];
     lines(&[
         Action::CommitInfo(CommitInfo {
+            checksum: Some(BLANK.into()),
             timestamp: at.millis(),
             operation: "CREATE TABLE".to_owned(),
             operation_parameters: BTreeMap::new(),
@@ -100,11 +103,16 @@ const PROTOCOL: Protocol = Protocol {
     min_writer_version: 2,
 };
 
-/// The bytes of the commit of a version.
-pub(crate) fn merged(dataset: DatasetId, merge: &Merge, parts: &[PartInfo]) -> Result<Vec<u8>, serde_json::Error> {
+/// The bytes of the commit of a version; a large part comes with its proof.
+pub(crate) fn merged<'a>(
+    dataset: DatasetId,
+    merge: &Merge,
+    parts: impl IntoIterator<Item = (&'a PartInfo, Option<&'a Proof>)>,
+) -> Result<Vec<u8>, serde_json::Error> {
     let timestamp = merge.at.millis();
     let mut actions = vec![
         Action::CommitInfo(CommitInfo {
+            checksum: Some(BLANK.into()),
             timestamp,
             operation: "WRITE".to_owned(),
             operation_parameters: [("mode".to_owned(), "Append".to_owned())].into(),
@@ -118,22 +126,28 @@ pub(crate) fn merged(dataset: DatasetId, merge: &Merge, parts: &[PartInfo]) -> R
             last_updated: timestamp,
         }),
     ];
-    for part in parts {
-        actions.push(add(part, timestamp, true)?);
+    for (part, proof) in parts {
+        actions.push(add(part, proof, timestamp, true)?);
     }
     lines(&actions)
 }
 
 /// The action that adds a part at a time, in milliseconds since the epoch.
-fn add(part: &PartInfo, at: i64, data_change: bool) -> Result<Action<'static>, serde_json::Error> {
-    added(part.name(), (part.rows, part.bytes), &part.sha256, at, data_change)
+fn add(
+    part: &PartInfo,
+    proof: Option<&Proof>,
+    at: i64,
+    data_change: bool,
+) -> Result<Action<'static>, serde_json::Error> {
+    let hashes = (&part.sha256, proof);
+    added(part.name(), (part.rows, part.bytes), hashes, at, data_change)
 }
 
-/// The same of a file with this name, so many rows and bytes, and this SHA-256.
+/// The action that adds a file with this name, these counts of rows and bytes, this SHA-256 and this proof.
 fn added(
     path: String,
     (rows, bytes): (u64, u64),
-    sha256: &[u8; 32],
+    (sha256, proof): (&[u8; 32], Option<&Proof>),
     at: i64,
     data_change: bool,
 ) -> Result<Action<'static>, serde_json::Error> {
@@ -146,6 +160,7 @@ fn added(
         stats: serde_json::to_string(&Stats { num_records: rows })?,
         tags: Tags {
             sha256: data_encoding::HEXLOWER.encode(sha256),
+            blocks: proof.and_then(Proof::text),
         },
     }))
 }
@@ -168,6 +183,7 @@ fn lines(actions: &[Action<'_>]) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_writer(&mut bytes, action)?;
         bytes.push(b'\n');
     }
+    seal::seal(&mut bytes);
     Ok(bytes)
 }
 
@@ -196,8 +212,9 @@ fn schema_string(contract: &Contract) -> Result<String, serde_json::Error> {
     })
 }
 
-/// The lines of a commit.
+/// The lines of a commit, if its bytes are what was written.
 fn actions(bytes: &[u8]) -> Result<Vec<Action<'static>>, String> {
+    seal::check(bytes)?;
     let mut actions = Vec::with_capacity(3);
     for line in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
         actions.push(serde_json::from_slice(line).map_err(|error| error.to_string())?);
@@ -304,6 +321,32 @@ pub(crate) async fn read(
         .map_err(|problem| Error::corrupt(&path, &problem))
 }
 
+/// The proof of a part that commit `number` adds; `None` where it names none, as commits of before proofs do.
+pub(crate) async fn proof_of(
+    objects: &Arc<dyn ObjectStore>,
+    dataset: DatasetId,
+    number: u64,
+    part: &PartInfo,
+) -> Result<Option<Proof>, Error> {
+    let path = path(dataset, number);
+    let Some(bytes) = bytes_of(objects, &path).await? else {
+        return Err(Error::gap(&path));
+    };
+    let actions = actions(&bytes).map_err(|problem| Error::corrupt(&path, &problem))?;
+    let name = part.name();
+    let tags = actions.into_iter().find_map(|action| match action {
+        Action::Add(add) if add.path == name => Some(add.tags),
+        _ => None,
+    });
+    let tags = tags.ok_or_else(|| Error::corrupt(&path, &format!("it does not add `{name}`")))?;
+    let Some(text) = tags.blocks else {
+        return Ok(None);
+    };
+    let proof = Proof::from_text(part.bytes, &text);
+    let proof = proof.ok_or_else(|| Error::corrupt(&path, "the hashes of a part are not as many as its blocks"))?;
+    Ok(Some(proof))
+}
+
 /// The bytes of an object; `None` where it does not exist.
 pub(crate) async fn bytes_of(objects: &Arc<dyn ObjectStore>, path: &Path) -> Result<Option<Bytes>, Error> {
     let read = async { objects.get(path).await?.bytes().await };
@@ -333,9 +376,7 @@ pub(crate) async fn read_from(
             // Why: a missing commit and a later one can both be new; a commit that is still missing now never was.
             if read(objects, dataset, next).await?.is_none() {
                 tracing::error!(%dataset, missing = next, found = next + later as u64, "the log has a gap");
-                return Err(Error::Gap {
-                    path: path(dataset, next).to_string(),
-                });
+                return Err(Error::gap(&path(dataset, next)));
             }
             continue;
         }

@@ -5,6 +5,7 @@
 //! contract.
 
 mod footers;
+mod proofs;
 mod read;
 
 use std::collections::HashMap;
@@ -20,10 +21,12 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
-use types::{AgentId, Batch, Contract, ContributionId, DatasetId, RecordKey, Version};
+use types::proof::WHOLE;
+use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Proof, RecordKey, Version};
 
 pub(crate) use footers::Footers;
-pub(crate) use read::{Selected, Source, decode, keys, lost, open, open_whole};
+pub(crate) use proofs::{Proofs, proof};
+pub(crate) use read::{Selected, Source, decode, keys, lost, open, open_whole, verified};
 
 use crate::{Error, Root};
 
@@ -160,6 +163,11 @@ pub(crate) fn place_of(name: &str, version: Version, contribution: ContributionI
 pub(crate) struct Encoded {
     pub(crate) bytes: Bytes,
     pub(crate) sha256: [u8; 32],
+}
+
+/// The proof that a commit names of a part with these bytes: none of a small one, which is read whole.
+pub(crate) fn proof_of(bytes: &[u8]) -> Option<Proof> {
+    (bytes.len() as u64 > WHOLE).then(|| Proof::of(bytes))
 }
 
 /// Encodes the rows of a version.

@@ -20,7 +20,7 @@ use tokio::sync::OnceCell;
 use types::{Classify, DatasetId, Kind, Retry};
 
 use crate::part::lost;
-use crate::{Catalog, Error, PartInfo, Snapshot};
+use crate::{Catalog, Error, PartInfo};
 
 /// How many bytes of a part are read at once.
 const PIECE: u64 = 8 << 20;
@@ -126,11 +126,10 @@ impl PartCache {
         })
     }
 
-    /// The files of a version's parts, in order; those that are missing are fetched.
-    pub async fn hold(&self, snapshot: &Snapshot) -> Result<Held, CacheError> {
-        let (dataset, parts) = (snapshot.dataset(), snapshot.parts());
-        let held = self.reserve(dataset, &parts)?;
-        let wanted: Vec<_> = parts.into_iter().zip(held.names.iter().cloned()).collect();
+    /// The files of parts of a dataset, in order; those that are missing are fetched.
+    pub async fn hold(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<Held, CacheError> {
+        let held = self.reserve(dataset, parts)?;
+        let wanted: Vec<_> = parts.iter().cloned().zip(held.names.iter().cloned()).collect();
         let fetches = stream::iter(wanted)
             .map(|(part, name)| async move { self.ensure(dataset, &part, &name).await })
             .buffer_unordered(AT_ONCE);
@@ -245,6 +244,16 @@ impl Drop for Staged {
 }
 
 impl Held {
+    /// Forgets the files, one of which is damaged: they are fetched again.
+    pub fn forget(&self) {
+        let mut files = self.shared.lock();
+        for name in &self.names {
+            if let Some(entry) = files.entries.get_mut(name) {
+                entry.there = Arc::default();
+            }
+        }
+    }
+
     /// The files, in the order of the parts.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.names.iter().map(|name| self.shared.directory.join(name)).collect()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
-use types::{Contract, DatasetId, Version};
+use types::{Contract, DatasetId, Proof, Version};
 
 use crate::part::{self, Link, PartInfo, Selected};
 use crate::state::State;
@@ -88,6 +88,18 @@ impl Snapshot {
     /// The parts that hold its rows, in the order of the rows: as few as there are now.
     pub fn parts(&self) -> Vec<PartInfo> {
         self.state.layout(self.version)
+    }
+
+    /// The proofs of these parts, for a reader that opens the files itself.
+    ///
+    /// # Errors
+    /// A commit that names the hashes of a part is damaged, or the part is, where its commit names none.
+    pub async fn proofs(&self, parts: &[PartInfo]) -> Result<Vec<Arc<Proof>>, Error> {
+        let mut proofs = Vec::with_capacity(parts.len());
+        for part in parts {
+            proofs.push(part::proof(self.state.source(), part).await?);
+        }
+        Ok(proofs)
     }
 
     /// The same with the content root after each.

@@ -24,10 +24,12 @@ use arrow::array::AsArray as _;
 use parquet::errors::ParquetError;
 use proof::Suffix;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use types::key::{KeySet, Known};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
-use self::file::{Common, Written};
+use self::file::Common;
+pub(crate) use self::file::Written;
 use self::runs::Runs;
 use self::writing::Writing;
 use crate::disk::{Reserve, no_room};
@@ -229,6 +231,9 @@ impl Staged {
         for part in &self.rows.parts {
             // Why whole: what fails to be read may be read later, what cannot be decoded never.
             let bytes = fs::read(&part.path).map_err(failed)?;
+            if Sha256::digest(&bytes)[..] != part.sha256 {
+                return Err(failed(io::Error::other("a staged file is not what was written")));
+            }
             for batch in part::decode(bytes.into()).map_err(Error::Encode)? {
                 let batch = batch.map_err(|error| Error::Encode(error.into()))?;
                 let records = render::records_of(&self.rows.contract, &batch);
@@ -269,7 +274,7 @@ impl Staged {
     }
 
     /// The parts as the commit of their version names them, with the files that hold them.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = (PartInfo, &Path)> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (PartInfo, &Written)> {
         let part = |(index, written): (u32, &Written)| PartInfo {
             version: self.rows.version,
             compacted: None,
@@ -282,7 +287,7 @@ impl Staged {
         };
         (0..)
             .zip(&self.rows.parts)
-            .map(move |(index, written)| (part((index, written)), written.path.as_path()))
+            .map(move |(index, written)| (part((index, written)), written))
     }
 }
 

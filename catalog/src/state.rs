@@ -24,7 +24,7 @@ pub(crate) use self::index::{FEW, Follower, Witness};
 use crate::key_store::KeyStore;
 use crate::keys::KeyIndex;
 use crate::log::{self, Commit};
-use crate::part::{Footers, Link, PartInfo, Source};
+use crate::part::{Footers, Link, PartInfo, Proofs, Source};
 use crate::storage::DurableStore;
 use crate::timeline::{Slice, Timeline};
 use crate::{Error, Merge, Root};
@@ -41,6 +41,7 @@ pub(crate) struct Backing {
     /// The same store.
     pub(crate) durable: Arc<dyn DurableStore>,
     pub(crate) footers: Arc<Footers>,
+    pub(crate) proofs: Arc<Proofs>,
     pub(crate) store: Arc<KeyStore>,
 }
 
@@ -51,6 +52,7 @@ pub(crate) struct State {
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) durable: Arc<dyn DurableStore>,
     footers: Arc<Footers>,
+    proofs: Arc<Proofs>,
     pub(crate) store: Arc<KeyStore>,
     timeline: RwLock<Timeline>,
     /// Held while commits are read, so that it is done once.
@@ -83,6 +85,7 @@ impl State {
             objects,
             durable,
             footers,
+            proofs,
             store,
         } = backing.clone();
         let mut timeline = derived::read(&objects, dataset).await.unwrap_or_default();
@@ -94,6 +97,7 @@ impl State {
             objects,
             durable,
             footers,
+            proofs,
             store,
             derived: AtomicU64::new(next),
             checkpoint_due: AtomicU64::new(checkpoint::LEAST),
@@ -242,6 +246,8 @@ impl State {
         Source {
             objects: &self.objects,
             footers: &self.footers,
+            proofs: &self.proofs,
+            timeline: &self.timeline,
             dataset: self.dataset,
         }
     }
@@ -259,9 +265,7 @@ impl State {
         let number = self.timeline().commit_of(version).unwrap_or(version.0);
         match log::read(&self.objects, self.dataset, number).await? {
             Some(Commit::Merged(merge, _)) if merge.version == version => Ok(*merge),
-            _ => Err(Error::Gap {
-                path: log::path(self.dataset, number).to_string(),
-            }),
+            _ => Err(Error::gap(&log::path(self.dataset, number))),
         }
     }
 

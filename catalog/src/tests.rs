@@ -1,5 +1,6 @@
 //! Scenarios over whole tables in a directory.
 
+mod bits;
 mod checkpoints;
 mod compaction;
 mod costs;

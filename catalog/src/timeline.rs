@@ -146,6 +146,28 @@ impl Timeline {
         Some((last, text))
     }
 
+    /// The number of the commit that adds a part.
+    pub(crate) fn commit_adding(&self, part: &PartInfo) -> Option<u64> {
+        if part.compacted.is_none() {
+            return self.commit_of(part.version);
+        }
+        let mut layers = self.layers.iter().map(|(_, layer)| layer);
+        layers.find(|layer| layer.part == *part).map(|layer| layer.commit)
+    }
+
+    /// The part with this name, whether versions are read from it now or not.
+    pub(crate) fn part_named(&self, name: &str) -> Option<&PartInfo> {
+        // Every name begins with the version of the first row.
+        let first: u64 = name.strip_prefix("part-")?.get(..20)?.parse().ok()?;
+        let before = self.parts_at(Version(first.checked_sub(1)?));
+        let merged = self.parts[before..self.parts_at(Version(first))]
+            .iter()
+            .map(|entry| &entry.part);
+        let compacted = self.layers.iter().map(|(_, layer)| &layer.part);
+        let mut parts = merged.chain(compacted.filter(|part| part.compacted == Some(Version(first))));
+        parts.find(|part| part.name() == name)
+    }
+
     /// How many parts the table has at `version`.
     fn parts_at(&self, version: Version) -> usize {
         self.parts.partition_point(|entry| entry.part.version <= version)
@@ -258,12 +280,7 @@ impl Timeline {
         if number < self.commits {
             return Ok(());
         }
-        let fail = |problem: &str| {
-            Err(Error::Corrupt {
-                path: path(),
-                problem: problem.to_owned(),
-            })
-        };
+        let fail = |problem: &str| Err(Error::corrupt(&path(), problem));
         if number > self.commits || matches!(commit, Commit::Created(_)) != (number == 0) {
             return fail("it does not follow the commit before it");
         }

@@ -57,6 +57,10 @@ impl Log {
             if !other.is_empty() {
                 self.actions.remove(&(other, key.1.clone()));
                 said["dataChange"] = Value::Bool(false);
+                // The hashes of blocks are in commits only.
+                if let Some(Value::Object(tags)) = said.get_mut("tags") {
+                    tags.remove("blocks");
+                }
             }
             self.actions.insert(key, said);
         }

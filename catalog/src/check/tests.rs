@@ -83,7 +83,7 @@ async fn broken_with(versions: Vec<Told>, compaction: Option<Changes>) -> Vec<&'
             at: Timestamp::from_micros(1),
             notes: Value::Null,
         };
-        let bytes = log::merged(dataset, &merge, std::slice::from_ref(&part)).unwrap();
+        let bytes = log::merged(dataset, &merge, [(&part, None)]).unwrap();
         objects.put(&log::path(dataset, version), bytes.into()).await.unwrap();
     }
     if let Some((rows, commit)) = compaction {
@@ -102,8 +102,8 @@ async fn broken_with(versions: Vec<Told>, compaction: Option<Changes>) -> Vec<&'
         };
         let path = Path::from(format!("{dataset}/{}", rewrite.name()));
         objects.put(&path, bytes.into()).await.unwrap();
-        let bytes = log::compacted(&rewrite, &parts, Timestamp::from_micros(1)).unwrap();
-        let bytes = commit(String::from_utf8(bytes).unwrap());
+        let bytes = log::compacted(&rewrite, None, &parts, Timestamp::from_micros(1)).unwrap();
+        let bytes = log::seal::sealed(&commit(String::from_utf8(bytes).unwrap()));
         objects.put(&log::path(dataset, 4), bytes.into()).await.unwrap();
     }
     let report = table(&objects, dataset).await.unwrap();

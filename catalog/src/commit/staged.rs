@@ -49,8 +49,8 @@ pub(crate) async fn merge(
         let version = base.version.next();
         in_place(|| staged.set_version(version))?;
         let mut parts = Vec::new();
-        for (part, file) in staged.parts() {
-            parts.push(tried.adopt(state, part, file).await?);
+        for (part, written) in staged.parts() {
+            parts.push(tried.adopt(state, part, &written.path).await?);
         }
         fault::point("stage.linked");
         let merge = Merge {
@@ -64,7 +64,8 @@ pub(crate) async fn merge(
             at,
             notes: notes(staged.late()),
         };
-        let bytes = log::merged(state.dataset, &merge, &parts).map_err(unencodable)?;
+        let proofs = staged.parts().map(|(_, written)| written.proof.as_ref());
+        let bytes = log::merged(state.dataset, &merge, parts.iter().zip(proofs)).map_err(unencodable)?;
         match put(state, &log::path(state.dataset, base.commit), bytes.into()).await {
             Ok(()) => {
                 fault::point("stage.commit");

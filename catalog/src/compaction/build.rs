@@ -41,6 +41,7 @@ impl Compaction {
         }
         let (written, bytes) = self.encode(rows).await?;
         fault::point("compact.built");
+        let proof = part::proof_of(&bytes);
         let rewrite = Rewrite {
             first,
             last,
@@ -65,6 +66,7 @@ impl Compaction {
         fault::point("compact.part");
         Ok(Compacted {
             rewrite,
+            proof,
             inputs: self.inputs,
         })
     }

@@ -15,7 +15,7 @@ use crate::{Error, commit};
 
 /// Commits a compaction, at the time `at`; `false` where what it replaces is no longer there.
 pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timestamp) -> Result<bool, Error> {
-    let Compacted { rewrite, inputs } = compacted;
+    let Compacted { rewrite, proof, inputs } = compacted;
     let mut blind = false;
     loop {
         let (number, admitted, done) = {
@@ -32,7 +32,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
             return Ok(false);
         }
         state.confirm().await?;
-        let bytes = log::compacted(&rewrite, &inputs, at).map_err(commit::unencodable)?;
+        let bytes = log::compacted(&rewrite, proof.as_ref(), &inputs, at).map_err(commit::unencodable)?;
         match commit::put(state, &log::path(state.dataset, number), bytes.into()).await {
             Ok(()) => {
                 fault::point("compact.commit");

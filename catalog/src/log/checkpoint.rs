@@ -71,7 +71,7 @@ pub(crate) async fn creation(
 ) -> Result<Vec<Action<'static>>, Error> {
     let path = path(dataset, 0);
     let Some(bytes) = bytes_of(objects, &path).await? else {
-        return Err(Error::Gap { path: path.to_string() });
+        return Err(Error::gap(&path));
     };
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
     // Why: what is copied from here is believed by every reader, also once the commit is mended.
@@ -98,7 +98,7 @@ pub(crate) fn encode(
         version: *version,
         last_updated: *last_updated,
     });
-    let adds = live.iter().map(|(part, at)| add(part, *at, false));
+    let adds = live.iter().map(|(part, at)| add(part, None, *at, false));
     let removes = replaced.iter().map(|(part, at)| Ok(remove(part, *at)));
     let first = creation.into_iter().chain([txn]).map(Ok);
     let (bytes, size) = write(first.chain(adds).chain(removes))?;

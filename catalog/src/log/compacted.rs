@@ -2,9 +2,9 @@
 //!
 //! Invariant: no action of it changes data (Delta protocol, *Append-only Tables*), and it carries no version.
 
-use types::{Timestamp, Version};
+use types::{Proof, Timestamp, Version};
 
-use super::{Commit, added, lines, remove};
+use super::{BLANK, Commit, added, lines, remove};
 use crate::action::{Action, CommitInfo, Compaction, FORMAT, Stats};
 use crate::part::{self, PartInfo};
 
@@ -31,8 +31,13 @@ impl Rewrite {
     }
 }
 
-/// The bytes of the commit; `inputs` are the parts that it replaces.
-pub(crate) fn compacted(rewrite: &Rewrite, inputs: &[PartInfo], at: Timestamp) -> Result<Vec<u8>, serde_json::Error> {
+/// The bytes of the commit; `inputs` are the parts that it replaces, and `proof` is that of its part, if that is large.
+pub(crate) fn compacted(
+    rewrite: &Rewrite,
+    proof: Option<&Proof>,
+    inputs: &[PartInfo],
+    at: Timestamp,
+) -> Result<Vec<u8>, serde_json::Error> {
     let timestamp = at.millis();
     let parameters = [
         ("parts", inputs.len().to_string()),
@@ -40,6 +45,7 @@ pub(crate) fn compacted(rewrite: &Rewrite, inputs: &[PartInfo], at: Timestamp) -
         ("removedFiles", "kept".to_owned()),
     ];
     let mut actions = vec![Action::CommitInfo(CommitInfo {
+        checksum: Some(BLANK.into()),
         timestamp,
         operation: "OPTIMIZE".to_owned(),
         operation_parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
@@ -53,7 +59,8 @@ pub(crate) fn compacted(rewrite: &Rewrite, inputs: &[PartInfo], at: Timestamp) -
     })];
     actions.extend(inputs.iter().map(|part| remove(part, timestamp)));
     let size = (rewrite.rows, rewrite.bytes);
-    actions.push(added(rewrite.name(), size, &rewrite.sha256, timestamp, false)?);
+    let hashes = (&rewrite.sha256, proof);
+    actions.push(added(rewrite.name(), size, hashes, timestamp, false)?);
     lines(&actions)
 }
 

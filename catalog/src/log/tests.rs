@@ -48,14 +48,50 @@ fn golden_commits() {
     let zero = created(dataset(), &contract(), Timestamp::from_micros(1_700_000_000_123_456)).unwrap();
     assert_eq!(String::from_utf8(zero).unwrap(), include_str!("tests/0.json"));
     let (merge, part) = version_two();
-    let two = merged(dataset(), &merge, std::slice::from_ref(&part)).unwrap();
+    let two = merged(dataset(), &merge, [(&part, None)]).unwrap();
     assert_eq!(String::from_utf8(two).unwrap(), include_str!("tests/2.json"));
+}
+
+/// Frozen: commits of this form are in tables that were written before commits had checksums.
+#[test]
+fn commits_without_a_checksum_are_read() {
+    let zero = decode(dataset(), 0, include_bytes!("tests/bare/0.json")).unwrap();
+    assert!(matches!(zero, Commit::Created(found) if *found == contract()));
+    let (merge, part) = version_two();
+    let two = decode(dataset(), 2, include_bytes!("tests/bare/2.json")).unwrap();
+    assert!(matches!(two, Commit::Merged(found, parts) if (*found == merge) && parts == [part]));
+    let three = decode(dataset(), 3, include_bytes!("tests/bare/compaction.json")).unwrap();
+    assert!(matches!(three, Commit::Compacted(found, _) if *found == rewrite().0));
+}
+
+#[test]
+fn a_commit_with_any_bit_wrong_is_no_commit() {
+    let (merge, part) = version_two();
+    let large = PartInfo { bytes: 600_000, ..part };
+    let proof = Proof::of(&vec![7; 600_000]);
+    let (rewrite, inputs) = rewrite();
+    let at = Timestamp::from_micros(1);
+    for (number, bytes) in [
+        (0, created(dataset(), &contract(), at).unwrap()),
+        (2, merged(dataset(), &merge, [(&large, Some(&proof))]).unwrap()),
+        (3, compacted(&rewrite, None, &inputs, at).unwrap()),
+    ] {
+        assert!(decode(dataset(), number, &bytes).is_ok());
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(
+                decode(dataset(), number, &flipped).is_err(),
+                "bit {bit} of commit {number}"
+            );
+        }
+    }
 }
 
 #[test]
 fn a_commit_reads_as_it_was_written() {
     let (merge, part) = version_two();
-    let bytes = merged(dataset(), &merge, std::slice::from_ref(&part)).unwrap();
+    let bytes = merged(dataset(), &merge, [(&part, None)]).unwrap();
     match decode(dataset(), 2, &bytes).unwrap() {
         Commit::Merged(found, named) => assert_eq!((*found, named), (merge, vec![part])),
         other => panic!("it is a merge, not {other:?}"),
@@ -70,7 +106,7 @@ fn a_commit_reads_as_it_was_written() {
 #[test]
 fn a_commit_cut_anywhere_is_no_commit() {
     let (merge, part) = version_two();
-    let bytes = merged(dataset(), &merge, std::slice::from_ref(&part)).unwrap();
+    let bytes = merged(dataset(), &merge, [(&part, None)]).unwrap();
     for length in 0..bytes.len() - 1 {
         assert!(decode(dataset(), 2, &bytes[..length]).is_err(), "{length}");
     }
@@ -79,7 +115,7 @@ fn a_commit_cut_anywhere_is_no_commit() {
 #[test]
 fn a_commit_of_another_number_table_or_writer_is_no_commit() {
     let (merge, part) = version_two();
-    let bytes = merged(dataset(), &merge, std::slice::from_ref(&part)).unwrap();
+    let bytes = merged(dataset(), &merge, [(&part, None)]).unwrap();
     // Compactions before it are commits and no versions; so its number may be greater, and never less.
     assert!(decode(dataset(), 3, &bytes).is_ok());
     assert!(decode(dataset(), 1, &bytes).is_err());
@@ -95,7 +131,7 @@ fn a_commit_of_another_number_table_or_writer_is_no_commit() {
     ] {
         assert!(text.contains(from), "{from}");
         assert!(
-            decode(dataset(), 2, text.replace(from, to).as_bytes()).is_err(),
+            decode(dataset(), 2, &seal::sealed(&text.replace(from, to))).is_err(),
             "{from}"
         );
     }
@@ -125,7 +161,7 @@ fn rewrite() -> (Rewrite, Vec<PartInfo>) {
 #[test]
 fn golden_compaction() {
     let (rewrite, inputs) = rewrite();
-    let bytes = compacted(&rewrite, &inputs, Timestamp::from_micros(1_700_000_000_123_456)).unwrap();
+    let bytes = compacted(&rewrite, None, &inputs, Timestamp::from_micros(1_700_000_000_123_456)).unwrap();
     assert_eq!(
         std::str::from_utf8(&bytes).unwrap(),
         include_str!("tests/compaction.json")
@@ -141,7 +177,7 @@ fn golden_compaction() {
 #[test]
 fn a_compaction_that_changes_data_or_is_cut_is_no_commit() {
     let (rewrite, inputs) = rewrite();
-    let bytes = compacted(&rewrite, &inputs, Timestamp::from_micros(0)).unwrap();
+    let bytes = compacted(&rewrite, None, &inputs, Timestamp::from_micros(0)).unwrap();
     assert!(decode(dataset(), 0, &bytes).is_err());
     for length in 0..bytes.len() - 1 {
         assert!(decode(dataset(), 3, &bytes[..length]).is_err(), "{length}");
@@ -157,7 +193,7 @@ fn a_compaction_that_changes_data_or_is_cut_is_no_commit() {
     ] {
         assert!(text.contains(from), "{from}");
         for changed in [text.replace(from, to), text.replacen(from, to, 1)] {
-            assert!(decode(dataset(), 3, changed.as_bytes()).is_err(), "{from}");
+            assert!(decode(dataset(), 3, &seal::sealed(&changed)).is_err(), "{from}");
         }
     }
 }

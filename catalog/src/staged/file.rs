@@ -25,7 +25,8 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
-use types::{AgentId, ContributionId, Version};
+use types::proof::{Blocks, WHOLE};
+use types::{AgentId, ContributionId, Proof, Version};
 
 use crate::part::{self, CONSTANTS, HIDDEN};
 
@@ -72,11 +73,13 @@ impl std::fmt::Debug for Writer {
 
 /// A file that is written and synced.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
-    pub(super) path: PathBuf,
+pub(crate) struct Written {
+    pub(crate) path: PathBuf,
     pub(super) rows: u64,
     pub(super) bytes: u64,
     pub(super) sha256: [u8; 32],
+    /// If it is large.
+    pub(crate) proof: Option<Proof>,
     /// Where the version is.
     versions: Vec<u64>,
 }
@@ -87,7 +90,7 @@ impl Writer {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
         let hashing = Hashing {
             file: BufWriter::with_capacity(CHUNK, file),
-            hash: Sha256::new(),
+            hashes: Hashes::default(),
         };
         let properties = properties(common.schema.fields(), sample)?;
         let writer = ArrowWriter::try_new_with_options(hashing, Arc::clone(&common.schema), options(&properties))?;
@@ -196,14 +199,16 @@ impl Writer {
             versions.push(at.ok_or_else(|| ParquetError::General("the version has no dictionary".to_owned()))?);
         }
         // Why not taken out of the writer: that would write a second footer.
-        let Hashing { file, hash } = self.parquet.inner_mut();
+        let Hashing { file, hashes } = self.parquet.inner_mut();
+        let (sha256, proof) = std::mem::take(hashes).finish();
         file.flush()?;
         file.get_ref().sync_data()?;
         Ok(Written {
             bytes: file.get_ref().metadata()?.len(),
             path: self.path,
             rows: self.rows,
-            sha256: std::mem::take(hash).finalize().into(),
+            sha256,
+            proof,
             versions,
         })
     }
@@ -217,19 +222,39 @@ impl Written {
             file.write_all_at(&version.0.to_le_bytes(), *at)?;
         }
         file.sync_data()?;
-        self.sha256 = hash(file)?;
+        (self.sha256, self.proof) = hash(file)?;
         Ok(())
     }
 }
 
-/// The SHA-256 of a file.
-fn hash(mut file: File) -> io::Result<[u8; 32]> {
-    let mut hash = Sha256::new();
+/// The hashes of a file as it is written or read.
+#[derive(Debug, Default)]
+struct Hashes {
+    sha256: Sha256,
+    blocks: Blocks,
+}
+
+impl Hashes {
+    fn update(&mut self, bytes: &[u8]) {
+        self.sha256.update(bytes);
+        self.blocks.update(bytes);
+    }
+
+    /// The SHA-256, and the proof if the file is large.
+    fn finish(self) -> ([u8; 32], Option<Proof>) {
+        let proof = Some(self.blocks.finish()).filter(|proof| proof.bytes() > WHOLE);
+        (self.sha256.finalize().into(), proof)
+    }
+}
+
+/// The SHA-256 of a file, and its proof if it is large.
+fn hash(mut file: File) -> io::Result<([u8; 32], Option<Proof>)> {
+    let mut hash = Hashes::default();
     let mut chunk = vec![0; CHUNK];
     loop {
         let read = file.read(&mut chunk)?;
         if read == 0 {
-            return Ok(hash.finalize().into());
+            return Ok(hash.finish());
         }
         hash.update(&chunk[..read]);
     }
@@ -312,16 +337,16 @@ impl Constants {
     }
 }
 
-/// A file and the hash of what was written to it.
+/// A file and the hashes of what was written to it.
 struct Hashing {
     file: BufWriter<File>,
-    hash: Sha256,
+    hashes: Hashes,
 }
 
 impl Write for Hashing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
-        self.hash.update(&bytes[..written]);
+        self.hashes.update(&bytes[..written]);
         Ok(written)
     }
 
@@ -386,6 +411,7 @@ mod tests {
         let same = |written: &Written, plain: &[u8]| {
             assert!(std::fs::read(&path).unwrap() == plain);
             assert_eq!(written.sha256, <[u8; 32]>::from(Sha256::digest(plain)));
+            assert_eq!(written.proof, part::proof_of(plain));
         };
         same(&written, &plain(Version(7)));
         written.set_version(Version(1 << 40)).unwrap();

@@ -206,8 +206,8 @@ async fn parts_that_were_replaced_are_still_handed_out() {
     for part in before.iter().chain(&after) {
         let name = part.name();
         let bytes = fs::read(world.file(&name)).unwrap();
-        assert_eq!(catalog.part_size(world.dataset, &name).await.unwrap(), Some(part.bytes));
-        let pieces = catalog.part_bytes(world.dataset, &name, 0..part.bytes);
+        assert_eq!(catalog.part(world.dataset, &name).await.unwrap().as_ref(), Some(part));
+        let pieces = catalog.part_bytes(world.dataset, part, 0..part.bytes).await.unwrap();
         assert_eq!(pieces.try_collect::<Vec<_>>().await.unwrap().concat(), bytes);
     }
 }

@@ -145,7 +145,7 @@ async fn a_derived_file_that_is_damaged_or_foreign_is_ignored() {
 }
 
 /// Records of texts that no codec makes much of: more than two hundred of them are a part that is read by ranges.
-fn large(numbers: std::ops::Range<u64>) -> Vec<Value> {
+pub(super) fn large(numbers: std::ops::Range<u64>) -> Vec<Value> {
     let text = |number: u64| {
         let mut bytes = [0; 3_000];
         blake3::Hasher::new()

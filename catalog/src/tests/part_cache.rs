@@ -3,7 +3,7 @@ use std::fs;
 use types::{Classify as _, Kind, Version};
 
 use super::fixture::{World, numbered};
-use crate::{CacheError, Catalog, PartCache, Snapshot};
+use crate::{CacheError, Catalog, Held, PartCache, Snapshot};
 
 /// A table of three versions, a process that reads it, and what its parts take.
 async fn scene() -> (World, Catalog, u64) {
@@ -29,18 +29,22 @@ fn files(world: &World) -> usize {
     fs::read_dir(world.index_directory("cache")).unwrap().count()
 }
 
+async fn hold(cache: &PartCache, snapshot: &Snapshot) -> Result<Held, CacheError> {
+    cache.hold(snapshot.dataset(), &snapshot.parts()).await
+}
+
 #[tokio::test]
 async fn the_files_of_a_version_are_its_parts_and_are_fetched_once() {
     let (world, catalog, bytes) = scene().await;
     let cache = PartCache::open(&catalog, world.index_directory("cache"), 2 * bytes).unwrap();
     let snapshot = at(&world, &catalog, 2).await;
-    let held = cache.hold(&snapshot).await.unwrap();
+    let held = hold(&cache, &snapshot).await.unwrap();
     for (part, path) in snapshot.parts().iter().zip(held.paths()) {
         assert_eq!(fs::read(path).unwrap(), fs::read(world.file(&part.name())).unwrap());
     }
     assert_eq!((cache.fetched(), files(&world)), (2, 2));
     let again = at(&world, &catalog, 3).await;
-    let both = futures_util::future::join(cache.hold(&again), cache.hold(&again)).await;
+    let both = futures_util::future::join(hold(&cache, &again), hold(&cache, &again)).await;
     assert_eq!(both.0.unwrap().paths(), both.1.unwrap().paths());
     assert_eq!((cache.fetched(), files(&world)), (3, 3));
     // Another process begins with nothing.
@@ -58,27 +62,27 @@ async fn files_make_room_for_others_unless_they_are_in_use() {
     let small = at(&other, &catalog, 1).await;
     let cache = PartCache::open(&catalog, world.index_directory("cache"), bytes).unwrap();
     let whole = at(&world, &catalog, 3).await;
-    let held = cache.hold(&whole).await.unwrap();
-    let full = cache.hold(&small).await.unwrap_err();
+    let held = hold(&cache, &whole).await.unwrap();
+    let full = hold(&cache, &small).await.unwrap_err();
     assert!(matches!(full, CacheError::Full { room: 0, .. }), "{full:?}");
     assert_eq!(full.kind(), Kind::Unavailable);
     assert!(held.paths().iter().all(|path| path.exists()));
     let paths = held.paths();
     drop(held);
     // The first version is used once more, so the second is the oldest.
-    drop(cache.hold(&at(&world, &catalog, 1).await).await.unwrap());
-    drop(cache.hold(&small).await.unwrap());
+    drop(hold(&cache, &at(&world, &catalog, 1).await).await.unwrap());
+    drop(hold(&cache, &small).await.unwrap());
     assert!(paths[0].exists() && !paths[1].exists());
     let fetched = cache.fetched();
-    drop(cache.hold(&at(&world, &catalog, 1).await).await.unwrap());
+    drop(hold(&cache, &at(&world, &catalog, 1).await).await.unwrap());
     assert_eq!(cache.fetched(), fetched);
     // What can never fit is told at once.
     let cache = PartCache::open(&catalog, world.index_directory("cache"), bytes - 1).unwrap();
-    assert!(matches!(cache.hold(&whole).await, Err(CacheError::Full { .. })));
+    assert!(matches!(hold(&cache, &whole).await, Err(CacheError::Full { .. })));
     assert_eq!((cache.fetched(), files(&world)), (0, 0));
     // And nothing is taken away for it.
-    let there = cache.hold(&small).await.unwrap().paths();
-    assert!(matches!(cache.hold(&whole).await, Err(CacheError::Full { .. })));
+    let there = hold(&cache, &small).await.unwrap().paths();
+    assert!(matches!(hold(&cache, &whole).await, Err(CacheError::Full { .. })));
     assert!(there.iter().all(|path| path.exists()));
 }
 
@@ -93,12 +97,12 @@ async fn a_part_that_is_not_what_was_committed_is_not_handed_out() {
     bad[good.len() / 2] ^= 1;
     for damaged in [&bad[..], &good[..good.len() - 1]] {
         fs::write(&part, damaged).unwrap();
-        let refused = cache.hold(&snapshot).await.unwrap_err();
+        let refused = hold(&cache, &snapshot).await.unwrap_err();
         assert!(matches!(refused, CacheError::Part(_)), "{refused:?}");
     }
     fs::write(&part, &good).unwrap();
     let before = cache.fetched();
-    let held = cache.hold(&snapshot).await.unwrap();
+    let held = hold(&cache, &snapshot).await.unwrap();
     assert_eq!(fs::read(&held.paths()[1]).unwrap(), good);
     // What was fetched whole before it broke off is not fetched again.
     assert_eq!(cache.fetched() - before, 1);
@@ -112,7 +116,7 @@ async fn one_who_goes_away_leaves_nothing_half_fetched() {
     // At whatever step they go.
     for polls in 0..30 {
         let cache = PartCache::open(&catalog, world.index_directory("cache"), bytes).unwrap();
-        let mut given_up = Box::pin(cache.hold(&snapshot));
+        let mut given_up = Box::pin(hold(&cache, &snapshot));
         for _ in 0..polls {
             if futures_util::poll!(&mut given_up).is_ready() {
                 break;
@@ -120,7 +124,7 @@ async fn one_who_goes_away_leaves_nothing_half_fetched() {
             tokio::task::yield_now().await;
         }
         drop(given_up);
-        let held = cache.hold(&snapshot).await.unwrap();
+        let held = hold(&cache, &snapshot).await.unwrap();
         for (part, path) in snapshot.parts().iter().zip(held.paths()) {
             assert_eq!(fs::read(path).unwrap(), fs::read(world.file(&part.name())).unwrap());
         }

@@ -210,10 +210,10 @@ async fn parts_that_a_crash_left_are_taken_as_they_are() {
     let table = world.table(&catalog).await;
     let (staged, _) = stage(&world, &table, contribution(9), &numbered(0..60)).await;
     // As if the process had died after it gave the parts their names.
-    for (part, file) in staged.parts() {
+    for (part, written) in staged.parts() {
         let target = world.file(&part.name());
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-        std::fs::copy(file, target).unwrap();
+        std::fs::copy(&written.path, target).unwrap();
     }
     let id = staged.contribution();
     drop((staged, table));

@@ -1,0 +1,102 @@
+//! The proofs of large parts: the hashes of their blocks, kept in memory after the first read of a part.
+//!
+//! The commit of a large part names the hashes. A part whose commit names none is read whole once, compared with its SHA-256,
+//! and hashed in the same pass.
+//!
+//! Invariant: the proofs in memory never take more than their budget. The key of a proof is the SHA-256 of its part, so a proof
+//! never belongs to other bytes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use object_store::{ObjectStore, ObjectStoreExt as _};
+use sha2::{Digest as _, Sha256};
+use types::Proof;
+use types::proof::{Blocks, WHOLE};
+
+use super::{PartInfo, Source, lost};
+use crate::{Error, log};
+
+/// The most bytes that all proofs take: those of 256 GiB of parts.
+const BUDGET: usize = 64 << 20;
+/// The bytes that one request reads of a part without named hashes.
+const PIECE: u64 = 8 << 20;
+
+/// Proofs by the SHA-256 of their part.
+#[derive(Debug, Default)]
+pub(crate) struct Proofs {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    proofs: HashMap<[u8; 32], Arc<Proof>>,
+    bytes: usize,
+}
+
+impl Proofs {
+    fn get(&self, part: &PartInfo) -> Option<Arc<Proof>> {
+        self.lock().proofs.get(&part.sha256).map(Arc::clone)
+    }
+
+    /// Keeps a proof; what is beyond the budget makes room by forgetting the rest.
+    fn put(&self, part: &PartInfo, proof: &Arc<Proof>) {
+        let mut kept = self.lock();
+        let size = proof.memory();
+        if kept.bytes + size > BUDGET {
+            *kept = Kept::default();
+        }
+        if kept.proofs.insert(part.sha256, Arc::clone(proof)).is_none() {
+            kept.bytes += size;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The proof of a part, whatever its size.
+pub(crate) async fn proof(source: Source<'_>, part: &PartInfo) -> Result<Arc<Proof>, Error> {
+    if part.bytes <= WHOLE {
+        return Ok(Arc::new(Proof::whole(part.bytes, part.sha256)));
+    }
+    if let Some(proof) = source.proofs.get(part) {
+        return Ok(proof);
+    }
+    let proof = Arc::new(Box::pin(found(source, part)).await?);
+    source.proofs.put(part, &proof);
+    Ok(proof)
+}
+
+/// The proof that the commit of a part names, or else one of its bytes.
+async fn found(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
+    if let Some(number) = source.commit_of(part)
+        && let Some(proof) = log::proof_of(source.objects, source.dataset, number, part).await?
+    {
+        return Ok(proof);
+    }
+    hashed(source, part).await
+}
+
+/// The proof of a part whose commit names none: all of it is read, and must have the SHA-256 that the commit names.
+async fn hashed(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
+    let path = part.path(source.dataset);
+    let objects: &Arc<dyn ObjectStore> = source.objects;
+    let (mut sha256, mut blocks, mut at) = (Sha256::new(), Blocks::default(), 0);
+    while at < part.bytes {
+        let end = part.bytes.min(at + PIECE);
+        let piece = objects.get_range(&path, at..end).await;
+        let piece = piece.map_err(|error| lost(&path, error))?;
+        if piece.len() as u64 != end - at {
+            return Err(Error::corrupt(&path, "it is shorter than its commit says"));
+        }
+        sha256.update(&piece);
+        blocks.update(&piece);
+        at = end;
+    }
+    if sha256.finalize()[..] != part.sha256 {
+        return Err(Error::corrupt(&path, "its SHA-256 is not the one in its commit"));
+    }
+    Ok(blocks.finish())
+}
