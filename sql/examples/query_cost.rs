@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use datafusion::parquet::file::reader::{FileReader as _, SerializedFileReader};
 use sql::{Config, Part, Records, Sandbox};
 use types::clock::ManualClock;
-use types::{Contract, Timestamp};
+use types::{Contract, Proof, Timestamp};
 
 const RUNS: usize = 8;
 
@@ -82,12 +82,11 @@ fn files(place: &PathBuf) -> std::io::Result<Vec<PathBuf>> {
 
 fn part(path: PathBuf) -> Result<Part, Box<dyn Error>> {
     let file = fs::File::open(&path)?;
-    let bytes = file.metadata()?.len();
     let rows = SerializedFileReader::new(file)?.metadata().file_metadata().num_rows();
     Ok(Part {
-        path,
         rows: rows.try_into()?,
-        bytes,
+        proof: Arc::new(Proof::of(&fs::read(&path)?)),
+        path,
     })
 }
 

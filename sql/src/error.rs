@@ -53,10 +53,16 @@ pub enum Error {
         #[source]
         source: Option<io::Error>,
     },
-    /// A part of the version could not be read, or is damaged.
+    /// A part of the version could not be read.
     #[error("a part could not be read: {message}")]
     Unreadable {
         /// What the engine says.
+        message: String,
+    },
+    /// A part of the version is not what was written.
+    #[error("a part is damaged: {message}")]
+    Damaged {
+        /// The damage.
         message: String,
     },
     /// A part of the version could not be opened.
@@ -87,14 +93,19 @@ impl Classify for Error {
             Self::Refused(_) | Self::Failed { .. } | Self::OutOfMemory { .. } => Kind::Invalid,
             Self::TooLarge => Kind::TooLarge,
             Self::TimedOut { .. } => Kind::Limited,
-            Self::Busy | Self::Process { .. } => Kind::Unavailable,
-            Self::Crashed { .. } | Self::Part { .. } | Self::Unreadable { .. } => Kind::Internal,
+            Self::Busy | Self::Process { .. } | Self::Unreadable { .. } => Kind::Unavailable,
+            Self::Damaged { .. } => Kind::Damaged,
+            Self::Part { source, .. } if source.kind() == io::ErrorKind::NotFound => Kind::Damaged,
+            Self::Part { .. } => Kind::Unavailable,
+            Self::Crashed { .. } => Kind::Internal,
         }
     }
 
     fn retry(&self) -> Retry {
         match self {
-            Self::Busy | Self::Process { .. } | Self::Part { .. } | Self::Unreadable { .. } => Retry::Backoff,
+            Self::Busy | Self::Process { .. } | Self::Part { .. } | Self::Unreadable { .. } | Self::Damaged { .. } => {
+                Retry::Backoff
+            }
             Self::Refused(_)
             | Self::Failed { .. }
             | Self::TooLarge

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-use types::{Clock, Contract};
+use types::{Clock, Contract, Proof};
 
 use self::process::Process;
 use crate::wire::{BATCH, Job, Reply};
@@ -63,8 +63,8 @@ pub struct Part {
     pub path: PathBuf,
     /// How many rows it has.
     pub rows: u64,
-    /// How many bytes it has.
-    pub bytes: u64,
+    /// The hashes that the process compares with the bytes at every read.
+    pub proof: Arc<Proof>,
 }
 
 /// The records of a version.
@@ -116,7 +116,11 @@ impl Sandbox {
             sql: sql.to_owned(),
             limit,
             now: config.clock.now(),
-            parts: records.parts.iter().map(|part| (part.rows, part.bytes)).collect(),
+            parts: records
+                .parts
+                .iter()
+                .map(|part| (part.rows, Arc::clone(&part.proof)))
+                .collect(),
         };
         // The next process is made ready while the answer is on its way, or when nobody wants it any more.
         let _refilled = Refilled(Arc::clone(&self.inner));
@@ -216,6 +220,7 @@ impl Inner {
             Reply::Refused { what, rule } => Err(Refusal { what, rule }.into()),
             Reply::Failed(message) => Err(Error::Failed { message }),
             Reply::Unreadable(message) => Err(Error::Unreadable { message }),
+            Reply::Damaged(message) => Err(Error::Damaged { message }),
             Reply::TooLarge => Err(Error::TooLarge),
             Reply::OutOfMemory => Err(Error::OutOfMemory {
                 bytes: self.config.memory_bytes,

@@ -18,7 +18,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
-use types::{Contract, Timestamp};
+use types::{Contract, Proof, Timestamp};
 
 use crate::{Answer, MAX_ANSWER_BYTES, Refusal};
 
@@ -49,8 +49,8 @@ pub(crate) struct Job {
     pub(crate) limit: u32,
     /// What `now()` says.
     pub(crate) now: Timestamp,
-    /// Rows and bytes of each part, in the order of their descriptors.
-    pub(crate) parts: Vec<(u64, u64)>,
+    /// Rows and proof of each part, in the order of their descriptors.
+    pub(crate) parts: Vec<(u64, Arc<Proof>)>,
 }
 
 /// What a child says.
@@ -69,6 +69,8 @@ pub(crate) enum Reply {
     Failed(String),
     /// A part could not be read.
     Unreadable(String),
+    /// A part is not what was written.
+    Damaged(String),
     TooLarge,
     OutOfMemory,
 }

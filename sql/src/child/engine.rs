@@ -29,7 +29,7 @@ use tokio::runtime::Runtime;
 use types::{Contract, Timestamp};
 
 use super::json;
-use super::parts::{STORE, Table};
+use super::parts::{Damage, STORE, Table};
 use super::render::Rows;
 use super::rule::AsPostgres;
 use super::sum::CheckedSum;
@@ -105,30 +105,33 @@ impl Engine {
                 .map_err(|error| error.to_string())?,
             state: SessionStateBuilder::new_from_existing(self.state.clone()).build(),
         };
-        match warm.answer_of(job, Vec::new()) {
+        match warm.answer_of(job, Vec::new(), &Damage::default()) {
             Reply::Answer(_) => Ok(()),
             other => Err(format!("the test query of the engine failed: {other:?}")),
         }
     }
 
-    /// Runs the statement of a job; a panic of the engine is a failure of the statement.
+    /// Runs the statement of a job; a panic of the engine is a failure of the statement. Where a part is damaged, that is
+    /// the answer, whatever the engine made of it.
     pub(super) fn answer(&self, job: Job, files: Vec<File>) -> Reply {
-        let run = std::panic::AssertUnwindSafe(|| self.answer_of(job, files));
-        std::panic::catch_unwind(run).unwrap_or_else(|panic| Reply::Failed(panicked(&*panic)))
+        let damage = Damage::default();
+        let run = std::panic::AssertUnwindSafe(|| self.answer_of(job, files, &damage));
+        let reply = std::panic::catch_unwind(run).unwrap_or_else(|panic| Reply::Failed(panicked(&*panic)));
+        damage.get().map_or(reply, |found| Reply::Damaged(found.clone()))
     }
 
-    fn answer_of(&self, job: Job, files: Vec<File>) -> Reply {
+    fn answer_of(&self, job: Job, files: Vec<File>, damage: &Damage) -> Reply {
         let statement = match parse(&job.sql, Some(&job.contract)) {
             Ok(statement) => Statement::Statement(Box::new(statement)),
             Err(refusal) => return refusal.into(),
         };
-        let ran = self.runtime.block_on(self.run(job, statement, files));
+        let ran = self.runtime.block_on(self.run(job, statement, files, damage));
         ran.unwrap_or_else(|error| failed(&error))
     }
 
-    async fn run(&self, job: Job, statement: Statement, files: Vec<File>) -> Result<Reply> {
+    async fn run(&self, job: Job, statement: Statement, files: Vec<File>, damage: &Damage) -> Result<Reply> {
         let mut state = self.state.clone();
-        let table = Table::new(&job.contract, files, &job.parts);
+        let table = Table::new(&job.contract, files, &job.parts, damage);
         let tables = state.schema_for_ref(TABLE)?;
         // Why: the table that the engine was warmed with is still there.
         tables.deregister_table(TABLE)?;

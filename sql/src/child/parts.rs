@@ -1,9 +1,11 @@
 //! The table `records` over the open files of a version's parts.
 //!
-//! Invariant: a file is known by its place in the list of parts, so no name can reach a file that was not handed over.
+//! Invariants: a file is known by its place in the list of parts, so no name can reach a file that was not handed over. The
+//! engine gets no byte that was not compared with the proof of its part after it was read.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, OnceLock};
@@ -32,7 +34,8 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use types::contract::EXTRA_COLUMN;
-use types::{Contract, FieldType};
+use types::proof::Damaged;
+use types::{Contract, FieldType, Proof};
 
 /// Where the engine looks for a store; there is nothing in it.
 pub(super) const STORE: &str = "parts://";
@@ -67,12 +70,15 @@ fn schema(contract: &Contract) -> SchemaRef {
     ))
 }
 
+/// The first damage that a reader found.
+pub(super) type Damage = Arc<OnceLock<String>>;
+
 /// One part.
 #[derive(Debug)]
 struct Part {
     file: File,
     rows: u64,
-    bytes: u64,
+    proof: Arc<Proof>,
     footer: OnceLock<Arc<ParquetMetaData>>,
 }
 
@@ -81,20 +87,22 @@ struct Part {
 pub(super) struct Table {
     schema: SchemaRef,
     parts: Arc<Vec<Part>>,
+    damage: Damage,
 }
 
 impl Table {
-    /// The parts `files`, each with its rows and bytes.
-    pub(super) fn new(contract: &Contract, files: Vec<File>, sizes: &[(u64, u64)]) -> Self {
-        let part = |(file, &(rows, bytes)): (File, &(u64, u64))| Part {
+    /// The parts `files`, each with its rows and proof; `damage` gets what is found of them.
+    pub(super) fn new(contract: &Contract, files: Vec<File>, told: &[(u64, Arc<Proof>)], damage: &Damage) -> Self {
+        let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| Part {
             file,
-            rows,
-            bytes,
+            rows: *rows,
+            proof: Arc::clone(proof),
             footer: OnceLock::new(),
         };
         Self {
             schema: schema(contract),
-            parts: Arc::new(files.into_iter().zip(sizes).map(part).collect()),
+            parts: Arc::new(files.into_iter().zip(told).map(part).collect()),
+            damage: Arc::clone(damage),
         }
     }
 
@@ -155,8 +163,11 @@ impl TableProvider for Table {
         let source = ParquetSource::new(Arc::clone(&self.schema))
             .with_table_parquet_options(options)
             .with_pushdown_filters(self.read_late(projection, filters))
-            .with_parquet_file_reader_factory(Arc::new(Readers(Arc::clone(&self.parts))));
-        let file = |(index, part): (usize, &Part)| PartitionedFile::new(index.to_string(), part.bytes);
+            .with_parquet_file_reader_factory(Arc::new(Readers {
+                parts: Arc::clone(&self.parts),
+                damage: Arc::clone(&self.damage),
+            }));
+        let file = |(index, part): (usize, &Part)| PartitionedFile::new(index.to_string(), part.proof.bytes());
         let files = FileGroup::new(self.parts.iter().enumerate().map(file).collect());
         let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(STORE)?, Arc::new(source))
             .with_file_groups(files.split_files(state.config().target_partitions()))
@@ -170,7 +181,10 @@ impl TableProvider for Table {
 
 /// Makes readers of the parts.
 #[derive(Debug)]
-struct Readers(Arc<Vec<Part>>);
+struct Readers {
+    parts: Arc<Vec<Part>>,
+    damage: Damage,
+}
 
 impl ParquetFileReaderFactory for Readers {
     fn create_reader(
@@ -181,11 +195,15 @@ impl ParquetFileReaderFactory for Readers {
         _metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let index = file.path().as_ref().parse().ok();
-        let Some(index) = index.filter(|index| *index < self.0.len()) else {
+        let Some(index) = index.filter(|index| *index < self.parts.len()) else {
             return exec_err!("there is no part {}", file.path());
         };
-        let parts = Arc::clone(&self.0);
-        Ok(Box::new(Reader { parts, index }))
+        Ok(Box::new(Reader {
+            parts: Arc::clone(&self.parts),
+            damage: Arc::clone(&self.damage),
+            index,
+            whole: None,
+        }))
     }
 }
 
@@ -194,7 +212,10 @@ impl ParquetFileReaderFactory for Readers {
 #[derive(Debug)]
 struct Reader {
     parts: Arc<Vec<Part>>,
+    damage: Damage,
     index: usize,
+    /// All bytes of a small part, verified, once it was read.
+    whole: Option<Bytes>,
 }
 
 impl Reader {
@@ -202,27 +223,61 @@ impl Reader {
         &self.parts[self.index]
     }
 
-    fn read(&self, range: &Range<u64>) -> ParquetResult<Bytes> {
-        let length = range.end.checked_sub(range.start).map(usize::try_from);
-        let Some(Ok(length)) = length.filter(|_| range.end <= self.part().bytes) else {
-            return Err(ParquetError::EOF(format!("part {} has no bytes {range:?}", self.index)));
+    /// Verified bytes of the part: those of the ranges.
+    fn read(&mut self, ranges: &[Range<u64>]) -> ParquetResult<Vec<Bytes>> {
+        let proof = &self.part().proof;
+        let spans = proof.spans(ranges).map_err(|damaged| self.damaged(&damaged))?;
+        if let Some(whole) = &self.whole {
+            let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
+            let cut = |range: &Range<u64>| whole.slice(at(range.start)..at(range.end));
+            return Ok(ranges.iter().map(cut).collect());
+        }
+        let pieces: Vec<_> = spans
+            .iter()
+            .map(|span| self.piece(span))
+            .collect::<ParquetResult<_>>()?;
+        let found = proof.cut(&spans, &pieces, ranges);
+        let found = found.map_err(|damaged| self.damaged(&damaged))?;
+        if proof.is_whole() {
+            self.whole = pieces.into_iter().next();
+        }
+        Ok(found)
+    }
+
+    /// The bytes of a span as they are in the file.
+    fn piece(&self, span: &Range<u64>) -> ParquetResult<Bytes> {
+        let failed = |problem: &dyn ToString| {
+            ParquetError::General(format!(
+                "part {} could not be read: {}",
+                self.index,
+                problem.to_string()
+            ))
         };
+        let length = usize::try_from(span.end - span.start).map_err(|error| failed(&error))?;
         let mut bytes = vec![0; length];
-        self.part()
-            .file
-            .read_exact_at(&mut bytes, range.start)
-            .map_err(|error| ParquetError::General(format!("part {} could not be read: {error}", self.index)))?;
-        Ok(bytes.into())
+        match self.part().file.read_exact_at(&mut bytes, span.start) {
+            Ok(()) => Ok(bytes.into()),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(self.damaged(&span.into())),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// Notes that the part is damaged.
+    fn damaged(&self, damaged: &Damaged) -> ParquetError {
+        let found = format!("part {}: {damaged}", self.index);
+        // The first that was found is as good as any.
+        drop(self.damage.set(found.clone()));
+        ParquetError::General(found)
     }
 }
 
 impl AsyncFileReader for Reader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        async move { self.read(&range) }.boxed()
+        async move { Ok(self.read(&[range])?.swap_remove(0)) }.boxed()
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
-        async move { ranges.iter().map(|range| self.read(range)).collect() }.boxed()
+        async move { self.read(&ranges) }.boxed()
     }
 
     fn get_metadata<'a>(
@@ -233,7 +288,7 @@ impl AsyncFileReader for Reader {
             if let Some(footer) = self.part().footer.get() {
                 return Ok(Arc::clone(footer));
             }
-            let bytes = self.part().bytes;
+            let bytes = self.part().proof.bytes();
             let (columns, offsets) = options.map_or((PageIndexPolicy::Skip, PageIndexPolicy::Skip), |options| {
                 (options.column_index_policy(), options.offset_index_policy())
             });

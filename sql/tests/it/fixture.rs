@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sql::{Config, Part, Records, Sandbox};
 use tempfile::TempDir;
 use types::clock::ManualClock;
-use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId, Timestamp};
+use types::{AgentId, Batch, Clock, Contract, ContributionId, DatasetId, Proof, Timestamp};
 
 /// How many records the table has.
 pub(crate) const ROWS: i64 = 3_000;
@@ -110,12 +110,14 @@ impl Fixture {
             assert!(matches!(table.merge(proposal).await.unwrap(), MergeOutcome::Merged(_)));
         }
         let snapshot = catalog.snapshot(dataset, None).await.unwrap().unwrap();
-        let part = |part: &catalog::PartInfo| Part {
+        let named = snapshot.parts();
+        let proofs = snapshot.proofs(&named).await.unwrap();
+        let part = |(part, proof): (&catalog::PartInfo, Arc<Proof>)| Part {
             path: root.join(part.path(dataset).as_ref()),
             rows: part.rows,
-            bytes: part.bytes,
+            proof,
         };
-        let parts = snapshot.parts().iter().map(part).collect();
+        let parts = named.iter().zip(proofs).map(part).collect();
         Self {
             records: Records { contract, parts },
             clock,

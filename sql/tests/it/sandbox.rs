@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use sql::{Config, Error, Part, Records, Sandbox};
+use types::Proof;
 
 use crate::fixture::{Fixture, ROWS, rows};
 
@@ -106,7 +108,7 @@ async fn parts_that_are_missing_or_damaged_are_told_apart() {
         parts: vec![Part {
             path,
             rows: 10,
-            bytes: 1_000,
+            proof: Arc::new(Proof::whole(1_000, [7; 32])),
         }],
         ..fixture.records.clone()
     };
@@ -118,7 +120,7 @@ async fn parts_that_are_missing_or_damaged_are_told_apart() {
     let damaged = directory.path().join("damaged");
     fs::write(&damaged, [7; 1_000]).unwrap();
     let damaged = sandbox.query(&with(damaged), "SELECT id FROM records", 10).await;
-    assert!(matches!(damaged, Err(Error::Unreadable { .. })), "{damaged:?}");
+    assert!(matches!(damaged, Err(Error::Damaged { .. })), "{damaged:?}");
     // A condition is evaluated while parts are read, and is the statement's all the same.
     for sql in [
         "SELECT device FROM records WHERE 10 / seq > 1",
