@@ -81,7 +81,8 @@ impl Context {
     /// Waits before a table that failed is asked again. One that stays as it is is given up: somebody has to mend it, and
     /// until then what its lane has would keep the log from being trimmed.
     pub(crate) async fn wait<E: Classify + Error>(&self, failures: &mut u32, error: &E) -> Result<(), Stopped> {
-        let most = if error.kind() == Kind::Internal { DAMAGED } else { AWAY };
+        let lasts = matches!(error.kind(), Kind::Internal | Kind::Damaged);
+        let most = if lasts { DAMAGED } else { AWAY };
         if *failures >= most {
             tracing::error!(
                 error = described(error),

@@ -61,7 +61,7 @@ async fn merge_of(context: &Context, dataset: DatasetId, version: Version) -> Re
     };
     match snapshot.merge().await {
         // Why not waited for: it was told long ago, or its submission comes again and waits.
-        Err(error) if error.kind() == Kind::Internal => {
+        Err(error) if matches!(error.kind(), Kind::Internal | Kind::Damaged) => {
             tracing::error!(%dataset, %version, error = described(&error), "a version is damaged, and is not told");
             Ok(None)
         }
