@@ -14,6 +14,11 @@ const INTERNAL: &str = "the service failed to answer; tell its operator the requ
 const UNAVAILABLE: &str = "a part of the service is not available; try again shortly";
 /// Seconds after which to try again when a part is down.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
+/// The sentence of every failure for a damaged file of a table.
+const DAMAGED: &str = "a file of the dataset is damaged and is not served until it is restored; tell the service's operator \
+                       the request id";
+/// Seconds after which to try again when a file is damaged: somebody has to restore it.
+const DAMAGED_RETRY_SECONDS: u64 = 60;
 /// Seconds after which to try again what was just merged elsewhere.
 const NOT_YET_RETRY_SECONDS: u64 = 1;
 /// Seconds after which to try again what only a person can mend.
@@ -120,6 +125,13 @@ impl ApiError {
         Self::new(Kind::Unavailable, "unavailable", UNAVAILABLE)
             .field("retryAfter", UNAVAILABLE_RETRY_SECONDS)
             .header(header::RETRY_AFTER, HeaderValue::from(UNAVAILABLE_RETRY_SECONDS))
+            .context(context)
+    }
+
+    /// A file that the answer needs is not what was written; `context` is for the log only.
+    pub fn damaged(context: impl std::fmt::Display) -> Self {
+        Self::new(Kind::Damaged, "table_damaged", DAMAGED)
+            .header(header::RETRY_AFTER, HeaderValue::from(DAMAGED_RETRY_SECONDS))
             .context(context)
     }
 
@@ -262,7 +274,7 @@ pub const fn status(kind: Kind) -> StatusCode {
         Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Kind::Unprocessable => StatusCode::UNPROCESSABLE_ENTITY,
         Kind::Limited => StatusCode::TOO_MANY_REQUESTS,
-        Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Kind::Unavailable | Kind::Damaged => StatusCode::SERVICE_UNAVAILABLE,
         Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -291,6 +303,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 fn below(error: &(impl Classify + std::error::Error)) -> ApiError {
     match error.kind() {
         Kind::Unavailable => ApiError::unavailable(chain(error)),
+        Kind::Damaged => ApiError::damaged(chain(error)),
         _ => ApiError::internal(chain(error)),
     }
 }

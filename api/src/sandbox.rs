@@ -71,6 +71,11 @@ pub enum Failure {
         /// What is too large.
         message: String,
     },
+    /// A file of the table is not what was written.
+    Damaged {
+        /// The damage, for the log.
+        context: String,
+    },
     /// No sandbox is there to run it.
     Unavailable {
         /// Why, for the log.

@@ -14,6 +14,7 @@ fn every_kind_has_the_status_of_the_interface() {
         (Kind::Limited, 429),
         (Kind::Internal, 500),
         (Kind::Unavailable, 503),
+        (Kind::Damaged, 503),
     ];
     for (kind, code) in expected {
         assert_eq!(status(kind).as_u16(), code, "{kind:?}");

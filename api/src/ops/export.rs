@@ -80,8 +80,11 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
         return Ok(Streamed::ok(stream::empty().boxed()));
     };
     let place = EXPORTS.take(cx.the_operator()?).await;
-    let batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
-    let body = batches
+    let mut batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
+    // The first rows come before the head of the answer, which says that there are some.
+    let first = batches.try_next().await?;
+    let body = stream::iter(first.map(Ok))
+        .chain(batches)
         .map_err(|error| broken(&error))
         .and_then(move |rows| {
             // Why here: it is given back when the answer ends, however it does.

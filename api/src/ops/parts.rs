@@ -54,6 +54,7 @@ pub(super) fn add(table: &mut Operations) {
                 (404, "The part does not exist any more."),
                 (412, "The file is none of those that `If-Match` names (`precondition_failed`)."),
                 (416, "The file has no such range; `Content-Range` says how long it is."),
+                (503, "The file is damaged and is not served (`table_damaged`)."),
             ],
             ..Spec::BASE
         },
@@ -120,8 +121,9 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let mut standing = Standing::of(&cx.app.store, input.account);
     standing.check(cx.now).await?;
     let (catalog, dataset) = (&cx.app.catalog, input.dataset);
-    let size = catalog.part_size(dataset, &input.name).await?;
-    let size = size.ok_or_else(|| ApiError::not_found("the part does not exist any more"))?;
+    let part = catalog.part(dataset, &input.name).await?;
+    let part = part.ok_or_else(|| ApiError::not_found("the part does not exist any more"))?;
+    let size = part.bytes;
     // The name, because a part never changes: it says what the part is.
     let tag = HeaderValue::from_str(&format!("\"{}\"", input.name)).ok();
     let tagged = |error: ApiError| match &tag {
@@ -161,7 +163,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
         headers.extend(HeaderValue::from_str(&said).map(|said| (header::CONTENT_RANGE, said)));
     }
     let (egress, account, now) = (cx.app.egress.clone(), input.account, cx.now);
-    let bytes = catalog.part_bytes(dataset, &input.name, range);
+    let bytes = catalog.part_bytes(dataset, &part, range).await?;
     let clock = Arc::clone(&cx.app.clock);
     let bytes = bytes.map_err(|error| broken(&chain(&error)));
     let bytes = stream::try_unfold((bytes.boxed(), standing), move |(mut bytes, mut standing)| {

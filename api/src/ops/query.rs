@@ -188,6 +188,7 @@ fn told(cx: &Cx, failure: Failure) -> ApiError {
             ApiError::limited("queries_busy", message, BUSY_SECONDS)
         }
         Failure::TooLarge { message } => ApiError::new(Kind::TooLarge, "query_too_large", message),
+        Failure::Damaged { context } => ApiError::damaged(context),
         Failure::Unavailable { context } => ApiError::unavailable(context),
     }
 }

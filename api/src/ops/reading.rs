@@ -34,11 +34,11 @@ pub(super) const NOT_BOUGHT: (u16, &str) = (
     402,
     "The project is paid and the version is not bought; `credits.buy` and `pay` say how to.",
 );
-/// The refusal of a read of a version that was just merged, or of a table that lost history.
+/// The refusals of a read that may pass: of a version that was just merged, and of a table that lost history or is damaged.
 pub(super) const NOT_YET: (u16, &str) = (
     503,
-    "The version was just merged and is not here yet (`not_yet`), or the table lacks versions that it had \
-     (`history_lost`); `Retry-After` says when to come back.",
+    "The version was just merged and is not here yet (`not_yet`), the table lacks versions that it had \
+     (`history_lost`), or a file of it is damaged (`table_damaged`); `Retry-After` says when to come back.",
 );
 /// The time that a merged version may take to be visible in this process.
 const ON_ITS_WAY: Duration = Duration::from_secs(2);

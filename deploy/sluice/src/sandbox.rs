@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::Context;
 use api::sandbox::{Answered, Column, Failure};
 use async_trait::async_trait;
-use catalog::{CacheError, Held, PartCache, Snapshot};
+use catalog::{Held, PartCache, Snapshot};
 use tokio::time::{Instant, timeout_at};
-use types::{Clock, Contract, metric};
+use types::{Classify, Clock, Contract, Kind, Proof, metric};
 
 use crate::config::Config;
 
@@ -77,28 +77,31 @@ impl api::sandbox::Sandbox for Sandbox {
         let until = Instant::now() + self.time;
         let parts = snapshot.parts();
         // Why kept to the end: until the process has them open, files must not make room for others.
-        let (paths, _held): (Vec<PathBuf>, Option<Held>) = match &self.files {
+        let (paths, held): (Vec<PathBuf>, Option<Held>) = match &self.files {
             Files::Folder(tables) => {
                 let path = |part: &catalog::PartInfo| tables.join(part.path(snapshot.dataset()).as_ref());
                 (parts.iter().map(path).collect(), None)
             }
             Files::Fetched(cache) => {
-                let held = timeout_at(until, cache.hold(snapshot)).await;
+                let held = timeout_at(until, cache.hold(snapshot.dataset(), &parts)).await;
                 let held = held.map_err(|_late| {
                     unavailable("the parts were not fetched in time; those that were stay in the cache")
                 })?;
-                let held = held.map_err(unfetched)?;
+                let held = held.map_err(|error| not_ready(&error))?;
                 (held.paths(), Some(held))
             }
         };
-        let part = |(part, path): (&catalog::PartInfo, PathBuf)| sql::Part {
+        let proofs = timeout_at(until, snapshot.proofs(&parts)).await;
+        let proofs = proofs.map_err(|_late| unavailable("the hashes of the parts were not read in time"))?;
+        let proofs = proofs.map_err(|error| not_ready(&error))?;
+        let part = |((part, path), proof): ((&catalog::PartInfo, PathBuf), Arc<Proof>)| sql::Part {
             path,
             rows: part.rows,
-            bytes: part.bytes,
+            proof,
         };
         let records = sql::Records {
             contract: Arc::clone(contract),
-            parts: parts.iter().zip(paths).map(part).collect(),
+            parts: parts.iter().zip(paths).zip(proofs).map(part).collect(),
         };
         let query = measured(self.processes.query(&records, sql, limit));
         let answered = match self.files {
@@ -106,6 +109,9 @@ impl api::sandbox::Sandbox for Sandbox {
             // Why here: what fetching took is not there for the query any more.
             Files::Fetched(_) => timeout_at(until, query).await.map_err(|_late| Failure::TimedOut)?,
         };
+        if let (Err(sql::Error::Damaged { .. }), Some(held)) = (&answered, &held) {
+            held.forget();
+        }
         let answer = answered.map_err(failure)?;
         let column = |column: sql::Column| Column {
             name: column.name,
@@ -126,8 +132,19 @@ fn unavailable(context: &str) -> Failure {
     }
 }
 
-fn unfetched(error: CacheError) -> Failure {
-    unavailable(&format!("{:#}", anyhow::Error::from(error)))
+/// Why the parts of a version are not there to be queried.
+fn not_ready(error: &(impl Classify + std::error::Error)) -> Failure {
+    let context = chain(error);
+    match error.kind() {
+        Kind::Damaged => Failure::Damaged { context },
+        _ => Failure::Unavailable { context },
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// A query that runs until it is dropped.
@@ -159,7 +176,13 @@ async fn measured<T>(query: impl Future<Output = Result<T, sql::Error>>) -> Resu
         Err(sql::Error::OutOfMemory { .. }) => "out_of_memory",
         Err(sql::Error::Crashed { .. }) => "crashed",
         Err(sql::Error::Busy) => "busy",
-        Err(sql::Error::Process { .. } | sql::Error::Part { .. } | sql::Error::Unreadable { .. }) => "unavailable",
+        Err(error) if error.kind() == Kind::Damaged => "damaged",
+        Err(
+            sql::Error::Process { .. }
+            | sql::Error::Part { .. }
+            | sql::Error::Unreadable { .. }
+            | sql::Error::Damaged { .. },
+        ) => "unavailable",
     };
     metrics::counter!(metric::QUERIES, "result" => result).increment(1);
     answer
@@ -186,8 +209,13 @@ fn failure(error: sql::Error) -> Failure {
             }
         }
         sql::Error::Busy => Failure::Busy,
-        sql::Error::Process { .. } | sql::Error::Part { .. } | sql::Error::Unreadable { .. } => Failure::Unavailable {
-            context: format!("{:#}", anyhow::Error::from(error)),
-        },
+        sql::Error::Damaged { .. } | sql::Error::Part { .. } if error.kind() == Kind::Damaged => {
+            metrics::counter!(metric::DAMAGE, "file" => "part").increment(1);
+            not_ready(&error)
+        }
+        sql::Error::Process { .. }
+        | sql::Error::Part { .. }
+        | sql::Error::Unreadable { .. }
+        | sql::Error::Damaged { .. } => not_ready(&error),
     }
 }
