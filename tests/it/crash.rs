@@ -251,6 +251,12 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
     }
 }
 
+/// The bugs that a crash lets show; flipped bits show the other one (`bits`).
+fn plants() -> Vec<(&'static str, Plant)> {
+    let of_crashes = |(_, plant): &(&str, Plant)| *plant != Plant::BlindReads;
+    Plant::ALL.into_iter().filter(of_crashes).collect()
+}
+
 #[test]
 fn every_planted_bug_is_seen() {
     let seed = configured("SLUICE_TEST_SEED", 1);
@@ -264,7 +270,7 @@ fn every_planted_bug_is_seen() {
                 seen.push((name, runtime().block_on(hunt(name, plant, seed))));
             }
         },
-        Plant::ALL.into(),
+        plants().into(),
     );
     let seen: Vec<_> = seen.into_iter().flatten().collect();
     for (name, found) in &seen {
@@ -273,7 +279,7 @@ fn every_planted_bug_is_seen() {
             None => eprintln!("{name}: not seen in {KILLS_PER_PLANT} kills"),
         }
     }
-    assert_eq!(seen.len(), Plant::ALL.len());
+    assert_eq!(seen.len(), plants().len());
     assert!(
         seen.iter().all(|(_, found)| found.is_some()),
         "a planted bug was not seen"

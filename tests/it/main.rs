@@ -12,6 +12,8 @@
 )]
 
 mod api;
+#[cfg(feature = "s3")]
+mod bits;
 mod bodies;
 mod check_command;
 mod concurrency;

@@ -29,7 +29,7 @@ impl Bucket {
     }
 
     /// The same service with its tables there.
-    fn configure(&self, options: Options) -> Options {
+    pub(crate) fn configure(&self, options: Options) -> Options {
         options
             .with("SLUICE__OBJECTS__BACKEND", "s3")
             .with("SLUICE__OBJECTS__ENDPOINT", self.server.endpoint())
@@ -41,6 +41,11 @@ impl Bucket {
     /// A service with its tables there.
     pub(crate) async fn world(&self) -> World {
         World::start_with(binary(), |options| self.configure(options)).await
+    }
+
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// What is there of uploads.

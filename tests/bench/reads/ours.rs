@@ -11,8 +11,8 @@ use futures_util::TryStreamExt as _;
 use serde_json::json;
 use sql::{Config, Part, Records, Sandbox};
 use tests::random::Random;
-use types::Version;
 use types::render::lines::Lines;
+use types::{Proof, Version};
 
 use super::peers::{Cost, Costs};
 use super::scene::{Scene, VERSIONS};
@@ -146,14 +146,16 @@ pub(super) async fn queries(scene: &Scene, queries: &[(&str, &str)]) -> Costs {
     let settings = Config::new(std::env::current_exe().unwrap(), Arc::clone(&scene.clock));
     let sandbox = Sandbox::start(settings).unwrap();
     let snapshot = latest(scene).await;
-    let part = |part: catalog::PartInfo| Part {
+    let parts = snapshot.parts();
+    let proofs = snapshot.proofs(&parts).await.unwrap();
+    let part = |(part, proof): (&catalog::PartInfo, Arc<Proof>)| Part {
         path: scene.tables.join(part.path(snapshot.dataset()).as_ref()),
         rows: part.rows,
-        bytes: part.bytes,
+        proof,
     };
     let records = Records {
         contract: Arc::clone(snapshot.contract().unwrap()),
-        parts: snapshot.parts().into_iter().map(part).collect(),
+        parts: parts.iter().zip(proofs).map(part).collect(),
     };
     let mut costs = Costs::new();
     let mut sum = Cost::NONE;
