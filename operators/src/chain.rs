@@ -275,6 +275,7 @@ impl Judged {
                 resumes_after,
             };
         }
+        // Every row was a duplicate, or there was none, so a merge would add nothing.
         if self.passed.is_empty() {
             let message = match self.rows {
                 0 => "the batch has no record".to_owned(),

@@ -96,6 +96,8 @@ impl Store {
                     .bind(new.operator.to_string())
                     .fetch_one(&mut *cx)
                     .await?;
+                // The limit comes first: an operator at the limit learns that, whatever the
+                // name.
                 if agents >= i64::from(limit) {
                     return Ok(Change::Undo(AgentCreated::LimitReached));
                 }

@@ -60,7 +60,7 @@ pub struct ContributionEntry {
     pub reject_code: Option<String>,
     /// Says that the version of the contribution was lost and that the loss was accepted.
     pub lost: bool,
-    /// Whether its submission is in the outbox: so exactly while it has no terminal status.
+    /// True if its submission is in the outbox, which must hold exactly while the status is not terminal.
     pub in_outbox: bool,
 }
 

@@ -83,6 +83,7 @@ impl Store {
                 if inserted.rows_affected() == 0 {
                     return Ok(Change::Undo(OperatorCreated::EmailTaken));
                 }
+                // In the same transaction, so no operator exists without a token.
                 token_insert(cx, new.id, new.token_hash, new.now).await?;
                 Ok(Change::Keep(OperatorCreated::Created))
             })

@@ -185,6 +185,7 @@ impl Store {
                 .bind(new.operator.to_string())
                 .fetch_one(&mut *cx)
                 .await?;
+                // Archived projects do not count, since they take no contributions.
                 if active >= i64::from(active_limit) {
                     return Ok(Change::Undo(ProjectCreated::LimitReached));
                 }

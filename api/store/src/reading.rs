@@ -78,6 +78,8 @@ impl Store {
     pub async fn query_lease_end(&self, operator: OperatorId, holder: String) -> Result<(), Error> {
         self.write(move |cx| {
             Box::pin(async move {
+                // The condition on the holder protects a lease that another query took after
+                // this one's time.
                 sqlx::query("DELETE FROM query_leases WHERE operator_id = $1 AND holder = $2")
                     .bind(operator.to_string())
                     .bind(holder)

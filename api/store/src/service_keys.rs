@@ -175,6 +175,7 @@ impl Store {
                     return Ok(Change::Undo(before));
                 }
                 match successor {
+                    // An old key needs no successor.
                     _ if !is_current => Ok(Change::Keep(KeyRevoked::Revoked)),
                     Some(new) if new.endorsement.as_ref().is_some_and(|by| by.by == key_id) => {
                         if succeed(cx, newest, new, at).await? {

@@ -99,6 +99,7 @@ impl Store {
             engine.examine(&mut first).await?;
             Ok::<_, Error>(first)
         };
+        // The first connection shows whether the URL is right, before anything is changed.
         let mut first = within(options.timeout, opening).await.map_err(Error::of_connecting)?;
         within(options.migration_timeout, engine.migrate(&mut first, options.schema)).await?;
         // The connection is sound and serves the first change.

@@ -121,6 +121,7 @@ impl Store {
         self.write(move |cx| {
             Box::pin(async move {
                 let status = submit::project_status(cx, new.project).await?;
+                // Nothing is locked yet, so a refused upload costs other changes nothing.
                 if status != ProjectStatus::Open {
                     return Ok(Change::Undo(UploadCreated::NotOpen { status }));
                 }

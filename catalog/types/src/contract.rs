@@ -106,6 +106,7 @@ impl Contract {
                 problem: problem.to_owned(),
             })
         };
+        // Every rule is checked here once; later code relies on them.
         if fields.is_empty() || fields.len() > MAX_FIELDS {
             return fail("/fields".to_owned(), &format!("must have 1 to {MAX_FIELDS} fields"));
         }

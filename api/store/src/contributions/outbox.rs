@@ -160,6 +160,7 @@ pub(crate) async fn reschedule(
         .bind(next_sweep.micros())
         .execute(cx)
         .await?;
+    // An outcome may have removed the submission meanwhile.
     Ok(updated.rows_affected() > 0)
 }
 

@@ -113,6 +113,7 @@ impl<'a> Lines<'a> {
 
     /// Decodes the record on a line. A line that is not one strict JSON value is left out, and its error returned.
     pub fn push(&mut self, line: &[u8]) -> Result<(), JsonError> {
+        // A line that fails here is read again from its beginning by the parser.
         if self.read(line).is_some() {
             self.decoder.push_plain(line, &self.values);
             #[cfg(test)]
