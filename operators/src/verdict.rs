@@ -7,6 +7,7 @@ mod bounds;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use types::Timestamp;
 
@@ -15,7 +16,7 @@ pub use bounds::{MAX_REASONS, fit};
 
 /// The reason that a row did not pass. It never contains personal data, and text of a record only if the rule is about
 /// its form.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
     /// The gate: `contract`, `dedup`, `personal-data` or `screen`.
     pub gate: String,

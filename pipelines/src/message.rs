@@ -9,8 +9,9 @@ use catalog::KnownHead;
 use eventlog::Record;
 use operators::{RowVerdict, Tally};
 use serde::{Deserialize, Serialize};
+pub use types::Resolution;
 use types::trace::Origin;
-use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, Version};
+use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp};
 
 mod attempt;
 mod records;
@@ -108,38 +109,6 @@ pub struct Outcome {
     /// when the outcome is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
-}
-
-/// How a submission was decided.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "status", rename_all = "lowercase", rename_all_fields = "camelCase")]
-pub enum Resolution {
-    /// Its new records are a version.
-    Merged {
-        /// The version they are.
-        version: Version,
-        /// How many records were new.
-        accepted: u64,
-        /// How many records the version has in all.
-        record_count: u64,
-        /// The version's content root, 64 hexadecimal digits.
-        root: String,
-    },
-    /// Nothing of it was merged.
-    Rejected {
-        /// `refused`, `duplicates`, or `unprocessable` for a dead letter.
-        code: String,
-        /// One sentence for the contributor.
-        message: String,
-    },
-    /// It cannot be judged now; it will be submitted again.
-    Waiting {
-        /// `budget`, `provider`, `paused` or [`HISTORY_LOST`].
-        reason: String,
-        /// When, where known.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        resumes_after: Option<Timestamp>,
-    },
 }
 
 /// Why bytes are not a message.
@@ -326,6 +295,7 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use types::Version;
 
     use super::*;
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use http::Method;
-use operators::{Decision, standard_chain};
+use operators::{Decision, Tally, standard_chain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,7 +22,7 @@ use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Auth, BodySize, Operations, Spec};
 use crate::schema::TEXT;
-use crate::wire::{BatchReason, TallyView, VerdictLine, When};
+use crate::wire::{BatchReason, VerdictLine, When};
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
@@ -71,8 +71,7 @@ struct Validate {
 #[serde(rename_all = "camelCase")]
 struct DryRun {
     /// What would become of the batch.
-    #[schemars(with = "DecisionWord")]
-    decision: &'static str,
+    decision: Fate,
     /// Why it would not be merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<BatchReason>,
@@ -81,30 +80,29 @@ struct DryRun {
     resumes_after: Option<When>,
     /// What the records were compared with for duplicates: `dataset`, or only each other in the `batch` where the
     /// caller may not read the dataset.
-    #[schemars(with = "ComparedWord")]
-    compared_with: &'static str,
+    compared_with: Compared,
     /// How many records were judged.
     rows: u32,
     /// How many of them pass.
     passed: usize,
     /// What each gate did.
-    tallies: Vec<TallyView>,
+    tallies: Vec<Tally>,
     /// The records that do not pass, in order.
     verdicts: Vec<VerdictLine>,
 }
 
-#[derive(JsonSchema)]
+/// Records that a dry run looks for duplicates among.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum ComparedWord {
+enum Compared {
     Dataset,
     Batch,
 }
 
-#[derive(JsonSchema)]
+/// Decision on the whole batch.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum DecisionWord {
+enum Fate {
     Merge,
     Reject,
     Hold,
@@ -117,12 +115,12 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     let (compared_with, known): (_, Arc<dyn Known>) = match entitlement::records(&cx, &project, None) {
         Ok(()) => {
             reading::snapshot(&cx, &project, None).await?;
-            ("dataset", cx.app.catalog.known(project.id).await?)
+            (Compared::Dataset, cx.app.catalog.known(project.id).await?)
         }
-        Err(_unpaid) => ("batch", Arc::new(NoneKnown)),
+        Err(_unpaid) => (Compared::Batch, Arc::new(NoneKnown)),
     };
     let screen = (project.visibility == Visibility::Public).then(|| Arc::clone(&cx.app.screener));
-    let place = Arc::clone(&cx.app.dry_runs)
+    let place = Arc::clone(&cx.app.process.dry_runs)
         .acquire_owned()
         .await
         .map_err(ApiError::internal)?;
@@ -138,9 +136,9 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
         .await
         .map_err(|error| ApiError::internal(format!("dry run: {error}")))?;
     let (decision, reason, resumes_after) = match judged.decision() {
-        Decision::Merge => ("merge", None, None),
-        Decision::Reject { code, message } => ("reject", Some(BatchReason::rejected(code, message)), None),
-        Decision::Hold { reason, resumes_after } => ("hold", Some(BatchReason::held(&reason)), resumes_after),
+        Decision::Merge => (Fate::Merge, None, None),
+        Decision::Reject { code, message } => (Fate::Reject, Some(BatchReason::rejected(code, message)), None),
+        Decision::Hold { reason, resumes_after } => (Fate::Hold, Some(BatchReason::held(&reason)), resumes_after),
     };
     Ok(Reply::ok(DryRun {
         decision,
@@ -149,7 +147,7 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
         compared_with,
         rows: judged.rows,
         passed: judged.passed.len(),
-        tallies: judged.tallies.into_iter().map(Into::into).collect(),
+        tallies: judged.tallies,
         verdicts: judged.verdicts.into_iter().map(Into::into).collect(),
     }))
 }

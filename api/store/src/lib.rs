@@ -34,7 +34,6 @@ pub mod testing;
 mod tls;
 mod uploads;
 mod usage;
-mod words;
 mod writer;
 
 #[cfg(test)]
@@ -49,7 +48,7 @@ pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay};
 pub use error::Error;
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use operators::{NewOperator, Operator, OperatorCreated};
-pub use outcomes::{Applied, OutcomeRow, Resolution};
+pub use outcomes::{Applied, OutcomeRow};
 pub use projects::{
     Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
     ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
@@ -57,5 +56,8 @@ pub use projects::{
 pub use reading::{Egress, LeaseTaken};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
 pub use store::{Options, Schema, Store};
+pub use types::Resolution;
+pub use types::vocabulary::{
+    Access, Compression, ContributionStatus, ProjectStatus, UnknownWord, UploadStatus, Visibility,
+};
 pub use uploads::{Upload, UploadBounds, UploadCompleted, UploadCreated};
-pub use words::{Access, Compression, ContributionStatus, ProjectStatus, UnknownWord, UploadStatus, Visibility};

@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use sqlx::AnyConnection;
-use types::{AgentId, ContributionId, DatasetId, Timestamp, Version, fault};
+use types::{AgentId, ContributionId, DatasetId, Resolution, Timestamp, fault};
 
 use crate::contributions::outbox;
 use crate::row::{Columns, bigint, replace_nul};
@@ -32,36 +32,6 @@ pub struct OutcomeRow {
     pub tallies: String,
     /// The verdicts other than pass, as JSON.
     pub verdicts: String,
-}
-
-/// The decision on a contribution.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolution {
-    /// Its new records form a version.
-    Merged {
-        /// Version that contains the new records.
-        version: Version,
-        /// Number of new records; at least 1.
-        accepted: u64,
-        /// Total number of records of the version.
-        record_count: u64,
-        /// The version's content root, 64 hexadecimal digits.
-        root: String,
-    },
-    /// No record of it was merged.
-    Rejected {
-        /// Machine-readable reason of the rejection.
-        code: String,
-        /// Sentence for the contributor.
-        message: String,
-    },
-    /// The contribution cannot be judged now and stays open.
-    Waiting {
-        /// `budget`, `provider` or `paused`.
-        reason: String,
-        /// Time to submit it again. If unset, [`Options::waiting_retry`](crate::Options::waiting_retry) applies.
-        resumes_after: Option<Timestamp>,
-    },
 }
 
 /// The effect of an outcome.

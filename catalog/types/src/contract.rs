@@ -6,9 +6,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema, SchemaRef, TimeUnit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical;
+use crate::vocabulary;
 
 /// The most fields a contract may have.
 pub const MAX_FIELDS: usize = 256;
@@ -20,8 +22,9 @@ pub const RESERVED_PREFIX: &str = "_sluice";
 pub const EXTRA_COLUMN: &str = "_sluice_extra";
 
 /// The type of a contract's field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(transform = vocabulary::plain)]
 pub enum FieldType {
     /// Unicode text.
     String,

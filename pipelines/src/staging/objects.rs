@@ -16,22 +16,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+pub use types::vocabulary::Compression;
 use types::{Classify, ContributionId, Kind, Retry};
 
 #[cfg(feature = "s3")]
 pub use bucket::BucketObjects;
 pub use local::{LocalObjects, PartWriter};
-
-/// How the bytes of an upload are compressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Compression {
-    /// They are not.
-    #[default]
-    None,
-    /// RFC 1952, in one member or several.
-    Gzip,
-}
 
 /// An upload and how it is cut into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

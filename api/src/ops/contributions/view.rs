@@ -9,7 +9,7 @@ use types::{ContributionId, Timestamp};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::wire::{BatchReason, ContributionStatusWord, TallyView, VerdictLine, When};
+use crate::wire::{BatchReason, VerdictLine, When};
 
 /// How many offending records an outcome shows.
 const SHOWN: usize = 20;
@@ -53,7 +53,6 @@ pub(in crate::ops) struct View {
     /// The slug of its project.
     project: String,
     /// Where it stands.
-    #[schemars(with = "ContributionStatusWord")]
     status: ContributionStatus,
     /// Present and true when the answer is that of an earlier call with the same idempotency key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -94,7 +93,7 @@ pub(in crate::ops) struct View {
     resumes_after: Option<When>,
     /// What each gate did, once decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tallies: Option<Vec<TallyView>>,
+    tallies: Option<Vec<Tally>>,
     /// The first records that did not pass, at most 20, when rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictLine>>,
@@ -170,7 +169,7 @@ impl View {
         view.tallies = row.tallies.as_deref().map(tallies).transpose()?;
         // Why: how many records an upload has is known once they were judged, and every gate was told of the first.
         if row.rows == 0 {
-            view.submitted_count = view.tallies.iter().flatten().next().map_or(0, TallyView::rows);
+            view.submitted_count = view.tallies.iter().flatten().next().map_or(0, |tally| tally.rows);
         }
         view.decided_at = row.decided_at.map(Into::into);
         view.verdicts_url = Some(verdicts_url(cx, slug, row.id));
@@ -219,7 +218,7 @@ fn shown(mut said: Vec<RowVerdict>) -> Vec<VerdictLine> {
     said.into_iter().map(Into::into).collect()
 }
 
-fn tallies(text: &str) -> Result<Vec<TallyView>, ApiError> {
+fn tallies(text: &str) -> Result<Vec<Tally>, ApiError> {
     let tallies: Vec<Tally> = stored("tallies", text)?;
     Ok(tallies.into_iter().map(Into::into).collect())
 }

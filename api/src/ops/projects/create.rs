@@ -14,7 +14,6 @@ use crate::error::ApiError;
 use crate::licenses::License;
 use crate::price::PriceInput;
 use crate::schema::{LINE, TEXT};
-use crate::wire::{AccessWord, VisibilityWord};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -37,10 +36,8 @@ pub(super) struct Create {
     #[schemars(length(max = 8), inner(regex(pattern = TAG_PATTERN)))]
     tags: Option<Vec<String>>,
     /// Who may read its records; `public` where not given.
-    #[schemars(with = "Option<AccessWord>")]
     access: Option<Access>,
     /// Who may know of it; `public` where not given.
-    #[schemars(with = "Option<VisibilityWord>")]
     visibility: Option<Visibility>,
     /// What a version costs in dollars, for a paid project; null is the platform's default.
     price: Option<PriceInput>,

@@ -15,7 +15,6 @@ use crate::entitlement;
 use crate::error::ApiError;
 use crate::price::PriceInput;
 use crate::schema::{LINE, TEXT};
-use crate::wire::ProjectStatusWord;
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -36,7 +35,6 @@ pub(super) struct Update {
     #[schemars(length(max = 8), inner(regex(pattern = TAG_PATTERN)))]
     tags: Option<Vec<String>>,
     /// Whether it takes contributions; `archived` is final.
-    #[schemars(with = "Option<ProjectStatusWord>")]
     status: Option<ProjectStatus>,
     /// What a version costs in dollars, for a paid project; null is the platform's default.
     #[serde(default, deserialize_with = "given")]

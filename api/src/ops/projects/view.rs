@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, ProjectVersion, Visibility};
+use types::FieldType;
 
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::wire::{AccessWord, ProjectStatusWord, VisibilityWord, When};
+use crate::wire::When;
 
 /// A project in a list.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -24,10 +25,8 @@ pub(super) struct Summary {
     /// Its tags.
     tags: Vec<String>,
     /// Who may read its records.
-    #[schemars(with = "AccessWord")]
     access: Access,
     /// Who may know of it.
-    #[schemars(with = "VisibilityWord")]
     visibility: Visibility,
     /// What a version costs in dollars, for a paid project.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +37,6 @@ pub(super) struct Summary {
     /// Whether buyers may pay with given credits.
     trial_sale: bool,
     /// Whether it takes contributions.
-    #[schemars(with = "ProjectStatusWord")]
     status: ProjectStatus,
     /// Its latest version; 0 before the first merge.
     latest_version: u64,
@@ -192,19 +190,7 @@ struct SchemaField {
     name: String,
     /// The type of the values.
     #[schemars(rename = "type")]
-    kind: FieldTypeWord,
+    kind: FieldType,
     /// Whether a record without it (or with null) is refused.
     required: Option<bool>,
-}
-
-#[derive(JsonSchema)]
-#[schemars(rename_all = "lowercase")]
-#[expect(dead_code, reason = "only its schema is used")]
-enum FieldTypeWord {
-    String,
-    Integer,
-    Number,
-    Boolean,
-    Timestamp,
-    Json,
 }

@@ -1,10 +1,11 @@
-//! The closed vocabularies of the database: each word is written the same in SQL, in JSON and in the specification.
+//! Closed vocabularies: each word is written the same in the database, in messages, in JSON and in the interface.
 //!
-//! Invariant: a word read from the database that is not in its vocabulary is an error, never a default.
+//! Invariant: a text that is not a word of its vocabulary is an error, never a default.
 
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 /// A text is not in its vocabulary.
@@ -17,11 +18,28 @@ pub struct UnknownWord {
     pub expected: &'static [&'static str],
 }
 
+/// Describes a vocabulary as its words only: an `enum`, which tells a caller more than one schema for each word.
+pub fn plain(schema: &mut Schema) {
+    let words = schema.get("oneOf").and_then(|words| words.as_array());
+    let words = words.map(|words| {
+        words
+            .iter()
+            .filter_map(|word| word.get("const").cloned())
+            .collect::<Vec<_>>()
+    });
+    if let Some(words) = words {
+        schema.remove("oneOf");
+        schema.insert("type".to_owned(), "string".into());
+        schema.insert("enum".to_owned(), words.into());
+    }
+}
+
 // One list per vocabulary, so that the enum, its SQL text and its JSON text cannot differ.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal,)* })*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[schemars(transform = plain)]
         pub enum $name {
             $($(#[$word_doc])* #[serde(rename = $word)] $variant,)*
         }
@@ -119,5 +137,12 @@ impl ContributionStatus {
     /// Returns true if only a replay can still change the status.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Merged | Self::Rejected)
+    }
+}
+
+#[expect(clippy::derivable_impls, reason = "the macro of the vocabularies knows no default")]
+impl Default for Compression {
+    fn default() -> Self {
+        Self::None
     }
 }
