@@ -4,17 +4,18 @@
 //! forgets at most a second of them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use futures_util::stream::StreamExt as _;
+use parking_lot::Mutex;
 use store::Store;
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId, OperatorId, Timestamp, metric};
 
 use crate::answer::Output;
+use crate::periodic::Rounds;
 
 /// How often sums are stored.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,7 +34,7 @@ pub struct Egress {
 impl Egress {
     /// Counts bytes that leave for an operator at an instant.
     pub fn add(&self, operator: OperatorId, at: Timestamp, bytes: u64) {
-        let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = self.sums.lock();
         let sum = sums.entry((operator, at.month())).or_default();
         *sum = sum.saturating_add(bytes);
         drop(sums);
@@ -70,7 +71,7 @@ impl Egress {
         let mut storing = self.storing.lock().await;
         add(&mut storing, store, now).await?;
         // Why no more than this: while anything is read, there always is more.
-        let sums = std::mem::take(&mut *self.sums.lock().unwrap_or_else(PoisonError::into_inner));
+        let sums = std::mem::take(&mut *self.sums.lock());
         if !sums.is_empty() {
             *storing = Some((ContributionId::new(now).to_string(), sums));
         }
@@ -79,14 +80,13 @@ impl Egress {
 
     /// Stores what is counted once a second until `stop`, and then what is left.
     pub async fn run(self, store: Store, clock: Arc<dyn Clock>, stop: CancellationToken) {
-        let mut tick = tokio::time::interval(EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut rounds = Rounds::every(EVERY, &stop);
         loop {
-            let stopped = stop.run_until_cancelled(tick.tick()).await.is_none();
+            let is_last = !rounds.next().await;
             if let Err(error) = self.store(&store, clock.now()).await {
                 tracing::warn!(%error, "cannot store the egress counts in the database; trying again in a second");
             }
-            if stopped {
+            if is_last {
                 return;
             }
         }

@@ -5,13 +5,15 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use store::Store;
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use types::Timestamp;
+
+use crate::periodic::Rounds;
 
 /// How often counts are stored.
 const EVERY: Duration = Duration::from_secs(1);
@@ -32,13 +34,13 @@ impl Usage {
     }
 
     fn put(&self, key: (i64, &'static str), more: u64) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.counts.lock();
         *counts.entry(key).or_default() += more;
     }
 
     /// Stores what was counted; what cannot be stored stays counted.
     pub async fn store(&self, store: &Store) -> Result<(), store::Error> {
-        let counts = mem::take(&mut *self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+        let counts = mem::take(&mut *self.counts.lock());
         let mut stored = Ok(());
         for ((day, kind), used) in counts {
             if let Err(error) = store.usage_count(day, kind, used).await {
@@ -51,14 +53,13 @@ impl Usage {
 
     /// Stores what is counted once a second until `stop`, and then what is left.
     pub async fn run(self, store: Store, stop: CancellationToken) {
-        let mut tick = tokio::time::interval(EVERY);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut rounds = Rounds::every(EVERY, &stop);
         loop {
-            let stopped = stop.run_until_cancelled(tick.tick()).await.is_none();
+            let is_last = !rounds.next().await;
             if let Err(error) = self.store(&store).await {
                 tracing::warn!(%error, "cannot store the usage counts in the database; trying again in a second");
             }
-            if stopped {
+            if is_last {
                 return;
             }
         }

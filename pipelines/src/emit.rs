@@ -3,7 +3,6 @@
 //! Invariant: nothing is tried again that cannot pass. What is too large for the log is said with fewer words.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use bytes::Bytes;
 use data_encoding::BASE64;
@@ -12,7 +11,7 @@ use operators::verdict;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 use types::trace::Propagator;
-use types::{Classify as _, Clock, Kind, Retry, fault};
+use types::{Backoff, Classify as _, Clock, Kind, Retry, fault};
 
 use crate::finished::Finished;
 use crate::judge::{Work, described};
@@ -45,25 +44,10 @@ pub(crate) struct Emitter {
     pub(crate) failure: Arc<OnceLock<eventlog::Error>>,
 }
 
-/// How long to wait before trying again: doubles from the first wait to the longest.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Backoff {
-    pub(crate) first: Duration,
-    pub(crate) most: Duration,
-}
-
-impl Backoff {
-    /// Waits after `failures` failures before this one.
-    pub(crate) async fn wait(self, failures: u32, stop: &CancellationToken) -> Result<(), Stopped> {
-        let wait = self
-            .first
-            .saturating_mul(2_u32.saturating_pow(failures.min(20)))
-            .min(self.most);
-        match stop.run_until_cancelled(tokio::time::sleep(wait)).await {
-            Some(()) => Ok(()),
-            None => Err(Stopped),
-        }
-    }
+/// Pauses after `failures` failures before this one, unless `stop` comes first.
+pub(crate) async fn pause(backoff: Backoff, failures: u32, stop: &CancellationToken) -> Result<(), Stopped> {
+    let paused = stop.run_until_cancelled(tokio::time::sleep(backoff.pause(failures)));
+    paused.await.ok_or(Stopped)
 }
 
 /// What became of an append that ended.
@@ -220,7 +204,7 @@ impl Emitter {
             match (error.retry(), error.kind()) {
                 (Retry::Backoff, _) => {
                     tracing::warn!(topic, error = shown, "appending failed, trying again");
-                    self.backoff.wait(failures, &self.stop).await?;
+                    pause(self.backoff, failures, &self.stop).await?;
                     failures += 1;
                 }
                 (Retry::Never, Kind::TooLarge | Kind::Invalid) => {

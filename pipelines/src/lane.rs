@@ -14,11 +14,11 @@ use operators::screen::Screener;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use types::{Classify, Clock, DatasetId, Kind, Version, metric};
+use types::{Backoff, Classify, Clock, DatasetId, Kind, Version, metric};
 
 use crate::compactor::Compactor;
 use crate::conclude::{conclude, may_pass};
-use crate::emit::{Backoff, Emitter, Stopped};
+use crate::emit::{Emitter, Stopped, pause};
 use crate::finished::Finished;
 use crate::in_work::InWork;
 use crate::judge::{Bench, Finding, Work, decode, described, judge};
@@ -90,7 +90,7 @@ impl Context {
             );
             return Err(Stopped);
         }
-        self.backoff.wait(*failures, &self.stop).await?;
+        pause(self.backoff, *failures, &self.stop).await?;
         *failures += 1;
         Ok(())
     }

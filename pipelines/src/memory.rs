@@ -12,9 +12,9 @@ use std::time::Duration;
 use eventlog::{Bounds, Delivered, EventLog};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use types::{Classify as _, Clock, LifeId, Retry};
+use types::{Backoff, Classify as _, Clock, LifeId, Retry};
 
-use crate::emit::{Backoff, Stopped};
+use crate::emit::{Stopped, pause};
 use crate::finished::Finished;
 use crate::judge::described;
 use crate::message::{ATTEMPTS, Attempt, CONTRIBUTIONS, OUTCOMES, Outcome};
@@ -78,7 +78,7 @@ impl Memory {
                     );
                 }
             }
-            let waited = self.backoff.wait(failures, &self.halt).await;
+            let waited = pause(self.backoff, failures, &self.halt).await;
             waited.map_err(|Stopped| Ended::Stopped)?;
             failures += 1;
         }

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use types::trace::{NoTraces, Propagator};
-use types::{Classify, Clock, Kind, Retry, fault};
+use types::{Backoff, Classify, Clock, Kind, Retry, fault};
 
-use crate::emit::{Backoff, Emitter};
+use crate::emit::Emitter;
 use crate::finished::Finished;
 use crate::in_work::InWork;
 use crate::judge::Work;

@@ -1,7 +1,8 @@
 //! How often and how long a call is tried again.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
+
+use types::Backoff;
 
 /// The bounds on trying a call again after 408, 429, 502 to 504 or a broken connection.
 #[derive(Clone, Copy, Debug)]
@@ -57,17 +58,14 @@ impl Pauses {
         if self.taken >= self.patience.tries {
             return None;
         }
-        let pause = asked.unwrap_or_else(|| jitter(self.patience.first_pause * 2_u32.saturating_pow(self.taken - 1)));
+        let backoff = Backoff {
+            first: self.patience.first_pause,
+            most: self.patience.total,
+        };
+        let pause = asked.unwrap_or_else(|| backoff.pause(self.taken - 1));
         self.spent += pause;
         (self.spent <= self.patience.total).then_some(pause)
     }
-}
-
-/// Between half of `pause` and all of it, so that clients that failed together do not come back together.
-fn jitter(pause: Duration) -> Duration {
-    // Why: the seed of a hasher is the one source of randomness in the standard library.
-    let random = RandomState::new().hash_one(()) % 1_000;
-    pause / 2 + pause * u32::try_from(random).unwrap_or(0) / 2_000
 }
 
 #[cfg(test)]

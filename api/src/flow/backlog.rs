@@ -10,19 +10,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use store::Store;
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
+
+use crate::config::Limits;
+use crate::periodic::Rounds;
 
 /// How often the database is looked at while anything waits there.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The most that may wait for its outcome.
 #[derive(Clone, Copy, Debug)]
-pub struct Bound {
-    /// Contributions.
-    pub contributions: u64,
-    /// Bytes of their submissions.
-    pub bytes: u64,
+struct Bound {
+    contributions: u64,
+    bytes: u64,
 }
 
 /// Why nothing more is acknowledged.
@@ -50,9 +50,12 @@ struct Shared {
 
 impl Backlog {
     /// An empty backlog; what the database has is counted once [`Self::run`] runs.
-    pub fn new(bound: Bound) -> Self {
+    pub fn of(limits: &Limits) -> Self {
         let shared = Shared {
-            bound,
+            bound: Bound {
+                contributions: limits.open_contributions,
+                bytes: limits.open_bytes,
+            },
             contributions: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             has_room: AtomicBool::new(true),
@@ -93,10 +96,8 @@ impl Backlog {
     /// Looks at the database every second until `stop`.
     pub async fn run(self, store: Store, stop: CancellationToken) {
         let looking = async {
-            let mut tick = tokio::time::interval(LOOK);
-            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
-                tick.tick().await;
+            let mut rounds = Rounds::every(LOOK, &stop);
+            while rounds.next().await {
                 if let Err(error) = self.look(&store).await {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(
@@ -181,9 +182,10 @@ mod tests {
 
     #[test]
     fn bytes_fill_a_backlog_too() {
-        let backlog = Backlog::new(Bound {
-            contributions: 10,
-            bytes: 100,
+        let backlog = Backlog::of(&Limits {
+            open_contributions: 10,
+            open_bytes: 100,
+            ..limits()
         });
         backlog.add(99);
         assert_eq!(backlog.full(), None);

@@ -9,16 +9,18 @@ use std::time::Duration;
 use eventlog::{Delivered, EventLog};
 use pipelines::message::{OUTCOMES, Outcome};
 use tokio_util::sync::CancellationToken;
+use types::Backoff;
 use types::metric;
 
 use super::Waiters;
 
 /// The most outcomes read at once.
 const FETCH: usize = 256;
-/// The first wait before a log that failed is followed again; doubles to [`MOST_WAIT`].
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// The longest wait before a log that failed is followed again.
-const MOST_WAIT: Duration = Duration::from_secs(10);
+/// Pauses before a log that failed is followed again.
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    most: Duration::from_secs(10),
+};
 
 /// Follows the outcomes of every dataset, whoever projects them.
 #[derive(Debug)]
@@ -39,14 +41,14 @@ impl Follower {
     }
 
     async fn follow(&self) {
-        let mut wait = FIRST_WAIT;
+        let mut failures = 0;
         loop {
             let error = match self.log.tail(OUTCOMES).await {
                 Err(error) => error,
                 Ok(mut tail) => loop {
                     match tail.next(FETCH).await {
                         Ok(batch) => {
-                            wait = FIRST_WAIT;
+                            failures = 0;
                             self.tell(&batch);
                         }
                         Err(error) => break error,
@@ -57,8 +59,8 @@ impl Follower {
                 error = &error as &dyn std::error::Error,
                 "cannot read the topic `outcomes`; trying again"
             );
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(MOST_WAIT);
+            tokio::time::sleep(BACKOFF.pause(failures)).await;
+            failures += 1;
         }
     }
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use pipelines::staging::objects::Objects;
 use store::Store;
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId, fault};
 
 use crate::error::chain;
+use crate::periodic::Rounds;
 
 /// How many uploads are looked at at once.
 const PAGE: u32 = 64;
@@ -41,11 +41,10 @@ impl Freeing {
 
     /// Frees until `stop`.
     pub async fn run(self, stop: CancellationToken) {
+        let period = self.every.max(Duration::from_millis(10));
         let freeing = async {
-            let mut tick = tokio::time::interval(self.every.max(Duration::from_millis(10)));
-            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
-                tick.tick().await;
+            let mut rounds = Rounds::every(period, &stop);
+            while rounds.next().await {
                 self.free().await;
             }
         };

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 use tracing::field::Empty;
 use types::trace::{NoTraces, Propagator};
-use types::{Classify as _, Clock, Retry, Timestamp, metric};
+use types::{Backoff, Classify as _, Clock, Retry, Timestamp, metric};
 
 use super::Waiters;
 
@@ -24,8 +24,11 @@ use super::Waiters;
 const GROUP: &str = "projector";
 /// The most outcomes of one transaction.
 const FETCH: usize = 128;
-/// The longest wait between two tries of a transaction.
-const MOST_WAIT: Duration = Duration::from_secs(5);
+/// Pauses between the tries of a transaction.
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(50),
+    most: Duration::from_secs(5),
+};
 
 /// Applies what workers decided.
 #[derive(Debug)]
@@ -245,21 +248,7 @@ fn row(outcome: Outcome) -> Result<OutcomeRow, serde_json::Error> {
         id: outcome.contribution,
         generation: outcome.generation,
         at: outcome.at,
-        resolution: match outcome.resolution {
-            Resolution::Merged {
-                version,
-                accepted,
-                record_count,
-                root,
-            } => store::Resolution::Merged {
-                version,
-                accepted,
-                record_count,
-                root,
-            },
-            Resolution::Rejected { code, message } => store::Resolution::Rejected { code, message },
-            Resolution::Waiting { reason, resumes_after } => store::Resolution::Waiting { reason, resumes_after },
-        },
+        resolution: outcome.resolution,
         tallies: serde_json::to_string(&outcome.tallies)?,
         verdicts: serde_json::to_string(&outcome.verdicts)?,
     })
@@ -279,12 +268,12 @@ fn marks(batch: &[Delivered]) -> Vec<Position> {
 /// Counts an outcome that was applied for the first time.
 fn measure(row: &OutcomeRow, now: Timestamp) {
     let state = match &row.resolution {
-        store::Resolution::Merged { accepted, .. } => {
+        Resolution::Merged { accepted, .. } => {
             metrics::counter!(metric::RECORDS_MERGED).increment(*accepted);
             "merged"
         }
-        store::Resolution::Rejected { .. } => "rejected",
-        store::Resolution::Waiting { .. } => "waiting",
+        Resolution::Rejected { .. } => "rejected",
+        Resolution::Waiting { .. } => "waiting",
     };
     metrics::counter!(metric::CONTRIBUTIONS, "state" => state).increment(1);
     metrics::histogram!(metric::PROJECTION_SECONDS).record(now.since(row.at).as_secs_f64());
@@ -296,10 +285,7 @@ async fn back_off(error: &store::Error, failures: &mut u32) {
         error = error as &dyn std::error::Error,
         "cannot store an outcome in the database; trying again"
     );
-    let wait = Duration::from_millis(50)
-        .saturating_mul(2_u32.saturating_pow((*failures).min(10)))
-        .min(MOST_WAIT);
-    tokio::time::sleep(wait).await;
+    tokio::time::sleep(BACKOFF.pause(*failures)).await;
     *failures += 1;
 }
 

@@ -11,9 +11,10 @@ use eventlog::{EventLog, Record};
 use pipelines::message::CONTRIBUTIONS;
 use serde::Deserialize;
 use store::{Due, Store, Swept};
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use types::{Classify as _, Clock, ContributionId, Kind, Timestamp, metric};
+
+use crate::periodic::Rounds;
 
 /// How many submissions are read and appended at once; each is at most a few MiB.
 const PAGE: u32 = 16;
@@ -78,13 +79,12 @@ impl Sweeper {
 
     /// Appends every open submission once, then, until `stop`, what is due.
     pub async fn run(self, stop: CancellationToken) {
+        let period = Duration::from_secs(self.config.interval_seconds.max(1));
+        // The last submission that the first sweep appended; none once that sweep is done.
+        let mut beginning = Some(None);
         let sweeping = async {
-            let mut tick = tokio::time::interval(Duration::from_secs(self.config.interval_seconds.max(1)));
-            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            // Up to which submission everything was appended; none once that is done.
-            let mut beginning = Some(None);
-            loop {
-                tick.tick().await;
+            let mut rounds = Rounds::every(period, &stop);
+            while rounds.next().await {
                 let swept = match &mut beginning {
                     Some(after) => self.everything(after).await,
                     None => self.due().await,

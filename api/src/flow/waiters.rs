@@ -10,9 +10,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use store::{Contribution, OutcomeRow, Resolution, Store};
 use tokio::sync::Notify;
 use types::ContributionId;
@@ -68,7 +69,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut waiting = self.waiters.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiters.waiting.lock();
         if let Some(entry) = waiting.get_mut(&self.id) {
             entry.count -= 1;
             if entry.count == 0 {
@@ -137,7 +138,7 @@ impl Waiters {
 
     /// Whether nobody waits.
     pub fn is_empty(&self) -> bool {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.waiting.lock().is_empty()
     }
 
     /// Wakes the requests that wait for a contribution whose outcome was applied just now.
@@ -150,13 +151,13 @@ impl Waiters {
     }
 
     fn bell(&self, id: ContributionId) -> Option<Arc<Bell>> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.waiting.lock();
         waiting.get(&id).map(|entry| Arc::clone(&entry.bell))
     }
 
     /// A place to wait for the outcome of `id` from now on.
     pub fn place(&self, id: ContributionId) -> Place {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock();
         let entry = waiting.entry(id).or_default();
         entry.count += 1;
         Place {
@@ -193,7 +194,7 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(row.status, ContributionStatus::Submitted);
-        assert!(waiters.waiting.lock().unwrap().is_empty());
+        assert!(waiters.waiting.lock().is_empty());
     }
 
     fn outcome(id: ContributionId, resolution: Resolution) -> OutcomeRow {

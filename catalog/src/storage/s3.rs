@@ -34,6 +34,7 @@ use object_store::{
     BackoffConfig, ClientOptions, CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, RetryConfig,
 };
+use types::Backoff;
 
 use super::DurableStore;
 pub use config::{S3Config, Secret};
@@ -44,7 +45,10 @@ pub use uploads::{Cut, Refused, Uploads};
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
 /// The first wait before a request is tried again, and the longest.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(3));
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(50),
+    most: Duration::from_secs(3),
+};
 
 /// Objects below a prefix of a bucket. Cheap to clone.
 #[derive(Clone)]
@@ -135,8 +139,8 @@ impl S3 {
             };
             let retry = RetryConfig {
                 backoff: BackoffConfig {
-                    init_backoff: BACKOFF.0,
-                    max_backoff: BACKOFF.1,
+                    init_backoff: BACKOFF.first,
+                    max_backoff: BACKOFF.most,
                     base: 2.0,
                 },
                 max_retries: retries,

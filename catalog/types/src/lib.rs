@@ -3,6 +3,7 @@
 //! Invariant: this package does no I/O, starts no thread or task and knows no runtime. A type moves here only when a
 //! second package needs it.
 
+mod backoff;
 pub mod batch;
 pub mod canonical;
 pub mod class;
@@ -16,8 +17,11 @@ pub mod metric;
 pub mod money;
 pub mod proof;
 pub mod render;
+mod resolution;
 pub mod trace;
+pub mod vocabulary;
 
+pub use backoff::{Backoff, jittered};
 pub use batch::{Batch, Defect};
 pub use class::{Classify, Kind, Retry};
 pub use clock::{Clock, Timestamp};
@@ -25,3 +29,4 @@ pub use contract::{Contract, Field, FieldType};
 pub use id::{AgentId, ContributionId, DatasetId, LifeId, OperatorId, Version};
 pub use key::RecordKey;
 pub use proof::Proof;
+pub use resolution::Resolution;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use api::flow::Backlog;
-use tokio::time::MissedTickBehavior;
+use api::periodic::Rounds;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Data;
@@ -19,9 +19,8 @@ pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken)
     if data.reserve.0 == 0 {
         return stop.cancelled().await;
     }
-    let mut tick = tokio::time::interval(EVERY);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while stop.run_until_cancelled(tick.tick()).await.is_some() {
+    let mut rounds = Rounds::every(EVERY, &stop);
+    while rounds.next().await {
         match catalog::disk::free(&data.dir) {
             Ok(free) => backlog.set_room(free > data.reserve.0),
             Err(error) => tracing::warn!(%error, "cannot measure the free space of the data folder's disk"),

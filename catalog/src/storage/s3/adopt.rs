@@ -20,7 +20,6 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::call::Completion;
-use super::put::jittered;
 use super::{BACKOFF, S3, failed};
 
 /// How much is sent at once: each piece but the last has 5 MiB at least (*Amazon S3 multipart upload limits*).
@@ -86,7 +85,7 @@ impl S3 {
     async fn put_piece(&self, location: &Path, upload: &String, index: usize, piece: Bytes) -> Result<String> {
         let attempt = self.attempt + Duration::from_secs(piece.len() as u64 >> 20);
         let until = Instant::now() + self.patience;
-        let mut wait = BACKOFF.0;
+        let mut failures = 0;
         loop {
             let payload = PutPayload::from_bytes(piece.clone());
             let error = match timeout(attempt, self.putting.put_part(location, upload, index, payload)).await {
@@ -98,12 +97,12 @@ impl S3 {
                 error,
                 Error::NotFound { .. } | Error::PermissionDenied { .. } | Error::Unauthenticated { .. }
             );
-            if is_refused || Instant::now() + wait >= until {
+            if is_refused || Instant::now() + BACKOFF.longest(failures) >= until {
                 return Err(error);
             }
             tracing::debug!(%location, index, %error, "a part is put again");
-            sleep(jittered(wait)).await;
-            wait = (wait * 2).min(BACKOFF.1);
+            sleep(BACKOFF.pause(failures)).await;
+            failures += 1;
         }
     }
 }

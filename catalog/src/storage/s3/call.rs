@@ -14,7 +14,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::Instrument as _;
 
 use super::multipart::ListedPart;
-use super::put::jittered;
 use super::{BACKOFF, S3, failed};
 
 /// Bytes for which the store may take a second longer to make an object of parts.
@@ -189,7 +188,7 @@ impl S3 {
     /// Asks until there is an answer that stays.
     async fn asked(&self, what: &str, attempt: Duration, make: impl Fn() -> Result<HttpRequest>) -> Result<Said> {
         let until = Instant::now() + self.patience;
-        let mut wait = BACKOFF.0;
+        let mut failures = 0;
         loop {
             let error = match timeout(attempt, self.once(make()?)).await {
                 Ok(Ok(said)) if !said.may_pass() => return Ok(said),
@@ -197,12 +196,12 @@ impl S3 {
                 Ok(Err(error)) => error,
                 Err(_) => failed(format!("{what} was not answered within {attempt:?}")),
             };
-            if Instant::now() + wait >= until {
+            if Instant::now() + BACKOFF.longest(failures) >= until {
                 return Err(error);
             }
             tracing::debug!(what, %error, "a request is tried again");
-            sleep(jittered(wait)).await;
-            wait = (wait * 2).min(BACKOFF.1);
+            sleep(BACKOFF.pause(failures)).await;
+            failures += 1;
         }
     }
 

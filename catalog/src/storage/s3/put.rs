@@ -3,7 +3,6 @@
 //! Invariant: "it exists" is said of an object only if no try of this put can have made it, or if what is there is not
 //! what was put. A put that is answered by an error may still arrive: the caller looks before it puts again.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -58,7 +57,7 @@ impl S3 {
         let bytes = payload.content_length() as u64;
         let attempt = self.attempt + Duration::from_secs(bytes >> 20);
         let until = Instant::now() + self.patience;
-        let mut wait = BACKOFF.0;
+        let mut failures = 0;
         let mut unanswered = false;
         loop {
             let put = self.putting.put_opts(location, payload.clone(), options.clone());
@@ -79,7 +78,7 @@ impl S3 {
                 return Err(error);
             }
             unanswered |= meaning == Meaning::Unknown;
-            if Instant::now() + wait >= until {
+            if Instant::now() + BACKOFF.longest(failures) >= until {
                 // Why not for 409: the caller would take it for an object that is there.
                 let error = match meaning {
                     Meaning::Contended => failed(error),
@@ -92,8 +91,8 @@ impl S3 {
                 };
             }
             tracing::debug!(%location, %error, "a put is tried again");
-            sleep(jittered(wait)).await;
-            wait = (wait * 2).min(BACKOFF.1);
+            sleep(BACKOFF.pause(failures)).await;
+            failures += 1;
         }
     }
 
@@ -128,11 +127,4 @@ impl S3 {
             Err(unreadable) => Err(unreadable),
         }
     }
-}
-
-/// Between half of a wait and all of it, so that those who failed together do not come back together.
-pub(super) fn jittered(wait: Duration) -> Duration {
-    let random = RandomState::new().hash_one(0);
-    let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-    Duration::from_millis(millis / 2 + random % (millis / 2 + 1))
 }

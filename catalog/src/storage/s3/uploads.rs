@@ -16,13 +16,14 @@ mod layout;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetRange, ObjectStore as _, ObjectStoreExt as _, PutMode};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use types::ContributionId;
@@ -261,7 +262,7 @@ impl Uploads {
     }
 
     async fn sealed(&self, upload: ContributionId) -> Result<Arc<Sealed>, Refused> {
-        let reading = || self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = || self.reading.lock();
         if let Some((is, sealed)) = &*reading()
             && *is == upload
         {

@@ -4,12 +4,14 @@
 //! counted from the first record that was delivered here, so what others read is not counted twice.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use api::periodic::Rounds;
 use async_trait::async_trait;
 use eventlog::{Bounds, Delivered, Error, Event, EventLog, Position, Record, Subscription};
-use tokio::time::{Instant, MissedTickBehavior};
+use parking_lot::{Mutex, MutexGuard};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use types::metric;
@@ -39,10 +41,8 @@ impl Log {
     /// Looks at the lags until `stop`.
     pub async fn watch(self, stop: CancellationToken) {
         let watching = async {
-            let mut tick = tokio::time::interval(EVERY);
-            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
-                tick.tick().await;
+            let mut rounds = Rounds::every(EVERY, &stop);
+            while rounds.next().await {
                 self.look().await;
             }
         };
@@ -76,7 +76,7 @@ fn lag(done: &HashMap<u32, u64>, bounds: &[Bounds]) -> u64 {
 }
 
 fn lock(marks: &Mutex<Marks>) -> MutexGuard<'_, Marks> {
-    marks.lock().unwrap_or_else(PoisonError::into_inner)
+    marks.lock()
 }
 
 async fn timed<T>(topic: &str, append: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
