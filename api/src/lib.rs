@@ -32,6 +32,7 @@ pub mod names;
 pub mod openapi;
 pub mod operation;
 mod ops;
+pub mod periodic;
 mod places;
 pub mod price;
 pub mod probes;
@@ -45,7 +46,7 @@ mod testing;
 pub mod usage;
 mod wire;
 
-pub use app::{App, Planes};
+pub use app::{App, Process};
 pub use config::{Config, Limits};
 pub use error::ApiError;
 pub use operation::Operations;

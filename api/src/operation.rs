@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -26,18 +26,11 @@ use crate::auth;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::limit::{Source, Taken};
-use crate::places::Places;
 use crate::schema::{Bound, InputSchema};
 
 mod spec;
 
 pub use spec::{Auth, BodySize, Effect, Place, Rate, Scope, Spec};
-
-/// How many whole answers that are egress are made for one operator at once, or wait in memory until they are taken; more
-/// wait.
-const OF_ONE: usize = 8;
-
-static ANSWERS: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
 
 /// Who is at the door, as a transport sees it.
 #[derive(Clone)]
@@ -245,7 +238,7 @@ impl Operations {
         let (reader, now) = (cx.operator().filter(|_| spec.egress && is_sent), cx.now);
         // Why no other: what is made while it is sent waits for its reader before it is made.
         let place = match reader {
-            Some(reader) if operation.content_type == JSON => Some(ANSWERS.take(reader).await),
+            Some(reader) if operation.content_type == JSON => Some(app.process.answers.take(reader).await),
             _ => None,
         };
         let mut output = (operation.call)(cx, input).await?;
@@ -312,7 +305,7 @@ impl App {
     /// Counts one call of an address; refuses it past the limit.
     pub(crate) async fn admit(&self, client: IpAddr) -> Result<(), ApiError> {
         let source = Source::from(client);
-        match self.limiter.take(self.calls, source, self.clock.now()).await {
+        match self.limiter.take(self.process.calls, source, self.clock.now()).await {
             Taken::Admitted => Ok(()),
             Taken::Refused(seconds) => {
                 let limit = self.limits.calls_per_ip_per_minute;

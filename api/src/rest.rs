@@ -150,7 +150,7 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
     let address = Holder::Address(caller.client.into());
     let (head, arriving) = (&mut parts, &mut body);
     let dispatched = surface.operations.dispatch(app, &operation, caller, &id, |operator| {
-        let room = app.bodies.room(operator.map_or(address, Holder::Operator));
+        let room = app.process.bodies.room(operator.map_or(address, Holder::Operator));
         input::read(&operation, head, arriving, &app.limits, room)
     });
     match dispatched.await {

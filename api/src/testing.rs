@@ -23,12 +23,12 @@ use tower::ServiceExt as _;
 use types::clock::ManualClock;
 use types::{AgentId, Batch, Clock, Contract, ContributionId, OperatorId, Timestamp};
 
-use crate::app::{App, Planes};
+use crate::app::{App, Process};
 use crate::auth::{Secret, SecretKind};
 use crate::config::{Config, Limits};
 use crate::drain::Drain;
 use crate::egress::Egress;
-use crate::flow::{Relay, SweeperConfig, Waiters};
+use crate::flow::{Backlog, Relay, SweeperConfig, Waiters};
 use crate::limit::Limiter;
 use crate::ops::uploads::UploadPlane;
 use crate::sandbox::{Answered, Column, Failure, Sandbox};
@@ -173,7 +173,7 @@ impl Service {
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
         let local = LocalObjects::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
-        let planes = Planes {
+        let app = App {
             store,
             catalog,
             relay,
@@ -189,15 +189,18 @@ impl Service {
                 local: Some(local),
                 stagings: Stagings::default(),
             },
-            sweeper: SweeperConfig {
+            sweeper: Arc::new(SweeperConfig {
                 interval_seconds: 1,
                 first_seconds: 30,
-            },
+            }),
+            backlog: Backlog::of(&limits),
+            process: Arc::new(Process::new(&limits)),
+            config: Arc::new(config),
+            limits: Arc::new(limits),
             direct: None,
             limiter: Arc::new(limiter),
             drain: Drain::default(),
         };
-        let app = App::new(planes, config, limits);
         Self {
             router: crate::router(app.clone()),
             app,

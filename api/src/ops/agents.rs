@@ -78,7 +78,7 @@ async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
     let operator = cx.the_operator()?;
     // An attempt that fails counts too: a refusal tells that a name is taken.
     let source = Source::from(cx.client);
-    if let Taken::Refused(seconds) = cx.app.limiter.take(cx.app.registrations, source, cx.now).await {
+    if let Taken::Refused(seconds) = cx.app.limiter.take(cx.app.process.registrations, source, cx.now).await {
         let limit = cx.app.limits.agents_per_ip_per_hour;
         return Err(ApiError::limited(
             "registration_limit",

@@ -4,7 +4,6 @@
 //! the client takes it.
 
 use std::io;
-use std::sync::LazyLock;
 
 use bytes::Bytes;
 use catalog::Columns;
@@ -21,15 +20,10 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, chain};
 use crate::operation::{Auth, Operations, Spec};
-use crate::places::Places;
 use crate::schema;
 
 /// How many bytes are rendered at once, and a record more.
 const PIECE: usize = 64 << 10;
-/// How many exports of one operator go on at once; more wait.
-const OF_ONE: usize = 8;
-
-static EXPORTS: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -79,7 +73,7 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
     let Some(contract) = snapshot.contract().cloned() else {
         return Ok(Streamed::ok(stream::empty().boxed()));
     };
-    let place = EXPORTS.take(cx.the_operator()?).await;
+    let place = cx.app.process.exports.take(cx.the_operator()?).await;
     let mut batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
     // The first rows come before the head of the answer, which says that there are some.
     let first = batches.try_next().await?;

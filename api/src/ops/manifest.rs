@@ -98,7 +98,11 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
     signed.manifest.urls_expire_at = Some(until);
     if let Some(direct) = &cx.app.direct {
         if cx.answer_is_sent {
-            let bytes = cx.app.handed_out.new_bytes(account, project.id, &chain, cx.now, until);
+            let bytes = cx
+                .app
+                .process
+                .handed_out
+                .new_bytes(account, project.id, &chain, cx.now, until);
             cx.app.egress.add(account, cx.now, bytes);
         }
         for part in &mut signed.manifest.parts {
@@ -106,7 +110,7 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
         }
         return Ok(Reply::ok(signed));
     }
-    let signer = cx.app.links.signer(&cx.app.store, cx.now).await?;
+    let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     for part in &mut signed.manifest.parts {
         let grant = Grant {
             dataset: project.id,

@@ -109,7 +109,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
         account: input.account,
         expires: input.expires,
     };
-    let signer = cx.app.links.signer(&cx.app.store, cx.now).await?;
+    let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     if !signer.signed(&grant, &input.signature) {
         let message = "the address differs from the one in the manifest";
         return Err(ApiError::new(Kind::Forbidden, "link_invalid", message));

@@ -16,8 +16,8 @@ use pipelines::staging::objects::{self, Cut, PartTag};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{
-    Allowance, NewContribution, Project, ProjectStatus, Upload, UploadBounds, UploadCompleted, UploadCreated,
-    UploadStatus, Visibility,
+    Allowance, Compression, NewContribution, Project, ProjectStatus, Upload, UploadBounds, UploadCompleted,
+    UploadCreated, UploadStatus, Visibility,
 };
 use types::{ContributionId, Kind, Timestamp, metric};
 
@@ -132,15 +132,6 @@ struct Begin {
     compression: Compression,
 }
 
-/// How the bytes of an upload are compressed.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Compression {
-    #[default]
-    None,
-    Gzip,
-}
-
 /// An upload that takes parts.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -194,10 +185,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         bytes: input.bytes,
         parts: input.parts,
         part_size: input.part_size,
-        compression: match input.compression {
-            Compression::None => store::Compression::None,
-            Compression::Gzip => store::Compression::Gzip,
-        },
+        compression: input.compression,
         status: UploadStatus::Open,
         created_at: cx.now,
         expires_at: cx.now.plus(Duration::from_secs(limits.upload_seconds.into())),
@@ -292,10 +280,7 @@ pub(crate) fn cut(upload: &Upload) -> Cut {
         bytes: upload.bytes,
         parts: upload.parts,
         part_size: upload.part_size,
-        compression: match upload.compression {
-            store::Compression::None => objects::Compression::None,
-            store::Compression::Gzip => objects::Compression::Gzip,
-        },
+        compression: upload.compression,
     }
 }
 
@@ -307,7 +292,7 @@ async fn part_urls(cx: &Cx, upload: &Upload) -> Result<Vec<PartUrl>, ApiError> {
     let urls = if let Some(urls) = begun.map_err(|error| place_failed(&error))? {
         urls
     } else {
-        let signer = cx.app.links.signer(&cx.app.store, cx.now).await?;
+        let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
         let (base, expires) = (&cx.app.config.public_url, seconds(upload.expires_at));
         let address = |n| signer.upload_address(base, upload.id, n, expires);
         (1..=upload.parts).map(address).collect()

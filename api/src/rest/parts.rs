@@ -4,7 +4,6 @@
 //! not that of its part. A part is written as it comes and never held.
 
 use std::str::FromStr;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -17,7 +16,6 @@ use pipelines::staging::objects::{LocalObjects, Objects as _, PartWriter};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{Upload, UploadStatus};
-use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use types::{ContributionId, Kind};
 
@@ -28,7 +26,6 @@ use crate::app::App;
 use crate::bodies::Holder;
 use crate::error::ApiError;
 use crate::ops::uploads::{closed, cut, place_failed, seconds};
-use crate::places::Places;
 use crate::standing::Standing;
 
 /// The route.
@@ -37,13 +34,6 @@ pub(crate) const PATH: &str = "/uploads/{id}/{n}";
 const PIECE: usize = 1 << 20;
 /// The time-out of a part; see [`Pace`].
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How many pieces are written, and parts ended, at once; more wait, and their senders with them.
-const AT_ONCE: usize = 16;
-/// How many parts of one operator are taken at once; more wait.
-const OF_ONE: usize = 8;
-
-static TURNS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(AT_ONCE));
-static PLACES: LazyLock<Places> = LazyLock::new(|| Places::new(OF_ONE));
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -184,7 +174,7 @@ async fn admit(
     };
     let address = address.ok_or_else(invalid)?;
     let now = app.clock.now();
-    let signer = app.links.signer(&app.store, now).await?;
+    let signer = app.process.links.signer(&app.store, now).await?;
     if !signer.upload_signed(id, n, address.expires, &address.signature) {
         return Err(invalid());
     }
@@ -235,12 +225,12 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
         size,
         mut standing,
     } = part;
-    let _place = PLACES.take(upload.operator).await;
-    let mut room = app.bodies.room(Holder::Operator(upload.operator));
+    let _place = app.process.parts.take(upload.operator).await;
+    let mut room = app.process.bodies.room(Holder::Operator(upload.operator));
     room.extend_to(PIECE)?;
     let pace = Pace::new(PATIENCE);
     let place = local.clone();
-    let opened = on_disk(move || place.writer()).await?;
+    let opened = on_disk(app, move || place.writer()).await?;
     let mut writer = opened.map_err(|error| place_failed(&error))?;
     let mut held = BytesMut::with_capacity(PIECE);
     let mut taken = 0;
@@ -256,13 +246,13 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
         }
         held.extend_from_slice(&data);
         if held.len() >= PIECE {
-            writer = write(writer, held.split().freeze()).await?;
+            writer = write(app, writer, held.split().freeze()).await?;
         }
     }
     if taken < size {
         return Err(broken("it ended early"));
     }
-    writer = write(writer, held.freeze()).await?;
+    writer = write(app, writer, held.freeze()).await?;
     // Why a task: a sender who goes away now must not leave a part behind that nobody looks for any more.
     let named = tokio::spawn(name(app.clone(), local.clone(), writer, upload.id, n));
     let etag = named.await.map_err(ApiError::internal)??;
@@ -277,7 +267,7 @@ async fn name(
     id: ContributionId,
     n: u32,
 ) -> Result<String, ApiError> {
-    let finished = on_disk(move || writer.finish(id, n)).await?;
+    let finished = on_disk(&app, move || writer.finish(id, n)).await?;
     let etag = finished.map_err(|error| place_failed(&error))?;
     let upload = app.store.upload(id).await?;
     // Why after the row: an upload is sealed before its row says that it is completed, and until its parts are deleted.
@@ -299,16 +289,16 @@ async fn name(
     }
 }
 
-async fn write(mut writer: PartWriter, piece: Bytes) -> Result<PartWriter, ApiError> {
-    let written = on_disk(move || writer.write(&piece).map(|()| writer)).await?;
+async fn write(app: &App, mut writer: PartWriter, piece: Bytes) -> Result<PartWriter, ApiError> {
+    let written = on_disk(app, move || writer.write(&piece).map(|()| writer)).await?;
     written.map_err(|error| place_failed(&error))
 }
 
-/// Does work on the disk in its turn. Nobody has a turn while a sender is waited for, so that who sends slowly keeps no
+/// Does work on the disk under a permit. No permit is held while a sender is waited for, so that a slow sender keeps no
 /// other from sending.
-async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-    // Why ignored: a semaphore that is never closed always gives its turns.
-    let _turn = TURNS.acquire().await;
+async fn on_disk<T: Send + 'static>(app: &App, work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    // The result is ignored: a semaphore that is never closed always gives a permit.
+    let _permit = app.process.part_writes.acquire().await;
     spawn_blocking(work).await.map_err(ApiError::internal)
 }
 

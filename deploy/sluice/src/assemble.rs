@@ -14,9 +14,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use api::drain::Drain;
 use api::egress::Egress;
-use api::flow::{Follower, Freeing, Projector, Relay, Sweeper, Waiters};
+use api::flow::{Backlog, Follower, Freeing, Projector, Relay, Sweeper, Waiters};
+use api::periodic::Rounds;
 use api::usage::Usage;
-use api::{App, Planes, UploadPlane};
+use api::{App, Process, UploadPlane};
 use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache, Reserve};
@@ -280,7 +281,8 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         Backend::S3 => Files::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
     };
     let waiting = store.clone();
-    let planes = Planes {
+    let limits: api::Limits = config.limits.clone().into();
+    let app = App {
         store,
         catalog,
         relay,
@@ -292,12 +294,15 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         egress,
         usage,
         uploads,
-        sweeper: sweeping,
+        sweeper: Arc::new(sweeping),
+        backlog: Backlog::of(&limits),
+        process: Arc::new(Process::new(&limits)),
+        config: Arc::new(config.api(address)),
+        limits: Arc::new(limits),
         direct: objects.direct,
         limiter: Arc::new(cache::limiter(&config.cache)?),
         drain,
     };
-    let app = App::new(planes, config.api(address), config.limits.clone().into());
     let (data, backlog) = (config.data.clone(), app.backlog.clone());
     tasks.spawn("room", |stop| crate::room::watch(data, backlog, stop).map(anyhow::Ok));
     let backlog = app.backlog.clone();
@@ -307,8 +312,8 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
 
 /// Measures the database's transactions until `stop`.
 async fn count_commits(store: Store, stop: CancellationToken) {
-    let mut tick = tokio::time::interval(COUNTED);
-    while stop.run_until_cancelled(tick.tick()).await.is_some() {
+    let mut rounds = Rounds::every(COUNTED, &stop);
+    while rounds.next().await {
         metrics::counter!(metric::DATABASE_COMMITS).absolute(store.commits());
     }
 }
@@ -335,8 +340,8 @@ async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dy
 /// Measures how often readers lost their places in the log until `stop`.
 #[cfg(feature = "kafka")]
 async fn count_lost(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
-    let mut tick = tokio::time::interval(COUNTED);
-    while stop.run_until_cancelled(tick.tick()).await.is_some() {
+    let mut rounds = Rounds::every(COUNTED, &stop);
+    while rounds.next().await {
         let stats = log.stats();
         metrics::counter!(metric::LOG_LOST, "how" => "out_of_range").absolute(stats.out_of_range);
         metrics::counter!(metric::LOG_LOST, "how" => "renewed").absolute(stats.consumers_renewed);
