@@ -8,10 +8,10 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use catalog::Link;
+use parking_lot::Mutex;
 use types::{DatasetId, OperatorId, Timestamp};
 
 /// How many parts of operators are remembered; beyond it all are forgotten, which counts some addresses again.
@@ -44,7 +44,7 @@ impl HandedOut {
         now: Timestamp,
         until: Timestamp,
     ) -> u64 {
-        let mut told = self.until.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.until.lock();
         if told.len() >= REMEMBERED {
             told.retain(|_, end| *end > now);
         }

@@ -11,7 +11,7 @@ mod relay;
 mod sweeper;
 mod waiters;
 
-pub use backlog::{Backlog, Bound, Full};
+pub use backlog::{Backlog, Full};
 pub use followers::Follower;
 pub use freeing::Freeing;
 pub use projector::Projector;

@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use types::OperatorId;
 
@@ -49,7 +50,7 @@ impl<H: Eq + Hash> Places<H> {
 
     fn of(&self, holder: H) -> Arc<Semaphore> {
         // Why: a map of what is waited for is whole whatever a panicking holder did.
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.own.lock();
         own.retain(|_, places| places.strong_count() > 0);
         let known = own.get(&holder).and_then(Weak::upgrade);
         known.unwrap_or_else(|| {
@@ -111,6 +112,6 @@ mod tests {
             places.take(OperatorId::from_bytes([byte; 16])).await;
         }
         let _place = places.take(OperatorId::from_bytes([99; 16])).await;
-        assert_eq!(places.own.lock().unwrap().len(), 1);
+        assert_eq!(places.own.lock().len(), 1);
     }
 }

@@ -8,11 +8,12 @@
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fjall::config::{CompressionPolicy, FilterPolicy};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use parking_lot::{Mutex, MutexGuard};
 use types::{DatasetId, RecordKey, Version};
 
 use crate::disk::{Reserve, no_room};
@@ -348,7 +349,7 @@ impl KeyStore {
     /// Waits for the right to change stored keys, which one has at a time.
     pub(crate) fn take_turn(&self) -> MutexGuard<'_, ()> {
         self.turns.fetch_add(1, Ordering::SeqCst);
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changing.lock()
     }
 
     #[cfg(test)]

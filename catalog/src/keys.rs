@@ -11,10 +11,11 @@ mod ordered;
 
 use std::error::Error as _;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use types::key::{KeySet, Known};
 use types::{DatasetId, RecordKey, Version};
@@ -197,7 +198,7 @@ impl KeyIndex {
     /// Notes that stored keys could not be read at an instant: that they are lost where they are damaged, or it does not
     /// pass.
     fn note(&self, error: &fjall::Error, at: Instant) {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failing = self.failing.lock();
         // Why not since the last success: others may be read all the while.
         let since = *failing.get_or_insert(at);
         let lasted = at.saturating_duration_since(since);
@@ -407,7 +408,7 @@ impl KeyIndex {
         self.store.condemn();
         let mut held = self.write();
         self.unreadable.store(false, Ordering::Relaxed);
-        *self.failing.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.failing.lock() = None;
         self.store.unstored.fetch_sub(held.recent.len(), Ordering::Relaxed);
         *held = Keys {
             in_memory: true,
@@ -416,11 +417,11 @@ impl KeyIndex {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Keys> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+        self.keys.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Keys> {
-        self.keys.write().unwrap_or_else(PoisonError::into_inner)
+        self.keys.write()
     }
 }
 

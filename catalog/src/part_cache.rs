@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use data_encoding::HEXLOWER;
 use futures_util::stream::{self, StreamExt as _};
 use object_store::ObjectStoreExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::OnceCell;
@@ -279,7 +280,7 @@ impl Drop for Held {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.lock()
     }
 }
 

@@ -10,12 +10,13 @@ mod index;
 mod runs;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use object_store::ObjectStore;
 use object_store::path::Path;
+use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::OnceCell;
 use types::{Contract, ContributionId, DatasetId, Timestamp, Version};
 
@@ -194,7 +195,7 @@ impl State {
 
     /// Adds a commit that is in the log under this number.
     pub(crate) fn apply(&self, number: u64, commit: Commit) -> Result<(), Error> {
-        let mut timeline = self.timeline.write().unwrap_or_else(PoisonError::into_inner);
+        let mut timeline = self.timeline.write();
         add(&mut timeline, self.dataset, number, commit)
     }
 
@@ -270,7 +271,7 @@ impl State {
     }
 
     pub(crate) fn timeline(&self) -> RwLockReadGuard<'_, Timeline> {
-        self.timeline.read().unwrap_or_else(PoisonError::into_inner)
+        self.timeline.read()
     }
 }
 

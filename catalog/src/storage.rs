@@ -15,8 +15,8 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -27,6 +27,7 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use parking_lot::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tracing::Span;
 
@@ -296,7 +297,7 @@ impl Prepared for Unnamed {
 }
 
 fn take<T>(from: &Mutex<Option<T>>) -> Option<T> {
-    from.lock().unwrap_or_else(PoisonError::into_inner).take()
+    from.lock().take()
 }
 
 fn failed(path: &FilePath, source: io::Error) -> object_store::Error {

@@ -4,8 +4,9 @@
 //! it knows is in the log, and those together stay within bounds, however many datasets were ever asked for.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OnceCell;
 use types::DatasetId;
 
@@ -69,7 +70,7 @@ impl Tables {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -10,10 +10,10 @@
 //!   among the latest few. What was merged, its table tells.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use catalog::{KnownHead, Root};
+use parking_lot::{Mutex, MutexGuard};
 use types::{ContributionId, DatasetId, Timestamp, Version};
 
 use crate::message::{Outcome, Resolution};
@@ -153,11 +153,11 @@ impl Finished {
     }
 
     fn versions(&self) -> MutexGuard<'_, Versions> {
-        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.versions.lock()
     }
 
     fn locked(&self) -> MutexGuard<'_, Window> {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+        self.window.lock()
     }
 }
 
@@ -327,7 +327,7 @@ mod tests {
         }
         assert_eq!(finished.told(often), Version(2 * DATASETS as u64));
         assert_eq!(finished.told(once), Version::EMPTY);
-        let versions = finished.versions.lock().unwrap();
+        let versions = finished.versions.lock();
         assert!(versions.young.len() + versions.old.len() <= 2 * DATASETS);
     }
 

@@ -4,9 +4,10 @@
 //! lost has no mark, whatever becomes of the messages that were open in it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use eventlog::Position;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -61,7 +62,7 @@ impl Progress {
 
     /// Opens a message; it is done when the ticket is [finished](Ticket::finish).
     pub fn open(&self, position: Position) -> Ticket {
-        let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut partitions = self.shared.partitions.lock();
         let since = partitions.losses;
         let partition = partitions
             .by_number
@@ -85,7 +86,7 @@ impl Progress {
     /// Forgets partitions that were lost, with the messages that are open in them: another worker has them now. Should
     /// they come back, they begin anew.
     pub fn lose(&self, lost: &[u32]) {
-        let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut partitions = self.shared.partitions.lock();
         partitions.losses += 1;
         partitions.by_number.retain(|number, _| !lost.contains(number));
     }
@@ -97,7 +98,7 @@ impl Progress {
 
     /// The marks that moved since the last call.
     pub fn marks(&self) -> Vec<Position> {
-        let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut partitions = self.shared.partitions.lock();
         let mut marks = Vec::new();
         for (&number, partition) in &mut partitions.by_number {
             let mark = partition.mark();
@@ -113,7 +114,7 @@ impl Progress {
     }
 
     fn done(&self, position: Position, since: u64) {
-        let mut partitions = self.shared.partitions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut partitions = self.shared.partitions.lock();
         let partition = partitions.by_number.get_mut(&position.partition);
         if let Some(partition) = partition.filter(|partition| partition.since == since) {
             partition.open.remove(&position.offset);

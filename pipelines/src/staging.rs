@@ -25,9 +25,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, available_parallelism};
 
 use bytes::Bytes;
@@ -35,6 +35,7 @@ use catalog::Stager;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use operators::Decision;
 use operators::screen::Screener;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
@@ -291,7 +292,7 @@ fn cut_into(
 }
 
 fn next(units: &Mutex<Receiver<Unit>>) -> Option<Unit> {
-    units.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+    units.lock().recv().ok()
 }
 
 /// Takes the judged units in order.

@@ -7,9 +7,10 @@ mod process;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -149,12 +150,12 @@ impl Inner {
     /// Starts as many processes as are missing.
     fn refill(&self) -> Result<(), Error> {
         let missing = || {
-            let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+            let ready = self.ready.lock();
             self.config.standby > ready.len()
         };
         while missing() {
             let process = Process::start(&self.config)?;
-            let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ready = self.ready.lock();
             // Why: another query may have filled the place meanwhile; a process that is dropped ends.
             if ready.len() < self.config.standby {
                 // Why: the oldest is taken first, for it is warm.
@@ -167,7 +168,7 @@ impl Inner {
     /// A process that is ready.
     async fn take(&self) -> Result<Process, Error> {
         loop {
-            let kept = self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let kept = self.ready.lock().pop();
             let Some(mut process) = kept else {
                 let mut process = Process::start(&self.config)?;
                 process.ready().await?;

@@ -9,11 +9,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use parking_lot::Mutex;
 use reqwest::header::{CONTENT_LENGTH, ETAG};
 use serde::{Deserialize, Serialize};
 
@@ -158,10 +159,10 @@ impl Client {
             let sending = left.into_iter().map(|part| {
                 let (file, state) = (Arc::clone(&file), &state);
                 async move {
-                    let offset = u64::from(part.n - 1) * lock(state).upload().part_size;
+                    let offset = u64::from(part.n - 1) * state.lock().upload().part_size;
                     let bytes = read(file, &push.file, offset, part.bytes).await?;
                     let etag = self.put(&part, bytes).await?;
-                    lock(state).add(Tag { n: part.n, etag })?;
+                    state.lock().add(Tag { n: part.n, etag })?;
                     watcher(Pushing::Sent(part.bytes));
                     Ok::<_, Error>(())
                 }
@@ -170,7 +171,7 @@ impl Client {
                 .buffer_unordered(AT_ONCE)
                 .try_collect::<()>()
                 .await?;
-            let mut state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let mut state = state.into_inner();
             state.check(&sent_from)?;
             self.upload_complete(&push.slug, &id, state.tags()).await?;
             state.complete()?;
@@ -252,10 +253,6 @@ impl Client {
             }),
         }
     }
-}
-
-fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the service does not know the upload any more, or takes nothing for it.

@@ -4,9 +4,9 @@
 //! the one before.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use types::Timestamp;
 
 use super::window::Window;
@@ -37,7 +37,7 @@ impl Memory {
     pub fn count(&self, rule: Rule, source: Source, now: Timestamp) -> Taken {
         let window = Window::at(rule, now);
         // Why: counts stay usable whatever a panicking holder did to them.
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = self.tables.lock();
         let table = tables.entry(rule.name).or_default();
         table.turn(window.number);
         if table.counts.len() >= CAPACITY && !table.counts.contains_key(&source) {

@@ -7,12 +7,13 @@
 //! - Connecting goes on when the caller has no more time for it, so a Redis that is slow to be reached is reached.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, Client, RedisError as Failure, Script};
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use types::Timestamp;
 
@@ -87,7 +88,7 @@ struct InUse<'a> {
 
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
-        let mut current = self.redis.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.redis.connection.lock();
         if !self.answered && Arc::ptr_eq(&current, &self.cell) {
             *current = Arc::default();
         }
@@ -115,7 +116,7 @@ impl Redis {
         &self,
         question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, Failure>,
     ) -> Result<T, Unavailable> {
-        let cell = Arc::clone(&self.connection.lock().unwrap_or_else(PoisonError::into_inner));
+        let cell = Arc::clone(&self.connection.lock());
         let mut connection = self.connected(&cell).await?;
         let mut used = InUse {
             redis: self,

@@ -3,10 +3,10 @@
 //! Invariant: read only. The entries of one project are from one instant, also while the service runs.
 
 use sqlx::Connection;
+use types::vocabulary::ContributionStatus;
 use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
 use crate::row::Columns;
-use crate::words::ContributionStatus;
 use crate::{Error, Store};
 
 /// Project as the checker sees it.

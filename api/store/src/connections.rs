@@ -9,12 +9,13 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use parking_lot::{Mutex, MutexGuard};
 use sqlx::any::{AnyConnectOptions, AnyQueryResult, AnyRow, AnyStatement, AnyTypeInfo};
 use sqlx::{Any, AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Either, Execute, Executor, SqlStr};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -159,8 +160,7 @@ impl Connections {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<(AnyConnection, Instant)>> {
-        // No holder of the lock can leave the list half changed.
-        self.inner.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.idle.lock()
     }
 }
 

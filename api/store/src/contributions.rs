@@ -4,10 +4,10 @@
 //! contribution can be submitted again until it has one.
 
 use sqlx::any::AnyRow;
+use types::vocabulary::ContributionStatus;
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
 use crate::row::Columns;
-use crate::words::ContributionStatus;
 use crate::{Error, Store};
 
 pub(crate) mod outbox;

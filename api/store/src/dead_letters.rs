@@ -5,11 +5,11 @@
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use types::vocabulary::ContributionStatus;
 use types::{ContributionId, Timestamp};
 
 use crate::contributions::outbox;
 use crate::row::{Columns, bigint, replace_nul};
-use crate::words::ContributionStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
 

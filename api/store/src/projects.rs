@@ -5,10 +5,10 @@
 
 use serde_json::Error as JsonError;
 use sqlx::any::AnyRow;
+use types::vocabulary::{Access, ProjectStatus, Visibility};
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
 use crate::row::{Columns, bigint, texts};
-use crate::words::{Access, ProjectStatus, Visibility};
 use crate::writer::Change;
 use crate::{Error, Store, operators};
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use types::vocabulary::{Compression, ProjectStatus, UploadStatus, Visibility};
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
 use crate::contributions::{outbox, submit};
 use crate::row::{Columns, bigint, texts};
-use crate::words::{Compression, ProjectStatus, UploadStatus, Visibility};
 use crate::writer::Change;
 use crate::{Allowance, Error, NewContribution, Store, operators};
 

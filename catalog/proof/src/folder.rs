@@ -8,8 +8,9 @@ mod group;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+use parking_lot::Mutex;
 
 use crate::{Error, Part, Root, VerifiedManifest};
 
@@ -39,7 +40,7 @@ pub fn verify(manifest: &VerifiedManifest, folder: &Path, verified: &(dyn Fn(u64
                 return;
             };
             if let Err(error) = group::verify(&manifest.schema_def, folder, before, group, verified) {
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut found = found.lock();
                 if found.as_ref().is_none_or(|(earlier, _)| index < *earlier) {
                     *found = Some((index, error));
                 }
@@ -58,7 +59,7 @@ pub fn verify(manifest: &VerifiedManifest, folder: &Path, verified: &(dyn Fn(u64
         }
         work();
     });
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = found.into_inner();
     found.map_or(Ok(()), |(_, error)| Err(error))
 }
 

@@ -4,9 +4,10 @@
 //! that is damaged it holds nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use object_store::path::Path;
+use parking_lot::Mutex;
 use parquet::file::metadata::ParquetMetaData;
 
 /// The most bytes that all footers take.
@@ -27,13 +28,13 @@ struct Kept {
 impl Footers {
     /// The footer of a part, if it is kept.
     pub(crate) fn get(&self, part: &Path) -> Option<Arc<ParquetMetaData>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         kept.footers.get(part).map(Arc::clone)
     }
 
     /// Keeps a footer; what is beyond the budget makes room by forgetting the rest.
     pub(crate) fn put(&self, part: &Path, footer: &Arc<ParquetMetaData>) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if kept.footers.contains_key(part) {
             return;
         }
@@ -50,7 +51,7 @@ impl Footers {
 
     /// Forgets the footer of a part that is damaged, as it may be restored from a copy.
     pub(crate) fn forget(&self, part: &Path) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if let Some(footer) = kept.footers.remove(part) {
             kept.bytes = kept.bytes.saturating_sub(footer.memory_size());
         }

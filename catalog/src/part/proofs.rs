@@ -7,9 +7,10 @@
 //! never belongs to other bytes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use object_store::{ObjectStore, ObjectStoreExt as _};
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest as _, Sha256};
 use types::Proof;
 use types::proof::{Blocks, WHOLE};
@@ -52,7 +53,7 @@ impl Proofs {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -15,6 +15,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
+use parking_lot::RwLock;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderBuilder, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::async_reader::{AsyncFileReader, ParquetRecordBatchStreamBuilder};
@@ -67,7 +68,7 @@ pub(crate) struct Source<'a> {
 impl Source<'_> {
     /// The number of the commit that adds a part.
     pub(crate) fn commit_of(&self, part: &PartInfo) -> Option<u64> {
-        let timeline = self.timeline.read().unwrap_or_else(PoisonError::into_inner);
+        let timeline = self.timeline.read();
         timeline.commit_adding(part)
     }
 }

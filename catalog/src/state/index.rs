@@ -2,10 +2,11 @@
 //!
 //! Invariant: a table has one index at a time, and nothing of an earlier one still runs when it is opened.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use parking_lot::Mutex;
 use types::fault::{self, Plant};
 use types::key::Known;
 use types::{RecordKey, Version};
@@ -302,7 +303,7 @@ impl Witness {
 
     /// Whether every answer counts.
     pub(crate) fn end(&self) -> Result<(), Error> {
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let failed = self.failed.lock().take();
         failed.map_or(Ok(()), Err)
     }
 }
@@ -312,7 +313,7 @@ impl Known for Witness {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         let known = self.index.contains_since(self.least, keys, Some(&self.often));
         known.unwrap_or_else(|error| {
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            *self.failed.lock() = Some(error);
             vec![false; keys.len()]
         })
     }

@@ -9,7 +9,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// How many directories are remembered; beyond it all are forgotten, which costs a sync each.
 const REMEMBERED: usize = 16 << 10;
@@ -85,8 +86,8 @@ impl Directories {
         Ok(())
     }
 
-    fn durable(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
-        self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    fn durable(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.durable.lock()
     }
 }
 

@@ -30,16 +30,17 @@ mod state;
 mod subscription;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::unwind::OnPanic;
 use crate::{Bounds, Error, EventLog, Position, Record, Subscription, check_name, check_size};
 use committer::{Append, Committer, Entry, Request};
-use state::{Shared, locked};
+use state::Shared;
 use subscription::Reader;
 
 /// The most partitions a topic can have.
@@ -245,7 +246,7 @@ impl Embedded {
         // The committer writes what is queued before it ends, so the directory is complete and
         // unlocked when this returns.
         self.shared.close();
-        let thread = locked(&self.committer).take();
+        let thread = self.committer.lock().take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!(path = %self.shared.path.display(), "the committer of the log ended by a panic");
         }

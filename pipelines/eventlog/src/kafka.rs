@@ -37,7 +37,7 @@ mod stats;
 mod topics;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -48,6 +48,7 @@ pub use stats::Stats;
 
 use client::Client;
 use lease::Leases;
+use parking_lot::Mutex;
 use producer::Appender;
 use reader::{ReadFrom, Reader};
 use state::Shared;
@@ -136,7 +137,7 @@ impl Kafka {
 
     fn read(&self, start: ReadFrom) -> Result<Box<dyn Subscription>, Error> {
         let reader = Reader::start(&self.options, &self.client, &self.counters, start)?;
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut readers = self.readers.lock();
         // Ended subscriptions are dropped here, so the list does not grow.
         readers.retain(|reader| reader.strong_count() > 0);
         readers.push(Arc::downgrade(reader.shared()));
@@ -211,7 +212,7 @@ impl Drop for Kafka {
     fn drop(&mut self) {
         // Every subscription must leave its group before the process ends; otherwise the group
         // waits for the session timeout before it reassigns the partitions.
-        let readers = std::mem::take(&mut *self.readers.lock().unwrap_or_else(PoisonError::into_inner));
+        let readers = std::mem::take(&mut *self.readers.lock());
         for shared in readers.iter().filter_map(Weak::upgrade) {
             shared.close();
         }

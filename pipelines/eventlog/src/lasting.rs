@@ -8,10 +8,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::RwLock;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use types::{Classify as _, Retry};
@@ -82,7 +83,7 @@ impl Lasting {
 impl Drop for Lasting {
     /// Closes the log as dropping an [`Embedded`] does, also while subscriptions are alive.
     fn drop(&mut self) {
-        let mut current = self.shared.current.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.shared.current.write();
         let before = std::mem::replace(&mut *current, Current::Closed);
         drop(current);
         if let Current::Open(_, log) = before {
@@ -95,7 +96,7 @@ impl Drop for Lasting {
 impl Shared {
     /// The log that is open, with its number.
     fn log(&self) -> Result<(u64, Arc<Embedded>), Error> {
-        match &*self.current.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.current.read() {
             Current::Open(generation, log) => Ok((*generation, Arc::clone(log))),
             Current::Failed(error) => Err(error.clone()),
             Current::Closed => Err(Error::Closed),
@@ -113,7 +114,7 @@ impl Shared {
             },
             other => return other,
         };
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.write();
         if matches!(&*current, Current::Closed) {
             return Error::Closed;
         }
@@ -146,7 +147,7 @@ impl Shared {
         let opened = spawn_blocking(move || Embedded::open(path, options)).await;
         let error = match opened {
             Ok(Ok(log)) => {
-                let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+                let mut current = self.current.write();
                 if matches!(&*current, Current::Closed) {
                     return true;
                 }

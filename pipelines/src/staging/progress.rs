@@ -3,9 +3,10 @@
 //! Invariant: an upload is listed from the beginning of its staging to its end, however it ends.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use types::ContributionId;
 
 /// How far an upload is.
@@ -59,7 +60,7 @@ impl Stagings {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ContributionId, Arc<Counters>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

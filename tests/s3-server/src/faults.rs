@@ -4,8 +4,9 @@
 //! same order give the same faults.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// A way for a request to go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +182,6 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }

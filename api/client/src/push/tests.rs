@@ -79,11 +79,11 @@ async fn take(With(service): Shared, At((id, n)): At<(usize, u32)>, body: Bytes)
     if failing.is_ok() {
         return refuse(503, "unavailable");
     }
-    if let Some(file) = &*service.written.lock().unwrap() {
+    if let Some(file) = &*service.written.lock() {
         fs::write(file, b"{\"a\":2}\n").unwrap();
     }
-    service.puts.lock().unwrap().push(n);
-    service.parts.lock().unwrap().insert(n, body);
+    service.puts.lock().push(n);
+    service.parts.lock().insert(n, body);
     ([("etag", format!("\"tag-{n}\""))], "{}").into_response()
 }
 
@@ -92,7 +92,7 @@ async fn complete(With(service): Shared, body: Bytes) -> Response {
         .lacking
         .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
     if lacking.is_ok() {
-        service.parts.lock().unwrap().clear();
+        service.parts.lock().clear();
         return reply(409, &json!({"error": "parts_missing"}));
     }
     let body: Value = serde_json::from_slice(&body).unwrap();
@@ -161,7 +161,7 @@ impl Scene {
         let counts = Arc::new(Mutex::new((0, 0)));
         let watched = Arc::clone(&counts);
         let watcher: Watcher = Arc::new(move |pushing| {
-            let mut counts = watched.lock().unwrap();
+            let mut counts = watched.lock();
             match pushing {
                 Pushing::Planned { sent, .. } => counts.0 = sent,
                 Pushing::Sent(bytes) => counts.1 += bytes,
@@ -169,12 +169,12 @@ impl Scene {
             }
         });
         let result = self.client.push(&self.push(), &watcher).await;
-        let (before, now) = *counts.lock().unwrap();
+        let (before, now) = *counts.lock();
         (result, before, now)
     }
 
     fn received(&self) -> Vec<u8> {
-        self.service.parts.lock().unwrap().values().flatten().copied().collect()
+        self.service.parts.lock().values().flatten().copied().collect()
     }
 }
 
@@ -200,7 +200,7 @@ async fn a_push_that_broke_off_sends_only_what_is_missing() {
     let (result, before, now) = scene.pushed().await;
     assert!(result.unwrap().is_merged());
     assert_eq!((before, first + now), (first, scene.text.len() as u64));
-    let mut puts = scene.service.puts.lock().unwrap().clone();
+    let mut puts = scene.service.puts.lock().clone();
     // One that was on its way as the push broke off may have arrived twice.
     puts.sort_unstable();
     puts.dedup();
@@ -270,10 +270,10 @@ async fn parts_that_the_service_lost_are_sent_again_once() {
 #[tokio::test]
 async fn a_file_that_changes_while_it_is_sent_is_not_completed() {
     let scene = Scene::set().await;
-    *scene.service.written.lock().unwrap() = Some(scene.push().file);
+    *scene.service.written.lock() = Some(scene.push().file);
     let error = scene.pushed().await.0.unwrap_err();
     assert!(matches!(error, Error::Place { .. } | Error::File { .. }), "{error}");
-    *scene.service.written.lock().unwrap() = None;
+    *scene.service.written.lock() = None;
     assert!(scene.pushed().await.0.unwrap().is_merged());
     assert_eq!(scene.service.begun.load(Ordering::SeqCst), 2);
 }

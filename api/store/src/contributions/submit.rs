@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
+use types::vocabulary::ProjectStatus;
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
 use super::outbox;
 use crate::row::{Columns, texts};
-use crate::words::ProjectStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
 

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
+use types::vocabulary::ProjectStatus;
 use types::{DatasetId, Timestamp};
 
 use super::{Project, find, missing, project, tags_text};
 use crate::row::{Columns, texts};
-use crate::words::ProjectStatus;
 use crate::writer::Change;
 use crate::{Error, Store};
 

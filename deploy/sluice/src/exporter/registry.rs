@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
 use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use parking_lot::RwLock;
 use types::metric::{ALL, Kind};
 
 /// The bounds of a distribution of times, in seconds: from a commit on a local disk to the longest request.
@@ -52,7 +53,7 @@ impl HistogramFn for Distribution {
 impl Registry {
     /// The cell of a key, made where there is none; `None` where the metric is of another kind, or is none.
     fn cell(&self, key: &Key, kind: Kind) -> Option<Cell> {
-        if let Some(cell) = self.cells.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+        if let Some(cell) = self.cells.read().get(key) {
             return Some(cell.clone());
         }
         let known = ALL
@@ -64,7 +65,7 @@ impl Registry {
             Kind::Histogram => Cell::Histogram(Arc::default()),
         };
         known.then(|| {
-            let mut cells = self.cells.write().unwrap_or_else(PoisonError::into_inner);
+            let mut cells = self.cells.write();
             cells.entry(key.clone()).or_insert_with(make).clone()
         })
     }
@@ -72,7 +73,7 @@ impl Registry {
     /// Everything as text.
     pub fn render(&self) -> String {
         let mut by_name: BTreeMap<String, Vec<(String, Cell)>> = BTreeMap::new();
-        for (key, cell) in &*self.cells.read().unwrap_or_else(PoisonError::into_inner) {
+        for (key, cell) in &*self.cells.read() {
             let labels = key
                 .labels()
                 .map(|label| format!("{}=\"{}\"", label.key(), escaped(label.value())));

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use fjall::{OwnedWriteBatch, PersistMode};
@@ -104,7 +103,7 @@ impl<'a> Batch<'a> {
 
     /// Returns the group called `name`, and creates it at the first readable offsets if it does not exist.
     pub(super) fn group(&mut self, topic: &Arc<Topic>, name: &str) -> Arc<Group> {
-        let mut groups = topic.groups.write().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = topic.groups.write();
         if let Some(group) = groups.get(name) {
             return Arc::clone(group);
         }

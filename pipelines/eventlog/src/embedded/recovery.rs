@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use fjall::PersistMode;
 
@@ -32,7 +32,7 @@ pub(super) fn open(path: &Path, options: Options) -> Result<(Store, Topics), Err
     persisted.map_err(|cause| error(&store.path, cause))?;
     let topics = read_topics(&store, options)?;
     read_groups(&store, &topics)?;
-    let groups = |topic: &Arc<Topic>| topic.groups.read().unwrap_or_else(PoisonError::into_inner).len();
+    let groups = |topic: &Arc<Topic>| topic.groups.read().len();
     tracing::info!(
         path = %path.display(),
         topics = topics.len(),
@@ -137,7 +137,7 @@ fn read_groups(store: &Store, topics: &Topics) -> Result<(), Error> {
         }
         // Trimming may have moved past a position that was not synced before a crash.
         let position = position.max(bounds.first);
-        let mut groups = topic.groups.write().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = topic.groups.write();
         let group = groups.entry(group).or_insert_with_key(|name| {
             let firsts: Vec<u64> = topic.partitions.iter().map(Partition::first).collect();
             Arc::new(Group::new(name.clone(), &firsts))

@@ -8,9 +8,10 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use fjall::Keyspace;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::committer::Request;
@@ -157,7 +158,7 @@ impl Topic {
 
     /// Returns the lowest position that every group has written, or `None` if the topic has no group.
     pub(super) fn low_watermark(&self, partition: usize) -> Option<u64> {
-        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        let groups = self.groups.read();
         let positions = groups.values().filter_map(|group| group.written.get(partition));
         positions.map(|position| position.load(Ordering::Acquire)).min()
     }
@@ -186,17 +187,17 @@ impl Shared {
     }
 
     pub(super) fn topic(&self, name: &str) -> Option<Arc<Topic>> {
-        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
+        let topics = self.topics.read();
         topics.get(name).map(Arc::clone)
     }
 
     pub(super) fn topics(&self) -> Vec<Arc<Topic>> {
-        let topics = self.topics.read().unwrap_or_else(PoisonError::into_inner);
+        let topics = self.topics.read();
         topics.values().map(Arc::clone).collect()
     }
 
     pub(super) fn add_topic(&self, topic: &Arc<Topic>) {
-        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let mut topics = self.topics.write();
         topics.insert(topic.name.clone(), Arc::clone(topic));
     }
 
@@ -212,12 +213,12 @@ impl Shared {
 
     /// Returns the keyspace of records, or [`Error::Closed`].
     pub(super) fn log(&self) -> Result<Keyspace, Error> {
-        let log = self.log.read().unwrap_or_else(PoisonError::into_inner);
+        let log = self.log.read();
         log.clone().ok_or(Error::Closed)
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.log.read().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.log.read().is_none()
     }
 
     pub(super) fn is_closing(&self) -> bool {
@@ -234,7 +235,7 @@ impl Shared {
     /// Ends reading and wakes every waiting caller.
     pub(super) fn finish_close(&self) {
         self.queue.close();
-        let log = self.log.write().unwrap_or_else(PoisonError::into_inner).take();
+        let log = self.log.write().take();
         drop(log);
         self.wake_all();
     }
@@ -273,7 +274,7 @@ impl Shared {
     /// Marks `group` as changed, and wakes the committer unless the group was marked already.
     pub(super) fn mark_dirty(&self, topic: &Arc<Topic>, group: &Arc<Group>) {
         if !group.dirty.swap(true, Ordering::SeqCst) {
-            locked(&self.dirty).push((Arc::clone(topic), Arc::clone(group)));
+            self.dirty.lock().push((Arc::clone(topic), Arc::clone(group)));
             self.wake_committer();
         }
     }
@@ -282,7 +283,7 @@ impl Shared {
     pub(super) fn take_dirty(&self) -> Vec<(Arc<Topic>, Arc<Group>)> {
         // A commit between these two steps does not list its group again. Its position is read
         // afterwards, so the current batch writes it.
-        let dirty = std::mem::take(&mut *locked(&self.dirty));
+        let dirty = std::mem::take(&mut *self.dirty.lock());
         for (_, group) in &dirty {
             group.dirty.store(false, Ordering::SeqCst);
         }
@@ -317,9 +318,4 @@ impl Counters {
             trimmed: self.trimmed.load(Ordering::Relaxed),
         }
     }
-}
-
-/// Locks a mutex. A panic of another holder is ignored, since it cannot leave these values half changed.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
 //! Requests for metadata and bounds, and the callbacks of librdkafka.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
@@ -34,7 +35,7 @@ pub(super) struct LogContext {
 impl LogContext {
     /// Describes an error together with the last error that librdkafka reported.
     pub(super) fn describe(&self, error: &KafkaError) -> String {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock();
         match &*last {
             Some(last) => format!("{error} (last heard: {last})"),
             None => error.to_string(),
@@ -42,7 +43,7 @@ impl LogContext {
     }
 
     fn recreations(&self) -> MutexGuard<'_, RecreationDetector> {
-        self.recreations.lock().unwrap_or_else(PoisonError::into_inner)
+        self.recreations.lock()
     }
 
     /// Returns true if the topic was recreated and the recreation is not acknowledged yet. Works for clients with the
@@ -80,7 +81,7 @@ impl ClientContext for LogContext {
         if error.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
             return;
         }
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
+        *self.last.lock() = Some(reason.to_owned());
     }
 }
 

@@ -4,9 +4,10 @@
 //! was dropped. Two members under one name would fence each other.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::Error;
@@ -80,16 +81,15 @@ impl Leases {
 
     /// Waits until no lease is left. Returns false if `limit` passed first.
     pub(super) fn wait_all(&self, limit: Duration) -> bool {
-        let taken = self.locked();
+        let mut taken = self.locked();
         let waited = self
             .all_ended
-            .wait_timeout_while(taken, limit, |taken| !taken.is_empty())
-            .unwrap_or_else(PoisonError::into_inner);
-        !waited.1.timed_out()
+            .wait_while_for(&mut taken, |taken| !taken.is_empty(), limit);
+        !waited.timed_out()
     }
 
     fn locked(&self) -> MutexGuard<'_, HashMap<(String, String), Use>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 

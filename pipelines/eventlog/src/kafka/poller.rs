@@ -7,10 +7,11 @@
 //!   again, and reading continues at the first record left. Lost records belong to unfinished contributions, which the
 //!   marketplace appends again.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, RebalanceProtocol};
@@ -101,7 +102,7 @@ impl Poller {
     fn assigned(&self, consumer: &BaseConsumer<Self>, given: &TopicPartitionList) -> KafkaResult<()> {
         let partitions = numbers(given);
         let (first, others) = {
-            let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut first = self.first.lock();
             first.split(&partitions, Instant::now())
         };
         let mut starts: Vec<StartOffset> = first.iter().map(|at| (*at, None)).collect();

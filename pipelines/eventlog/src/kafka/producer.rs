@@ -4,8 +4,9 @@
 //! the brokers do not acknowledge, returns an error within twice the delivery limit.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::future_producer::DeliveryFuture;
 use rdkafka::producer::{FutureProducer, FutureRecord};
@@ -145,7 +146,7 @@ impl Appender {
     }
 
     fn current(&self) -> (u64, Arc<BackgroundDrop<Producer>>) {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.lock().clone()
     }
 
     /// Converts a failure, and replaces a producer that cannot recover.
@@ -168,7 +169,7 @@ impl Appender {
     }
 
     fn replace(&self, generation: u64, reason: &str) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         // Another append may have replaced this producer already.
         if current.0 != generation {
             return;

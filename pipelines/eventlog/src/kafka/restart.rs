@@ -12,9 +12,10 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
 use super::client::{Client, LogContext, failure};
@@ -84,7 +85,7 @@ impl Consumers {
 
     /// Returns the current consumer, or `None` while it is being replaced.
     pub(super) fn current(&self) -> Option<Arc<BaseConsumer<Poller>>> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.lock();
         current.upgrade()
     }
 
@@ -94,7 +95,7 @@ impl Consumers {
     }
 
     fn set(&self, current: Weak<BaseConsumer<Poller>>) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
+        *self.current.lock() = current;
     }
 
     /// Creates the next consumer.

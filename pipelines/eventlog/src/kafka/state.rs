@@ -7,9 +7,9 @@
 //!   polling, and its group notices.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::health::Positions;
@@ -212,7 +212,7 @@ impl Drop for Waiting<'_> {
 
 impl Shared {
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Waits for the next event of the reader.
@@ -243,12 +243,10 @@ impl Shared {
 
     /// Blocks the thread until the reader waits for records. Returns false once the subscription is closed.
     pub(super) fn wait_until_wanted(&self) -> bool {
-        let state = self
-            .thread_wake
-            .wait_while(self.lock(), |state| {
-                !state.closed && (!state.waiting || state.failure.is_some() || state.is_full())
-            })
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        self.thread_wake.wait_while(&mut state, |state| {
+            !state.closed && (!state.waiting || state.failure.is_some() || state.is_full())
+        });
         !state.closed
     }
 

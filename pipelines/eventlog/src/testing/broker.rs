@@ -9,9 +9,9 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 
@@ -197,8 +197,8 @@ impl Broker {
         self.signal("-CONT")
     }
 
-    fn process(&self) -> std::sync::MutexGuard<'_, Option<Child>> {
-        self.process.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn process(&self) -> MutexGuard<'_, Option<Child>> {
+        self.process.lock()
     }
 
     fn signal(&self, signal: &str) -> io::Result<()> {

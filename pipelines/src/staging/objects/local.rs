@@ -14,8 +14,8 @@ use std::io::{self, ErrorKind, Write as _};
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,6 +23,7 @@ use bytes::Bytes;
 use catalog::Reserve;
 use catalog::storage::create_directory;
 use data_encoding::HEXLOWER;
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::task::spawn_blocking;
 use types::{ContributionId, fault};
@@ -113,7 +114,7 @@ impl LocalObjects {
 
     fn name(&self, upload: ContributionId, n: u32, written: &Path) -> Result<(), Error> {
         let folder = self.folder(upload);
-        let _naming = self.shared.naming.lock().unwrap_or_else(PoisonError::into_inner);
+        let _naming = self.shared.naming.lock();
         if folder.join(SEALED).exists() {
             return Err(Error::Closed);
         }
@@ -125,7 +126,7 @@ impl LocalObjects {
 
     fn seal(&self, cut: &Cut, tags: &[PartTag]) -> Result<(), Error> {
         let folder = self.folder(cut.upload);
-        let _naming = self.shared.naming.lock().unwrap_or_else(PoisonError::into_inner);
+        let _naming = self.shared.naming.lock();
         let (mut missing, mut differing) = (Vec::new(), Vec::new());
         for (n, tag) in (1..=cut.parts).zip(tags) {
             let size = cut.size_of(n).unwrap_or(0);
@@ -228,7 +229,7 @@ impl Objects for LocalObjects {
     async fn delete(&self, upload: ContributionId) -> Result<(), Error> {
         let objects = self.clone();
         here(move || {
-            let _naming = objects.shared.naming.lock().unwrap_or_else(PoisonError::into_inner);
+            let _naming = objects.shared.naming.lock();
             ignore_missing(fs::remove_dir_all(objects.folder(upload))).map_err(Error::Io)
         })
         .await
