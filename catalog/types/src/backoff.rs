@@ -62,8 +62,8 @@ mod tests {
     #[test]
     fn callers_that_failed_together_pause_differently() {
         let backoff = Backoff {
-            first: Duration::from_secs(60),
-            most: Duration::from_secs(60),
+            first: Duration::from_mins(1),
+            most: Duration::from_mins(1),
         };
         let pauses: std::collections::HashSet<_> = (0..16).map(|_| backoff.pause(0)).collect();
         assert!(pauses.len() > 8, "{pauses:?}");

@@ -86,7 +86,7 @@ impl Fixture {
             id: self.id,
             generation: 0,
             at: Timestamp::from_micros(1),
-            resolution: store::Resolution::Rejected {
+            resolution: Resolution::Rejected {
                 code: "refused".to_owned(),
                 message: "no".to_owned(),
             },

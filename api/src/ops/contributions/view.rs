@@ -219,8 +219,7 @@ fn shown(mut said: Vec<RowVerdict>) -> Vec<VerdictLine> {
 }
 
 fn tallies(text: &str) -> Result<Vec<Tally>, ApiError> {
-    let tallies: Vec<Tally> = stored("tallies", text)?;
-    Ok(tallies.into_iter().map(Into::into).collect())
+    stored("tallies", text)
 }
 
 fn verdicts_url(cx: &Cx, slug: &str, id: ContributionId) -> String {
