@@ -1,7 +1,8 @@
-//! Work that blocks its thread, and the threads that may be blocked.
+//! Blocking work, and the threads that may be blocked.
 //!
-//! Invariant: nothing here blocks a thread of the runtime, but one that was told so first. Several pieces of such work that
-//! belong together are carried by one thread, because handing each to another and back costs more than some of them.
+//! Invariant: no function here blocks a thread of the runtime, except [`in_place`] after it has moved the runtime's
+//! tasks to another thread. Blocking steps that belong together run on one thread, because a handover to another thread
+//! and back costs more than some of the steps.
 
 use std::cell::Cell;
 use std::num::NonZero;
@@ -15,26 +16,26 @@ use tokio::task::{JoinError, spawn_blocking};
 use tracing::{Instrument as _, Span};
 
 thread_local! {
-    /// Whether this thread carries a future to its end.
+    /// True while this thread runs a future of [`carry`].
     static CARRIES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The most futures that are carried: a quarter of the threads for work that blocks which a runtime of `tokio` has.
+/// Maximum number of futures on blocking threads at once: a quarter of tokio's default of 512 blocking threads.
 const MOST: usize = 128;
 
 static TURNS: Semaphore = Semaphore::const_new(MOST);
 
-/// How many futures are carried.
+/// Number of futures that run on blocking threads now.
 static CARRIED: AtomicUsize = AtomicUsize::new(0);
 static PROCESSORS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get));
 
-/// Whether more futures are carried than there are processors, so that another thread for one of them takes its time from
-/// the others.
+/// Returns true if more futures run on blocking threads than there are processors. Another thread for one of them would
+/// then take processor time from the others.
 pub(crate) fn many_are_carried() -> bool {
     CARRIED.load(Ordering::Relaxed) > *PROCESSORS
 }
 
-/// Does work that blocks: here, where the future that asks is carried, else on another thread.
+/// Runs blocking work: on this thread if it runs a future of [`carry`], otherwise on another blocking thread.
 pub(crate) async fn blocking<T, W>(work: W) -> Result<T, JoinError>
 where
     T: Send + 'static,
@@ -48,7 +49,8 @@ where
     }
 }
 
-/// Does work that blocks on the thread that asks, as it borrows what it works on.
+/// Runs blocking work on the calling thread, so that the work may borrow. On a multi-threaded runtime the thread's
+/// other tasks are moved away first.
 pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
@@ -56,14 +58,14 @@ pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Polls a future on one thread that may be blocked, until it is done. It goes on when nobody waits for it any more. So
-/// many are carried at once that threads are left for what they wait for, which may be on another thread.
+/// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most [`MOST`]
+/// run at once, because such a future may wait for work on another blocking thread.
 pub(crate) async fn carry<F>(future: F) -> Result<F::Output, JoinError>
 where
     F: Future<Output: Send> + Send + 'static,
 {
     let runtime = Handle::current();
-    // Why ignored: a semaphore that is never closed always gives its turn.
+    // The result is not inspected: the semaphore is never closed, so `acquire` always succeeds.
     let turn = TURNS.acquire().await;
     let span = Span::current();
     spawn_blocking(move || {

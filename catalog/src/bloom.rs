@@ -1,19 +1,19 @@
-//! A filter in front of the stored keys: "surely new" without a look at the disk.
+//! Bloom filter in front of the stored keys: a new key is recognised without a read from disk.
 //!
-//! Invariant: a key that was inserted is never said to be surely new.
+//! Invariant: [`Filter::may_contain`] returns true for every inserted key.
 
 use types::RecordKey;
 
-/// Bits per key that a full generation has; with seven probes about one new key in a hundred and fifty looks known.
+/// Bits per key in a full generation. With seven probes the false positive rate is about 1 in 150.
 const BITS_PER_KEY: usize = 12;
 const PROBES: u32 = 7;
-/// How many keys the first generation holds.
+/// Capacity of the first generation, in keys.
 const FIRST: usize = 64 << 10;
 
-/// 512 bits: one cache line, all that one look-up touches in a generation.
+/// Block of 512 bits. That is one cache line, and a lookup touches one block per generation.
 type Block = [u64; 8];
 
-/// Blocked Bloom filters in generations that double, so that growing never hashes a key again.
+/// Blocked Bloom filters in generations of at least doubling size. The filter grows without hashing a key again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     generations: Vec<Generation>,
@@ -27,14 +27,13 @@ struct Generation {
 }
 
 impl Filter {
-    /// A filter that takes `keys` keys into its first generation.
+    /// Creates a filter whose first generation holds `keys` keys.
     pub(crate) fn with_capacity(keys: usize) -> Self {
         Self {
             generations: vec![Generation::new(keys.max(FIRST))],
         }
     }
 
-    /// Adds a key.
     pub(crate) fn insert(&mut self, key: &RecordKey) {
         let full = self.generations.last().is_none_or(|last| last.keys >= last.capacity);
         if full {
@@ -46,27 +45,28 @@ impl Filter {
         }
     }
 
-    /// A filter for so many keys, to be [absorbed](Self::absorb); none where they are too few for one of their own, and
-    /// are to be inserted. A look-up touches every generation, so each has at least twice the keys of the one before.
+    /// Returns a separate filter for `keys` keys, which [`Self::absorb`] adds later. Returns `None` if the keys are too
+    /// few for a generation of their own; the caller inserts them instead. A lookup touches every generation, so each
+    /// generation has at least twice the capacity of the one before.
     pub(crate) fn apart(&self, keys: usize) -> Option<Self> {
         let last = self.generations.last().map_or(0, |last| last.capacity);
         (keys >= last.saturating_mul(2)).then(|| Self::with_capacity(keys))
     }
 
-    /// Takes the keys of another filter over.
+    /// Appends the generations of another filter.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.generations.extend(other.generations);
     }
 
-    /// The memory it takes.
+    /// Returns the memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let blocks = self.generations.iter().map(|generation| generation.blocks.len());
         blocks.sum::<usize>() * size_of::<Block>()
     }
 
-    /// Whether the key may have been added; `false` is certain.
+    /// Returns false only if the key was never inserted.
     pub(crate) fn may_contain(&self, key: &RecordKey) -> bool {
-        // Why: the last generations are the largest, so most of the keys that are known are in them.
+        // The last generations are the largest and have most of the known keys, so they are probed first.
         self.generations
             .iter()
             .rev()
@@ -95,13 +95,14 @@ impl Generation {
     fn may_contain(&self, key: &RecordKey) -> bool {
         let (block, bits) = self.place(key);
         let block = &self.blocks[block];
-        // Why every probe although the first may tell: which one does cannot be foreseen, and that costs more.
+        // Every probe is evaluated, although the first may decide. A branch per probe cannot be predicted and costs
+        // more than the probes.
         let missing = probes(bits).fold(0, |missing, bit| missing | !block[bit >> 6] >> (bit & 63));
         missing & 1 == 0
     }
 
-    /// The block of a key and the bits that choose within it. A key is a hash already: its halves are independent. Blocks
-    /// are in the order of keys, so that many keys in order touch one after the other.
+    /// Returns the index of the key's block, and the bits that choose within the block. A key is a hash, so its two
+    /// halves are independent. Blocks are in the order of keys, so lookups of sorted keys touch memory in order.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the high half of a product with the length is below it"

@@ -1,7 +1,7 @@
-//! The tables of a store, as this process knows them.
+//! The tables of an object store, as this process knows them.
 //!
-//! Invariant: a table has one state per process, shared by its owner and its readers, so that a version can be read as
-//! soon as its merge returned.
+//! Invariant: a table has one state per process, which its owner and its readers share. So a version can be read as
+//! soon as its merge has returned.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::storage::DurableStore;
 use crate::tables::Tables;
 use crate::{Error, Reserve, Snapshot, Table};
 
-/// Every table of an object store. Cheap to clone.
+/// All tables of an object store. A clone shares their states.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     shared: Arc<Shared>,
@@ -32,8 +32,11 @@ struct Shared {
 }
 
 impl Catalog {
-    /// Opens the tables in `objects`, with the derived key indexes in `index_directory`, which belongs to this process
-    /// and may be deleted whenever no process uses it. Blocks for as long as opening the index takes.
+    /// Opens the tables in `objects`. Blocks until the key indexes in `index_directory` are open. That directory
+    /// belongs to this process. Its content is derived: it may be deleted while no process uses it.
+    ///
+    /// # Errors
+    /// [`Error::IndexLocked`] if another process has the directory open, [`Error::Index`] if it cannot be opened.
     pub fn open(
         objects: Arc<dyn DurableStore>,
         index_directory: PathBuf,
@@ -56,7 +59,7 @@ impl Catalog {
         })
     }
 
-    /// The same, whose tables say what is to be compacted.
+    /// Enables compaction by this policy. Without a policy [`Table::compaction`] returns `None`.
     #[must_use]
     pub fn with_compaction(self, policy: Policy) -> Self {
         Self {
@@ -65,18 +68,18 @@ impl Catalog {
         }
     }
 
-    /// The same, which leaves so much of the disk of its index directory free: uploads are not staged, and tables of the
-    /// same disk not compacted, beyond that.
+    /// Keeps `reserve` bytes free on the disk of the index directory. No upload is staged, and no table is compacted,
+    /// if that would leave less.
     #[must_use]
     pub fn with_reserve(self, reserve: Reserve) -> Self {
         self.shared.backing.store.set_reserve(reserve);
         self
     }
 
-    /// The table of a dataset, for its owner. It exists in the store after its first merge.
+    /// Returns the table of a dataset, for its owner. The table exists in the store after its first merge.
     ///
     /// # Errors
-    /// [`Error::ContractMismatch`] where the table has another contract.
+    /// [`Error::ContractMismatch`] if the table has another contract.
     pub async fn table(&self, id: DatasetId, contract: &Arc<Contract>) -> Result<Table, Error> {
         let Shared { clock, tables, .. } = &*self.shared;
         let state = self.state(id).await?;
@@ -89,8 +92,9 @@ impl Catalog {
         Ok(table)
     }
 
-    /// The table of a dataset at a version, the latest known here if `None`. A version not known yet is looked for in
-    /// the log; `None` where there is none. A dataset without a table is at version 0.
+    /// Returns a dataset at a version, or at the latest known version if `version` is `None`. Reads the log for a
+    /// version that this process does not know. Returns `None` if the log does not have it either. A dataset without a
+    /// table has version 0.
     pub async fn snapshot(&self, id: DatasetId, version: Option<Version>) -> Result<Option<Snapshot>, Error> {
         let state = self.confirmed(id).await?;
         if state.contract().is_none() || version.is_some_and(|version| version > state.head()) {
@@ -101,7 +105,8 @@ impl Catalog {
         Ok((version <= head).then(|| Snapshot::new(state, version)))
     }
 
-    /// Which records a dataset has now, for a dry run; follows the merges of this process.
+    /// Returns a live lookup of the dataset's record keys, for a dry run. The lookup follows the merges of this
+    /// process.
     pub async fn known(&self, id: DatasetId) -> Result<Arc<dyn Known>, Error> {
         let state = self.confirmed(id).await?;
         state.refresh().await?;
@@ -113,7 +118,7 @@ impl Catalog {
         &self.shared.backing.store
     }
 
-    /// As if the stored keys of a dataset could not be read.
+    /// Drops the stored keys of a dataset, as a read error would.
     #[cfg(test)]
     pub(crate) async fn give_up_keys(&self, id: DatasetId) {
         let state = self.state(id).await.unwrap();

@@ -1,22 +1,23 @@
-//! How much of a disk is free, and how much of it stays so.
+//! Free space of a disk, and the reserve that stays free.
 //!
-//! Invariant: who asks here before it writes leaves the reserve to those that a full disk ends: the event log and the
-//! database.
+//! Invariant: a writer that checks [`Reserve::room_for`] first leaves the reserve to the event log and the database,
+//! which a full disk would stop.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::Error;
 
-/// How many bytes of a disk stay free; with none, a disk is used up.
+/// Number of bytes that stay free on a disk. Zero switches the check off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reserve(pub u64);
 
 impl Reserve {
-    /// Whether so many bytes more can be written to the disk of a folder.
+    /// Checks that `bytes` more bytes fit on the disk of `folder` without using the reserve.
     ///
     /// # Errors
-    /// [`ErrorKind::StorageFull`] where that would leave less than the reserve.
+    /// [`ErrorKind::StorageFull`] if fewer bytes than the reserve would remain. Any other kind is an error of
+    /// `statvfs`.
     pub fn room_for(self, folder: &Path, bytes: u64) -> io::Result<()> {
         if self.0 == 0 || free(folder)? > self.0.saturating_add(bytes) {
             Ok(())
@@ -26,7 +27,7 @@ impl Reserve {
     }
 }
 
-/// What a look for room found, as an error of the catalog; `bytes` are those that were to be written.
+/// Converts the result of [`Reserve::room_for`] into an error of the catalog. `bytes` is the size of the refused write.
 pub(crate) fn no_room(looked: io::Result<()>, bytes: impl FnOnce() -> u64) -> Result<(), Error> {
     looked.map_err(|error| match error.kind() {
         ErrorKind::StorageFull => Error::NoRoom { bytes: bytes() },
@@ -34,7 +35,7 @@ pub(crate) fn no_room(looked: io::Result<()>, bytes: impl FnOnce() -> u64) -> Re
     })
 }
 
-/// The bytes that an unprivileged process may still write to the disk of a folder.
+/// Returns the number of bytes that an unprivileged process may still write to the disk of `folder`.
 pub fn free(folder: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))

@@ -1,75 +1,77 @@
-//! Why the catalog could not do what it was asked.
+//! Errors of the catalog, with their kind and their retry class.
+//!
+//! Invariant: an error means that the result could not be determined. A duplicate row or a lost race is an outcome.
 
 use types::{Classify, DatasetId, Kind, Retry, metric};
 
-/// Why a table could not be read or written.
+/// Failure to read or write a table.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The object store did not answer, or refused.
+    /// The object store did not answer, or it refused the request.
     #[error("`{path}` could not be read or written")]
     Storage {
-        /// The object.
+        /// Path of the object in the store.
         path: String,
-        /// What the store said.
+        /// Error of the store.
         #[source]
         source: object_store::Error,
     },
-    /// A file of a table is not what its commit says, or is not a commit at all; it is never served.
+    /// A file of a table differs from its commit, or a commit cannot be parsed. The file is never served.
     #[error("`{path}` is corrupt: {problem}")]
     Corrupt {
-        /// The object.
+        /// Path of the object in the store.
         path: String,
-        /// What is wrong with it.
+        /// Description of the damage.
         problem: String,
     },
     /// A commit is missing although a later one exists.
     #[error("`{path}` is missing although a later commit exists")]
     Gap {
-        /// The commit that should be there.
+        /// Path of the missing commit.
         path: String,
     },
-    /// The last commit of a table that this process knows is gone, or another is in its place.
+    /// The last commit of a table that this process knows is gone, or another commit is in its place.
     #[error("the history of dataset `{dataset}` was lost: `{path}` is gone or another")]
     HistoryLost {
-        /// The dataset.
+        /// Dataset of the table.
         dataset: DatasetId,
-        /// The commit.
+        /// Path of the lost commit.
         path: String,
     },
-    /// The table, or the batch, was made for another contract.
+    /// The contract of the table, or of the batch, differs from the expected one.
     #[error("the table of dataset `{dataset}` has another contract")]
     ContractMismatch {
-        /// The dataset.
+        /// Dataset of the table.
         dataset: DatasetId,
     },
     /// Rows could not be encoded as a part.
     #[error("a part could not be encoded")]
     Encode(#[source] parquet::errors::ParquetError),
-    /// A file of an upload that is being staged could not be read or written.
+    /// A scratch file of an upload could not be read or written.
     #[error("a staged file could not be read or written")]
     Scratch(#[source] std::io::Error),
-    /// What was to be written would have left less of the disk than stays free.
+    /// The write would leave less free disk space than the reserve.
     #[error("the disk has no room for {bytes} bytes beyond the reserve")]
     NoRoom {
-        /// How many bytes were to be written, or had been when there was no room for more.
+        /// Size of the refused write. If the bytes were written in steps, the number written before the refusal.
         bytes: u64,
     },
     /// The key index could not be read or written; it is rebuilt when it is opened again.
     #[error("the key index could not be used")]
     Index(#[source] fjall::Error),
-    /// The keys of a table were given up, because they could not be read, while an upload was held against them.
+    /// The stored keys of a table became unreadable while an upload was staged against them.
     #[error("the key index of dataset `{dataset}` failed while an upload was ingested")]
     KeysGivenUp {
-        /// The dataset.
+        /// Dataset of the table.
         dataset: DatasetId,
     },
-    /// The directory of the key index is in use by another process.
+    /// Another process uses the directory of the key index.
     #[error("the key index `{path}` is in use by another process")]
     IndexLocked {
-        /// The directory.
+        /// Path of the directory.
         path: String,
     },
-    /// The process is stopping, so work was not finished.
+    /// The process is stopping, so the work did not finish.
     #[error("the work was stopped")]
     Stopped(#[source] tokio::task::JoinError),
 }
@@ -126,7 +128,8 @@ impl Classify for Error {
 
     fn retry(&self) -> Retry {
         match self {
-            // Why: a damaged table is repaired from a copy; no contribution may be turned away because of it.
+            // An administrator restores a damaged table from a copy. No contribution may be rejected because of the
+            // damage, so the caller tries again.
             Self::Corrupt { .. } | Self::Gap { .. } => Retry::Backoff,
             Self::Storage { .. }
             | Self::Scratch(_)

@@ -1,28 +1,32 @@
 //! One append-only Delta table per dataset: direct commits, the guard against merging twice, versions and their pages.
 //!
 //! Invariants:
-//! - Version N of a dataset is its N-th merge: one commit of its Delta log, put once and never changed. Commits have no
-//!   gaps; those between merges are compactions, which change no version.
-//! - A contribution is merged at most once: the commit names it, and every commit is known before the next is put.
+//! - Version N of a dataset is its N-th merge: one commit of its Delta log, put once and never changed. Commit numbers
+//!   have
+//! no gaps. The commits between merges are compactions, which change no version.
+//! - A contribution is merged at most once. Its commit names it, and the owner knows every earlier commit before it
+//!   puts
+//! the next one.
 //! - No two rows of a table have the same record key.
-//! - Whatever a commit names is durable before the commit is, and the commit before the merge returns.
-//! - The log is the only truth. The key index, the part timeline and checkpoints are derived from it and can be deleted at
-//!   any time.
+//! - A part is durable before the commit that names it, and a commit is durable before its merge returns.
+//! - The log is the only truth. The key index, the part timeline and checkpoints are derived from it and can be
+//!   deleted at
+//! any time.
 //!
-//! Nothing on the path of a merge lists a directory or reads an earlier commit than the last (but for a checkpoint the
-//! first), so a merge costs the same at version 10 and at version 10,000. The last is read to see that it is still there.
+//! A merge lists no directory and reads no earlier commit than the last (except once per checkpoint: the first). So a
+//! merge costs the same at version 10 and at version 10,000. The last commit is read to confirm that it still exists.
 //!
 //! ```text
 //! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
 //! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
 //!                                                  or commitInfo (the compaction), remove …, add
-//! <dataset>/_delta_log/0000000000000000000N.checkpoint.parquet     derived, for other readers: what commits 0 to N amount to
-//! <dataset>/_delta_log/_last_checkpoint            derived: the newest of these
+//! <dataset>/_delta_log/0000000000000000000N.checkpoint.parquet     derived, for other readers: the sum of commits 0 to N
+//! <dataset>/_delta_log/_last_checkpoint            derived: number of the newest checkpoint
 //! <dataset>/part-<version>-<contribution>.parquet                  of an upload also …-<attempt>-<index>.parquet
-//! <dataset>/part-<first version>-<last version>-<hash>.parquet
+//! <dataset>/part-<first version>-<last version>-<hash>.parquet     a compacted part
 //! <dataset>/_sluice/losses                         versions that were lost, where an administrator accepted it
-//! <dataset>/_sluice/timeline                       derived: what opening would read from the commits
-//! <dataset>/_sluice/keys-<first>-<last>            derived: the keys of these versions, for the key index of a new owner
+//! <dataset>/_sluice/timeline                       derived: replaces reading the commits when a table is opened
+//! <dataset>/_sluice/keys-<first>-<last>            derived: the record keys of these versions, for a new owner's key index
 //! ```
 
 mod action;

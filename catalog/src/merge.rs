@@ -1,76 +1,78 @@
-//! What is asked of a table and what came of it.
+//! Requests to merge rows into a table, and their outcomes.
+//!
+//! Invariant: [`Merge`] is part of the commit. Its members are a format and keep their names.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use types::{AgentId, Batch, ContributionId, Timestamp, Version};
 
-/// Rows that passed the gates and ask to become a version.
+/// Rows that passed the chain and are to become a version.
 #[derive(Clone, Debug)]
 pub struct Proposal {
-    /// The guard against merging twice.
+    /// Contribution of the rows. The table merges a contribution at most once.
     pub contribution: ContributionId,
-    /// Who contributed the rows.
+    /// Agent that contributed the rows.
     pub agent: AgentId,
-    /// The rows that passed.
+    /// Rows that passed the chain.
     pub batch: Arc<Batch>,
-    /// When they are merged.
+    /// Time of the merge.
     pub at: Timestamp,
-    /// What the caller wants to find again in the commit; opaque to the catalog.
+    /// Notes of the caller, stored in the commit. The catalog does not read them.
     pub notes: serde_json::Value,
 }
 
-/// A version, as its commit tells it.
+/// Description of a version, as stored in its commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Merge {
-    /// The contribution that became the version.
+    /// Contribution that became the version.
     pub contribution: ContributionId,
-    /// Who contributed it.
+    /// Agent that contributed the rows.
     pub agent: AgentId,
-    /// The version.
+    /// Number of the version, from 1.
     pub version: Version,
-    /// How many rows the version added.
+    /// Number of rows that the version added.
     pub accepted: u64,
-    /// How many rows the table has at this version.
+    /// Number of rows of the table at this version.
     pub record_count: u64,
-    /// The content root of the version: 64 lower-case hexadecimal digits.
+    /// Content root of the version: 64 lower-case hexadecimal digits.
     pub root: String,
-    /// Positions, in the batch as it was decoded, of rows that passed the gates and were dropped at the commit because
-    /// the table already had them.
+    /// Indexes, in the decoded batch, of rows that passed the chain and were dropped at the commit because the table
+    /// already had their keys.
     pub duplicates: Vec<u32>,
-    /// When it was merged.
+    /// Time of the merge.
     pub at: Timestamp,
-    /// The notes of its proposal.
+    /// Notes of the proposal.
     pub notes: serde_json::Value,
 }
 
-/// What came of merging a [`Staged`](crate::Staged) upload.
+/// Outcome of merging a [`Staged`](crate::Staged) upload.
 #[must_use]
 #[derive(Clone, Debug, PartialEq)]
 pub enum StagedOutcome {
-    /// It became this version now.
+    /// The merge created this version.
     Merged(Merge),
-    /// It had become this version before.
+    /// An earlier merge of the same contribution created this version.
     Adopted(Merge),
-    /// The table has every row already; nothing was committed.
+    /// The table already has every row. No commit was put.
     NothingNew {
-        /// How many rows the table got from others since it was staged.
+        /// Number of rows that other contributions added between staging and commit.
         late: u64,
     },
 }
 
-/// What came of a [`Proposal`].
+/// Outcome of merging a [`Proposal`].
 #[must_use]
 #[derive(Clone, Debug, PartialEq)]
 pub enum MergeOutcome {
-    /// It became this version now.
+    /// The merge created this version.
     Merged(Merge),
-    /// It had become this version before.
+    /// An earlier merge of the same contribution created this version.
     Adopted(Merge),
-    /// The table has every row already; nothing was committed.
+    /// The table already has every row. No commit was put.
     NothingNew {
-        /// Positions of the rows, in the batch as it was decoded.
+        /// Indexes of the dropped rows in the decoded batch.
         duplicates: Vec<u32>,
     },
 }
