@@ -1,6 +1,7 @@
-//! The owner's handle on a table: the one through which it grows.
+//! The owner's handle on a table, through which the table grows.
 //!
-//! Invariant: a merge that returned is durable, is in the log once, and is seen by every reader in this process.
+//! Invariant: when a merge has returned, its version is durable, is in the log once, and is visible to every reader in
+//! this process.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::state::{Follower, State, When, Witness};
 use crate::tables::Tables;
 use crate::{Agreement, Error, KnownHead, Merge, MergeOutcome, Proposal, StagedOutcome, history};
 
-/// Begins to stage uploads for a table.
+/// Starts the staging of uploads for one table.
 #[derive(Clone, Debug)]
 pub struct Stagers {
     state: Arc<State>,
@@ -23,10 +24,11 @@ pub struct Stagers {
 }
 
 impl Stagers {
-    /// Begins to stage an upload: its rows are written beside the table. `least` is how many bytes they are known to be.
+    /// Starts to stage an upload: its rows are written to scratch files beside the table. `least` is a lower bound of
+    /// their size in bytes.
     ///
     /// # Errors
-    /// [`Error::NoRoom`], as from [`Stager::push`], where the disk has too little room.
+    /// [`Error::NoRoom`] if the disk has too little free space, also from [`Stager::push`].
     pub async fn stage(&self, contribution: ContributionId, agent: AgentId, least: u64) -> Result<Stager, Error> {
         let store = &self.state.store;
         store.room_for(least)?;
@@ -38,9 +40,9 @@ impl Stagers {
 
 /// The table of a dataset, open for merges.
 ///
-/// Two handles on one table, in one process or in two, are safe: they race for every commit, and the loser reads what
-/// the winner did and starts over. One handle per table is fast. [`Self::close`] it when there is nothing to merge for a
-/// while: what this process knows of a table stays in memory for as long as somebody holds it.
+/// Two handles on one table are safe, in one process or in two: they race for every commit, and the loser reads the
+/// winner's commit and starts over. One handle per table is fast. [`Self::close`] the handle when there is nothing to
+/// merge for a while, because the state of a table stays in memory while a handle exists.
 #[derive(Debug)]
 pub struct Table {
     state: Arc<State>,
@@ -74,25 +76,26 @@ impl Table {
         })
     }
 
-    /// The contract of the records.
+    /// Returns the contract of the records.
     pub const fn contract(&self) -> &Arc<Contract> {
         &self.contract
     }
 
-    /// The latest version known to this process.
+    /// Returns the latest version that this process knows.
     pub fn head(&self) -> Version {
         self.state.head()
     }
 
-    /// How many rows the latest version has.
+    /// Returns the number of rows of the latest known version.
     pub fn record_count(&self) -> u64 {
         self.state.base().rows
     }
 
-    /// The version that a contribution became, as far as this process knows; reads its commit.
+    /// Returns the version that a contribution became, read from its commit. Returns `None` if no commit known to this
+    /// process names the contribution.
     ///
     /// # Errors
-    /// [`Error::HistoryLost`] where that commit is gone and so is the last.
+    /// [`Error::HistoryLost`] if both that commit and the last one are gone, [`Error::Gap`] if only that commit is.
     pub async fn find(&self, contribution: ContributionId) -> Result<Option<Merge>, Error> {
         match self.state.find(contribution).await {
             Err(error @ Error::Gap { .. }) => {
@@ -112,7 +115,7 @@ impl Table {
     /// Verifies that the log still has the last commit that this process knows.
     ///
     /// # Errors
-    /// [`Error::HistoryLost`] where it does not; every later merge fails so, and the table is to be opened again.
+    /// [`Error::HistoryLost`] if it does not. Every later merge then fails too, and the table must be opened again.
     pub async fn confirm(&self) -> Result<(), Error> {
         self.state.confirm().await
     }
@@ -122,7 +125,7 @@ impl Table {
         self.state.is_lost()
     }
 
-    /// The latest version known to this process, with its content root.
+    /// Returns the latest version known to this process, with its content root.
     pub fn known_head(&self) -> KnownHead {
         let base = self.state.base();
         KnownHead {
@@ -131,16 +134,16 @@ impl Table {
         }
     }
 
-    /// Which records the table has, for looking before the merge does; follows the merges.
+    /// Returns a live lookup of the table's record keys, for the dedup gate. The lookup follows the merges.
     pub fn known(&self) -> Arc<dyn Known> {
         Arc::clone(&self.known) as Arc<dyn Known>
     }
 
-    /// Merges the rows of a proposal that the table does not have, as the next version; creates the table first if it
-    /// does not exist. A contribution that was merged before is adopted, whatever its rows.
+    /// Merges the rows of a proposal that are new to the table, as the next version. Creates the table first if it does
+    /// not exist. A contribution that was merged before is not merged again, and its earlier version is returned.
     ///
     /// # Errors
-    /// After an error nothing, or the whole version, is in the log; asking again finds out.
+    /// After an error the log has either nothing or the whole version. A second call with the same proposal finds out.
     pub async fn merge(&mut self, proposal: Proposal) -> Result<MergeOutcome, Error> {
         let contract = proposal.batch.contract();
         if !Arc::ptr_eq(contract, &self.contract) && *contract != self.contract {
@@ -151,15 +154,16 @@ impl Table {
         let (state, contract) = (Arc::clone(&self.state), Arc::clone(&self.contract));
         let (now, mut tried) = (self.clock.now(), std::mem::take(&mut self.tried));
         let merging = async move {
-            // Why also where it exists: another owner may have created it meanwhile, with another contract.
+            // The table's creation is checked even if the table exists: another owner may have created it meanwhile
+            // with another contract.
             let merged = match commit::create(&state, &contract, now).await {
                 Ok(()) => commit::merge(&state, proposal, &mut tried).await,
                 Err(error) => Err(error),
             };
             (merged, tried)
         };
-        // Why: there a merge is little else than waiting for the disk. What it tried is forgotten where it panics, which
-        // leaves a file behind that nobody reads.
+        // On a store that blocks, a merge is mostly waiting for the disk, so it runs on one blocking thread. A panic
+        // loses `tried`, the list of orphans; the cost is a file that no commit names.
         let (merged, tried) = if self.state.blocks() {
             carry(merging).await.map_err(Error::Stopped)?
         } else {
@@ -171,21 +175,21 @@ impl Table {
         Ok(outcome)
     }
 
-    /// What is to be compacted next; none where nothing is, or the catalog does not compact.
+    /// Returns the next due compaction. Returns `None` if none is due or the catalog has no compaction policy.
     pub fn compaction(&self) -> Option<Compaction> {
         compaction::due(&self.state, self.compacting.as_ref()?)
     }
 
-    /// Puts what was built in the place of the parts that it was built of. `false` where another owner replaced one of
-    /// them meanwhile; then the built part is a file that no commit names.
+    /// Commits a built compaction: its part replaces the parts that it was built from. Returns false if another owner
+    /// replaced one of them meanwhile. The built part is then an orphan.
     ///
     /// # Errors
-    /// After an error nothing, or the whole compaction, is in the log; no version is touched by either.
+    /// After an error the log has either nothing or the whole compaction. Neither changes a version.
     pub async fn adopt(&mut self, compacted: Compacted) -> Result<bool, Error> {
         compaction::commit(&self.state, compacted, self.clock.now()).await
     }
 
-    /// What begins to stage uploads for the table, while the table goes on growing.
+    /// Returns a handle that stages uploads while the table continues to grow.
     pub fn stagers(&self) -> Stagers {
         Stagers {
             state: Arc::clone(&self.state),
@@ -193,12 +197,12 @@ impl Table {
         }
     }
 
-    /// Merges a staged upload as the next version, without the rows that the table got meanwhile; creates the table
-    /// first if it does not exist. A contribution that was merged before is adopted. `notes` is what the caller wants to
-    /// find again in the commit, told how many rows were left out here.
+    /// Merges a staged upload as the next version, without the rows whose keys were merged meanwhile. Creates the table
+    /// first if it does not exist. A contribution that was merged before is not merged again, and its earlier version
+    /// is returned. `notes` receives the number of rows dropped here and returns the notes for the commit.
     ///
     /// # Errors
-    /// After an error nothing, or the whole version, is in the log; asking again with the same upload finds out.
+    /// After an error the log has either nothing or the whole version. A second call with the same upload finds out.
     pub async fn merge_staged(
         &mut self,
         staged: &mut Staged,
@@ -216,7 +220,7 @@ impl Table {
         Ok(outcome)
     }
 
-    /// Stores keys of the table that has most of them in memory only, when all tables together have too many.
+    /// If all tables together have too many keys in memory, stores the keys of the table that has the most.
     async fn make_room(&self) -> Result<(), Error> {
         if self.state.store.is_crowded()
             && let Some(fullest) = self.tables.fullest()
@@ -226,8 +230,8 @@ impl Table {
         Ok(())
     }
 
-    /// Ends the work on the table, and stores what spares the next opening much reading. What fails is only logged: a
-    /// table can be dropped at any time without losing anything.
+    /// Ends the work on the table. Stores the keys and the files that make the next opening fast. A failure is only
+    /// logged, because a table may be dropped at any time without loss.
     pub async fn close(self) {
         if let Err(error) = self.state.save(When::Closing).await {
             tracing::warn!(

@@ -1,7 +1,8 @@
-//! The tables that this process has open.
+//! The open tables of this process.
 //!
-//! Invariant: a dataset has one state for as long as anybody holds it. A state that nobody holds may be closed, as what
-//! it knows is in the log, and those together stay within bounds, however many datasets were ever asked for.
+//! Invariants: a dataset has one state while anybody has a reference to it. Unreferenced states may be closed, because
+//! everything in them is in the log too. Together they stay within [`IDLE`] and [`IDLE_BYTES`], however many datasets
+//! were opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +13,12 @@ use types::DatasetId;
 
 use crate::state::State;
 
-/// How many tables that nobody holds stay open.
+/// Maximum number of open tables without a reference.
 const IDLE: usize = 1_024;
-/// How many bytes these take.
+/// Maximum memory of these tables, in bytes.
 const IDLE_BYTES: usize = 128 << 20;
 
-/// States by dataset; a state is loaded by the first who asks for it.
+/// States by dataset. The first caller that gets the cell loads the state.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     open: Mutex<Open>,
@@ -26,7 +27,7 @@ pub(crate) struct Tables {
 #[derive(Debug, Default)]
 struct Open {
     tables: HashMap<DatasetId, Entry>,
-    /// Counts the look-ups, to order them.
+    /// Number of lookups so far: the clock of the least-recently-used order.
     uses: u64,
 }
 
@@ -37,7 +38,7 @@ struct Entry {
 }
 
 impl Tables {
-    /// The state of a dataset, or the place for it.
+    /// Returns the cell of a dataset's state. The cell is empty if the table is not open.
     pub(crate) fn get(&self, dataset: DatasetId) -> Arc<OnceCell<Arc<State>>> {
         let mut open = self.lock();
         open.uses += 1;
@@ -57,12 +58,12 @@ impl Tables {
             used,
         };
         open.tables.insert(dataset, entry);
-        // Why: closing gives back much memory, and nobody else has to wait for that.
+        // Closing frees much memory. It happens after the lock is released, so that no other lookup waits for it.
         drop((open, closed));
         state
     }
 
-    /// The open table with the most keys that are in memory only.
+    /// Returns the open table with the most keys that are only in memory.
     pub(crate) fn fullest(&self) -> Option<Arc<State>> {
         let open = self.lock();
         let states = open.tables.values().filter_map(|entry| entry.state.get());
@@ -75,7 +76,7 @@ impl Tables {
 }
 
 impl Open {
-    /// Takes the states that nobody holds out of the table beyond the bounds, those not used for longest first.
+    /// Removes unreferenced states beyond the bounds, the least recently used first.
     fn take_excess(&mut self) -> Vec<Entry> {
         let mut idle: Vec<_> = self
             .tables
@@ -90,7 +91,7 @@ impl Open {
         idle.sort_unstable();
         let mut taken = Vec::new();
         for (_, dataset, size) in idle {
-            // Why: some room is made at once, or every look-up beyond the bounds would sort.
+            // An eighth more than necessary is removed at once. Otherwise every lookup beyond the bounds would sort.
             if count <= IDLE / 8 * 7 && bytes <= IDLE_BYTES / 8 * 7 {
                 break;
             }
@@ -102,9 +103,10 @@ impl Open {
 }
 
 impl Entry {
-    /// The bytes that closing it gives back; `None` while somebody holds it.
+    /// Returns the memory in bytes that closing the state frees, or `None` while anybody has a reference to it.
     fn idle_bytes(&self) -> Option<usize> {
-        // Why: a place is handed out only under the lock, and a state only by one who has its place or the state.
+        // The reference count is stable: cells are cloned only under the lock, and a state is cloned only from its cell
+        // or from another clone.
         if Arc::strong_count(&self.state) > 1 {
             return None;
         }

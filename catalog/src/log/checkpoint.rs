@@ -1,9 +1,8 @@
-//! Checkpoints: what the log amounts to at a commit, as one file, for readers that would otherwise read every commit
+//! Delta checkpoints: the state of the log at a commit in one file, for readers that would otherwise read every commit
 //! (Delta protocol, *Checkpoints*, classic, V1 spec). This catalog never reads one back.
 //!
 //! Invariants:
-//! - A checkpoint has the actions as the commits have them, but that none changes data; those that removed a part, while
-//!   somebody may still have to know of it.
+//! - A checkpoint has the same actions as the commits, with `dataChange` false. A `remove` stays for [`RETENTION`].
 //! - The same log gives the same bytes, whichever process of this build writes them.
 
 use std::sync::Arc;
@@ -26,45 +25,45 @@ use crate::Error;
 use crate::action::Action;
 use crate::timeline::Latest;
 
-/// How long it must be told that a part was removed, in milliseconds: where the table does not say otherwise, a week
-/// (Delta protocol, *Table Properties*, `delta.deletedFileRetentionDuration`).
+/// Time in milliseconds that a `remove` stays in checkpoints. Delta's default is a week (Delta protocol, *Table
+/// Properties*, `delta.deletedFileRetentionDuration`).
 pub(crate) const RETENTION: i64 = 7 * 24 * 60 * 60 * 1_000;
-/// How many actions are encoded at once.
+/// Number of actions that are encoded at once.
 const BATCH: usize = 4_096;
 
-/// A checkpoint to be put.
+/// An encoded checkpoint, and the pointer to it.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     pub(crate) bytes: Vec<u8>,
     pub(crate) last: Last,
 }
 
-/// What points to the newest checkpoint (Delta protocol, *Last Checkpoint File Schema*).
+/// Pointer to the newest checkpoint (Delta protocol, *Last Checkpoint File Schema*).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Last {
-    /// The number of its commit.
+    /// Number of the checkpoint's commit.
     pub(crate) version: u64,
-    /// How many actions it has.
+    /// Number of actions in the checkpoint.
     pub(crate) size: u64,
     #[serde(default)]
     pub(crate) size_in_bytes: u64,
-    /// How many parts the table had.
+    /// Number of parts of the table.
     #[serde(default)]
     pub(crate) num_of_add_files: u64,
 }
 
-/// The checkpoint at commit `number`.
+/// Returns the object path of the checkpoint at commit `number`.
 pub(crate) fn path_of(dataset: DatasetId, number: u64) -> Path {
     Path::from(format!("{dataset}/_delta_log/{number:020}.checkpoint.parquet"))
 }
 
-/// The object that has [`Last`], as JSON.
+/// Returns the object path of [`Last`], which is stored as JSON.
 pub(crate) fn path_of_last(dataset: DatasetId) -> Path {
     Path::from(format!("{dataset}/_delta_log/_last_checkpoint"))
 }
 
-/// What commit 0 says for every later one: protocol and metadata.
+/// Reads the actions of commit 0 that hold for every later commit: protocol and metadata.
 pub(crate) async fn creation(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
@@ -74,14 +73,14 @@ pub(crate) async fn creation(
         return Err(Error::gap(&path));
     };
     let damaged = |problem: &dyn ToString| Error::corrupt(&path, &problem.to_string());
-    // Why: what is copied from here is believed by every reader, also once the commit is mended.
+    // The commit is verified first. A reader believes the copy in a checkpoint, even after the commit was repaired.
     decode(dataset, 0, &bytes).map_err(|problem| damaged(&problem))?;
     let mut creation = actions(&bytes).map_err(|problem| damaged(&problem))?;
     creation.retain(|action| matches!(action, Action::Protocol(_) | Action::MetaData(_)));
     Ok(creation)
 }
 
-/// The checkpoint of a table that was created so and is so now.
+/// Encodes a checkpoint from the table's creation and its latest state.
 pub(crate) fn encode(
     dataset: DatasetId,
     creation: Vec<Action<'static>>,
@@ -111,7 +110,7 @@ pub(crate) fn encode(
     Ok(Checkpoint { bytes, last })
 }
 
-/// Actions as a file, one in each row, and how many there are.
+/// Encodes actions as a Parquet file with one action per row. Returns the bytes and the number of actions.
 fn write(
     mut actions: impl Iterator<Item = Result<Action<'static>, serde_json::Error>>,
 ) -> Result<(Vec<u8>, u64), ParquetError> {
@@ -136,7 +135,7 @@ fn write(
 }
 
 fn columns(schema: &SchemaRef, rows: &[Action<'_>]) -> Result<RecordBatch, ArrowError> {
-    // Why strict: a member that has no column would be left out in silence.
+    // Strict mode fails on a member without a column. Otherwise the member would be dropped silently.
     let reader = ReaderBuilder::new(Arc::clone(schema)).with_strict_mode(true);
     let mut decoder = reader.build_decoder()?;
     decoder.serialize(rows)?;
@@ -145,7 +144,8 @@ fn columns(schema: &SchemaRef, rows: &[Action<'_>]) -> Result<RecordBatch, Arrow
         .unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema))))
 }
 
-/// A column for each kind of action, with what this catalog says of it (Delta protocol, *Checkpoint Schema*).
+/// Returns the schema: one column per kind of action, with the members that this catalog writes (Delta protocol,
+/// *Checkpoint Schema*).
 fn schema() -> SchemaRef {
     let [path, data_change] = [("path", DataType::Utf8), ("dataChange", DataType::Boolean)];
     let [partition_values, tags] = ["partitionValues", "tags"].map(|name| (name, texts_by_name()));
@@ -218,7 +218,7 @@ fn fields<const N: usize>(of: [(&str, DataType); N]) -> Fields {
         .collect()
 }
 
-/// As Parquet names its parts (Parquet format, *Maps*).
+/// Returns the type of a map from text to text, with the field names that Parquet requires (Parquet format, *Maps*).
 fn texts_by_name() -> DataType {
     let [key, value] = [("key", false), ("value", true)].map(|(name, null)| Field::new(name, DataType::Utf8, null));
     let entries = DataType::Struct(Fields::from(vec![key, value]));

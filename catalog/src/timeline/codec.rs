@@ -1,6 +1,6 @@
-//! The derived file that spares an opening the commits it was made from.
+//! Encoding of the timeline as a derived file, which replaces reading the commits when a table is opened.
 //!
-//! Invariant: a file that is not whole, of another format or of another table decodes to nothing.
+//! Invariant: a file that is incomplete, of another format or of another table decodes to `None`.
 
 use std::sync::Arc;
 
@@ -10,13 +10,14 @@ use super::{Layer, Timeline};
 use crate::Root;
 use crate::part::PartInfo;
 
-/// Starts every file of this format.
+/// First bytes of every file of this format.
 const MAGIC: &[u8; 16] = b"sluice timeline5";
-/// More times than rows are ever rewritten: each time there are at least twice as many parts below.
+/// Upper bound of a compaction's height. Each rewrite covers at least two parts of the height below, so no real height
+/// comes near it.
 const HIGHEST: usize = 64;
 
 impl Timeline {
-    /// The timeline as bytes; nothing to write before the table exists.
+    /// Encodes the timeline. Returns `None` before the table exists.
     pub(crate) fn encode(&self, dataset: DatasetId) -> Option<Vec<u8>> {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
         let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 140);
@@ -73,7 +74,7 @@ impl Timeline {
         Some(bytes)
     }
 
-    /// The timeline in these bytes, if they are whole and of this table.
+    /// Decodes a timeline. Returns `None` unless the bytes are complete and belong to this dataset.
     pub(crate) fn decode(dataset: DatasetId, bytes: &[u8]) -> Option<Self> {
         let (body, checksum) = bytes.split_last_chunk::<32>()?;
         if blake3::hash(body) != *checksum {

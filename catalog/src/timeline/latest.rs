@@ -1,36 +1,36 @@
-//! What the log amounts to at its last commit.
+//! State of the table at its last commit, for a Delta checkpoint.
 //!
-//! Invariant: whatever was ever a part of the table is in it once: among those that a reader of the last commit reads, or,
-//! if that is not too long ago, among those that were replaced.
+//! Invariant: every part that was ever added appears once: as live, or, if its removal is recent enough, as replaced.
 
 use types::Version;
 
 use super::Timeline;
 use crate::part::PartInfo;
 
-/// The table at its last commit. Instants are milliseconds since the epoch.
+/// State of the table at its last commit. Times are milliseconds since the epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Latest {
-    /// The number of the commit.
+    /// Number of the commit.
     pub(crate) commit: u64,
-    /// The latest version, with when it was merged.
+    /// Latest version, and the time of its merge.
     pub(crate) merged: (Version, i64),
-    /// The parts in the order of the rows, each with when it was added.
+    /// Parts in the order of the rows, each with the time of its addition.
     pub(crate) live: Vec<(PartInfo, i64)>,
-    /// The parts that others are in the place of, each with when it was replaced, as far back as was asked.
+    /// Replaced parts, each with the time of its removal, as far back as the retention.
     pub(crate) replaced: Vec<(PartInfo, i64)>,
 }
 
 impl Timeline {
-    /// What the log amounts to, with what was replaced less than `retention` milliseconds before its last commit; `None`
-    /// before the first version.
+    /// Computes the state at the last commit. `replaced` has the parts that were removed less than `retention`
+    /// milliseconds before that commit. Returns `None` before the first version.
     pub(crate) fn latest(&self, retention: i64) -> Option<Latest> {
         let last = self.parts.last()?;
-        // Why not the time of who asks: the same log would amount to several things.
+        // The retention is counted from the last commit and not from now. Otherwise the same log would give checkpoints
+        // with different bytes.
         let since = self.at.saturating_sub(retention);
         let mut live: Vec<_> = self.parts.iter().map(|entry| Some((&entry.part, entry.at))).collect();
         let mut replaced = Vec::new();
-        // Why in this order: what a layer replaced is below it, so it is here before it.
+        // Layers come in order of height, so the parts that a layer replaced are already in place.
         for (_, layer) in self.layers.iter() {
             for place in &mut live[layer.covers.clone()] {
                 let gone = place.take().filter(|_| layer.at >= since);
