@@ -1,7 +1,7 @@
 //! The history that a table must have, and the losses of history that an administrator accepted.
 //!
-//! Invariant: the object of accepted losses says nothing that the log says. It names versions that the log had and has
-//! no longer, so that whoever was told of one of them goes on without it. It is not derived and must not be deleted.
+//! Invariant: the object of accepted losses does not repeat the log. It names versions that the log had and no longer
+//! has, so that a component that knows one of them can continue without it. It is not derived and must not be deleted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::{Error, Root, log};
 /// A version of a table with its content root, known from outside the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownHead {
-    /// The version.
+    /// Number of the version.
     pub version: Version,
-    /// The content root of the version.
+    /// Content root of the version.
     pub root: Root,
 }
 
@@ -35,12 +35,12 @@ pub enum Agreement {
     Lost,
 }
 
-/// A version as its commit tells it.
+/// A version, as its commit states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// The version with its root.
+    /// Version with its content root.
     pub head: KnownHead,
-    /// The contribution that became the version.
+    /// Contribution that became the version.
     pub contribution: ContributionId,
 }
 
@@ -51,18 +51,18 @@ struct Losses {
     lost: Vec<KnownHead>,
 }
 
-/// The format of [`Losses`] that this build writes.
+/// Format of [`Losses`] that this build writes.
 const FORMAT: u32 = 1;
 
-/// The object of the accepted losses of a table.
+/// Returns the object path of a table's accepted losses.
 fn path(dataset: DatasetId) -> Path {
     Path::from(format!("{dataset}/_sluice/losses"))
 }
 
-/// Reads every version of a table from its commits, in order; none where there is no table.
+/// Reads every version of a table from its commits, in order. Returns an empty list if there is no table.
 ///
 /// # Errors
-/// [`Error::Corrupt`] and [`Error::Gap`] where the log is damaged.
+/// [`Error::Corrupt`] and [`Error::Gap`] if the log is damaged.
 pub async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<Vec<Recorded>, Error> {
     let mut timeline = Timeline::default();
     let apply = |number, commit| timeline.apply(number, commit, || log::path(dataset, number).to_string());
@@ -84,10 +84,10 @@ pub async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<
     Ok(recorded.collect())
 }
 
-/// Records that these versions of a table are lost and that their loss is accepted, beside those accepted before.
+/// Records that these versions of a table are lost and that an administrator accepted it. Keeps the earlier records.
 ///
 /// # Errors
-/// After an error nothing, or all of it, is recorded; recording it again is harmless.
+/// After an error either nothing or everything is recorded. Recording the same loss twice is harmless.
 pub async fn accept(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, lost: &[KnownHead]) -> Result<(), Error> {
     let path = path(dataset);
     let mut losses = losses(objects, dataset).await?;
@@ -102,7 +102,7 @@ pub async fn accept(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, lost: &[
     put.map(|_| ()).map_err(|error| Error::storage(&path, error))
 }
 
-/// The content roots of the versions whose loss was accepted.
+/// Returns the content roots of the versions whose loss was accepted.
 pub async fn accepted(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<HashSet<Root>, Error> {
     let losses = losses(objects, dataset).await?;
     Ok(losses.lost.into_iter().map(|head| head.root).collect())

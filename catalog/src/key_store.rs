@@ -1,9 +1,8 @@
-//! The stored half of the key indexes: one fjall database for the tables of a process, and beside it files of the keys
-//! that came many at once.
+//! Storage of the key indexes: one fjall database for all tables of a process, and files for large sets of keys.
 //!
-//! Invariants: the keys of a table and the version they reflect change together: a file counts from when the database
-//! names it, and what the database does not name is removed when it is opened. The store holds nothing that the tables do
-//! not, so one that cannot be used is put aside and built again.
+//! Invariants: the keys of a table and the version that they reflect change atomically. A file counts once the database
+//! names it; files without a name are removed at the next opening. The store is derived from the tables, so an unusable
+//! store is set aside and built again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,59 +20,59 @@ use crate::key_file::{Ascending, KeyFile, Source};
 use crate::staged::Scratch;
 use crate::{Error, Root};
 
-/// A file with this name says that the database was found damaged while it was in use.
+/// Name of the marker file: an earlier run found the database damaged.
 const CONDEMNED: &str = "condemned";
-/// The directory of the database within the index directory.
+/// Directory of the database, within the index directory.
 const DATABASE: &str = "keys";
-/// The directory of staged files within the index directory.
+/// Directory of scratch files, within the index directory.
 const STAGED: &str = "staged";
-/// The directory of files of keys within the index directory.
+/// Directory of key files, within the index directory.
 const FILES: &str = "files";
-/// Files of more keys are not written again to make one of several.
+/// Number of keys above which a file is not merged into another.
 const LARGE: usize = 8 << 20;
-/// How many key removals go into one batch.
+/// Number of key removals per batch of the database.
 const REMOVALS: usize = 65_536;
-/// How many keys all tables together may hold in memory only.
+/// Maximum number of keys that all tables together hold only in memory.
 const ROOM: usize = 1 << 20;
 
-/// The version that the stored keys of a table reflect.
+/// Version that the stored keys of a table reflect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub(crate) version: Version,
-    /// The content root of the version: tells another history of the same table apart.
+    /// Content root of the version. Distinguishes different histories of the same table.
     pub(crate) root: Root,
-    /// How many keys there are.
+    /// Number of stored keys.
     pub(crate) keys: u64,
 }
 
-/// Keys of a table that came many at once.
+/// One file with stored keys of a table.
 #[derive(Debug)]
 pub(crate) struct StoredFile {
     number: u64,
     pub(crate) keys: KeyFile,
 }
 
-/// The keys of every table, by dataset.
+/// Stored keys of all tables, by dataset.
 pub(crate) struct KeyStore {
     directory: PathBuf,
     database: Database,
     keys: Keyspace,
-    /// How many keys each file has, by dataset and number.
+    /// Number of keys of each file, by dataset and file number.
     files: Keyspace,
-    /// The number of the next file.
+    /// Number of the next file.
     next_file: AtomicU64,
-    /// Files of more keys than so are left as they are.
+    /// Number of keys above which a file is not merged into another.
     pub(crate) large: AtomicUsize,
     changing: Mutex<()>,
-    /// How many turns were asked for.
+    /// Number of changes that were started, including those that wait.
     turns: AtomicU64,
-    /// How many keys all indexes hold in memory only.
+    /// Number of keys that all indexes hold only in memory.
     pub(crate) unstored: AtomicUsize,
-    /// How many they may hold.
+    /// Maximum of `unstored` before keys are stored early.
     pub(crate) room: AtomicUsize,
-    /// How often keys were added, or tried to be.
+    /// Number of successful and failed additions.
     additions: AtomicU64,
-    /// How many bytes of the disk stay free.
+    /// Number of bytes of the disk that stay free.
     reserve: AtomicU64,
 }
 
@@ -86,12 +85,16 @@ impl std::fmt::Debug for KeyStore {
 }
 
 impl KeyStore {
-    /// Opens the database in `directory`; one that is damaged is put aside and an empty one takes its place.
+    /// Opens the store in `directory`. A damaged database is set aside and replaced by an empty one.
+    ///
+    /// # Errors
+    /// [`Error::IndexLocked`] if another process has it open, [`Error::Index`] if an empty database cannot be opened
+    /// either, [`Error::Scratch`] if old scratch files cannot be removed.
     pub(crate) fn open(directory: PathBuf) -> Result<Self, Error> {
         std::fs::create_dir_all(&directory).map_err(|error| Error::Index(error.into()))?;
         let staged = directory.join(STAGED);
         if staged.exists() {
-            // Why: only a process that died leaves them, and what it staged is staged again.
+            // Only a crashed process leaves scratch files, and its uploads are staged again.
             std::fs::remove_dir_all(&staged).map_err(Error::Scratch)?;
         }
         let path = directory.join(DATABASE);
@@ -137,34 +140,37 @@ impl KeyStore {
         })
     }
 
-    /// A new directory for files that need not outlive the process.
+    /// Creates a directory for files that need not outlive the process.
     pub(crate) fn scratch(&self) -> Result<Scratch, Error> {
         Scratch::new(&self.directory.join(STAGED), self.reserve())
     }
 
-    /// How much of the disk stays free.
+    /// Returns the reserve of the disk.
     pub(crate) fn reserve(&self) -> Reserve {
         Reserve(self.reserve.load(Ordering::Relaxed))
     }
 
-    /// Leaves so much of the disk free from now on.
+    /// Sets the reserve of the disk.
     pub(crate) fn set_reserve(&self, reserve: Reserve) {
         self.reserve.store(reserve.0, Ordering::Relaxed);
     }
 
-    /// Whether so many bytes more can be written to the disk.
+    /// Checks that `bytes` more bytes fit on the disk.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] if they do not.
     pub(crate) fn room_for(&self, bytes: u64) -> Result<(), Error> {
         no_room(self.reserve().room_for(&self.directory, bytes), || bytes)
     }
 
-    /// Makes the next opening build the database again.
+    /// Marks the store as damaged, so that the next opening rebuilds it.
     pub(crate) fn condemn(&self) {
         if let Err(error) = std::fs::write(self.directory.join(CONDEMNED), b"") {
             tracing::warn!(%error, "cannot mark the key index as damaged; the next start may use it again");
         }
     }
 
-    /// What the stored keys of a table reflect; `None` where it has none.
+    /// Returns the version that the stored keys of a table reflect, or `None` if it has none.
     pub(crate) fn stored(&self, dataset: DatasetId) -> fjall::Result<Option<Stored>> {
         Ok(self
             .keys
@@ -172,12 +178,12 @@ impl KeyStore {
             .and_then(|value| Stored::decode(&value)))
     }
 
-    /// Whether a table's stored keys have this one, but for those in files.
+    /// Returns true if the database has the key. Does not look into the table's files.
     pub(crate) fn contains(&self, dataset: DatasetId, key: &RecordKey) -> fjall::Result<bool> {
         self.keys.contains_key(stored_key(dataset, key))
     }
 
-    /// Calls `each` with every stored key of a table, in order, but for those in files.
+    /// Calls `each` in order with every stored key of a table that is in the database. Skips the table's files.
     pub(crate) fn scan(&self, dataset: DatasetId, mut each: impl FnMut(RecordKey)) -> fjall::Result<()> {
         for item in self.keys.prefix(dataset.as_bytes()) {
             if let Ok(key) = item.key()?[16..].try_into() {
@@ -187,10 +193,10 @@ impl KeyStore {
         Ok(())
     }
 
-    /// The files of a table's stored keys, oldest first; calls `each` with every key in them.
+    /// Opens the key files of a table, the oldest first, and calls `each` with every key in them.
     ///
     /// # Errors
-    /// Also where a file is not as it was written ([`is_damage`](crate::key_file::is_damage)).
+    /// [`is_damage`](crate::key_file::is_damage) is true of the error if a file is damaged.
     pub(crate) fn files(
         &self,
         dataset: DatasetId,
@@ -204,11 +210,11 @@ impl KeyStore {
         Ok(files)
     }
 
-    /// Adds keys, ascending and distinct, and what the table's stored keys reflect with them, atomically.
+    /// Adds sorted, distinct keys and updates the version that the table's stored keys reflect, atomically.
     pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
         let _turn = self.take_turn();
         self.additions.fetch_add(1, Ordering::Relaxed);
-        // Why: sorted keys become one table file as they are, at a tenth of the cost of the journal and memtable.
+        // Sorted keys become one table file directly, at a tenth of the cost of journal and memtable.
         let mut ingestion = self.keys.start_ingestion()?;
         ingestion.write(*dataset.as_bytes(), stored.encode())?;
         for key in keys {
@@ -217,9 +223,10 @@ impl KeyStore {
         ingestion.finish()
     }
 
-    /// Adds `count` keys, which need not be in memory, as a file. It takes over those of the latest of `files`, all that the
-    /// table has, that are at most twice as large as what comes after them: so there are few but for large ones, and a key
-    /// is written again a logarithmic number of times. Answers the table's files from then on. One at a time of a table.
+    /// Adds `count` keys as a file, without holding them in memory. `files` are all files of the table. The new file
+    /// absorbs the latest files while each is at most twice as large as everything after it and not larger than
+    /// `large`. So there are few files besides large ones, and a key is rewritten a logarithmic number of times.
+    /// Returns the table's files after the change. A table must have one call at a time.
     pub(crate) fn add_file(
         &self,
         dataset: DatasetId,
@@ -241,7 +248,7 @@ impl KeyStore {
             .write_file(number, merged, keys, all)
             .and_then(|keys| self.name_file(dataset, number, merged, &keys, stored).map(|()| keys));
         let keys = added.inspect_err(|_| {
-            // Why ignored: it may not even be there, and an opening removes what nothing names.
+            // The error is ignored: the file may not exist, and the next opening removes files without a name.
             std::fs::remove_file(self.path_of(number)).unwrap_or_default();
         })?;
         let mut files = kept.to_vec();
@@ -249,7 +256,7 @@ impl KeyStore {
         Ok(files)
     }
 
-    /// Writes keys and those of other files, `count` in all, into a file, durably.
+    /// Writes the new keys and the keys of `merged`, `count` in total, into a durable file.
     fn write_file(
         &self,
         number: u64,
@@ -269,7 +276,7 @@ impl KeyStore {
         Ok(file)
     }
 
-    /// Makes a file one of a table's in the place of others, which are removed.
+    /// Names a file in the database in place of `merged`, and removes the files of `merged`.
     fn name_file(
         &self,
         dataset: DatasetId,
@@ -296,8 +303,8 @@ impl KeyStore {
         Ok(())
     }
 
-    /// Removes the stored keys of a table. What they reflect goes first and durably, so that keys which a crash left
-    /// behind are of nothing and are removed when the table is opened again.
+    /// Removes the stored keys of a table. The version that they reflect goes first, durably. So keys that a crash
+    /// leaves behind belong to no version and are removed when the table is opened again.
     pub(crate) fn clear(&self, dataset: DatasetId) -> fjall::Result<()> {
         let _turn = self.take_turn();
         let batch = || self.database.batch().durability(Some(PersistMode::SyncAll));
@@ -323,7 +330,7 @@ impl KeyStore {
         if removals.is_empty() { Ok(()) } else { removals.commit() }
     }
 
-    /// The files of a table, by number, with how many keys they have.
+    /// Returns the numbers of a table's files, each with its number of keys.
     fn named(&self, dataset: DatasetId) -> fjall::Result<Vec<(u64, u64)>> {
         let mut named = Vec::new();
         for item in self.files.prefix(dataset.as_bytes()) {
@@ -339,14 +346,14 @@ impl KeyStore {
         self.directory.join(FILES).join(file_name(file))
     }
 
-    /// Removes a file that is not named any more; whoever has it open can go on reading.
+    /// Removes a file that the database no longer names. A reader that has it open can continue.
     fn remove_file(&self, number: u64) {
         if let Err(error) = std::fs::remove_file(self.path_of(number)) {
             tracing::warn!(number, %error, "cannot remove an unused file of the key index; the next start tries again");
         }
     }
 
-    /// Waits for the right to change stored keys, which one has at a time.
+    /// Waits for the exclusive right to change stored keys.
     pub(crate) fn take_turn(&self) -> MutexGuard<'_, ()> {
         self.turns.fetch_add(1, Ordering::SeqCst);
         self.changing.lock()
@@ -357,35 +364,34 @@ impl KeyStore {
         self.turns.load(Ordering::SeqCst)
     }
 
-    /// Whether the indexes together hold more keys in memory only than they may.
+    /// Returns true if the indexes together hold more keys in memory than they may.
     pub(crate) fn is_crowded(&self) -> bool {
         self.unstored.load(Ordering::Relaxed) > self.room.load(Ordering::Relaxed)
     }
 
-    /// How often keys were added, or tried to be; each time costs a constant number of syncs.
+    /// Returns the number of successful and failed additions. Each costs a constant number of syncs.
     #[cfg(test)]
     pub(crate) fn additions(&self) -> u64 {
         self.additions.load(Ordering::Relaxed)
     }
 }
 
-/// An open database.
 struct Opened {
     database: Database,
     keys: Keyspace,
     files: Keyspace,
-    /// The numbers of all files.
+    /// Numbers of all files.
     named: BTreeSet<u64>,
 }
 
-/// `None` is a panic of the database.
+/// Opens the database. The error `None` is a panic of the database.
 fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
     let open = || {
         let database = Database::builder(path).worker_threads(1).cache_size(16 << 20).open()?;
         let options = || {
             KeyspaceCreateOptions::default()
                 .max_memtable_size(4 << 20)
-                // Why: keys are random and filtered in memory already.
+                // Keys are random, so they do not compress; and the filter in memory is enough.
                 .data_block_compression_policy(CompressionPolicy::disabled())
                 .filter_policy(FilterPolicy::disabled())
         };
@@ -402,7 +408,7 @@ fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
             named,
         })
     };
-    // Why: the database asserts on some damage; what it holds is derived, so damage must never stop the service.
+    // The database asserts on some kinds of damage. Its content is derived, so damage must never stop the service.
     match catch_unwind(AssertUnwindSafe(open)) {
         Ok(opened) => opened.map_err(Some),
         Err(_) => Err(None),
@@ -424,7 +430,7 @@ fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
     missing_is_fine(std::fs::remove_file(directory.join(CONDEMNED)))
 }
 
-/// Removes what is in `folder`, which is made where it is missing, and not named.
+/// Removes the files in `folder` whose numbers are not in `named`. Creates the folder if it is missing.
 fn remove_unnamed(folder: &Path, named: &BTreeSet<u64>) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let named: HashSet<String> = named.iter().map(|number| file_name(*number)).collect();
@@ -454,7 +460,7 @@ fn file_key(dataset: DatasetId, number: u64) -> [u8; 24] {
     bytes
 }
 
-/// The number in a [`file_key`].
+/// Returns the file number in a [`file_key`].
 fn number_of(key: &[u8]) -> Option<u64> {
     let number = key.get(16..)?.try_into().ok()?;
     Some(u64::from_be_bytes(number))

@@ -1,11 +1,11 @@
-//! The key index of a table: which record keys it has.
+//! The key index of a table: the set of its record keys.
 //!
-//! Invariant: it has exactly the keys of versions 1 to the one it reflects. It is derived: opened again after a crash,
-//! or over another history of the table, it drops what does not belong and catches up from the parts' key columns. Of
-//! stored keys it believes only as many as were stored.
+//! Invariant: the index has exactly the keys of versions 1 to the one that it reflects. It is derived. If it is opened
+//! after a crash, or over another history of the table, it drops keys that do not belong and catches up from the parts'
+//! key columns. It accepts stored keys only if their count matches.
 //!
-//! New keys are held in memory and go to the store many at a time, so a merge writes nothing here; in front of the
-//! stored keys stands a filter, so a key that is new costs no look at the disk.
+//! New keys are in memory and are stored in large batches, so a merge writes nothing here. A Bloom filter stands in
+//! front of the stored keys, so a lookup of a new key reads nothing from disk.
 
 mod ordered;
 
@@ -27,50 +27,50 @@ use crate::key_file::is_damage;
 use crate::key_store::{KeyStore, Stored, StoredFile};
 use crate::{Error, Root};
 
-/// How many keys a table holds in memory before they are stored.
+/// Number of keys in memory from which a table stores them.
 const RECENT: usize = 64 << 10;
-/// The same for one that is being opened from many keys at once.
+/// The same bound while a table catches up from key objects.
 const BULK: usize = 512 << 10;
-/// After how many versions keys are stored although they are few: bounds what an opening has to catch up.
+/// Number of versions after which even few keys are stored. Bounds the work of the next opening.
 const VERSIONS: u64 = 256;
-/// From how many keys, or versions, on it is worth to store keys that will not grow more soon.
+/// Number of keys, or of versions, from which storing is worth it when the table is closed.
 const LOT: usize = 4 << 10;
 const LOT_OF_VERSIONS: u64 = 16;
-/// How many keys go into the filter of a table that is read meanwhile at once.
+/// Number of keys that enter the shared filter under one lock.
 const PIECE: usize = 4 << 10;
-/// Up to how many look-ups are done where they are asked for: moving them would cost more.
+/// Maximum number of lookups on the calling thread. For so few, moving to another thread costs more.
 const FEW: usize = 16;
 
-/// How long stored keys may fail to be read before they are given up, although each failure could have passed.
+/// Time that reads of stored keys may fail before the keys are dropped, even if each error is transient.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// After how long a failure has nothing to do with one before.
+/// Time after which a failure is independent of an earlier one.
 const FORGOTTEN: Duration = Duration::from_mins(10);
 
-/// What an open file counts as: so tables that nobody uses have few.
+/// Bytes that an open file counts as, so that unused tables have few open files.
 const OPEN_FILE: usize = 256 << 10;
 
-/// Keys that went to the store.
+/// Keys that were stored by a flush.
 #[derive(Debug)]
 pub(crate) struct Leaving {
-    /// The version whose keys, with those before it, were stored already.
+    /// Version that the stored keys reflected before the flush.
     pub(crate) after: Version,
-    /// The keys, ascending.
+    /// The stored keys in ascending order.
     pub(crate) keys: Arc<Vec<RecordKey>>,
 }
 
-/// The keys of one table.
+/// The record keys of one table.
 #[derive(Debug)]
 pub(crate) struct KeyIndex {
     dataset: DatasetId,
     store: Arc<KeyStore>,
     keys: RwLock<Keys>,
-    /// Whether stored keys could not be read since they were opened or given up.
+    /// True after stored keys could not be read, until they are dropped.
     pub(crate) unreadable: AtomicBool,
-    /// Since when stored keys fail to be read.
+    /// Time of the first failure in a row of read failures.
     failing: Mutex<Option<Instant>>,
-    /// Held while keys are on their way to the store.
+    /// Held while keys are being stored.
     pub(crate) storing: Arc<tokio::sync::Mutex<()>>,
-    /// Held while keys are read from parts, so that it is done once.
+    /// Held while keys are read from parts, so that concurrent callers read them once.
     pub(crate) catching_up: tokio::sync::Mutex<()>,
 }
 
@@ -78,23 +78,23 @@ pub(crate) struct KeyIndex {
 struct Keys {
     reflects: Version,
     stored: Version,
-    /// How many keys are stored.
+    /// Number of stored keys.
     count: u64,
-    /// Those of them that are in files, oldest first.
+    /// Stored keys in files, the oldest file first.
     files: Vec<Arc<StoredFile>>,
     recent: KeySet,
-    /// Keys on their way to the store, ascending.
+    /// Keys that a flush is storing, in ascending order.
     leaving: Option<Arc<Vec<RecordKey>>>,
     filter: Filter,
-    /// The stored keys were given up: every key is in `recent`.
+    /// True after the stored keys were dropped: every key is in `recent`.
     in_memory: bool,
-    /// Storing failed: how many keys `recent` must have before it is tried again.
+    /// Number of keys that `recent` must have before storing is tried again. Zero unless storing failed.
     patience: usize,
 }
 
 impl KeyIndex {
-    /// The index with the keys that are stored. `stored` is what they reflect, if the table's history agrees; without
-    /// it they are dropped. Blocks.
+    /// Opens the index with the stored keys. `stored` is the version that they reflect, if it belongs to the table's
+    /// history. Without it the stored keys are dropped. Blocks.
     pub(crate) fn open(dataset: DatasetId, store: Arc<KeyStore>, stored: Option<Stored>) -> Self {
         let keys = match Keys::load(dataset, &store, stored) {
             Ok(keys) => keys,
@@ -103,7 +103,8 @@ impl KeyIndex {
                     %dataset, %error,
                     "cannot read the key index of a table; its record keys stay in memory"
                 );
-                // Why not for a file: that may pass, and what others stored is as it was.
+                // An I/O error of a file may be transient and concerns one table. Any other error means that the
+                // database is damaged, so all of it is rebuilt at the next start.
                 if !matches!(error, fjall::Error::Io(_)) {
                     store.condemn();
                 }
@@ -124,12 +125,12 @@ impl KeyIndex {
         }
     }
 
-    /// The version whose keys it has, with those of all versions before.
+    /// Returns the version up to which the index has all keys.
     pub(crate) fn reflects(&self) -> Version {
         self.read().reflects
     }
 
-    /// For each key, whether the table has it. May look at the disk, mostly for keys that it has: blocks.
+    /// Returns for each key if the table has it. Blocks: it may read from disk, mostly for keys that the table has.
     pub(crate) fn contains(&self, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
         let Sifted {
             mut known,
@@ -140,8 +141,11 @@ impl KeyIndex {
         Ok(known)
     }
 
-    /// The same, where it has the keys of the versions up to `version`; an error where it gave them up meanwhile. `often`
-    /// counts the look-ups of one who has many.
+    /// Returns for each key if the table has it. `often` counts the lookups of a caller with many.
+    ///
+    /// # Errors
+    /// [`Error::KeysGivenUp`] if the index no longer reflects `version`, [`Error::Index`] if stored keys cannot be
+    /// read.
     pub(crate) fn contains_since(
         &self,
         version: Version,
@@ -195,11 +199,12 @@ impl KeyIndex {
         Ok(())
     }
 
-    /// Notes that stored keys could not be read at an instant: that they are lost where they are damaged, or it does not
-    /// pass.
+    /// Records a read failure of stored keys at the time `at`. Marks the keys as unreadable if they are damaged, or if
+    /// the failures last for [`PATIENCE`].
     fn note(&self, error: &fjall::Error, at: Instant) {
         let mut failing = self.failing.lock();
-        // Why not since the last success: others may be read all the while.
+        // The time counts from the first failure and not from the last success, because reads of other keys may succeed
+        // all the while.
         let since = *failing.get_or_insert(at);
         let lasted = at.saturating_duration_since(since);
         if lasted > FORGOTTEN {
@@ -210,7 +215,7 @@ impl KeyIndex {
         }
     }
 
-    /// Adds the keys of the next version; those of any other version are left out.
+    /// Adds the keys of the next version. Ignores the keys of any other version.
     pub(crate) fn insert(&self, version: Version, keys: &[RecordKey]) {
         let mut held = self.write();
         if version == held.reflects.next() {
@@ -223,9 +228,9 @@ impl KeyIndex {
         }
     }
 
-    /// Adds the keys of the versions after `after` up to `upto`, of which `new` are not in the index. Answers whether they
-    /// were added: not where the index does not reach `after`, nor where other keys than those of these versions are among
-    /// them.
+    /// Adds the keys of the versions after `after`, up to and including `upto`. `new` is the number of rows that these
+    /// versions add beyond the index. Returns false without a change if the index does not reach `after`, or if the
+    /// keys do not fit that number.
     pub(crate) fn insert_run(
         &self,
         after: Version,
@@ -254,39 +259,39 @@ impl KeyIndex {
         Ok(true)
     }
 
-    /// Whether it is time to [`Self::flush`] while many keys come at once.
+    /// Returns true if [`Self::flush`] is due while the table catches up from key objects.
     pub(crate) fn is_due_in_bulk(&self) -> bool {
         let held = self.read();
         held.is_storable() && held.recent.len() >= BULK
     }
 
-    /// Whether it is time to [`Self::flush`].
+    /// Returns true if [`Self::flush`] is due.
     pub(crate) fn is_due(&self) -> bool {
         let held = self.read();
         held.is_storable() && (held.recent.len() >= RECENT || held.reflects.0 - held.stored.0 >= VERSIONS)
     }
 
-    /// Whether it is worth to [`Self::flush`] before it is due.
+    /// Returns true if [`Self::flush`] is worth it although it is not due, because the table is closed.
     pub(crate) fn is_worth_storing(&self) -> bool {
         let held = self.read();
         held.is_storable() && (held.recent.len() >= LOT || held.reflects.0 - held.stored.0 >= LOT_OF_VERSIONS)
     }
 
-    /// How many keys [`Self::flush`] would store.
+    /// Returns the number of keys that [`Self::flush`] would store.
     pub(crate) fn storable(&self) -> usize {
         let held = self.read();
         if held.is_storable() { held.recent.len() } else { 0 }
     }
 
-    /// Roughly the memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let held = self.read();
         let files: usize = held.files.iter().map(|file| OPEN_FILE + file.keys.bytes()).sum();
         held.filter.bytes() + files + held.recent.capacity() * (size_of::<RecordKey>() + 1)
     }
 
-    /// Stores the keys that are in memory only, if the index still reflects `version`, whose content root is `root`.
-    /// Blocks. Without success they stay in memory, which is right as well; with it, answers what was stored.
+    /// Stores the keys that are only in memory, if the index still reflects `version` with the content root `root`.
+    /// Returns the stored keys. After a failure the keys stay in memory, and the index remains correct. Blocks.
     pub(crate) fn flush(&self, version: Version, root: Root) -> Option<Leaving> {
         let (leaving, keys, after) = {
             let mut held = self.write();
@@ -304,6 +309,7 @@ impl KeyIndex {
         let added = self.store.add(self.dataset, &leaving, Stored { version, root, keys });
         let mut held = self.write();
         held.leaving = None;
+        // The stored keys were dropped meanwhile, so these are no longer part of the index.
         if held.in_memory {
             self.store.unstored.fetch_sub(leaving.len(), Ordering::Relaxed);
             return None;
@@ -324,16 +330,16 @@ impl KeyIndex {
                     "cannot store record keys in the key index; they stay in memory"
                 );
                 held.recent.extend(leaving.iter());
-                // Why: each try touches every key, so the tries must become rarer as the keys become more.
+                // Each try sorts all keys. The distance of two tries grows with the number of keys.
                 held.patience = held.recent.len().saturating_mul(2);
                 None
             }
         }
     }
 
-    /// Stores the keys of the next version, ascending and distinct, without holding them in memory: the table now has
-    /// `table` keys, and `root`. `false` where that cannot be done now; then nothing changed, and the keys have to be
-    /// [inserted](Self::insert). Nothing else may bring keys meanwhile, so [`Self::catching_up`] is to be held. Blocks.
+    /// Stores the sorted, distinct keys of the next version without holding them in memory. `table` is the number of
+    /// keys of the table with them, `root` its content root. Returns false without a change if that is impossible now.
+    /// The caller then [inserts](Self::insert) the keys. The caller holds [`Self::catching_up`]. Blocks.
     pub(crate) fn ingest(
         &self,
         version: Version,
@@ -366,7 +372,8 @@ impl KeyIndex {
                 return;
             }
             some.push(*key);
-            // Why in pieces: readers wait meanwhile. That the keys are not stored yet makes the filter no less right.
+            // The lock is taken per piece, because readers wait for it. A key in the filter that is not stored yet is
+            // only a false positive.
             if some.len() == PIECE {
                 let mut held = self.write();
                 some.drain(..).for_each(|key| held.filter.insert(&key));
@@ -398,12 +405,12 @@ impl KeyIndex {
         true
     }
 
-    /// Whether keys are stored at all, rather than kept in memory.
+    /// Returns true if keys are stored, false if all are in memory.
     pub(crate) fn is_stored(&self) -> bool {
         !self.read().in_memory
     }
 
-    /// Gives up the stored keys after they could not be read: the index is empty and has to catch up.
+    /// Drops the stored keys after they became unreadable. The index is then empty and must catch up.
     pub(crate) fn forget_stored(&self) {
         self.store.condemn();
         let mut held = self.write();
@@ -432,7 +439,7 @@ impl Drop for KeyIndex {
     }
 }
 
-/// Whether what cannot be read now may be read later: what an operating system says of a file that is not damaged.
+/// Returns true if a read error may be transient: the operating system reported it, and the file is not damaged.
 fn may_pass(error: &fjall::Error) -> bool {
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -444,13 +451,13 @@ fn may_pass(error: &fjall::Error) -> bool {
     false
 }
 
-/// What memory alone tells of keys.
+/// Result of a lookup in memory.
 struct Sifted {
-    /// For each key, whether the table is known to have it.
+    /// For each key, true if the table is known to have it.
     known: Vec<bool>,
-    /// The indexes of those that are to be looked up.
+    /// Indexes of the keys that must be looked up on disk.
     unsure: Vec<usize>,
-    /// The files that they are to be looked up in.
+    /// Files to look them up in.
     files: Vec<Arc<StoredFile>>,
 }
 
@@ -473,7 +480,7 @@ impl Keys {
         }
     }
 
-    /// Whether it makes sense to store what is in memory only.
+    /// Returns true if storing is possible and its retry distance is reached.
     fn is_storable(&self) -> bool {
         !self.in_memory && self.leaving.is_none() && self.recent.len() >= self.patience
     }
@@ -523,7 +530,7 @@ impl Keys {
     }
 }
 
-/// A key that cannot be looked up counts as unknown: the commit looks again, and there a failure is an error.
+/// A key whose lookup fails counts as unknown. The commit looks it up again, and a failure there is an error.
 impl Known for KeyIndex {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         let Sifted {
@@ -532,7 +539,7 @@ impl Known for KeyIndex {
             files,
         } = self.read().sift(keys);
         let mut look_up = || self.look_up(keys, &unsure, &files, &mut known);
-        // Why: a batch full of duplicates is many looks at the disk, which a thread of the runtime has no time for.
+        // A batch full of duplicates needs many reads from disk, which must not block a thread of the runtime.
         let looked_up = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
             Ok(RuntimeFlavor::MultiThread) if unsure.len() > FEW => tokio::task::block_in_place(look_up),
             _ => look_up(),

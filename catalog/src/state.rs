@@ -1,8 +1,8 @@
-//! What this process knows of one table, shared by its owner and its readers.
+//! State of one table in this process, shared by its owner and its readers.
 //!
-//! Invariant: the timeline is a durable prefix of the log: a commit that was found rather than put is settled before it
-//! is shown. The key index is never behind what the owner committed in this process when the timeline shows it, and
-//! before a commit it is brought up to the timeline.
+//! Invariants: the timeline is a durable prefix of the log. A commit that was found and not put here is made durable
+//! before it is applied. When the timeline shows a commit that this process put, the key index has its keys already.
+//! Before a commit, the key index catches up with the timeline.
 
 mod checkpoint;
 mod derived;
@@ -30,23 +30,23 @@ use crate::storage::DurableStore;
 use crate::timeline::{Slice, Timeline};
 use crate::{Error, Merge, Root};
 
-/// The interval between two looks of readers at the last commit.
+/// Minimum interval between two checks of the last commit by readers.
 const CONFIRMED: Duration = Duration::from_secs(1);
-/// How many parts are read at once.
+/// Number of parts that are read at once.
 pub(crate) const PARTS_AT_ONCE: usize = 8;
 
-/// What every table of a catalog stands on.
+/// Stores that all tables of a catalog share.
 #[derive(Clone, Debug)]
 pub(crate) struct Backing {
     pub(crate) objects: Arc<dyn ObjectStore>,
-    /// The same store.
+    /// The same store as `objects`, with its durability operations.
     pub(crate) durable: Arc<dyn DurableStore>,
     pub(crate) footers: Arc<Footers>,
     pub(crate) proofs: Arc<Proofs>,
     pub(crate) store: Arc<KeyStore>,
 }
 
-/// One table.
+/// State of one table.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) dataset: DatasetId,
@@ -56,31 +56,31 @@ pub(crate) struct State {
     proofs: Arc<Proofs>,
     pub(crate) store: Arc<KeyStore>,
     timeline: RwLock<Timeline>,
-    /// Held while commits are read, so that it is done once.
+    /// Held while commits are read, so that concurrent callers read them once.
     refreshing: tokio::sync::Mutex<()>,
     index: OnceCell<Arc<KeyIndex>>,
-    /// How many commits the derived file has.
+    /// Number of commits in the derived file.
     derived: AtomicU64,
-    /// From how many commits on it is looked whether a checkpoint is due.
+    /// Number of commits from which a checkpoint may be due.
     checkpoint_due: AtomicU64,
     /// Set once the log lacks the last commit of the timeline, or has another in its place.
     lost: AtomicBool,
-    /// The time of the latest look at the last commit, in microseconds since the epoch.
+    /// Time of the latest check of the last commit, in microseconds since the epoch.
     confirmed: AtomicI64,
 }
 
-/// Where the next commit starts from.
+/// State that the next commit continues.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base {
     pub(crate) version: Version,
     pub(crate) rows: u64,
     pub(crate) root: Root,
-    /// The number of the next commit.
+    /// Number of the next commit.
     pub(crate) commit: u64,
 }
 
 impl State {
-    /// Reads the table: the derived file, if it is good, and the commits after it.
+    /// Reads a table: the derived file, if it is valid, and the commits after it.
     pub(crate) async fn load(backing: &Backing, dataset: DatasetId, now: Timestamp) -> Result<Arc<Self>, Error> {
         let Backing {
             objects,
@@ -111,15 +111,15 @@ impl State {
         if state.contract().is_some() {
             state.settle(&log::directory(dataset)).await?;
         }
-        // Why only then: a table that is read costs no look for what its owner writes, and one that was never written
-        // with checkpoints gets its first.
+        // A checkpoint is considered only after the derived file was written. So readers make no extra requests, and a
+        // table from a build without checkpoints still gets its first one.
         if state.derive_if_due(When::Growing).await {
             state.checkpoint_if_due().await;
         }
         Ok(state)
     }
 
-    /// Reads the commits that came since, up to the head.
+    /// Reads the commits after the timeline, up to the head.
     pub(crate) async fn refresh(&self) -> Result<(), Error> {
         let _once = self.refreshing.lock().await;
         let next = self.timeline().next_commit();
@@ -130,7 +130,7 @@ impl State {
         };
         let read = log::read_from(&self.objects, self.dataset, next, keep).await;
         if !found.is_empty() {
-            // Why: whoever put them may have died, or had an error, before they were durable.
+            // The process that put the commits may have failed before they were durable.
             self.settle(&log::directory(self.dataset)).await?;
             for (number, commit) in found {
                 self.apply(number, commit)?;
@@ -142,7 +142,7 @@ impl State {
     /// Verifies that the log still has the last commit of the timeline. A state that fails once stays unusable.
     ///
     /// # Errors
-    /// [`Error::HistoryLost`].
+    /// [`Error::HistoryLost`] if the commit is gone or differs. [`Error::Storage`] if the store cannot be read.
     pub(crate) async fn confirm(&self) -> Result<(), Error> {
         let Some((number, text)) = self.timeline().last_commit() else {
             return Ok(());
@@ -157,7 +157,7 @@ impl State {
             tracing::error!(dataset = %self.dataset, %path, "the last commit of a table is gone or another");
         }
         if let Some(index) = self.index.get() {
-            // Keys that are on their way to the store arrive before another state of the table opens it.
+            // The flush in progress ends before another state of the table opens the stored keys.
             drop(index.storing.lock().await);
         }
         Err(Error::HistoryLost {
@@ -166,7 +166,8 @@ impl State {
         })
     }
 
-    /// The same for readers, at most once in [`CONFIRMED`].
+    /// Verifies the last commit for readers, at most once per [`CONFIRMED`]. The clock may go back, so both directions
+    /// count.
     pub(crate) async fn confirm_at(&self, now: Timestamp) -> Result<(), Error> {
         let before = Timestamp::from_micros(self.confirmed.load(Ordering::Relaxed));
         if !self.is_lost() && now.since(before) < CONFIRMED && before.since(now) < CONFIRMED {
@@ -182,18 +183,18 @@ impl State {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Whether the store blocks the threads that use it.
+    /// Returns true if requests to the store block the calling thread.
     pub(crate) fn blocks(&self) -> bool {
         self.durable.blocks()
     }
 
-    /// Makes durable what can be read directly below a directory of the table.
+    /// Makes the entries directly below a directory of the table durable.
     pub(crate) async fn settle(&self, directory: &Path) -> Result<(), Error> {
         let settled = self.durable.settle(directory).await;
         settled.map_err(|error| Error::storage(directory, error))
     }
 
-    /// Adds a commit that is in the log under this number.
+    /// Applies a commit that is in the log with this number.
     pub(crate) fn apply(&self, number: u64, commit: Commit) -> Result<(), Error> {
         let mut timeline = self.timeline.write();
         add(&mut timeline, self.dataset, number, commit)
@@ -253,7 +254,7 @@ impl State {
         }
     }
 
-    /// The version that a contribution became, as its commit tells it.
+    /// Returns the version that a contribution became, read from its commit.
     pub(crate) async fn find(&self, contribution: ContributionId) -> Result<Option<Merge>, Error> {
         let Some(version) = self.timeline().find(contribution) else {
             return Ok(None);
@@ -261,7 +262,10 @@ impl State {
         Ok(Some(self.merge_of(version).await?))
     }
 
-    /// The merge of a version that is in the timeline.
+    /// Reads the merge of a version that the timeline has.
+    ///
+    /// # Errors
+    /// [`Error::Gap`] if the log no longer has the commit of that version.
     pub(crate) async fn merge_of(&self, version: Version) -> Result<Merge, Error> {
         let number = self.timeline().commit_of(version).unwrap_or(version.0);
         match log::read(&self.objects, self.dataset, number).await? {

@@ -1,4 +1,4 @@
-//! A compaction against what it replaced: the same rows, in the same order, of the same versions.
+//! Check of a compaction against the parts that it replaced: the same rows, in the same order, of the same versions.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// A part of one version.
+    /// Creates the entry of a part that has rows of one version.
     pub(super) fn of(name: &str, version: u64, rows: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -30,17 +30,17 @@ impl Live {
     }
 }
 
-/// A version as its own parts have it.
+/// Content of a version, found in the parts of its merge.
 #[derive(Clone)]
 pub(super) struct Merged {
     pub(super) contribution: String,
     pub(super) agent: String,
     pub(super) rows: u64,
-    /// The content root; `None` where rows could not be read.
+    /// Content root of the version. `None` if some rows could not be read.
     pub(super) root: Option<[u8; 32]>,
 }
 
-/// What a compaction says.
+/// Statements of a compaction's commit.
 struct Told<'a> {
     replaces: Vec<&'a str>,
     add: &'a Value,
@@ -72,7 +72,7 @@ fn told(actions: &[Value]) -> Option<Told<'_>> {
 }
 
 impl Checker {
-    /// Checks a commit that removes parts, and puts its part in their place.
+    /// Checks a commit that removes parts, and replaces them by its part in the list of live parts.
     pub(super) async fn compaction(
         &mut self,
         path: &str,
@@ -123,7 +123,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks that the rows of a compacted part are those of its versions, and give their content roots.
+    /// Checks that a compacted part has the rows of its versions and that the rows give the versions' content roots.
     fn same_rows(
         &mut self,
         part: &str,

@@ -1,4 +1,4 @@
-//! The rows of a part against its commit: hidden columns, keys, and the content root.
+//! Check of a part's rows against its commit: hidden columns, record keys and the content root.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use types::{Batch, Contract, render};
 
 use super::Checker;
 
-/// What the rows of a version must say.
+/// Expected values of the hidden columns of a version's rows.
 #[derive(Clone, Copy)]
 pub(super) struct Expected<'a> {
     pub(super) number: u64,
     pub(super) contribution: &'a str,
     pub(super) agent: &'a str,
     pub(super) contract: Option<&'a Arc<Contract>>,
-    /// How many rows the parts of the version before this one have.
+    /// Number of rows in the earlier parts of the same version: the ordinal of the first row.
     pub(super) first: u64,
-    /// Whether the rows are new in the table; else it has them.
+    /// True if the keys must be new in the table, false if the table must have them.
     pub(super) new: bool,
 }
 
-/// A hash of the root before a version, to be extended by its rows.
+/// Returns a hasher that starts with the content root of the version before.
 pub(super) fn extension(root: &[u8; 32]) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new_derive_key("sluice 2026-11 content root v1");
     hasher.update(root);
@@ -31,7 +31,7 @@ pub(super) fn extension(root: &[u8; 32]) -> blake3::Hasher {
 }
 
 impl Checker {
-    /// Checks the rows of a part and extends the root by them; returns how many there are.
+    /// Checks the rows of a part and adds them to the root. Returns the number of rows.
     pub(super) fn rows(
         &mut self,
         part: &str,

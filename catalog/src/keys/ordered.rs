@@ -1,6 +1,6 @@
-//! The stored keys of a table in memory, for one who looks up so many that reading all of them once is cheaper.
+//! The stored keys of a table in memory, for a caller with so many lookups that reading all keys once is cheaper.
 //!
-//! Invariant: only what was stored is here. What is not may have been stored since, so the store is asked.
+//! Invariant: the snapshot has only stored keys. Later keys may be missing, so a miss is looked up in the store too.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,12 +10,12 @@ use types::{DatasetId, RecordKey};
 use crate::key_file::{Ascending, Source};
 use crate::key_store::{KeyStore, StoredFile};
 
-/// How many keys are read at most: 64 MiB, while they are read up to twice that.
+/// Maximum number of keys in the snapshot: 64 MiB, and up to twice that while it is read.
 const ROOM: u64 = 4 << 20;
-/// What a look-up at the store costs, in keys that are read in order.
+/// Cost of a lookup in the store, in keys that a scan reads in the same time.
 const LOOK_UP: u64 = 32;
 
-/// Keys, once they are worth it.
+/// Sorted snapshot of the stored keys, read once it is worth it.
 #[derive(Debug, Default)]
 pub(crate) struct Ordered {
     asked: AtomicU64,
@@ -23,8 +23,8 @@ pub(crate) struct Ordered {
 }
 
 impl Ordered {
-    /// The keys of the `count` that `store` has of a table, some of them in `files`, where with `more` look-ups it was asked
-    /// often enough. Blocks.
+    /// Returns the sorted stored keys of a table if, with `more` lookups, reading them all is worth it. `count` is
+    /// their number in the store and in `files`. Blocks.
     pub(super) fn after(
         &self,
         more: usize,
@@ -42,6 +42,7 @@ impl Ordered {
                 tracing::warn!(
                     %dataset, %error,
                     "cannot read all record keys of a table at once; looking them up one by one"
+                // An empty snapshot makes every lookup a miss, and each miss goes to the store.
                 );
                 Vec::new()
             })
@@ -67,7 +68,8 @@ fn read(count: u64, dataset: DatasetId, store: &KeyStore, files: &[Arc<StoredFil
     Ok(keys)
 }
 
-/// Whether a key is among some that are ascending and, being hashes, spread evenly: the search begins where it should be.
+/// Returns true if the sorted `keys` have `key`. Keys are hashes and spread evenly, so the search starts at the
+/// interpolated position.
 pub(super) fn has(keys: &[RecordKey], key: &RecordKey) -> bool {
     let high = u128::from_be_bytes(*key.as_bytes()) >> 64;
     let guess = usize::try_from((high * keys.len() as u128) >> 64).unwrap_or(0);

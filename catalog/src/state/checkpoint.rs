@@ -1,8 +1,8 @@
-//! When a table gets a checkpoint, for the readers of its Delta log that are not ours.
+//! Schedule of Delta checkpoints, which other readers of the Delta log use.
 //!
-//! Invariants: checkpoints are spaced in proportion to what they have and to the log, so that writing them costs the same
-//! per commit however long it is. One is made of commits that are durable, put once, and pointed to only then; nothing here
-//! depends on one, so that a crash between any two steps costs readers time and nothing else.
+//! Invariants: the distance of checkpoints grows with their size and with the log, so their cost per commit is
+//! constant. A checkpoint contains only durable commits. It is put once, and `_last_checkpoint` points to it only after
+//! that. The catalog never depends on a checkpoint, so a crash between two steps only costs other readers time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,27 +15,27 @@ use crate::blocking::blocking;
 use crate::log::checkpoint::{self, Checkpoint, Last};
 use crate::{Error, commit, log};
 
-/// The least number of commits between two checkpoints; as many come before the first.
+/// Minimum number of commits between two checkpoints, and before the first.
 pub(super) const LEAST: u64 = 256;
-/// For how many actions of a checkpoint the next is a commit further away.
+/// Number of actions in a checkpoint that add one commit to the distance of the next.
 const SHARE: u64 = 16;
-/// For how many commits before it the same, as each is looked at.
+/// Number of earlier commits that add one commit to the distance, because encoding visits each of them.
 const LENGTH: u64 = 64;
 
-/// From how many commits on a table with this checkpoint is due for another.
+/// Returns the number of commits from which a table with this checkpoint is due for the next.
 fn due_after(last: &Last) -> u64 {
     let distance = LEAST.max(last.size / SHARE).max(last.version / LENGTH);
     last.version.saturating_add(1).saturating_add(distance)
 }
 
 impl State {
-    /// Writes a checkpoint when the table has outgrown the last. What fails is only logged: it is tried again when the
-    /// table has grown some more.
+    /// Writes a checkpoint if the table has outgrown the last. A failure is only logged; the next try follows after
+    /// [`LEAST`] more commits.
     pub(crate) async fn checkpoint_if_due(self: &Arc<Self>) {
         let commits = self.timeline().next_commit();
         let due = self.checkpoint_due.load(Ordering::Relaxed);
         let later = commits.saturating_add(LEAST);
-        // Why exchanged: of several who find it due at once, one writes it.
+        // The exchange selects one of several callers that find the checkpoint due at the same time.
         let taken = || {
             self.checkpoint_due
                 .compare_exchange(due, later, Ordering::Relaxed, Ordering::Relaxed)
@@ -55,12 +55,13 @@ impl State {
         }
     }
 
-    /// Writes a checkpoint unless the store has one that will do; from how many commits on the next is due.
+    /// Writes a checkpoint unless a sufficient one exists. Returns the number of commits from which the next is due.
     async fn checkpoint(self: &Arc<Self>, commits: u64) -> Result<u64, Error> {
-        // Why the store is asked: another process may have written it, or an earlier one.
+        // Another process, or an earlier one, may have written a checkpoint.
         if let Some(last) = self.last_checkpoint().await? {
             let due = due_after(&last);
-            // Why the commit: one of a log that was cut back is of no use, one of an owner that is further is.
+            // A checkpoint ahead of this process counts only if its commit exists. The owner may be further than this
+            // process. If the log was cut back, the checkpoint describes commits that are gone.
             let is_ahead = last.version >= commits && self.has_commit(last.version).await?;
             if is_ahead || (last.version < commits && commits < due) {
                 return Ok(due);
@@ -92,7 +93,7 @@ impl State {
         }
     }
 
-    /// What the store says of the newest checkpoint; `None` where it says nothing, or tells of one that is not there.
+    /// Reads the pointer to the newest checkpoint. Returns `None` if there is no pointer or it names a missing file.
     async fn last_checkpoint(&self) -> Result<Option<Last>, Error> {
         let path = checkpoint::path_of_last(self.dataset);
         let Some(bytes) = log::bytes_of(&self.objects, &path).await? else {
@@ -110,7 +111,7 @@ impl State {
         Ok(None)
     }
 
-    /// Puts a checkpoint, unless it is there: of the same commits every process of this build makes the same bytes.
+    /// Puts a checkpoint if absent. All processes of this build encode the same commits into the same bytes.
     async fn put_checkpoint(&self, number: u64, bytes: Vec<u8>) -> Result<(), Error> {
         let path = checkpoint::path_of(self.dataset, number);
         let payload = PutPayload::from(bytes);
@@ -123,7 +124,7 @@ impl State {
         }
         let found = log::bytes_of(&self.objects, &path).await?;
         if found.is_some_and(|found| found == Bytes::from(payload.clone())) {
-            // Why: whoever put it may not have lived to see it durable.
+            // The process that put the file may have failed before it was durable.
             return self.settle(&log::directory(self.dataset)).await;
         }
         tracing::warn!(%path, "a Delta checkpoint differs from the commits; replacing it");

@@ -1,7 +1,7 @@
-//! The derived file of a table: what opening it would read from the commits.
+//! The derived file of a table, which replaces reading the commits when the table is opened.
 //!
-//! Invariant: it is believed only where the log has the very commit that it ends with. Files are spaced in proportion
-//! to the log, so that writing them costs the same per commit however many there are.
+//! Invariants: the file is used only if the log has the commit that it ends with. The distance of two writes grows with
+//! the log, so their cost per commit is constant.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,17 +14,17 @@ use super::State;
 use crate::timeline::Timeline;
 use crate::{commit, log};
 
-/// When what spares an opening some reading is written.
+/// Occasion of writing derived files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// The table grows: seldom enough that it costs little per version.
+    /// The table grows. Files are written rarely, so they cost little per version.
     Growing,
-    /// Its owner has nothing to merge: more is worth it.
+    /// The owner has nothing to merge. Files are written more often.
     Closing,
 }
 
 impl When {
-    /// The least number of commits between two files, and the part of a long log's commits.
+    /// Returns the minimum number of commits between two files, and the divisor of the commits that are in the file.
     const fn spacing(self) -> (u64, u64) {
         match self {
             Self::Growing => (256, 8),
@@ -34,8 +34,8 @@ impl When {
 }
 
 impl State {
-    /// Writes the derived file when the table has outgrown it; answers whether there was one to write. What fails is only
-    /// logged: it is tried again when the table has grown as much again.
+    /// Writes the derived file if the table has outgrown it. Returns true if it was due. A failure is only logged; the
+    /// next try follows after the same growth again.
     pub(crate) async fn derive_if_due(self: &Arc<Self>, when: When) -> bool {
         let (least, share) = when.spacing();
         let (written, commits) = (self.derived.load(Ordering::Relaxed), self.base().commit);
@@ -62,7 +62,8 @@ fn path(dataset: DatasetId) -> Path {
     Path::from(format!("{dataset}/_sluice/timeline"))
 }
 
-/// The timeline in the derived file, if the log has the very commit that the file ends with.
+/// Reads the timeline from the derived file. Returns `None` if the log does not have the commit that the file ends
+/// with, or if either cannot be read.
 pub(super) async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Option<Timeline> {
     let path = path(dataset);
     let bytes = log::bytes_of(objects, &path).await.ok()??;

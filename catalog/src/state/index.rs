@@ -1,6 +1,6 @@
-//! The key index of a table that is open: how it is opened, brought up to the timeline, asked and stored.
+//! The key index of an open table: opening, catching up with the timeline, lookups and storing.
 //!
-//! Invariant: a table has one index at a time, and nothing of an earlier one still runs when it is opened.
+//! Invariant: a table has one index at a time, and no task of an earlier index runs when a new one is opened.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,20 +20,20 @@ use crate::part::{self, PartInfo};
 use crate::staged::runs::Runs;
 use crate::{Error, Root};
 
-/// Up to how many keys of a version go into memory.
+/// Maximum number of keys of a version that go into memory.
 pub(crate) const FEW: u64 = 32 << 10;
-/// Roughly what a version takes in the timeline.
+/// Approximate memory of a version in the timeline, in bytes.
 const BYTES_OF_VERSION: usize = 256;
 
 impl State {
-    /// The key index, opened at the first call.
+    /// Returns the key index, up to date with the timeline. The first call opens it.
     pub(crate) async fn index(self: &Arc<Self>) -> Result<Arc<KeyIndex>, Error> {
         let index = if let Some(index) = self.index.get() {
             Arc::clone(index)
         } else {
             let state = Arc::clone(self);
-            // Why: opening may clear stored keys, which must not go on beside a second opening when its caller is
-            // gone; in a task of its own it ends before the next one begins.
+            // Opening may clear stored keys, and two openings must not overlap. A task of its own completes even if the
+            // caller is dropped.
             let open = async move { state.index.get_or_try_init(|| state.open_index()).await.map(Arc::clone) };
             tokio::spawn(open).await.map_err(Error::Stopped)??
         };
@@ -53,7 +53,7 @@ impl State {
         ))
     }
 
-    /// Whether stored keys are of this table's history.
+    /// Returns true if stored keys belong to this table's history: same root, same number of rows.
     async fn agrees(&self, stored: Stored) -> Result<bool, Error> {
         let Base {
             version, rows, root, ..
@@ -68,7 +68,8 @@ impl State {
         Ok(merge.root == stored.root.to_string() && merge.record_count == stored.keys)
     }
 
-    /// Brings the index to the timeline's head: from runs where it is far behind, and from the key columns of the parts.
+    /// Catches up with the timeline's head. If the index is far behind, it reads key objects first, then the key
+    /// columns of the parts.
     pub(crate) async fn catch_up(self: &Arc<Self>, index: &KeyIndex) -> Result<(), Error> {
         if index.reflects() >= self.head() {
             return Ok(());
@@ -78,7 +79,8 @@ impl State {
             let Some(gap) = self.catch_up_from_runs(index).await? else {
                 break;
             };
-            // Why: what one run lacks, because its owner died, is no reason to do without those after it.
+            // The owner of one run may have crashed before writing it. Its versions are read from the parts, and the
+            // later runs are still used.
             self.catch_up_from_parts(index, gap.min(self.head())).await?;
         }
         self.catch_up_from_parts(index, self.head()).await
@@ -99,7 +101,7 @@ impl State {
         self.insert(index, of_few).await
     }
 
-    /// Stores the keys of a version that has many; takes them into memory only where they cannot be stored.
+    /// Stores the keys of a version with many rows. Inserts them into memory if they cannot be stored.
     async fn store_or_insert(self: &Arc<Self>, index: &KeyIndex, parts: &[PartInfo]) -> Result<(), Error> {
         let stored = if index.is_stored() {
             match self.store_all(index, parts).await {
@@ -122,7 +124,8 @@ impl State {
         }
     }
 
-    /// Stores the keys of a version by way of files, so that some millions are in memory at most; whether it could.
+    /// Sorts the keys of a version in scratch files and stores them, so that at most some millions are in memory.
+    /// Returns false if the index cannot store them now.
     async fn store_all(self: &Arc<Self>, index: &KeyIndex, parts: &[PartInfo]) -> Result<bool, Error> {
         let Some(version) = parts.first().map(|part| part.version) else {
             return Ok(true);
@@ -143,7 +146,7 @@ impl State {
         })
     }
 
-    /// Takes the keys of parts, all those of a version or none, into memory, and stores them when that is due.
+    /// Inserts the keys of parts into memory and stores them when due. `parts` must have whole versions.
     async fn insert(self: &Arc<Self>, index: &KeyIndex, parts: Vec<PartInfo>) -> Result<(), Error> {
         let mut read = stream::iter(parts)
             .map(|part| async move {
@@ -154,7 +157,7 @@ impl State {
         let mut of_version: Option<(Version, Vec<RecordKey>)> = None;
         loop {
             let next = read.try_next().await?;
-            // Why: a version is in the index with all its parts or not at all.
+            // The index reflects whole versions only, so the keys of all parts of a version are inserted at once.
             let (version, keys) = match (of_version.take(), next) {
                 (Some((version, mut keys)), Some((next, more))) if version == next => {
                     keys.extend(more);
@@ -182,19 +185,19 @@ impl State {
         Ok(())
     }
 
-    /// Gives up the stored keys after they could not be read, and reads the parts again.
+    /// Drops the stored keys after they became unreadable, and reads the parts again.
     pub(crate) async fn rebuild(self: &Arc<Self>, index: &KeyIndex) -> Result<(), Error> {
         index.forget_stored();
         self.catch_up(index).await
     }
 
-    /// Stores keys that are in memory only, after those that are on their way; answers which, if any were.
+    /// Stores the keys that are only in memory, after an earlier flush has ended. Returns the stored keys, if any.
     pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<Leaving>, Error> {
         let Some(index) = self.index.get() else {
             return Ok(None);
         };
         let turn = Arc::clone(&index.storing).lock_owned().await;
-        // Why: a table is not closed, and its index not opened again, while keys are on their way to the store.
+        // The task owns the state. So the table cannot be closed and its index reopened during a flush.
         let state = Arc::clone(self);
         let flush = move || {
             let _turn = turn;
@@ -206,19 +209,19 @@ impl State {
         tokio::task::spawn_blocking(flush).await.map_err(Error::Stopped)
     }
 
-    /// How many keys are in memory only and can be stored now.
+    /// Returns the number of keys that are only in memory and can be stored now.
     pub(crate) fn storable(&self) -> usize {
         self.index.get().map_or(0, |index| index.storable())
     }
 
-    /// Roughly the memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let versions = usize::try_from(self.head().0).unwrap_or(usize::MAX);
         let keys = self.index.get().map_or(0, |index| index.bytes());
         versions.saturating_mul(BYTES_OF_VERSION).saturating_add(keys)
     }
 
-    /// Stores the keys that are in memory only and writes the derived file and a checkpoint, where that is due.
+    /// Stores keys, and writes the derived file and a checkpoint, each if due.
     pub(crate) async fn save(self: &Arc<Self>, when: When) -> Result<(), Error> {
         if self.is_lost() {
             return Ok(());
@@ -239,7 +242,7 @@ impl State {
     }
 }
 
-/// Which records a table has, for one who looks before the commit does. Keeps the table open and follows its merges.
+/// Live key lookup of a table, for checks before the commit. Keeps the table open and follows its merges.
 #[derive(Debug)]
 pub(crate) struct Follower {
     _state: Arc<State>,
@@ -261,14 +264,14 @@ impl Known for Follower {
     }
 }
 
-/// The same for an upload, whose commit looks only at what came after `since`: every answer has the keys of the versions
-/// up to it, or none of them counts.
+/// Key lookup for an upload, whose commit checks only the versions after `since`. Every lookup must cover the versions
+/// up to `least`; otherwise [`Witness::end`] returns an error and all results are void.
 #[derive(Debug)]
 pub(crate) struct Witness {
     _state: Arc<State>,
     index: Arc<KeyIndex>,
     pub(crate) since: Version,
-    /// The version whose keys every answer must have.
+    /// Version that every lookup must cover.
     least: Version,
     often: Ordered,
     failed: Mutex<Option<Error>>,
@@ -285,7 +288,8 @@ impl Witness {
         if index.unreadable.load(Ordering::Relaxed) {
             state.rebuild(&index).await?;
         }
-        // Why not the head: commits that were found rather than put are in the timeline before their keys are here.
+        // The head may be later than `since`: commits of other owners enter the timeline before their keys enter the
+        // index.
         let since = index.reflects();
         Ok(Self::of(state, index, since, since))
     }
@@ -301,14 +305,14 @@ impl Witness {
         }
     }
 
-    /// Whether every answer counts.
+    /// Returns an error if any lookup failed. The results of all lookups are then void.
     pub(crate) fn end(&self) -> Result<(), Error> {
         let failed = self.failed.lock().take();
         failed.map_or(Ok(()), Err)
     }
 }
 
-/// Looks at the disk where it is asked, so it blocks.
+/// A lookup may read from disk on the calling thread, so it blocks.
 impl Known for Witness {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         let known = self.index.contains_since(self.least, keys, Some(&self.often));

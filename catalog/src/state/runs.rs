@@ -1,8 +1,9 @@
-//! Runs: the keys of some versions as one object, so that a new owner of a large table need not read its parts.
+//! Key objects: the record keys of a range of versions in one object, so that a new owner of a large table need not
+//! read its parts.
 //!
-//! Invariants: a run is believed only where the log has the version it ends with, root and row counts included, so one of
-//! another history or one that is damaged costs a look and nothing else. Runs are derived and can be deleted; they are
-//! written as often as keys are stored, so their cost per version stays the same.
+//! Invariants: a key object is used only if the log has its last version with the same content root and row counts. A
+//! damaged object, or one of another history, costs one read. Key objects are derived and can be deleted. One is
+//! written whenever keys are stored, so their cost per version is constant.
 
 use std::sync::Arc;
 
@@ -15,12 +16,12 @@ use super::{PARTS_AT_ONCE, State};
 use crate::keys::{KeyIndex, Leaving};
 use crate::{Error, Root, commit};
 
-/// Starts every run of this format.
+/// First bytes of every key object of this format.
 const MAGIC: &[u8; 16] = b"sluice key run 1";
-/// From how many versions behind on it is worth to look for runs.
+/// Number of missing versions from which key objects are looked up. For fewer, the parts are cheaper than a listing.
 pub(super) const FAR: u64 = 64;
 
-/// The versions whose keys a run has, both ends included.
+/// Range of versions in a key object, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     first: u64,
@@ -41,7 +42,7 @@ impl Span {
 }
 
 impl State {
-    /// Writes the keys that went to the store as a run. What fails is only logged: the parts have the keys as well.
+    /// Writes stored keys as a key object. A failure is only logged, because the parts have the keys too.
     pub(crate) async fn put_run(&self, leaving: Leaving, version: Version, root: Root) {
         let span = Span {
             first: leaving.after.0 + 1,
@@ -55,8 +56,8 @@ impl State {
         }
     }
 
-    /// Brings the index as far as runs lead without a version between them missing; `None` where there is no run for the
-    /// versions to come, and then the version before the next run, if there is one.
+    /// Catches up from key objects as far as they follow each other without a gap. Returns `None` if no later object
+    /// exists. Otherwise returns the version before the next object, up to which the caller reads parts.
     pub(super) async fn catch_up_from_runs(self: &Arc<Self>, index: &KeyIndex) -> Result<Option<Version>, Error> {
         let mut spans = self.runs().await;
         loop {
@@ -64,7 +65,7 @@ impl State {
             let plan = plan(&spans, index.reflects().0, head);
             if plan.is_empty() {
                 if index.is_due() {
-                    // Why: what parts add is then a run of its own, after these.
+                    // Keys from parts then start a key object of their own, after the existing ones.
                     let reflects = index.reflects();
                     self.flush(reflects, self.root_at(reflects)).await?;
                 }
@@ -97,7 +98,7 @@ impl State {
         }
     }
 
-    /// The runs that there are, in no order; none where the store cannot tell.
+    /// Lists the key objects in no order. Returns an empty list if the store cannot list them.
     async fn runs(&self) -> Vec<Span> {
         let directory = Path::from(format!("{}/_sluice", self.dataset));
         match self.objects.list_with_delimiter(Some(&directory)).await {
@@ -112,7 +113,7 @@ impl State {
         }
     }
 
-    /// The keys of a run, if it is of this table's history.
+    /// Reads the keys of a key object. Returns `None` if it cannot be read or belongs to another history.
     async fn read_run(&self, span: Span) -> Option<Vec<RecordKey>> {
         let path = span.path(self.dataset);
         let read = async { self.objects.get(&path).await?.bytes().await };
@@ -130,7 +131,7 @@ impl State {
     }
 }
 
-/// The fewest runs that lead from `from` as far as possible without a gap, in order; none leads beyond `head`.
+/// Returns the fewest ranges that lead from `from` as far as possible without a gap, in order. None goes beyond `head`.
 fn plan(spans: &[Span], from: u64, head: u64) -> Vec<Span> {
     let (mut at, mut plan) = (from, Vec::new());
     let usable = |at: u64| move |span: &&Span| span.first <= at + 1 && at < span.last && span.last <= head;
@@ -160,7 +161,7 @@ fn encode(dataset: DatasetId, span: Span, root: Root, keys: &[RecordKey]) -> Vec
     bytes
 }
 
-/// The keys, if the bytes are whole and say what they are asked to be.
+/// Decodes a key object. Returns `None` unless it is complete and has this dataset, range and root.
 fn decode(dataset: DatasetId, span: Span, root: Root, bytes: &[u8]) -> Option<Vec<RecordKey>> {
     let (body, checksum) = bytes.split_last_chunk::<32>()?;
     if blake3::hash(body) != *checksum {
