@@ -1,7 +1,8 @@
-//! Where tables are kept: object stores whose puts survive a power cut, and a local directory that is one.
+//! Storage of tables: object stores whose puts survive a power cut, and an implementation for a local directory.
 //!
-//! Invariant: when [`DurableLocal`] has answered a put, the object survives a power cut whole, and when it has not, a
-//! reader sees the object whole or not at all. What a reader sees survives once [`DurableStore::settle`] has returned.
+//! Invariant: after [`DurableLocal`] has answered a put, the complete object survives a power cut. Before that, a
+//! reader sees either the complete object or none. After [`DurableStore::settle`] has returned, everything that a
+//! reader sees survives.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
@@ -38,22 +39,22 @@ pub use counting::{Counting, Counts};
 use directories::Directories;
 pub use directories::create_directory;
 
-/// An object store whose puts are durable when they are answered.
+/// Object store whose puts are durable when they return.
 #[async_trait]
 pub trait DurableStore: ObjectStore {
-    /// Makes durable what can be read directly below `directory`, which exists, whoever put it and whether or not they
-    /// had an answer. A store that shows an object only once it is durable has nothing to do.
+    /// Makes the objects directly below `directory` durable, whichever process put them and whether or not the put
+    /// returned. The directory must exist. A store that shows an object only once it is durable has nothing to do.
     async fn settle(&self, directory: &Path) -> Result<()>;
 
-    /// Whether a put blocks the thread that does it, for about as long as it takes to hand it to another: who puts
-    /// several objects, one after the other, does it on one thread.
+    /// Returns true if a put blocks its thread for about as long as a handover to another thread takes. A caller with
+    /// several puts in a row then runs them on one thread.
     fn blocks(&self) -> bool {
         false
     }
 
-    /// Begins to put an object that does not exist yet, and that nobody sees before it is [created](Prepared::create): for
-    /// who must put another first. A store of files writes and syncs it meanwhile; others do all of it then. Must be called
-    /// within a tokio runtime.
+    /// Starts to put a new object that stays invisible until it is [created](Prepared::create), for a caller that must
+    /// put another object first. A store of files writes and syncs the file meanwhile; other stores do all the work in
+    /// `create`. Must be called within a tokio runtime.
     fn prepare(&self, location: &Path, payload: PutPayload) -> Box<dyn Prepared + '_> {
         Box::new(Later {
             store: self,
@@ -62,8 +63,8 @@ pub trait DurableStore: ObjectStore {
         })
     }
 
-    /// Puts a file of this machine, which is synced and does not change, as an object that does not exist yet. A store
-    /// on the same disk can give it a second name; others take it to memory, so it should be a part at most.
+    /// Puts a local file as a new object. The file must be synced and must not change. A store on the same disk links
+    /// the file. Other stores read it into memory, so it should not be larger than a part.
     async fn adopt(&self, file: &FilePath, location: &Path) -> Result<()> {
         let bytes = tokio::fs::read(file).await.map_err(|source| failed(file, source))?;
         self.put_opts(location, bytes.into(), PutMode::Create.into()).await?;
@@ -71,14 +72,17 @@ pub trait DurableStore: ObjectStore {
     }
 }
 
-/// An object that is to be created. Dropped before, it never is.
+/// An object that is about to be created. Dropping this value cancels the creation.
 #[async_trait]
 pub trait Prepared: Send {
-    /// Creates it, as a put with [`PutMode::Create`] would now.
+    /// Creates the object, like a put with [`PutMode::Create`].
+    ///
+    /// # Errors
+    /// [`object_store::Error::AlreadyExists`] if the path is taken.
     async fn create(self: Box<Self>) -> Result<()>;
 }
 
-/// An object of which nothing is put before it is created.
+/// Prepared object of a store that does all the work in `create`.
 struct Later<'a, S: ?Sized> {
     store: &'a S,
     location: Path,
@@ -98,17 +102,17 @@ impl<S: DurableStore + ?Sized> Prepared for Later<'_, S> {
     }
 }
 
-/// The directory below the root where files are written before they get their name.
+/// Directory below the root for files without their final name.
 const STAGING: &str = ".staging";
-/// How old a staged file is when no living process can be writing it.
+/// Age after which no living process can still be writing a staged file.
 const ABANDONED: Duration = Duration::from_hours(1);
 
 /// A local directory as an object store with durable puts.
 ///
-/// A put writes a staged file, syncs it (`fdatasync`), gives it its name, by hard link for [`PutMode::Create`], which
-/// fails where the name is taken, or by rename for [`PutMode::Overwrite`], and syncs the directory, also before it says
-/// that the name is taken. Reads, lists and deletes are those of [`LocalFileSystem`]. Multipart uploads and copies are not implemented, because they would not
-/// be durable.
+/// A put writes a staged file, syncs it (`fdatasync`), gives it its name and syncs the directory. [`PutMode::Create`]
+/// uses a hard link, which fails if the name is taken; [`PutMode::Overwrite`] uses a rename. The directory is also
+/// synced before the store answers that a name is taken. Reads, lists and deletes are those of [`LocalFileSystem`].
+/// Multipart uploads and copies are not implemented, because they would not be durable.
 #[derive(Clone, Debug)]
 pub struct DurableLocal {
     files: LocalFileSystem,
@@ -122,19 +126,19 @@ struct Work {
     of_files: AtomicU64,
 }
 
-/// What durability has cost since the store was opened.
+/// Cost of durability since the store was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syncs {
-    /// Files written.
+    /// Number of files written.
     pub files: u64,
-    /// `fdatasync` calls on files.
+    /// Number of `fdatasync` calls on files.
     pub of_files: u64,
-    /// `fsync` calls on directories.
+    /// Number of `fsync` calls on directories.
     pub of_directories: u64,
 }
 
 impl DurableLocal {
-    /// Opens the directory, creating it if it does not exist, and removes what a crash left half written.
+    /// Opens the directory, or creates it, and removes incomplete files of a crashed process.
     pub fn open(root: impl AsRef<FilePath>) -> Result<Self> {
         let root = root.as_ref();
         let staging = root.join(STAGING);
@@ -150,7 +154,7 @@ impl DurableLocal {
         Ok(store)
     }
 
-    /// What durability has cost so far.
+    /// Returns the cost of durability so far.
     pub fn syncs(&self) -> Syncs {
         Syncs {
             files: self.work.staged.load(Ordering::Relaxed),
@@ -159,7 +163,8 @@ impl DurableLocal {
         }
     }
 
-    /// Removes staged files that no living process can be writing, judged by the file system's own clock.
+    /// Removes staged files that no living process can be writing. Ages are measured with the file system's clock,
+    /// which may differ from the clock of this machine.
     fn sweep(&self) -> io::Result<()> {
         let (probe, path) = self.create_staged()?;
         let now = probe.metadata()?.modified()?;
@@ -177,13 +182,13 @@ impl DurableLocal {
         Ok(())
     }
 
-    /// A new file that only this call knows, by a name that this process has not used.
+    /// Creates a new staged file. Its name is unique on this machine.
     fn create_staged(&self) -> io::Result<(File, PathBuf)> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         self.work.staged.fetch_add(1, Ordering::Relaxed);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            // Why: names that end in `#` and digits are never listed as objects.
+            // `LocalFileSystem` does not list names that end with `#` and digits.
             let path = self
                 .directories
                 .root()
@@ -197,13 +202,13 @@ impl DurableLocal {
         }
     }
 
-    /// Puts one object durably, on a thread that may block.
+    /// Puts one object durably. Blocks.
     fn publish(&self, target: &FilePath, payload: &PutPayload, create: bool) -> io::Result<()> {
         let staged = self.stage(payload)?;
         self.name(&staged.0, target, create)
     }
 
-    /// Writes and syncs a file that has no name yet.
+    /// Writes and syncs a staged file.
     fn stage(&self, payload: &PutPayload) -> io::Result<StagedFile> {
         let (mut file, path) = self.create_staged()?;
         let staged = StagedFile(path);
@@ -227,6 +232,7 @@ impl DurableLocal {
         self.directories.ensure(directory)?;
         let named = match link() {
             Err(error) if error.kind() == ErrorKind::NotFound => {
+                // The directory was deleted by another process. It is created and synced again, once.
                 self.directories.forget();
                 self.directories.ensure(directory)?;
                 link()
@@ -234,7 +240,8 @@ impl DurableLocal {
             named => named,
         };
         if named.is_ok() || matches!(&named, Err(error) if error.kind() == ErrorKind::AlreadyExists) {
-            // Why: whoever hears that a name is taken relies on what has it, and its owner may not have synced it.
+            // A caller relies on the object that already has the name, and the owner of that object may not have synced
+            // it.
             self.directories.sync(directory)?;
         }
         named
@@ -248,24 +255,24 @@ impl DurableLocal {
     }
 }
 
-/// A staged file, which goes unless a rename took it.
+/// A staged file, removed on drop unless a rename moved it.
 #[derive(Debug)]
 struct StagedFile(PathBuf);
 
 impl Drop for StagedFile {
     fn drop(&mut self) {
-        // Why no error: one that stays behind is swept later; the put itself has been decided.
+        // The error is only logged: the file is swept later, and the result of the put does not depend on it.
         if let Err(error) = ignore_missing(fs::remove_file(&self.0)) {
             tracing::debug!(path = %self.0.display(), %error, "a staged file could not be removed");
         }
     }
 }
 
-/// A file that a thread of its own writes and syncs, and that has no name yet.
+/// A prepared file that another thread writes and syncs.
 struct Unnamed {
     store: DurableLocal,
     target: Result<PathBuf>,
-    /// The bytes, until the thread begins.
+    /// Bytes of the file, until a thread takes them to write.
     payload: Arc<Mutex<Option<PutPayload>>>,
     staged: JoinHandle<io::Result<StagedFile>>,
 }
@@ -280,7 +287,8 @@ impl Prepared for Unnamed {
             staged,
         } = *self;
         let target = target?;
-        // Why not wait: there may be no thread to come, if all there are do what this one does.
+        // If the thread has not started, this one writes the file. Waiting could last for ever if all blocking threads
+        // run this function.
         let staged = match take(&payload) {
             Some(payload) => {
                 let store = store.clone();
@@ -340,8 +348,8 @@ impl DurableStore for DurableLocal {
         let path = self.files.path_to_filesystem(directory)?;
         let directories = Arc::clone(&self.directories);
         let settle = move || {
-            // Why: a file has its name only after its bytes were synced, so the names are all that can be lost. File
-            // systems that failed to write a directory take no further sync, so a later success can be believed.
+            // A file gets its name only after its bytes were synced, so only names can be lost. A file system that
+            // failed to write a directory accepts no further sync, so a later success is reliable.
             directories
                 .ensure(&path)
                 .and_then(|()| directories.sync(&path))

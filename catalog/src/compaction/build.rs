@@ -1,7 +1,7 @@
-//! Building a compacted part: the rows of others, as they stream by.
+//! Building of a compacted part from the streamed rows of its inputs.
 //!
-//! Invariant: no more than one of the others, a row group and the encoded part is in memory, and the same rows give the
-//! same bytes, however they were laid out. Nothing is written of a part that is not what its commit says.
+//! Invariants: memory has at most one input part, one row group and the encoded part. The same rows give the same
+//! bytes, whatever their layout was. If an input differs from its commit, nothing is put.
 
 use std::sync::Arc;
 
@@ -23,20 +23,23 @@ use crate::log::Rewrite;
 use crate::part::{self, HIDDEN, PartInfo, Selected};
 use crate::{Error, commit};
 
-/// How many batches are read ahead of the one that is written.
+/// Number of batches that are read ahead of the writer.
 const AHEAD: usize = 2;
 
 impl Compaction {
-    /// Builds the part and puts it where nothing names it yet, when no other is being built in this process. Takes long;
-    /// dropping it ends it.
+    /// Builds the part and puts it as a file that no commit names yet. Waits until no other part is being built in this
+    /// process. Dropping the future ends the work.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`] if a local disk has too little space, [`Error::Corrupt`] if an input is damaged.
     pub async fn build(self) -> Result<Compacted, Error> {
-        // Why: it is never closed, and without a turn building is right as well.
+        // The semaphore is never closed. Without a permit, building would still be correct.
         let _turn = self.turn.acquire().await.ok();
         fault::point("compact.begin");
         let (first, last) = self.versions();
         let rows: u64 = self.inputs.iter().map(|part| part.rows).sum();
         if self.state.blocks() {
-            // Why only there: elsewhere it takes nothing of this disk.
+            // Only a local store uses the disk of this process.
             self.state.store.room_for(self.bytes())?;
         }
         let (written, bytes) = self.encode(rows).await?;
@@ -56,7 +59,8 @@ impl Compaction {
             return Err(Error::corrupt(&path, &format!("{written} rows were read for {rows}")));
         }
         match commit::put(&self.state, &path, bytes.into()).await {
-            // Why: the name is that of its bytes; whoever put it may not have lived to see it durable.
+            // The name contains a hash of the bytes, so the existing file is the same. The process that put it may have
+            // failed before it was durable.
             Err(Error::Storage {
                 source: object_store::Error::AlreadyExists { .. },
                 ..
@@ -71,12 +75,12 @@ impl Compaction {
         })
     }
 
-    /// How many bytes the part is at most, roughly.
+    /// Returns the approximate maximum size of the part in bytes.
     fn bytes(&self) -> u64 {
         self.inputs.iter().map(|part| part.bytes).sum()
     }
 
-    /// The rows of the inputs as a file, and how many there are.
+    /// Encodes the rows of the inputs. Returns the number of rows and the file.
     async fn encode(&self, rows: u64) -> Result<(u64, Bytes), Error> {
         let schema = part::schema(&self.contract);
         let size = self.bytes();
@@ -88,7 +92,7 @@ impl Compaction {
             let mut batches = part::open_whole(self.state.source(), part, all).await?;
             while let Some(batch) = batches.try_next().await? {
                 if sender.send(batch).await.is_err() {
-                    // The writer failed and says why.
+                    // The writer failed; its error is returned below.
                     break 'reading;
                 }
             }
@@ -117,7 +121,8 @@ fn write(
             gathered.push(batch)?;
         }
     };
-    // Why not the first that was read: how the rows were laid out before says nothing of them.
+    // The sample is a regrouped batch and not the first that was read. So the encoding does not depend on the earlier
+    // layout of the rows.
     let first = next()?.unwrap_or_else(|| RecordBatch::new_empty(Arc::clone(schema)));
     let buffer = Vec::with_capacity(size);
     let mut writer = ArrowWriter::try_new_with_options(buffer, Arc::clone(schema), options(rows, &first)?)?;
@@ -130,7 +135,8 @@ fn write(
     Ok((written, writer.into_inner()?.into()))
 }
 
-/// How a compacted part is written: as [`part`] does, but for the columns that have one value in a part of one version.
+/// Returns the writer options of a compacted part. They differ from those of [`part`] for the columns that are constant
+/// in a part of one version.
 fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, ParquetError> {
     let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
     let rows = usize::try_from(rows).unwrap_or(usize::MAX);
@@ -146,7 +152,7 @@ fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, Parque
         .with_skip_arrow_metadata(true))
 }
 
-/// The planted bug: one row is lost and another is there twice.
+/// Applies the injected bug: one row is lost and another is duplicated.
 fn planted(batch: RecordBatch) -> Result<RecordBatch, ParquetError> {
     if !fault::planted(Plant::CompactionLosesRow) || batch.num_rows() < 2 {
         return Ok(batch);

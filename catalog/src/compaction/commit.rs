@@ -1,7 +1,7 @@
 //! The commit of a compaction.
 //!
-//! Invariant: it is put only over a layout that has every part that it replaces. A put without an answer is looked up,
-//! never repeated blindly.
+//! Invariants: the commit is put only if the latest layout has every replaced part. A put without an answer is looked
+//! up in the log and never repeated blindly.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::log::{self, Commit};
 use crate::state::{State, When};
 use crate::{Error, commit};
 
-/// Commits a compaction, at the time `at`; `false` where what it replaces is no longer there.
+/// Commits a compaction at the time `at`. Returns false if a replaced part is no longer in the latest layout.
 pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timestamp) -> Result<bool, Error> {
     let Compacted { rewrite, proof, inputs } = compacted;
     let mut blind = false;
@@ -27,7 +27,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
             return Ok(true);
         }
         if !admitted {
-            // Why it is not deleted: another owner may be about to commit the same bytes, which have the same name.
+            // The built part is not deleted: another owner may be about to commit the same bytes under the same name.
             tracing::info!(dataset = %state.dataset, part = rewrite.name(), "another owner compacted the same parts");
             return Ok(false);
         }
@@ -44,6 +44,8 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
                 tracing::info!(dataset = %state.dataset, number, %error, "a compaction was not put, reading the log");
                 state.refresh().await?;
                 if state.base().commit <= number {
+                    // The put may have succeeded although it returned an error. If the log did not grow, it certainly
+                    // did not.
                     return Err(error);
                 }
                 blind = fault::planted(Plant::CompactionBlind);

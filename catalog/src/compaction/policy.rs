@@ -1,25 +1,25 @@
-//! Which parts are compacted.
+//! Selection of the parts to compact.
 //!
-//! Invariant: a row is rewritten at most once for every height, and a part of `target / fan_in` or more never, so the
-//! number of rewrites of a row is bounded by how often `fan_in` divides the number of parts.
+//! Invariant: a row is rewritten at most once per height, and a part of at least `target / fan_in` bytes is never
+//! rewritten. So the number of rewrites of a row is at most the logarithm, to base `fan_in`, of the number of parts.
 
 use std::ops::Range;
 
 use crate::timeline::Piece;
 
-/// When parts are compacted: `fan_in` adjacent ones that were rewritten equally often, as soon as there are so many.
+/// Policy of compaction: `fan_in` adjacent parts of equal height become one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How many parts become one; at least 2.
+    /// Number of parts that become one; at least 2.
     fan_in: usize,
-    /// From this size on, in bytes, a part is large enough.
+    /// Size in bytes from which a part is never compacted.
     enough: u64,
-    /// What a compacted part has at most, in bytes.
+    /// Maximum size in bytes of the parts that are combined before a part that stays.
     target: u64,
 }
 
 impl Policy {
-    /// `fan_in` parts become one, or two where it is less, of at most `target` bytes.
+    /// Creates a policy that combines `fan_in` parts (at least 2) into parts of about `target` bytes.
     pub fn new(fan_in: usize, target: u64) -> Self {
         let fan_in = fan_in.max(2);
         Self {
@@ -29,7 +29,7 @@ impl Policy {
         }
     }
 
-    /// The next parts of a layout that are to be one.
+    /// Returns the range of the next parts to combine.
     pub(super) fn choose(&self, layout: &[Piece<'_>]) -> Option<Range<usize>> {
         let mut start = 0;
         while start < layout.len() {
@@ -45,15 +45,16 @@ impl Policy {
         None
     }
 
-    /// Whether a part is left as it is: it is large, or its neighbour has rows of the same version.
+    /// Returns true if a part is not compacted: it is large, or a neighbour has rows of the same version.
     fn stays(&self, layout: &[Piece<'_>], index: usize) -> bool {
         let part = layout[index].part;
         let before = index.checked_sub(1).map(|before| layout[before].part.version);
         let after = layout.get(index + 1).map(|after| after.part.first_version());
+        // A compacted part must have whole versions, so the parts of an upload are never combined.
         part.bytes >= self.enough || before == Some(part.first_version()) || after == Some(part.version)
     }
 
-    /// The first `fan_in` adjacent parts of one height.
+    /// Returns the first `fan_in` adjacent parts of one height.
     fn equals(&self, run: &[Piece<'_>]) -> Option<Range<usize>> {
         let mut start = 0;
         for equal in run.chunk_by(|left, right| left.height == right.height) {
@@ -65,7 +66,8 @@ impl Policy {
         None
     }
 
-    /// What stands before a part that stays, and will never be more: as much as a part can have.
+    /// Returns the first parts of a run before a part that stays, up to `target` bytes. Such a run never grows, so it
+    /// is not worth waiting for more parts.
     fn closed(&self, run: &[Piece<'_>]) -> Option<Range<usize>> {
         let mut bytes = 0;
         let fits = run.iter().take_while(|piece| {

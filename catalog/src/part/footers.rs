@@ -1,7 +1,7 @@
-//! The footers of large parts, kept so that a page does not read and parse one for its few rows.
+//! Cache of the footers of large parts, so that a page of few rows does not read and parse a footer.
 //!
-//! Invariant: the cache never holds more than its budget, and a part never changes, so what it holds never lies. Of a part
-//! that is damaged it holds nothing.
+//! Invariants: the cache never exceeds its budget. A part never changes, so a cached footer stays correct. A damaged
+//! part has no cached footer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use object_store::path::Path;
 use parking_lot::Mutex;
 use parquet::file::metadata::ParquetMetaData;
 
-/// The most bytes that all footers take.
+/// Maximum size of all cached footers in bytes.
 const BUDGET: usize = 64 << 20;
 
-/// Footers by part.
+/// Footers by the path of their part.
 #[derive(Debug, Default)]
 pub(crate) struct Footers {
     kept: Mutex<Kept>,
@@ -26,13 +26,14 @@ struct Kept {
 }
 
 impl Footers {
-    /// The footer of a part, if it is kept.
+    /// Returns the cached footer of a part.
     pub(crate) fn get(&self, part: &Path) -> Option<Arc<ParquetMetaData>> {
         let kept = self.kept.lock();
         kept.footers.get(part).map(Arc::clone)
     }
 
-    /// Keeps a footer; what is beyond the budget makes room by forgetting the rest.
+    /// Caches a footer. If the budget is exceeded, all other footers are dropped. A footer above a quarter of the
+    /// budget is not cached.
     pub(crate) fn put(&self, part: &Path, footer: &Arc<ParquetMetaData>) {
         let mut kept = self.kept.lock();
         if kept.footers.contains_key(part) {
@@ -42,6 +43,7 @@ impl Footers {
         if size > BUDGET / 4 {
             return;
         }
+        // Dropping everything needs no order of use, and a footer is cheap to read again.
         if kept.bytes + size > BUDGET {
             *kept = Kept::default();
         }
@@ -49,7 +51,7 @@ impl Footers {
         kept.bytes += size;
     }
 
-    /// Forgets the footer of a part that is damaged, as it may be restored from a copy.
+    /// Drops the footer of a damaged part, because the part may be restored from a copy.
     pub(crate) fn forget(&self, part: &Path) {
         let mut kept = self.kept.lock();
         if let Some(footer) = kept.footers.remove(part) {

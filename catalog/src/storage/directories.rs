@@ -1,7 +1,7 @@
-//! Directories that are still there after a power cut, with the names in them.
+//! Directories that survive a power cut, with the names in them.
 //!
-//! Invariant: a directory is remembered only after the name of it, and of every directory above it up to the root, was
-//! synced by this process. Who made it does not matter: its maker may have been killed before the sync.
+//! Invariant: a directory is remembered only after this process synced its name and the names of all its ancestors up
+//! to the root. It does not matter which process created it, because that process may have been killed before the sync.
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File};
@@ -12,22 +12,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// How many directories are remembered; beyond it all are forgotten, which costs a sync each.
+/// Maximum number of remembered directories. Beyond it all are forgotten, and each costs one more sync.
 const REMEMBERED: usize = 16 << 10;
 
-/// The directories below a root.
+/// Directories below a root.
 #[derive(Debug)]
 pub(super) struct Directories {
     root: PathBuf,
     durable: Mutex<HashSet<PathBuf>>,
     syncs: AtomicU64,
-    /// How many of the next syncs fail.
+    /// Number of the next syncs that fail.
     #[cfg(test)]
     pub(super) failing: AtomicU64,
 }
 
 impl Directories {
-    /// `root` exists and is durable.
+    /// Creates the set for `root`, which must exist and be durable.
     pub(super) fn new(root: PathBuf) -> Self {
         Self {
             root,
@@ -42,12 +42,12 @@ impl Directories {
         &self.root
     }
 
-    /// How many times a directory was synced.
+    /// Returns the number of directory syncs.
     pub(super) fn syncs(&self) -> u64 {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// Makes a directory below the root, and those above it, where they are missing, and makes sure that they last.
+    /// Creates a directory below the root and its missing ancestors, and syncs their names.
     pub(super) fn ensure(&self, directory: &Path) -> io::Result<()> {
         let Some(parent) = directory.parent().filter(|_| directory != self.root) else {
             return Ok(());
@@ -66,12 +66,12 @@ impl Directories {
         Ok(())
     }
 
-    /// Forgets every directory, after one was found to be gone.
+    /// Forgets every directory, after one was found to be deleted.
     pub(super) fn forget(&self) {
         self.durable().clear();
     }
 
-    /// Makes the names in a directory last.
+    /// Makes the names in a directory durable.
     pub(super) fn sync(&self, directory: &Path) -> io::Result<()> {
         #[cfg(test)]
         if self
@@ -91,8 +91,7 @@ impl Directories {
     }
 }
 
-/// Makes a directory, and those above it, where they are missing, for the user of this process alone, and makes sure that
-/// it lasts.
+/// Creates a directory and its missing ancestors with access for this user only (mode 0700), and syncs their names.
 pub fn create_directory(directory: &Path) -> io::Result<()> {
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or_else(|| Path::new("."));
@@ -103,14 +102,15 @@ pub fn create_directory(directory: &Path) -> io::Result<()> {
         }
         Err(error) => Err(error),
         Ok(made) => match sync(parent) {
-            // Why: who may not read a directory did not make what is in it; whoever did has answered for it.
+            // A process that may not read the parent did not create the directory. Its creator is responsible for the
+            // sync.
             Err(error) if error.kind() == ErrorKind::PermissionDenied && !made => Ok(()),
             synced => synced,
         },
     }
 }
 
-/// Whether the directory was missing.
+/// Creates a directory. Returns false if it existed.
 fn make(directory: &Path) -> io::Result<bool> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(false),
