@@ -1,8 +1,8 @@
-//! Files of this machine as objects that do not exist yet.
+//! Puts of local files as new objects.
 //!
-//! Invariant: as for a put: "it exists" may be said of the caller's own object, whose answer was lost, so the caller
-//! compares. A few pieces of the file are in memory, whatever its size. An upload that does not become the object is
-//! given up; those that a crash left are the bucket's to clean (`AbortIncompleteMultipartUpload` of its lifecycle).
+//! Invariants: as for a put, `AlreadyExists` may concern the caller's own object, if the answer was lost, so the caller
+//! compares. A few pieces of the file are in memory, whatever its size. A multipart upload that fails is aborted. A
+//! crash may leave one, which the bucket's lifecycle rule removes (`AbortIncompleteMultipartUpload`).
 
 use std::fs::File;
 use std::io;
@@ -22,13 +22,13 @@ use tokio::time::{Instant, sleep, timeout};
 use super::call::Completion;
 use super::{BACKOFF, S3, failed};
 
-/// How much is sent at once: each piece but the last has 5 MiB at least (*Amazon S3 multipart upload limits*).
+/// Size in bytes of a part. Every part but the last must have at least 5 MiB (*Amazon S3 multipart upload limits*).
 const PIECE: u64 = 8 << 20;
-/// How many pieces are on their way, each in memory.
+/// Number of parts that are sent at once, each in memory.
 const PIECES: usize = 2;
 
 impl S3 {
-    /// Puts a file as an object that does not exist yet.
+    /// Puts a file as a new object.
     pub(super) async fn adopt_file(&self, file: &FilePath, location: &Path) -> Result<()> {
         let unreadable = |error: io::Error| failed(format!("`{}`: {error}", file.display()));
         let opened = {
@@ -72,7 +72,7 @@ impl S3 {
             Completion::Done => Ok(()),
             Completion::Taken => Err(exists(failed("an object is there"))),
             Completion::Mismatch(error) => Err(error),
-            // Why: it was completed and the answer lost, or others gave it up.
+            // The upload was completed and the answer lost, or it was aborted by others.
             Completion::Gone(error) => match self.head(location).await {
                 Ok(_) => Err(exists(error)),
                 Err(Error::NotFound { .. }) => Err(error),
@@ -81,7 +81,7 @@ impl S3 {
         }
     }
 
-    /// Puts one part until it is there; its tag.
+    /// Puts one part, with retries until the patience is over. Returns its entity tag.
     async fn put_piece(&self, location: &Path, upload: &String, index: usize, piece: Bytes) -> Result<String> {
         let attempt = self.attempt + Duration::from_secs(piece.len() as u64 >> 20);
         let until = Instant::now() + self.patience;

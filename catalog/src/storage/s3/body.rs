@@ -1,6 +1,6 @@
-//! Bodies that are as long as they were said to be.
+//! Check of the length of response bodies.
 //!
-//! Invariant: a stream that ends early ends with an error.
+//! Invariant: a stream that is shorter or longer than announced ends with an error.
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -8,7 +8,7 @@ use object_store::{GetResult, GetResultPayload, Result};
 
 use super::failed;
 
-/// The same answer, whose body fails where it is shorter or longer than its head says.
+/// Returns the same response with a body that fails if its length differs from the announced range.
 pub(super) fn whole_or_error(found: GetResult) -> GetResult {
     let GetResult {
         payload,
@@ -41,7 +41,7 @@ pub(super) fn whole_or_error(found: GetResult) -> GetResult {
                     }
                 }
             });
-            // Why fused: who collects a body polls past its end.
+            // Callers that collect a body poll once more after its end.
             GetResultPayload::Stream(checked.fuse().boxed())
         }
         file @ GetResultPayload::File(..) => file,

@@ -1,8 +1,8 @@
-//! Addresses that are good without a credential: Signature Version 4 in the query (*Authenticating Requests: Using
-//! Query Parameters*, Amazon S3 API Reference).
+//! Presigned addresses: Signature Version 4 in the query (*Authenticating Requests: Using Query Parameters*, Amazon S3
+//! API Reference).
 //!
-//! Invariant: they are signed by real time, whatever the service's clock says, because the store judges them by its own.
-//! The length of a part is a signed header, so a part of another length is refused by the store.
+//! Invariants: signatures use real time, even if the service has another clock, because the store checks them with its
+//! own clock. The length of a part is a signed header, so the store refuses a part of another length.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rusty_s3::{Bucket, Credentials, Method, S3Action};
 use types::Clock as _;
 use types::clock::SystemClock;
 
-/// Signs addresses of objects below a prefix of a bucket. Cheap to clone.
+/// Signer of addresses for objects below a prefix of a bucket. A clone shares the credentials.
 #[derive(Clone)]
 pub struct Presigner {
     inner: Arc<Inner>,
@@ -48,12 +48,12 @@ impl Presigner {
         }
     }
 
-    /// The endpoint as the client of the store wants it.
+    /// Returns the endpoint in the form that the client library expects.
     pub(super) fn store_endpoint(&self) -> &str {
         &self.inner.store
     }
 
-    /// The address from which an object can be read from now on for this long; 7 days at most.
+    /// Returns an address that reads an object. It is valid for `lasting`, at most 7 days.
     pub fn read(&self, object: &Path, lasting: Duration) -> String {
         let Inner {
             bucket, credentials, ..
@@ -62,7 +62,7 @@ impl Presigner {
         signed(&GetObject::new(bucket, Some(credentials), &key), lasting)
     }
 
-    /// The address to which a part of an upload of exactly this many bytes can be put.
+    /// Returns an address that accepts one part of an upload, of exactly `bytes` bytes.
     pub(super) fn part(&self, object: &Path, upload: &str, number: u16, bytes: u64, lasting: Duration) -> String {
         let Inner {
             bucket, credentials, ..
@@ -73,20 +73,20 @@ impl Presigner {
         signed(&part, lasting)
     }
 
-    /// The address that tells the parts of an upload with numbers above `after`.
+    /// Returns an address that lists the parts of an upload with numbers above `after`.
     pub(super) fn parts(&self, object: &Path, upload: &str, after: u16, lasting: Duration) -> String {
         let after = after.to_string();
         let query = [("part-number-marker", after.as_str()), ("uploadId", upload)];
         self.call(Method::Get, object, &query, &[], lasting)
     }
 
-    /// The address that completes an upload; with `create` for a request that has `If-None-Match: *`.
+    /// Returns an address that completes an upload. With `create` the request must have `If-None-Match: *`.
     pub(super) fn complete(&self, object: &Path, upload: &str, create: bool, lasting: Duration) -> String {
         let headers: &[_] = if create { &[("if-none-match", "*")] } else { &[] };
         self.call(Method::Post, object, &[("uploadId", upload)], headers, lasting)
     }
 
-    /// The address of a call; query and headers are sorted by name.
+    /// Signs the address of a request. `query` and `headers` must be sorted by name.
     fn call(
         &self,
         method: Method,
@@ -98,7 +98,7 @@ impl Presigner {
         let Inner {
             bucket, credentials, ..
         } = &*self.inner;
-        // The host is a header as any other, and signed by itself.
+        // `sign` adds the header `host` itself.
         let signed = sign(
             &now(),
             method,
@@ -126,6 +126,6 @@ fn signed<'a>(action: &impl S3Action<'a>, lasting: Duration) -> String {
 
 fn now() -> jiff::Timestamp {
     let now = SystemClock::default().now().micros();
-    // Why the fallback: an instant of the system's clock is always within what a signature can name.
+    // The system clock is always within the range of a timestamp, so the fallback is never used.
     jiff::Timestamp::from_microsecond(now).unwrap_or_default()
 }

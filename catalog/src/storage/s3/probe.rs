@@ -1,6 +1,6 @@
-//! Whether a store does what tables need, found out by trying.
+//! Test of a store for the operations that tables need.
 //!
-//! Invariant: it writes one object under a name that nobody else has, and takes it away again.
+//! Invariant: the test writes one object with a unique name and deletes it.
 
 use bytes::Bytes;
 use object_store::multipart::MultipartStore as _;
@@ -11,11 +11,11 @@ use types::{Clock as _, ContributionId};
 use super::call::Completion;
 use super::{OpenError, S3};
 
-/// Where the objects of probes are.
+/// Prefix of the test objects.
 const PROBES: &str = "_sluice-probe";
 
 impl S3 {
-    /// Tries the store; whether it also completes uploads only where no object is.
+    /// Tests the store. Returns true if it also supports the conditional completion of multipart uploads.
     pub(super) async fn probe(&self) -> Result<bool, OpenError> {
         // An id has enough randomness for a name.
         let id = ContributionId::new(types::clock::SystemClock::default().now());
@@ -43,8 +43,8 @@ impl S3 {
         Ok(conditional_completion)
     }
 
-    /// Whether an upload is not completed where an object is, if it is told so. A store that cannot has large objects
-    /// put whole.
+    /// Returns true if the store refuses to complete a conditional upload over an existing object. On other stores
+    /// large objects are put in one request.
     async fn completes_conditionally(&self, taken: &Path) -> bool {
         let tried = async {
             let upload = self.reading.create_multipart(taken).await?;
@@ -57,6 +57,7 @@ impl S3 {
             };
             let completed = completed.await;
             if !matches!(completed, Ok(Completion::Done))
+                // An upload that was not completed keeps its part, so it is aborted.
                 && let Err(error) = self.reading.abort_multipart(taken, &upload).await
             {
                 tracing::warn!(%taken, %error, "cannot abort the multipart upload that tested the bucket");

@@ -1,7 +1,7 @@
-//! Puts that are tried until they are decided or their time is over.
+//! Puts that are retried until their result is known or the patience is over.
 //!
-//! Invariant: "it exists" is said of an object only if no try of this put can have made it, or if what is there is not
-//! what was put. A put that is answered by an error may still arrive: the caller looks before it puts again.
+//! Invariant: `AlreadyExists` is returned only if no attempt of this put can have created the object, or if the object
+//! differs from the payload. After any other error the put may still arrive, so the caller reads before it puts again.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{BACKOFF, S3, failed};
 
-/// What an error says about the put.
+/// Class of a put error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     /// The name is taken (412).
     Taken,
-    /// It will not be done, however often it is tried.
+    /// The put fails on every attempt.
     Refused,
-    /// It was not done: somebody else is putting the same name (409).
+    /// The put was not done, because another put of the same name is in progress (409).
     Contended,
-    /// It may be done, now or later.
+    /// The put may have been done, or may be done later.
     Unknown,
 }
 
 impl Meaning {
     fn of(error: &Error) -> Self {
         match error {
-            // Why: the client says the same of 409, which S3 answers while another put of the name goes on; only a
-            // failed precondition means that an object is there.
+            // The client returns the same error for 409, which S3 answers during another put of the name. Only a failed
+            // precondition means that the object exists.
             Error::AlreadyExists { source, .. } => match source.downcast_ref::<Error>() {
                 Some(Error::Precondition { .. } | Error::NotModified { .. }) => Self::Taken,
                 _ => Self::Contended,
@@ -79,7 +79,7 @@ impl S3 {
             }
             unanswered |= meaning == Meaning::Unknown;
             if Instant::now() + BACKOFF.longest(failures) >= until {
-                // Why not for 409: the caller would take it for an object that is there.
+                // A 409 must not become `AlreadyExists`, because the object may not exist.
                 let error = match meaning {
                     Meaning::Contended => failed(error),
                     _ => error,
@@ -96,7 +96,8 @@ impl S3 {
         }
     }
 
-    /// Success where the object has what was put, `error` where there is none, and "it exists" otherwise.
+    /// Decides a put whose answer was lost. Returns success if the object equals the payload, `error` if there is no
+    /// object, and `AlreadyExists` otherwise.
     async fn ours_or(&self, location: &Path, payload: &PutPayload, error: Error) -> Result<PutResult> {
         let read = async {
             let found = self.get(location).await?;
@@ -120,7 +121,7 @@ impl S3 {
                 source: Box::new(error),
             }),
             Err(Error::NotFound { .. }) => Err(match Meaning::of(&error) {
-                // It was there and is not now: nothing can be said of it.
+                // The object existed and is gone, so the result is unknown.
                 Meaning::Taken => failed(error),
                 _ => error,
             }),

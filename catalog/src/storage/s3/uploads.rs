@@ -1,16 +1,16 @@
-//! Uploads of clients: parts that they put straight to the bucket, until what is in them is decided.
+//! Uploads of clients, whose parts go directly to the bucket and stay until the contribution has an outcome.
 //!
 //! ```text
-//! _uploads/<upload>/begun          which uploads of the store it consists of
-//! _uploads/<upload>/parts-<n>      an object: the parts from number n on, once they are complete
-//! _uploads/<upload>/sealed         the tags of the parts, and the entity tags of the objects
+//! _uploads/<upload>/begun          ids of the multipart uploads that it consists of
+//! _uploads/<upload>/parts-<n>      object with the parts from number n on, once they are complete
+//! _uploads/<upload>/sealed         tags of the parts, and entity tags of the objects
 //! ```
 //!
-//! Parts of 5 MiB and more become one object; smaller ones, which the store does not join, are an object each.
+//! Parts of at least 5 MiB become one object. The store does not join smaller ones, so each becomes its own object.
 //!
-//! Invariants: the store takes a part only with its length, and none once its object is complete, however long its
-//! address is good. An upload is sealed once every object is complete, and what is read of it is these objects or an
-//! error. `begun` is there for as long as there is anything else of an upload, so nothing is left that nobody finds.
+//! Invariants: the store accepts a part only with its length, and none after its object is complete, however long the
+//! address is valid. An upload is sealed once every object is complete. A read returns the bytes of these objects or an
+//! error. `begun` exists while anything else of the upload does, so everything of an upload can be found and deleted.
 
 mod layout;
 
@@ -32,30 +32,30 @@ pub use self::layout::Cut;
 use self::layout::{Begun, Sealed, begun_path, object, sealed_path};
 use super::{Completed, S3, UploadError, failed};
 
-/// How many objects of an upload are seen to at once.
+/// Maximum number of concurrent requests for the objects of an upload.
 const AT_ONCE: usize = 16;
-/// The longest that an address can be good (*Authenticating Requests: Using Query Parameters*, Amazon S3 API Reference).
+/// Maximum validity of an address (*Authenticating Requests: Using Query Parameters*, Amazon S3 API Reference).
 const LONGEST: Duration = Duration::from_hours(7 * 24);
 
-/// Why an upload was not begun, sealed, read or deleted.
+/// Failure to begin, seal, read or delete an upload.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// Parts that are named are not there.
+    /// Parts that the request lists do not exist; the list has their numbers.
     #[error("parts {0:?} were not sent")]
     Missing(Vec<u16>),
-    /// Parts are there with other tags.
+    /// Parts have other tags than the request lists; the list has their numbers.
     #[error("parts {0:?} have other entity tags")]
     Differing(Vec<u16>),
-    /// It takes no parts, and was not sealed either.
+    /// The upload accepts no parts and was never sealed.
     #[error("the upload accepts no more parts")]
     Closed,
-    /// What was sealed is not there.
+    /// The objects of a sealed upload do not exist.
     #[error("the bytes of the upload do not exist any more")]
     Gone,
-    /// Other bytes are where those that were sealed were.
+    /// An object of a sealed upload has other bytes now.
     #[error("the bytes of the upload were replaced")]
     Changed,
-    /// The store did not answer, or refused.
+    /// The store did not answer, or it refused the request.
     #[error("the request to the store failed")]
     Storage(#[source] Error),
 }
@@ -70,7 +70,7 @@ impl From<UploadError> for Refused {
 }
 
 impl Sealed {
-    /// Whether it was sealed with these tags.
+    /// Checks that the upload was sealed with these tags.
     fn compare(&self, tags: &[String]) -> Result<(), Refused> {
         let pairs = (1..).zip(self.tags.iter().zip(tags));
         let differing: Vec<u16> = pairs.filter(|(_, (is, named))| is != named).map(|(n, _)| n).collect();
@@ -82,19 +82,19 @@ impl Sealed {
     }
 }
 
-/// An upload that was read.
+/// Id and content of a sealed upload.
 type Read = (ContributionId, Arc<Sealed>);
 
-/// The uploads of a bucket. Cheap to clone.
+/// The uploads of a bucket. A clone shares the connections.
 #[derive(Clone, Debug)]
 pub struct Uploads {
     store: S3,
-    /// The one that was read last.
+    /// Cache of the upload that was read last. A worker reads many ranges of one upload in a row.
     reading: Arc<Mutex<Option<Read>>>,
 }
 
 impl Uploads {
-    /// Those below the prefix of the store.
+    /// Creates a handle on the uploads below the prefix of the store.
     pub fn new(store: S3) -> Self {
         Self {
             store,
@@ -102,8 +102,10 @@ impl Uploads {
         }
     }
 
-    /// Makes room for an upload that has none: the address that takes each part, in order, for as long as `lasting`, 7
-    /// days at most.
+    /// Begins an upload. Returns the addresses of its parts in order, which are valid for `lasting`, at most 7 days.
+    ///
+    /// # Errors
+    /// After an error the multipart uploads that were begun are aborted.
     pub async fn begin(&self, cut: &Cut, lasting: Duration) -> Result<Vec<String>, Refused> {
         let begin = |parts: Range<u16>| async move {
             let path = object(cut.upload, parts.start);
@@ -150,7 +152,11 @@ impl Uploads {
         Ok(addresses)
     }
 
-    /// Seals an upload whose parts are there with these tags, in order, without quotes; sealed before, it only compares.
+    /// Seals an upload. `tags` are the entity tags of the parts in order, without quotes. If the upload is sealed
+    /// already, only compares the tags.
+    ///
+    /// # Errors
+    /// [`Refused::Missing`], [`Refused::Differing`] and [`Refused::Closed`].
     pub async fn complete(&self, cut: &Cut, tags: &[String]) -> Result<(), Refused> {
         if let Some(sealed) = self.get::<Sealed>(&sealed_path(cut.upload)).await? {
             return sealed.compare(tags);
@@ -174,7 +180,8 @@ impl Uploads {
         let completed = match completed {
             Ok(completed) => completed,
             Err(UploadError::Mismatch { source }) => {
-                // Somebody put a part after it was looked at; it is named, or is as it should be again.
+                // A client replaced a part after the check above. The second check names the part, or finds it correct
+                // again.
                 self.check(cut, &begun, tags).await?;
                 return Err(Refused::Storage(source));
             }
@@ -198,7 +205,7 @@ impl Uploads {
         }
     }
 
-    /// Whether every part is there with its size and its tag, as far as the objects are not complete.
+    /// Checks that every part exists with its size and tag. Skips the objects that are complete.
     async fn check(&self, cut: &Cut, begun: &Begun, tags: &[String]) -> Result<(), Refused> {
         let list = |(first, id): &(u16, String), parts: Range<u16>| {
             let (path, first, id) = (object(cut.upload, *first), *first, id.clone());
@@ -216,7 +223,7 @@ impl Uploads {
         let mut listed = stream::iter(listing).buffered(AT_ONCE);
         let (mut missing, mut differing) = (Vec::new(), Vec::new());
         while let Some((parts, found)) = listed.try_next().await? {
-            // Why: an upload that is over became its object, or completing it says that there is none.
+            // If the upload is over, its object is complete, or `upload_complete` finds that there is none.
             let Some(found) = found else { continue };
             for n in parts {
                 match found.get(&n).filter(|part| part.bytes == cut.bytes_of(&(n..n + 1))) {
@@ -235,7 +242,10 @@ impl Uploads {
         Ok(())
     }
 
-    /// Bytes of part `n` of a sealed upload.
+    /// Reads bytes of part `n` of a sealed upload. `range` is relative to the part.
+    ///
+    /// # Errors
+    /// [`Refused::Gone`] if the object does not exist, [`Refused::Changed`] if it has other bytes.
     pub async fn read(&self, cut: &Cut, n: u16, range: Range<u64>) -> Result<Bytes, Refused> {
         let sealed = self.sealed(cut.upload).await?;
         let holding = sealed.objects.iter().rev().find(|(first, _)| *first <= n);
@@ -249,7 +259,7 @@ impl Uploads {
         };
         let read = async {
             let found = self.store.get_opts(&object(cut.upload, *first), options).await?;
-            // Why also here: not every store knows the condition.
+            // Not every store supports `If-Match`, so the entity tag is compared here too.
             let is_same = found.meta.e_tag.as_ref() == Some(e_tag) && found.range == wanted;
             Ok(is_same.then_some(found.bytes().await?))
         };
@@ -274,7 +284,7 @@ impl Uploads {
         Ok(sealed)
     }
 
-    /// Deletes what there is of an upload, sealed or not; it takes no parts any more.
+    /// Deletes everything of an upload, sealed or not. The upload then accepts no parts.
     pub async fn delete(&self, upload: ContributionId) -> Result<(), Refused> {
         let Some(begun) = self.get::<Begun>(&begun_path(upload)).await? else {
             return Ok(());
@@ -292,13 +302,14 @@ impl Uploads {
                 Err(error) => return Err(Refused::Storage(error)),
             }
         }
+        // `begun` goes last, so an interrupted deletion can be repeated.
         match self.store.delete(&begun_path(upload)).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(Refused::Storage(error)),
         }
     }
 
-    /// Gives up what is not an object yet.
+    /// Aborts the multipart uploads that are not objects yet.
     async fn give_up(&self, upload: ContributionId, begun: &Begun) -> Result<(), Refused> {
         let aborting = begun.objects.iter().map(|(first, id)| {
             let (path, id) = (object(upload, *first), id.clone());

@@ -1,6 +1,6 @@
-//! What an upload consists of in a bucket: which parts are an object together, and the documents beside them.
+//! Layout of an upload in a bucket: the grouping of parts into objects, and the documents beside them.
 //!
-//! Invariant: how an upload is laid out follows from how it is cut, so everybody finds the same.
+//! Invariant: the layout depends only on the sizes of the upload, so all processes compute the same.
 
 use std::iter;
 use std::ops::Range;
@@ -9,26 +9,26 @@ use object_store::path::Path;
 use serde::{Deserialize, Serialize};
 use types::ContributionId;
 
-/// Where uploads are.
+/// Prefix of all uploads.
 const UPLOADS: &str = "_uploads";
-/// The least that a part has that others follow in its object (*Amazon S3 multipart upload limits*).
+/// Minimum size in bytes of a part that is not the last of its object (*Amazon S3 multipart upload limits*).
 const LEAST: u64 = 5 << 20;
 
-/// An upload and how it is cut into parts.
+/// An upload and its division into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Its id.
+    /// Id of the upload, which is that of its contribution.
     pub upload: ContributionId,
-    /// How many bytes all parts have together.
+    /// Size of all parts in bytes.
     pub bytes: u64,
-    /// How many parts there are, 10,000 at most.
+    /// Number of parts, at most 10,000.
     pub parts: u16,
-    /// The size of every part but the last.
+    /// Size in bytes of every part but the last.
     pub part_size: u64,
 }
 
 impl Cut {
-    /// The parts of each object, numbered from 1.
+    /// Returns the range of part numbers of each object. Numbers begin with 1.
     pub(super) fn objects(&self) -> Vec<Range<u16>> {
         let end = self.parts.saturating_add(1);
         if self.parts == 1 || self.part_size >= LEAST {
@@ -38,32 +38,32 @@ impl Cut {
         }
     }
 
-    /// How many bytes come before a part.
+    /// Returns the number of bytes before part `n`.
     pub(super) fn before(&self, n: u16) -> u64 {
         self.part_size
             .saturating_mul(u64::from(n.saturating_sub(1)))
             .min(self.bytes)
     }
 
-    /// How many bytes these parts have.
+    /// Returns the number of bytes in these parts.
     pub(super) fn bytes_of(&self, parts: &Range<u16>) -> u64 {
         self.before(parts.end) - self.before(parts.start)
     }
 }
 
-/// What an upload consists of.
+/// Content of the object `begun`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Begun {
-    /// The first part of each object, and the id of its upload at the store.
+    /// First part of each object, and the id of its multipart upload.
     pub(super) objects: Vec<(u16, String)>,
 }
 
-/// An upload that does not change any more.
+/// Content of the object `sealed`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sealed {
-    /// The tags of the parts, in order.
+    /// Entity tags of the parts, in order.
     pub(super) tags: Vec<String>,
-    /// The first part of each object, and the object's entity tag.
+    /// First part of each object, and the entity tag of the object.
     pub(super) objects: Vec<(u16, String)>,
 }
 
