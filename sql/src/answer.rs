@@ -1,35 +1,35 @@
-//! What a query answers.
+//! The answer to a query.
 //!
 //! Invariant: every row has one value per column, in the order of the columns.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The most bytes the rows of an answer have as JSON text.
+/// Maximum size of an answer's rows as JSON text, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 8 << 20;
 
-/// The rows of a query, as they are sent on.
+/// Rows of a query's result, rendered as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// The columns, in the order of the SELECT; names may repeat where it takes from several tables.
+    /// Columns in the order of the SELECT. Names may repeat if several tables are joined.
     pub columns: Vec<Column>,
-    /// The rows: each is a JSON array.
+    /// Rows, each a JSON array.
     pub rows: Vec<Box<RawValue>>,
-    /// Whether the query has more rows than the limit.
+    /// True if the query has more rows than the limit.
     pub truncated: bool,
-    /// The size of the rows as JSON text.
+    /// Size of the rows as JSON text, in bytes.
     pub bytes: u64,
 }
 
-/// A column of an answer.
+/// Description of a column of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its type as Arrow writes it, such as `Int64` or `Timestamp(µs, "UTC")`, texts always as `Utf8`; `Json` for a field
-    /// of that type.
+    /// Arrow type, such as `Int64` or `Timestamp(µs, "UTC")`. All text types are `Utf8`. `Json` for a field of that
+    /// type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whether a value can be null.
+    /// True if values of the column can be null.
     pub nullable: bool,
 }

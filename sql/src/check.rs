@@ -1,7 +1,8 @@
-//! What a statement may be: an allow list over its syntax tree, applied before a child sees anything and again in it.
+//! Check of a statement: an allow list over its syntax tree, applied before a child gets the statement and again in the
+//! child.
 //!
-//! Invariant: every struct of the tree is taken apart field by field, so syntax that a later parser adds is a compile
-//! error here, not a hole. What is not named is refused.
+//! Invariant: the check destructures every struct of the tree field by field. So syntax that a later parser adds is a
+//! compile error here and not a hole. Anything that the check does not name is refused.
 
 mod bounded;
 mod expression;
@@ -22,35 +23,35 @@ use self::bounded::Bounded;
 
 use crate::Error;
 
-/// The one table.
+/// Name of the only table.
 pub const TABLE: &str = "records";
-/// The longest statement, in characters.
+/// Maximum length of a statement in characters.
 pub const MAX_CHARACTERS: usize = 4_000;
-/// How many tokens a statement has at most, blanks and comments aside.
+/// Maximum number of tokens of a statement, without blanks and comments.
 pub const MAX_TOKENS: usize = 2_000;
-/// How deep parentheses and brackets nest at most.
+/// Maximum nesting depth of parentheses and brackets.
 pub const MAX_NESTING: usize = 24;
-/// How deep expressions and queries nest at most.
+/// Maximum nesting depth of expressions and queries.
 pub const MAX_DEPTH: usize = 200;
-/// How many expressions and tables a statement has at most, with its WITH queries written out where they are used.
+/// Maximum number of expressions and tables of a statement, with its WITH queries expanded at every use.
 pub const MAX_SIZE: usize = 4_000;
-/// How often a statement reads a table at most, with its WITH queries written out where they are used.
+/// Maximum number of table reads of a statement, with its WITH queries expanded at every use.
 pub const MAX_TABLES: usize = 32;
-/// How many grouping sets a SELECT has at most.
+/// Maximum number of grouping sets of a SELECT.
 pub const MAX_GROUPING_SETS: usize = 64;
 
-/// The stack that the parser and a walk may need, in bytes.
+/// Stack size in bytes that the parser and the check need.
 pub(crate) const STACK: usize = 32 << 20;
-/// The most characters of the statement that a refusal repeats.
+/// Maximum number of characters of the statement that a refusal quotes.
 const SHOWN: usize = 80;
 
-/// Why a statement is not run: what of it is refused, and by which rule.
+/// Reason why a statement is not run: the refused part, and the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is refused: {rule}")]
 pub struct Refusal {
-    /// The part that is refused.
+    /// Refused part of the statement, quoted and shortened.
     pub what: String,
-    /// The rule it breaks.
+    /// Rule that the part breaks.
     pub rule: String,
 }
 
@@ -71,7 +72,7 @@ impl Refusal {
         }
     }
 
-    /// Refuses a part by quoting it.
+    /// Refuses a part and quotes it.
     pub(crate) fn of(part: impl ToString, rule: impl Into<String>) -> Self {
         let quoted = Self::new(part, rule);
         Self {
@@ -81,14 +82,16 @@ impl Refusal {
     }
 }
 
-/// Whether a statement may be run: one SELECT over the table `records`.
+/// Checks that a statement may be run: one SELECT over the table `records`.
 ///
-/// Takes milliseconds at most, whatever the text, on a thread of its own, and opens nothing. Fails with [`Error::Refused`]
-/// where it may not, and with [`Error::Process`] where there is no thread to look at it.
+/// Takes milliseconds, whatever the text, on a thread of its own. Opens no file.
+///
+/// # Errors
+/// [`Error::Refused`] if the statement may not be run, [`Error::Process`] if no thread can be started.
 pub async fn check(sql: &str) -> Result<(), Error> {
     let (told, checked) = oneshot::channel();
     let statement = sql.to_owned();
-    // Why: the parser and the walk recurse; a stack of their own is deep enough for whatever passes the bounds.
+    // The parser and the check recurse. A separate stack is large enough for every statement within the bounds.
     let thread = std::thread::Builder::new().stack_size(STACK);
     let walk = move || drop(told.send(parse(&statement, None).map(drop)));
     thread
@@ -98,9 +101,9 @@ pub async fn check(sql: &str) -> Result<(), Error> {
     Ok(checked.await.unwrap_or_else(panicked)?)
 }
 
-/// Parses a statement that may be run, on the stack of the caller: it must have [`STACK`] bytes.
+/// Parses and checks a statement on the stack of the caller, which must have [`STACK`] bytes.
 ///
-/// With a contract, names that are not quoted match its fields ignoring case.
+/// With a contract, unquoted names match its fields without regard to case.
 pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement, Refusal> {
     let characters = sql.chars().count();
     if characters == 0 || characters > MAX_CHARACTERS {
@@ -113,6 +116,7 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
         .map_err(|error| unreadable(&error))?;
     digits(&tokens)?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    // The bounds hold before parsing, because the time of the parser depends on them.
     bound(&tokens)?;
     let tables = contract.map_or_else(Vec::new, |contract| names::resolve(&mut tokens, contract));
     let dialect = Bounded::new();
@@ -141,7 +145,7 @@ fn unreadable(problem: &dyn ToString) -> Refusal {
     Refusal::new("the statement", format!("it is not valid SQL: {problem}"))
 }
 
-/// Refuses a number that ends in the middle of a word: the parser would take the rest for the name of a column.
+/// Refuses a number that is followed by a word without a space: the parser would take the rest for a column name.
 fn digits(tokens: &[TokenWithSpan]) -> Result<(), Refusal> {
     let runs_on = |pair: &&[TokenWithSpan]| match pair {
         [number, next] => {
@@ -159,7 +163,7 @@ fn digits(tokens: &[TokenWithSpan]) -> Result<(), Refusal> {
     })
 }
 
-/// Bounds what the parser is given.
+/// Checks the number of tokens and the nesting of brackets.
 fn bound(tokens: &[TokenWithSpan]) -> Result<(), Refusal> {
     if tokens.len() > MAX_TOKENS {
         let rule = format!("it must have at most {MAX_TOKENS}");

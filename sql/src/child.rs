@@ -1,6 +1,7 @@
-//! The child: becomes ready, serves one query, ends.
+//! The child process: prepares itself, serves one query and ends.
 //!
-//! Invariant: nothing of a query is read before the fence is up. Every way to end is one the caller can tell apart.
+//! Invariant: nothing of a query is read before the fence is closed. The caller can distinguish all ways in which the
+//! process ends.
 
 mod checked;
 mod engine;
@@ -21,17 +22,17 @@ use std::sync::mpsc;
 use crate::check;
 use crate::wire::{Job, PROTOCOL, Pipe, Reply, Setup};
 
-/// The hidden argument with which the program is a child.
+/// Hidden command-line argument that makes the program a child.
 pub const ARGUMENT: &str = "__sql-child";
 
-/// The stack of the thread that plans: deep enough to parse, and to walk the plan of the deepest statement.
+/// Stack size in bytes of the planning thread: enough to parse the deepest statement and to walk its plan.
 const STACK: usize = 2 * check::STACK;
 
-/// Serves one query over standard input, a socket, and ends.
+/// Serves one query over standard input, which is a socket, and ends.
 ///
-/// A program that starts itself as a child calls this first of all, before it has threads or open files.
+/// A program that starts itself as a child calls this before it starts threads or opens files.
 pub fn run() -> ExitCode {
-    // Why: a panic is told to the caller as a failure of the query, not written anywhere.
+    // The caller learns of a panic from the failed query, so nothing is printed.
     std::panic::set_hook(Box::new(|_| {}));
     let served = std::thread::Builder::new().stack_size(STACK).spawn(serve);
     match served.map(std::thread::JoinHandle::join) {
@@ -52,12 +53,12 @@ fn serve() -> io::Result<()> {
     pipe.send(&Reply::Ready)?;
     let job: Job = pipe.receive()?;
     let files = pipe.receive_files(job.parts.len())?;
-    // Why: the caller says nothing more, so from here on the end of the socket is the end of the caller.
+    // The caller sends nothing more. From here on a readable socket means that the caller is gone.
     start.send(()).map_err(io::Error::other)?;
     pipe.send(&engine.answer(job, files))
 }
 
-/// Everything that must be done before a query is read.
+/// Does everything that must happen before a query is read. The error describes the failed step.
 fn prepare(pipe: &Pipe, setup: &Setup, started: mpsc::Receiver<()>) -> Result<engine::Engine, String> {
     if setup.protocol != PROTOCOL {
         return Err(format!(
@@ -66,6 +67,7 @@ fn prepare(pipe: &Pipe, setup: &Setup, started: mpsc::Receiver<()>) -> Result<en
         ));
     }
     let watched = pipe.0.try_clone().map_err(|error| error.to_string())?;
+    // The thread starts now, because the fence forbids to start threads.
     std::thread::Builder::new()
         .spawn(move || watch(watched, &started))
         .map_err(|error| error.to_string())?;
@@ -77,11 +79,11 @@ fn prepare(pipe: &Pipe, setup: &Setup, started: mpsc::Receiver<()>) -> Result<en
     Ok(engine)
 }
 
-/// Ends the process when its caller is gone.
+/// Ends the process when the caller closes the socket.
 #[expect(clippy::exit, reason = "nobody waits for this process any more")]
 fn watch(mut socket: UnixStream, started: &mpsc::Receiver<()>) {
     if started.recv().is_ok() {
-        // Why: whatever this returns, the caller is gone.
+        // The result does not matter: the caller is gone.
         drop(io::Read::read(&mut socket, &mut [0]));
         std::process::exit(1);
     }

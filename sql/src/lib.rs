@@ -1,12 +1,15 @@
-//! The query sandbox: one SELECT over the records of a version, in a killable process of its own.
+//! The query sandbox: one SELECT over the records of a version, in a separate process that can be killed.
 //!
 //! Invariants:
-//! - A statement is held against an allow list of syntax and functions ([`mod@check`]) before a process sees it, and again in it.
-//! - A process serves one query of one caller and ends. It has no environment, no secrets, no file system, no network and
-//!   no way to start a process; it can read the open files of the version's parts, and answer.
-//! - A process never outlives its deadline, nor the query it serves: it is killed.
-//! - Memory that a query takes is taken in its process, which has a limit of its own; the caller holds an answer of at
-//!   most [`MAX_ANSWER_BYTES`].
+//! - A statement is checked against an allow list of syntax and functions ([`mod@check`]) before a process gets it,
+//!   and again in
+//! the process.
+//! - A process serves one query of one caller and ends. It has no environment, no secrets, no file system, no network
+//!   and
+//! cannot start a process. It can read the open part files of the version, and answer.
+//! - A process never outlives its deadline or its query. It is killed.
+//! - A query's memory is allocated in its process, which has a limit. The caller holds an answer of at most
+//! [`MAX_ANSWER_BYTES`].
 //!
 //! ```text
 //! caller                                 child (the same program, started with a hidden argument, kept ready)
@@ -18,20 +21,28 @@
 //!
 //! # Columns and values
 //!
-//! The table `records` has the fields of the contract, in their order, and [`types::contract::EXTRA_COLUMN`] where the
-//! contract allows extras. Names that are not quoted match fields ignoring case. In an answer, integers are JSON numbers
-//! of any size, doubles are JSON numbers or the texts `NaN`, `Infinity`, `-Infinity`, decimals are texts, timestamps are RFC
-//! 3339 texts (without an offset where the column has no zone), dates `YYYY-MM-DD`, binary is text in hex. A field of type
-//! `json` that a query hands on as it is, under whatever name, has the type `Json` and is the value it holds; inside a
-//! query, after a cast or a function, and in a UNION with texts, it is canonical JSON text. An integer or a sum of integers
-//! that leaves its type is an error: cast to DECIMAL where that can happen. A number with a point is a double, also where it
-//! is cast to DECIMAL; a text that is cast keeps its digits. A double that is cast to an integer is rounded, to the even one
-//! of two.
+//! The table `records` has the fields of the contract, in their order, and [`types::contract::EXTRA_COLUMN`] if the
+//! contract allows extra members. Unquoted names match fields without regard to case.
+//!
+//! Values of an answer:
+//!
+//! - Integers are JSON numbers of any size. Decimals are texts.
+//! - Doubles are JSON numbers, or the texts `NaN`, `Infinity` and `-Infinity`.
+//! - Timestamps are RFC 3339 texts, without an offset if the column has no time zone. Dates are `YYYY-MM-DD`.
+//! - Binary values are hexadecimal texts.
+//! - A field of type `json` that the query returns unchanged, under any name, has the type `Json` and its own JSON
+//!   value. Inside
+//! a query, after a cast or a function, and in a UNION with texts, it is canonical JSON text.
+//!
+//! Arithmetic: an integer, or a sum of integers, that leaves its type is an error. A cast to DECIMAL prevents it. A
+//! number with a point is a double, even if it is cast to DECIMAL; a text that is cast keeps its digits. A double that
+//! is cast to an integer is rounded to the nearest integer, and a tie to the even one.
 //!
 //! # Dialect
 //!
-//! The engine is `DataFusion`, and a statement means what it means in `PostgreSQL`. `deploy/sluice/API.md` lists what is
-//! refused because the engine would answer it otherwise: [`mod@check`] refuses it, or a rule of the child's planner.
+//! The engine is `DataFusion`, and a statement has the meaning that it has in `PostgreSQL`. `deploy/sluice/API.md`
+//! lists the syntax that is refused because the engine would answer differently. [`mod@check`] refuses it, or a rule of
+//! the child's planner.
 
 mod answer;
 pub mod check;

@@ -1,7 +1,9 @@
-//! The generic dialect with an end to the work of the parser.
+//! The generic dialect with a bound on the work of the parser.
 //!
-//! Why: where a keyword does not begin what it usually begins, the parser reads what follows again in another way, so
-//! its time doubles or trebles with each level of nesting, of brackets or not.
+//! If a keyword does not begin its usual construct, the parser reads the following tokens again in another way. So its
+//! time doubles or trebles with each level of nesting, with or without brackets.
+//!
+//! Invariant: apart from the bound, the dialect behaves like [`GenericDialect`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,10 +11,10 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
-/// How many expressions are begun for one statement, those included that are given up and begun anew.
+/// Maximum number of expressions that the parser begins for a statement, repeated ones included.
 const MOST: u32 = 20_000;
 
-/// [`GenericDialect`], in which only so many expressions can be begun.
+/// [`GenericDialect`] that fails after [`MOST`] expressions.
 #[derive(Debug)]
 pub(super) struct Bounded {
     left: AtomicU32,
@@ -25,13 +27,13 @@ impl Bounded {
         }
     }
 
-    /// Whether there were too many.
+    /// Returns true if the bound was reached.
     pub(super) fn is_spent(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
 }
 
-/// What the generic dialect says.
+/// Defines methods that return the value of the generic dialect.
 macro_rules! as_generic {
     ($($name:ident)*) => {
         $(fn $name(&self) -> bool {
@@ -41,7 +43,7 @@ macro_rules! as_generic {
 }
 
 impl Dialect for Bounded {
-    /// The parser asks some questions of the type.
+    /// Returns the type of the generic dialect, because the parser compares types in some places.
     fn dialect(&self) -> std::any::TypeId {
         GenericDialect.dialect()
     }
@@ -49,7 +51,7 @@ impl Dialect for Bounded {
     fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         let left = self.left.load(Ordering::Relaxed).saturating_sub(1);
         self.left.store(left, Ordering::Relaxed);
-        // Why this error: it is the one that the parser does not try another way after.
+        // After this error the parser does not try another way.
         (left == 0).then_some(Err(ParserError::RecursionLimitExceeded))
     }
 

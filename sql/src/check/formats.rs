@@ -1,20 +1,20 @@
-//! Formats in which functions write dates and times.
+//! Check of formats for dates and times.
 //!
-//! Invariant: the engine writes out what it does not know, so a format is a text of the statement that is made of known
-//! patterns, and letters outside of them are refused.
+//! Invariant: the engine prints unknown patterns unchanged. So a format must be a literal of known patterns, and
+//! letters outside of them are refused.
 
 use datafusion::sql::sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
 
 use super::Refusal;
 
-/// The letters after `%`.
+/// Letters that may follow `%`.
 const LETTERS: &str = "YCyqmbBhdeaAwuUWGgVjDxFvHkIlPpMSfRTXrZzcs+%";
-/// The patterns of several characters after `%`.
+/// Patterns of several characters that may follow `%`.
 const LONGER: [&str; 9] = [".3f", ".6f", ".9f", ".f", "3f", "6f", "9f", "::z", ":z"];
-/// The letters that stand in a date and time by themselves.
+/// Letters that may stand outside of a pattern.
 const BETWEEN: &str = "TZ";
 
-/// Checks the format of a call of a function that writes dates and times.
+/// Checks the format in a call of a function that formats dates and times.
 pub(super) fn written(function: &Function, args: &FunctionArguments) -> Result<(), Refusal> {
     let rule = "its format must be a text of % patterns such as '%Y-%m-%dT%H:%M:%SZ', without other letters than T and Z outside the patterns";
     let FunctionArguments::List(list) = args else {
@@ -44,7 +44,7 @@ fn is_known(format: &str) -> bool {
             continue;
         }
         patterns += 1;
-        // A `-`, `_` or `0` says how a number is padded.
+        // `-`, `_` or `0` selects the padding of a number.
         rest = rest.strip_prefix(['-', '_', '0']).unwrap_or(rest);
         let known = LONGER.iter().find_map(|pattern| rest.strip_prefix(pattern));
         let Some(after) = known.or_else(|| rest.strip_prefix(|letter| LETTERS.contains(letter))) else {

@@ -1,10 +1,10 @@
-//! Which functions a statement may call: every function of the engine is decided here, by name.
+//! Allow list of functions: every function of the engine is either allowed or refused here, by name.
 //!
-//! Invariant: a name that is in no list is refused; a child registers [`ALLOWED`] functions only.
+//! Invariant: a name in neither list is refused. A child registers only [`ALLOWED`] functions.
 
 use super::Refusal;
 
-/// The functions that may be called, with their other names; sorted.
+/// Names and aliases of the allowed functions, sorted for binary search.
 pub(crate) const ALLOWED: [&str; 273] = [
     "abs",
     "acos",
@@ -281,10 +281,10 @@ pub(crate) const ALLOWED: [&str; 273] = [
     "var_sample",
 ];
 
-/// The functions whose second argument is a format.
+/// Functions whose second argument is a format.
 pub(super) const FORMATS: [&str; 2] = ["date_format", "to_char"];
 
-/// The functions of the engine that may not be called, by the rule they break.
+/// Refused functions of the engine, by the rule that they break.
 pub(crate) const REFUSED: [(&str, &[&str]); 5] = [
     (
         "its result can be far larger than its arguments",
@@ -341,7 +341,7 @@ pub(crate) const REFUSED: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// Whether a function of this name, in lower case, may be called.
+/// Checks that the function `name`, in lower case, may be called.
 pub(super) fn allowed(name: &str) -> Result<(), Refusal> {
     if ALLOWED.binary_search(&name).is_ok() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Names as people write them: a field called `deviceId` answers to `deviceid` and `DEVICEID` too.
+//! Resolution of names without regard to case: `deviceid` and `DEVICEID` mean a field `deviceId`.
 //!
-//! Invariant: only the spelling of a name changes, never the number or the order of tokens. Names of a contract differ
-//! in more than case, so a name matches at most one field.
+//! Invariants: only the spelling of a name changes, never the number or the order of tokens. Field names of a contract
+//! differ in more than case, so a name matches at most one field.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use types::Contract;
 
 use super::TABLE;
 
-/// Spells every name that is not quoted as the field that it is, ignoring case, and returns the places of those that were
-/// [`TABLE`].
+/// Replaces every unquoted name by the field that it matches without regard to case. Returns the positions of names
+/// that were [`TABLE`].
 pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) -> Vec<Location> {
     let mut tables = Vec::new();
     let fields: HashMap<String, &str> = contract
@@ -27,7 +27,7 @@ pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) -> Vec<
         let Token::Word(word) = &mut tokens[index].token else {
             continue;
         };
-        // Why: a keyword may be syntax here, such as DATE in a literal, and a name before a bracket is a function.
+        // A keyword may be syntax here, such as DATE in a literal, and a name before a bracket is a function.
         if word.quote_style.is_some() || word.keyword != Keyword::NoKeyword || call {
             continue;
         }
@@ -46,7 +46,7 @@ pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) -> Vec<
     tables
 }
 
-/// The name that an identifier stands for: a quoted one as it is, another in lower case.
+/// Returns the normal form of an identifier: unchanged if quoted, otherwise in lower case.
 pub(super) fn normal(ident: &Ident) -> String {
     if ident.quote_style.is_some() {
         ident.value.clone()

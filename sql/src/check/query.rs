@@ -1,7 +1,7 @@
-//! Queries: WITH, SELECT, FROM, joins, set operations.
+//! Check of queries: WITH, SELECT, FROM, joins, set operations.
 //!
-//! Invariant: a table is `records` or a WITH query that was written before, so the tree has no cycle and its size with
-//! every WITH query written out is known here.
+//! Invariant: a table is `records` or an earlier WITH query. So the tree has no cycle, and its size with every WITH
+//! query expanded is known here.
 
 use datafusion::sql::sqlparser::ast::{
     Cte, Distinct, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, NamedWindowDefinition,
@@ -16,19 +16,19 @@ use super::{MAX_DEPTH, MAX_GROUPING_SETS, MAX_SIZE, MAX_TABLES, Refusal, TABLE};
 const ONLY_SELECT: &str = "only SELECT is allowed";
 const ONLY_TABLE: &str = "the only tables are `records` and the WITH queries before this point";
 
-/// How much a part of a statement is, with its WITH queries written out.
+/// Size of a part of a statement, with its WITH queries expanded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Size {
     nodes: usize,
     tables: usize,
 }
 
-/// A walk over one statement.
+/// State of the check of one statement.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// The WITH queries that can be seen from here, the nearest last.
+    /// Visible WITH queries, the innermost last.
     visible: Vec<(String, Size)>,
-    /// The windows that the expressions of this place may name.
+    /// Windows that expressions of the current SELECT may name.
     windows: Vec<String>,
     size: Size,
     depth: usize,
@@ -43,7 +43,7 @@ pub(super) fn statement(query: &Query) -> Result<(), Refusal> {
 }
 
 impl Walk {
-    /// Counts `size` more.
+    /// Adds `size` to the size of the statement and checks the bounds.
     fn add(&mut self, size: Size) -> Result<(), Refusal> {
         self.size.nodes = self.size.nodes.saturating_add(size.nodes);
         self.size.tables = self.size.tables.saturating_add(size.tables);
@@ -58,7 +58,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Counts one expression or query and walks what is in it.
+    /// Counts one expression or query, checks the depth, and walks its parts.
     pub(super) fn nested(&mut self, walk: impl FnOnce(&mut Self) -> Result<(), Refusal>) -> Result<(), Refusal> {
         self.add(Size { nodes: 1, tables: 0 })?;
         if self.depth == MAX_DEPTH {
@@ -73,7 +73,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Checks a query and what it contains.
+    /// Checks a query and its parts.
     pub(super) fn query(&mut self, query: &Query) -> Result<(), Refusal> {
         let Query {
             with,
@@ -125,7 +125,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Checks the name of a window.
+    /// Checks that a named window exists.
     pub(super) fn named(&self, name: &Ident) -> Result<(), Refusal> {
         let rule = "no window with this name is in the WINDOW clause of this SELECT";
         let known = self.windows.contains(&normal(name));
@@ -158,7 +158,7 @@ impl Walk {
             if name == TABLE {
                 return Err(Refusal::of(name, "a WITH query must not have the name of the table"));
             }
-            // Why: what is not used costs nothing, and what is used twice costs twice.
+            // A WITH query counts at every use: an unused one costs nothing, one that is used twice counts twice.
             let before = std::mem::take(&mut self.size);
             self.query(query)?;
             let size = std::mem::replace(&mut self.size, before);
@@ -422,7 +422,7 @@ impl Walk {
         }
     }
 
-    /// How large the table of this name is.
+    /// Returns the size of the table `name`.
     fn find(&self, name: &ObjectName) -> Result<Size, Refusal> {
         let [part] = &name.0[..] else {
             return Err(Refusal::of(name, ONLY_TABLE));
@@ -440,7 +440,7 @@ impl Walk {
             .ok_or_else(|| Refusal::of(name, ONLY_TABLE))
     }
 
-    /// The name that an alias gives.
+    /// Returns the name that an alias defines.
     fn alias(alias: &TableAlias) -> Result<String, Refusal> {
         let TableAlias {
             explicit: _,
@@ -500,7 +500,7 @@ impl Walk {
         }
     }
 
-    /// Checks the list of an ORDER BY.
+    /// Checks the expressions of an ORDER BY.
     pub(super) fn sorted(&mut self, expressions: &[OrderByExpr]) -> Result<(), Refusal> {
         for OrderByExpr {
             expr,
@@ -537,7 +537,7 @@ impl Walk {
     }
 }
 
-/// Names a join that also answers rows of the right table that have no match.
+/// Returns the keyword of a join that also returns unmatched rows of the right table.
 const fn outer(join: &JoinOperator) -> Option<&'static str> {
     match join {
         JoinOperator::Right(_) | JoinOperator::RightOuter(_) => Some("RIGHT"),
@@ -563,12 +563,12 @@ fn wildcard(options: &WildcardAdditionalOptions) -> Result<(), Refusal> {
     )
 }
 
-/// Refuses what is there.
+/// Refuses `part` if it is present.
 pub(super) fn none(part: Option<impl ToString>, rule: &str) -> Result<(), Refusal> {
     part.map_or(Ok(()), |part| Err(Refusal::of(part, rule)))
 }
 
-/// Refuses a name of several parts.
+/// Returns the identifier of a name, or `None` if the name has several parts.
 pub(super) fn single(name: &ObjectName) -> Option<&Ident> {
     match &name.0[..] {
         [part] => part.as_ident(),

@@ -1,6 +1,7 @@
-//! Changes to a statement before it is checked: what the engine plans wrongly, written in a way that it plans rightly.
+//! Rewrites of a statement before the check: constructs that the engine plans wrongly become equivalent ones that it
+//! plans correctly.
 //!
-//! Invariant: a changed statement means what it meant before.
+//! Invariant: a rewritten statement has the same meaning.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -13,7 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::Location;
 
 use super::TABLE;
 
-/// Changes a statement; `table` tells where names that may be the table's were spelled as a field.
+/// Rewrites a statement. `table` has the positions of names that were spelled like the table and matched a field.
 pub(super) fn rewrite(statement: &mut Statement, table: &[Location]) {
     let ControlFlow::Continue(()) = statement.visit(&mut Rewrite { table });
 }
@@ -25,7 +26,7 @@ struct Rewrite<'a> {
 impl VisitorMut for Rewrite<'_> {
     type Break = Infallible;
 
-    /// Writes `= ANY` and `<> ALL` of a subquery as IN, for which the engine knows nulls.
+    /// Replaces `= ANY` and `<> ALL` of a subquery by IN, for which the engine handles nulls correctly.
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
         let (left, right, negated) = match expr {
             Expr::AnyOp {
@@ -53,7 +54,8 @@ impl VisitorMut for Rewrite<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Gives the table its name back where a field has it too but for case; its columns are qualified as they were spelled.
+    /// Restores the table's name if a field has the same name up to case. Its columns stay qualified as they were
+    /// written.
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {
         let TableFactor::Table { name, alias, .. } = factor else {
             return ControlFlow::Continue(());

@@ -1,6 +1,6 @@
-//! Arithmetic of numbers that the operators of the engine do otherwise: they wrap, and they cut off.
+//! Checked arithmetic in place of the engine's operators, which wrap around and truncate.
 //!
-//! Invariant: a result that has no place in its type is an error.
+//! Invariant: a result outside of its type is an error.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ pub(super) enum Operation {
     Subtract,
     Multiply,
     Negate,
-    /// The whole number next to a float; of two, the even one.
+    /// Rounds a float to the nearest integer; ties go to the even one.
     Nearest,
 }
 
-/// Returns the call of an operation; its operands are of one type.
+/// Returns the call of an operation. All operands have the same type.
 pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
     let function = ScalarUDF::new_from_impl(Checked {
         operation,
@@ -34,7 +34,7 @@ pub(super) fn call(operation: Operation, operands: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(function.into(), operands))
 }
 
-/// An operation as a function.
+/// An operation as a function of the engine.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     operation: Operation,
@@ -52,7 +52,7 @@ impl ScalarUDFImpl for Checked {
         }
     }
 
-    /// Returns the name that the engine gives the operator.
+    /// Returns the name that the engine gives the replaced operator, so the column keeps its name.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
         Ok(match self.operation {

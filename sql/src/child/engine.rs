@@ -1,6 +1,7 @@
-//! The engine: plans and runs one statement.
+//! The query engine: plans and runs one statement.
 //!
-//! Invariant: only functions of the allow list are registered, there is one table, and nothing is written or spilled.
+//! Invariants: only functions of the allow list are registered. There is one table. Nothing is written to disk, not
+//! even spilled rows.
 
 use std::any::Any;
 use std::fs::File;
@@ -38,18 +39,18 @@ use crate::check::functions::ALLOWED;
 use crate::check::{STACK, TABLE, parse};
 use crate::wire::{Job, Reply, Setup};
 
-/// How much of the address space the operators that keep rows may take together; the rest is for everything else.
+/// Share of the address space for operators that keep rows. The rest is for code, stacks and other allocations.
 const SHARE: f64 = 0.6;
-/// How `std::collections::TryReserveError` begins.
+/// Beginning of the message of `std::collections::TryReserveError`.
 const NO_MEMORY: &str = "memory allocation failed";
-/// The words with which the engine begins to ask for a report of a bug.
+/// Beginnings of sentences in which the engine asks for a bug report. They are cut off.
 const BUG_REPORTS: [&str; 4] = [
     "This issue was likely caused by a bug",
     "This was likely caused by a bug",
     "This is a bug",
     "Please help us",
 ];
-/// Messages that print a plan of the engine, and the same in words.
+/// Messages that print a plan of the engine, with their replacement in plain words.
 const PLANS: [(&str, &str); 2] = [
     (
         "Physical plan does not support logical expression",
@@ -60,9 +61,9 @@ const PLANS: [(&str, &str); 2] = [
         "the engine finds no plan for this: select the columns of ORDER BY first",
     ),
 ];
-/// The longest message of a failure, in characters.
+/// Maximum length of a failure message in characters.
 const LONGEST: usize = 600;
-/// What every part of the planner is warmed with.
+/// Statement that runs once through all parts of the planner before the query comes.
 const WARM: &str =
     "SELECT a, count(*) AS n, max(b) FROM records WHERE c LIKE '%x%' AND b > 1.5 GROUP BY a ORDER BY n DESC, a LIMIT 1";
 const WARM_CONTRACT: &str =
@@ -76,7 +77,7 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Starts the threads and warms the engine.
+    /// Starts the threads and warms the engine. The error describes the failed step.
     pub(super) fn start(setup: &Setup) -> std::result::Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(setup.threads)
@@ -89,7 +90,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Runs a statement over nothing, so that the code of the planner is in memory.
+    /// Runs a statement over an empty table, so that the planner's code is in memory.
     fn warm(&self) -> std::result::Result<(), String> {
         let contract: Contract = serde_json::from_str(WARM_CONTRACT).map_err(|error| error.to_string())?;
         let job = Job {
@@ -111,8 +112,8 @@ impl Engine {
         }
     }
 
-    /// Runs the statement of a job; a panic of the engine is a failure of the statement. Where a part is damaged, that is
-    /// the answer, whatever the engine made of it.
+    /// Runs the statement of a job. A panic of the engine is a failure of the statement. If a part is damaged, the
+    /// reply is the damage, whatever the engine returned.
     pub(super) fn answer(&self, job: Job, files: Vec<File>) -> Reply {
         let damage = Damage::default();
         let run = std::panic::AssertUnwindSafe(|| self.answer_of(job, files, &damage));
@@ -133,13 +134,13 @@ impl Engine {
         let mut state = self.state.clone();
         let table = Table::new(&job.contract, files, &job.parts, damage);
         let tables = state.schema_for_ref(TABLE)?;
-        // Why: the table that the engine was warmed with is still there.
+        // The table of the warm-up is still registered.
         tables.deregister_table(TABLE)?;
         tables.register_table(TABLE.to_owned(), Arc::new(table))?;
         let now = as_datetime::<TimestampMicrosecondType>(job.now.micros());
         state.execution_props_mut().query_execution_start_time = now.map(|now| now.and_utc());
         let plan = state.statement_to_plan(statement).await?;
-        // Why: a second fence behind the allow list.
+        // A second check behind the allow list.
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
@@ -153,7 +154,7 @@ impl Engine {
             options.optimizer.enable_join_dynamic_filter_pushdown = false;
         }
         let limit = job.limit as usize;
-        // Why: one row more tells whether there are more.
+        // One extra row tells if the result is truncated.
         let plan = LogicalPlanBuilder::from(plan)
             .limit(0, Some(limit.saturating_add(1)))?
             .build()?;
@@ -171,7 +172,7 @@ impl Engine {
     }
 }
 
-/// The functions that the engine turns into CASE.
+/// Functions that the engine rewrites to CASE.
 const CASES: [&str; 5] = ["coalesce", "ifnull", "nullif", "nvl", "nvl2"];
 
 /// Tells if a plan has a CASE anywhere.
@@ -197,10 +198,10 @@ fn state(setup: &Setup) -> Result<SessionState> {
         .with_target_partitions(setup.threads)
         .with_information_schema(false)
         .with_create_default_catalog_and_schema(true)
-        // Why: the filter that the engine makes of the least and greatest so far forgets those that are still null, and so
-        // leaves out the parts that have the first of them.
+        // The dynamic filter from the current minimum and maximum ignores aggregates that are still null, so it would
+        // skip parts that have their first values.
         .set_bool("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", false)
-        // Why: so that now() is an instant and not a reading of some clock on a wall.
+        // With a time zone, `now()` is an instant and not a local time.
         .set_str("datafusion.execution.time_zone", "+00:00");
     #[expect(
         clippy::cast_precision_loss,
@@ -234,13 +235,13 @@ fn state(setup: &Setup) -> Result<SessionState> {
         .build())
 }
 
-/// What a caller is told of a failure.
+/// Converts an error of the engine into a reply.
 fn failed(error: &DataFusionError) -> Reply {
     if let DataFusionError::ResourcesExhausted(_) = error.find_root() {
         return Reply::OutOfMemory;
     }
     let message = error.strip_backtrace();
-    // Why: an operator that asks before it takes memory fails with the words of the standard library.
+    // An operator that reserves memory fails with the message of the standard library.
     if message.contains(NO_MEMORY) {
         return Reply::OutOfMemory;
     }
@@ -251,7 +252,7 @@ fn failed(error: &DataFusionError) -> Reply {
     }
 }
 
-/// Whether a part could not be read, which is no fault of the statement.
+/// Returns true if a part could not be read, which is not a failure of the statement.
 fn is_of_a_part(error: &DataFusionError) -> bool {
     let of_arrow = |error: &ArrowError| match error {
         ArrowError::ParquetError(text) => !text.contains(FILTER_FAILED),
@@ -260,7 +261,8 @@ fn is_of_a_part(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::IoError(_) => true,
         DataFusionError::ArrowError(arrow, _) => of_arrow(arrow),
-        // Why not all: a condition of the statement is evaluated while parts are read, and fails as an error of that.
+        // A condition of the statement may be evaluated during the scan, and its failure is then an error of the
+        // reader.
         DataFusionError::ParquetError(parquet) => match &**parquet {
             ParquetError::External(source) => source.downcast_ref().is_none_or(of_arrow),
             other => !other.to_string().contains(FILTER_FAILED),
@@ -269,7 +271,7 @@ fn is_of_a_part(error: &DataFusionError) -> bool {
     }
 }
 
-/// What the engine says where a condition fails that it evaluates while it reads.
+/// Message of the engine if a condition fails during a scan.
 const FILTER_FAILED: &str = "Error evaluating filter predicate";
 
 fn panicked(panic: &(dyn Any + Send)) -> String {
@@ -281,7 +283,7 @@ fn panicked(panic: &(dyn Any + Send)) -> String {
     ))
 }
 
-/// A message without the words of the engine to its own developers, and not too long.
+/// Shortens a message and removes the engine's requests to its own developers.
 fn shortened(message: &str) -> String {
     let end = BUG_REPORTS.iter().filter_map(|words| message.find(words)).min();
     let message = message[..end.unwrap_or(message.len())].trim_end();

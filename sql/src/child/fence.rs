@@ -1,7 +1,7 @@
-//! What a child can not do: limits of the kernel on itself.
+//! The fence: kernel limits that a child puts on itself.
 //!
-//! Invariant: after [`close`] the process can compute, read files that it is handed, and talk to its caller, and nothing
-//! else: every other system call fails. On systems without seccomp only the limits hold.
+//! Invariant: after [`close`] the process can only compute, read the files that it received, and talk to its caller.
+//! Every other system call fails. On systems without seccomp only the resource limits hold.
 
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
 
@@ -19,14 +19,14 @@ fn set_both(resource: Resource, current: u64, maximum: u64) -> Result<(), String
     setrlimit(resource, limit).map_err(|error| format!("the limit {resource:?} could not be set: {error}"))
 }
 
-/// Where memory runs out for all, the kernel ends this process rather than the service.
+/// Makes the kernel prefer this process over the service when the machine runs out of memory.
 pub(super) fn volunteer() {
     #[cfg(target_os = "linux")]
-    // Why ignored: where it may not ask for that, it is a process like others.
+    // The error is ignored: without the permission the process is an ordinary victim.
     std::fs::write("/proc/self/oom_score_adj", "1000").ok();
 }
 
-/// As many open files as the system allows, no file written, no image of the memory left behind.
+/// Raises the limit of open files to the maximum, forbids writes to files, and disables core dumps.
 pub(super) fn limit_files() -> Result<(), String> {
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;
@@ -37,14 +37,14 @@ pub(super) fn limit_files() -> Result<(), String> {
         .map_err(|error| format!("cannot protect the memory of the process: {error}"))
 }
 
-/// Bounded memory and processor time.
+/// Limits memory and processor time.
 pub(super) fn limit(setup: &Setup) -> Result<(), String> {
     set(Resource::As, setup.memory)?;
-    // Why one more: at the second limit it is killed, which does not tell why.
+    // SIGXCPU at the first limit tells the caller the reason. SIGKILL at the second limit would not.
     set_both(Resource::Cpu, setup.processor, setup.processor + 1)
 }
 
-/// Shuts every system call off that a query does not need, for all threads and for good.
+/// Forbids every system call that a query does not need, in all threads and for ever.
 #[cfg(target_os = "linux")]
 pub(super) fn close() -> Result<(), String> {
     use std::collections::BTreeMap;
@@ -72,7 +72,7 @@ pub(super) fn close() -> Result<(), String> {
         libc::SYS_munmap,
         libc::SYS_mprotect,
         libc::SYS_madvise,
-        // Threads that are there already: waiting, waking, ending.
+        // Existing threads: waiting, waking, ending.
         libc::SYS_futex,
         libc::SYS_sched_yield,
         libc::SYS_sched_getaffinity,
@@ -82,13 +82,13 @@ pub(super) fn close() -> Result<(), String> {
         libc::SYS_epoll_pwait,
         libc::SYS_exit,
         libc::SYS_exit_group,
-        // Time and chance.
+        // Time and randomness.
         libc::SYS_clock_gettime,
         libc::SYS_clock_nanosleep,
         libc::SYS_gettimeofday,
         libc::SYS_nanosleep,
         libc::SYS_getrandom,
-        // Dying loudly.
+        // Reporting of a crash.
         libc::SYS_getpid,
         libc::SYS_gettid,
         libc::SYS_tgkill,
@@ -111,7 +111,7 @@ pub(super) fn close() -> Result<(), String> {
         Ok(())
     };
     shut().map_err(|error| format!("cannot block system calls: {error}"))?;
-    // Why: a fence that is not seen to hold is none.
+    // The filter is tested, because a filter that is silently ignored would be no fence.
     let file = std::fs::File::open("/").is_ok();
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").is_ok();
     let thread = std::thread::Builder::new().spawn(|| ()).is_ok();
@@ -121,7 +121,7 @@ pub(super) fn close() -> Result<(), String> {
     Ok(())
 }
 
-/// Elsewhere the limits are all there is.
+/// Does nothing: other systems have only the limits.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn close() -> Result<(), String> {
     Ok(())

@@ -1,14 +1,14 @@
-//! Columns of an answer that are JSON of the table.
+//! Detection of answer columns with JSON values of the table.
 //!
-//! Invariant: a column is JSON only if every row of it is the value of a `json` field or null, whatever metadata the engine
-//! hands on. A text of the statement is never shown as JSON.
+//! Invariant: a column is JSON only if each of its values is the value of a `json` field, or null, whatever metadata
+//! the engine propagates. A text of the statement is never returned as JSON.
 
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{Distinct, Expr, JoinType, LogicalPlan};
 
 use super::parts::JSON;
 
-/// Tells of each column of a plan that is not optimized yet if it is JSON.
+/// Returns for each column of an unoptimized plan if it is JSON.
 pub(super) fn columns(plan: &LogicalPlan) -> Vec<bool> {
     let mut columns = match plan {
         LogicalPlan::TableScan(scan) => scan
@@ -24,9 +24,9 @@ pub(super) fn columns(plan: &LogicalPlan) -> Vec<bool> {
         LogicalPlan::SubqueryAlias(alias) => columns(&alias.input),
         LogicalPlan::Distinct(Distinct::All(input)) => columns(input),
         LogicalPlan::Distinct(Distinct::On(on)) => of(on.select_expr.iter(), &on.input),
-        // The columns of a window come after those of its input.
+        // A window adds columns after those of its input, and they are not JSON.
         LogicalPlan::Window(window) => columns(&window.input),
-        // So do aggregates, after what is grouped by.
+        // An aggregate has its group columns first, and only they can be JSON.
         LogicalPlan::Aggregate(aggregate) => {
             let by = grouping_set_to_exprlist(&aggregate.group_expr).unwrap_or_default();
             of(by, &aggregate.input)
@@ -51,7 +51,7 @@ pub(super) fn columns(plan: &LogicalPlan) -> Vec<bool> {
     columns
 }
 
-/// Tells of expressions over `input` if they are JSON: only a column is, under whatever name.
+/// Returns for each expression over `input` if it is JSON. Only a column can be, under any alias.
 fn of<'a>(expressions: impl IntoIterator<Item = &'a Expr>, input: &LogicalPlan) -> Vec<bool> {
     let json = columns(input);
     let is = |mut expression: &Expr| {

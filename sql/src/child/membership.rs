@@ -1,7 +1,8 @@
-//! `IN (SELECT …)` where a null may be on either side.
+//! Check of `IN (SELECT …)` with possible nulls on either side.
 //!
-//! Invariant: the engine joins for it, and such a join tells null from false in one place only: a `NOT IN` of a column in a
-//! condition by itself. Everywhere else it is let through only if null is as good as false there, or cannot be.
+//! Invariant: the engine plans it as a join, which distinguishes null from false in one place only: a `NOT IN` of a
+//! column that is a condition of its own. Everywhere else it is allowed only if null and false have the same effect, or
+//! null is impossible.
 
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
@@ -10,7 +11,7 @@ use datafusion::logical_expr::expr::{BinaryExpr, InSubquery};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator};
 
-/// Checks the expressions of a node of a plan, over the columns of its inputs.
+/// Checks the expressions of a plan node. `schema` has the columns of its inputs.
 pub(super) fn check(plan: &LogicalPlan, schema: &DFSchema) -> Result<()> {
     if let LogicalPlan::Filter(filter) = plan {
         return split_conjunction(&filter.predicate)
@@ -33,7 +34,7 @@ fn alone(condition: &Expr, schema: &DFSchema) -> Result<()> {
     }
 }
 
-/// Checks a condition that null meets as little as false.
+/// Checks a condition for which null and false have the same effect.
 fn met(condition: &Expr, schema: &DFSchema) -> Result<()> {
     match condition {
         Expr::BinaryExpr(BinaryExpr {
@@ -51,7 +52,7 @@ fn met(condition: &Expr, schema: &DFSchema) -> Result<()> {
     }
 }
 
-/// Checks an expression where null and false are not the same.
+/// Checks an expression in which null and false differ.
 fn exact(expr: &Expr, schema: &DFSchema) -> Result<()> {
     expr.apply(|expr| {
         let Expr::InSubquery(InSubquery { expr, subquery, .. }) = expr else {

@@ -1,7 +1,7 @@
 //! The table `records` over the open files of a version's parts.
 //!
-//! Invariants: a file is known by its place in the list of parts, so no name can reach a file that was not handed over. The
-//! engine gets no byte that was not compared with the proof of its part after it was read.
+//! Invariants: a file is addressed by its index in the list of parts, so no name can reach any other file. Every byte
+//! is compared with the proof of its part before the engine gets it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -37,17 +37,17 @@ use types::contract::EXTRA_COLUMN;
 use types::proof::Damaged;
 use types::{Contract, FieldType, Proof};
 
-/// Where the engine looks for a store; there is nothing in it.
+/// URL of the store that the engine expects. The store is empty.
 pub(super) const STORE: &str = "parts://";
-/// What marks a column that holds JSON text: the key of its metadata.
+/// Metadata key of a column with JSON text.
 pub(super) const JSON: &str = "json";
 
-/// How much of the end of a file is read for its footer.
+/// Number of bytes that are read from the end of a file for its footer.
 const FOOTER: u64 = 64 << 10;
-/// From this size on a file may be read by several threads, so its footer is kept.
+/// Size in bytes from which several threads may read a file, so its footer is cached.
 const SHARED: u64 = 8 << 20;
 
-/// The columns of `records`: those of the contract, texts as views.
+/// Returns the columns of `records`: those of the contract, with texts as views.
 fn schema(contract: &Contract) -> SchemaRef {
     let json = |name: &str| {
         let of_type = |field: &types::Field| field.name == name && field.kind == FieldType::Json;
@@ -70,10 +70,9 @@ fn schema(contract: &Contract) -> SchemaRef {
     ))
 }
 
-/// The first damage that a reader found.
+/// First damage that a reader found.
 pub(super) type Damage = Arc<OnceLock<String>>;
 
-/// One part.
 #[derive(Debug)]
 struct Part {
     file: File,
@@ -82,7 +81,7 @@ struct Part {
     footer: OnceLock<Arc<ParquetMetaData>>,
 }
 
-/// The table.
+/// The table `records` of one version.
 #[derive(Debug)]
 pub(super) struct Table {
     schema: SchemaRef,
@@ -91,7 +90,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The parts `files`, each with its rows and proof; `damage` gets what is found of them.
+    /// Creates the table from `files`, with the row count and proof of each. A damage that a read finds is stored in
+    /// `damage`.
     pub(super) fn new(contract: &Contract, files: Vec<File>, told: &[(u64, Arc<Proof>)], damage: &Damage) -> Self {
         let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| Part {
             file,
@@ -106,8 +106,8 @@ impl Table {
         }
     }
 
-    /// Whether filters are decided page by page before other columns are read: worth it only if there are others. Without a
-    /// filter there may come one while the query runs, such as the least of the greatest so far.
+    /// Returns true if filters are evaluated per page before the other columns are read. That pays only if there are
+    /// other columns. A query without a filter may get one while it runs, such as the bound of a top-k sort.
     fn read_late(&self, projection: Option<&Vec<usize>>, filters: &[Expr]) -> bool {
         let filtered: HashSet<&str> = filters
             .iter()
@@ -139,7 +139,7 @@ impl TableProvider for Table {
         Some(self.statistics())
     }
 
-    /// Every filter is told to the scan, and checked again after it.
+    /// Filters go to the scan, which may skip pages, and are evaluated again after it.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }
@@ -179,7 +179,7 @@ impl TableProvider for Table {
     }
 }
 
-/// Makes readers of the parts.
+/// Factory of readers of the parts.
 #[derive(Debug)]
 struct Readers {
     parts: Arc<Vec<Part>>,
@@ -207,14 +207,14 @@ impl ParquetFileReaderFactory for Readers {
     }
 }
 
-/// Reads one part. Reading does not wait: it is a call to the system that is answered from the cache of its pages or the
-/// disk, and there is nothing else to do meanwhile.
+/// Reader of one part. Reads block the thread: they are answered from the page cache or the disk, and the process has
+/// nothing else to do.
 #[derive(Debug)]
 struct Reader {
     parts: Arc<Vec<Part>>,
     damage: Damage,
     index: usize,
-    /// All bytes of a small part, verified, once it was read.
+    /// All verified bytes of a small part, after the first read.
     whole: Option<Bytes>,
 }
 
@@ -223,7 +223,7 @@ impl Reader {
         &self.parts[self.index]
     }
 
-    /// Verified bytes of the part: those of the ranges.
+    /// Reads these byte ranges of the part and verifies them.
     fn read(&mut self, ranges: &[Range<u64>]) -> ParquetResult<Vec<Bytes>> {
         let proof = &self.part().proof;
         let spans = proof.spans(ranges).map_err(|damaged| self.damaged(&damaged))?;
@@ -244,7 +244,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// The bytes of a span as they are in the file.
+    /// Reads a span of the file without verification.
     fn piece(&self, span: &Range<u64>) -> ParquetResult<Bytes> {
         let failed = |problem: &dyn ToString| {
             ParquetError::General(format!(
@@ -257,15 +257,16 @@ impl Reader {
         let mut bytes = vec![0; length];
         match self.part().file.read_exact_at(&mut bytes, span.start) {
             Ok(()) => Ok(bytes.into()),
+            // A file that is too short is damaged, and not unreadable.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(self.damaged(&span.into())),
             Err(error) => Err(failed(&error)),
         }
     }
 
-    /// Notes that the part is damaged.
+    /// Records the damage and returns the error for the engine.
     fn damaged(&self, damaged: &Damaged) -> ParquetError {
         let found = format!("part {}: {damaged}", self.index);
-        // The first that was found is as good as any.
+        // Only the first damage is kept; any is enough for the answer.
         drop(self.damage.set(found.clone()));
         ParquetError::General(found)
     }
@@ -298,7 +299,7 @@ impl AsyncFileReader for Reader {
                 .with_prefetch_hint(usize::try_from(bytes.min(FOOTER)).ok());
             let footer = Arc::new(reader.load_and_finish(&mut *self, bytes).await?);
             if bytes >= SHARED {
-                // Why: whoever comes second has read the same footer.
+                // If two threads read the footer, both have the same one, so the second is dropped.
                 drop(self.part().footer.set(Arc::clone(&footer)));
             }
             Ok(footer)

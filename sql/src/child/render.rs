@@ -1,6 +1,7 @@
-//! Rows as JSON arrays.
+//! Rendering of rows as JSON arrays.
 //!
-//! Invariant: the text is JSON, and never grows much beyond the limit: it is measured after every row.
+//! Invariant: the text is valid JSON. It never exceeds the limit by more than a row, because it is measured after every
+//! row.
 
 use std::io::{self, Write as _};
 
@@ -17,7 +18,7 @@ use types::Timestamp;
 
 use crate::{Answer, Column, MAX_ANSWER_BYTES};
 
-/// The rows of an answer as they come.
+/// Rendered rows of an incomplete answer.
 #[derive(Debug)]
 pub(super) struct Rows {
     columns: Vec<Column>,
@@ -30,7 +31,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// No rows yet, of these columns; `json` tells which of them are JSON.
+    /// Creates an empty answer with these columns. `json` marks the columns with JSON text.
     pub(super) fn new(schema: &Schema, json: Vec<bool>, limit: usize) -> Self {
         let columns = schema.fields().iter().zip(&json).map(|(field, json)| Column {
             name: field.name().clone(),
@@ -52,7 +53,7 @@ impl Rows {
         }
     }
 
-    /// Adds rows; whether more are wanted.
+    /// Renders rows. Returns false if no more rows are wanted.
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<bool> {
         for row in 0..batch.num_rows() {
             if self.done.len() == self.limit {
@@ -78,7 +79,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// The answer; none when it is too large.
+    /// Returns the answer, or `None` if it is too large.
     pub(super) fn finish(self) -> Option<Answer> {
         (!self.too_large).then_some(Answer {
             columns: self.columns,
@@ -93,7 +94,7 @@ const fn is_text(kind: &DataType) -> bool {
     matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// The name of a type; the ways to lay texts and bytes out are one type.
+/// Returns the name of a type. Different layouts of texts and of bytes have the same name.
 fn name(kind: &DataType) -> String {
     match kind {
         kind if is_text(kind) => "Utf8".to_owned(),
@@ -106,7 +107,7 @@ fn name(kind: &DataType) -> String {
     }
 }
 
-/// Writes one value.
+/// Writes one value as JSON.
 fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Result<()> {
     if column.is_null(row) {
         text.extend_from_slice(b"null");
@@ -144,6 +145,7 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Resul
         DataType::Timestamp(TimeUnit::Microsecond, Some(zone)) if &**zone == "UTC" || &**zone == "+00:00" => {
             let instant = as_primitive_array::<TimestampMicrosecondType>(column)?.value(row);
             let instant = Timestamp::from_micros(instant);
+            // RFC 3339 has four digits for the year.
             if !instant.is_sayable() {
                 let problem = "a timestamp is not of the years 1 to 9999".to_owned();
                 return Err(DataFusionError::Execution(problem));
@@ -180,7 +182,7 @@ fn list(text: &mut Vec<u8>, items: &ArrayRef) -> Result<()> {
     Ok(())
 }
 
-/// A text; one that should be JSON and is not stays a text.
+/// Writes a text. A text of a JSON column that is not valid JSON is written as a JSON string.
 fn string(text: &mut Vec<u8>, string: &str, json: bool) -> Result<()> {
     if json && serde_json::from_str::<&RawValue>(string).is_ok() {
         text.extend_from_slice(string.as_bytes());
@@ -189,7 +191,7 @@ fn string(text: &mut Vec<u8>, string: &str, json: bool) -> Result<()> {
     json_text(text, string)
 }
 
-/// A double; what JSON has no number for is text.
+/// Writes a double. Values without a JSON number become texts.
 fn double(text: &mut Vec<u8>, double: f64) -> Result<()> {
     if double.is_finite() {
         json_text(text, &double)

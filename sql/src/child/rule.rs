@@ -1,7 +1,7 @@
-//! Expressions that the engine evaluates otherwise than `PostgreSQL`, replaced where it has what is right.
+//! Analyzer rule that replaces or refuses expressions which the engine evaluates differently from `PostgreSQL`.
 //!
-//! Invariant: an expression that is replaced keeps its name and its type. The rule runs after types are coerced, and before
-//! constants are folded.
+//! Invariant: a replaced expression keeps its name and its type. The rule runs after type coercion and before constant
+//! folding.
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
@@ -17,10 +17,10 @@ use datafusion::optimizer::AnalyzerRule;
 use super::checked::{Operation, call};
 use super::membership;
 
-/// The most nodes of an expression that is compared with each entry of a list.
+/// Maximum number of nodes of an expression that is compared with each entry of a list. Each comparison copies it.
 const MOST_COMPARED: usize = 64;
 
-/// The analyzer rule, added after those of the engine.
+/// The analyzer rule. It runs after those of the engine.
 #[derive(Debug)]
 pub(super) struct AsPostgres;
 
@@ -82,7 +82,7 @@ fn is_whole(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     Ok(expr.get_type(schema)?.is_integer())
 }
 
-/// Rounds what becomes a whole number; the engine cuts it off.
+/// Rounds a value before its cast to an integer. The engine would truncate it.
 fn nearest(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match expr.get_type(schema)? {
         DataType::Float32 | DataType::Float64 => Transformed::yes(call(Operation::Nearest, vec![expr])),
@@ -96,7 +96,8 @@ fn nearest(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// Compares with each of a list that has more than literals: the engine evaluates such a list for the wrong rows.
+/// Expands an IN list with other entries than literals into comparisons. The engine evaluates such a list for the wrong
+/// rows.
 fn each(expr: &Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
     let mut nodes = 0_usize;
     expr.apply(|_| {

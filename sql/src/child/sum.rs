@@ -1,6 +1,6 @@
-//! `sum` of whole numbers that fails where its result leaves 64 bits.
+//! `sum` of integers that fails if the result leaves 64 bits.
 //!
-//! Invariant: between its first and its last row a sum has 128 bits, which no number of rows fills.
+//! Invariant: intermediate sums have 128 bits, which no number of rows overflows.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature};
 
-/// The type in which whole numbers are added.
+/// Type of intermediate sums of integers.
 const WIDE: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
 
-/// The engine's `sum`, but for whole numbers.
+/// The engine's `sum`, with checked sums of integers.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct CheckedSum {
     sum: Sum,
 }
 
-/// Returns the field in which the sum of a result of this type is kept.
+/// Returns the field of the intermediate sum for a result of this type.
 fn kept(result: &FieldRef) -> FieldRef {
     if is_whole(result.data_type()) {
         Arc::new(Field::new(result.name(), WIDE, true))
@@ -111,13 +111,13 @@ impl AggregateUDFImpl for CheckedSum {
     }
 }
 
-/// Returns the arguments of a call in the type in which they are added.
+/// Casts the arguments of a call to the type of intermediate sums.
 fn wide(values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
     let wide = values.iter().map(|values| cast(values, &WIDE));
     Ok(wide.collect::<std::result::Result<_, _>>()?)
 }
 
-/// Returns sums in the type of the result.
+/// Casts sums to the type of the result.
 fn narrow(sums: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
     let sums = sums.as_primitive::<Decimal128Type>();
     let outside = |sum: i128| ArrowError::ArithmeticOverflow(format!("the sum {sum} is beyond 64 bits"));
@@ -129,7 +129,7 @@ fn narrow(sums: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
     })
 }
 
-/// Adds in [`WIDE`] what it is given, and fails where the result has no place in its type.
+/// Accumulator that adds in [`WIDE`] and fails if the result is outside of its type.
 #[derive(Debug)]
 struct Narrowed {
     sum: Box<dyn Accumulator>,

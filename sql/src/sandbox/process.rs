@@ -1,6 +1,6 @@
 //! One child process.
 //!
-//! Invariant: it is killed when its handle is dropped.
+//! Invariant: the process is killed when its handle is dropped.
 
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
@@ -17,12 +17,12 @@ use super::Config;
 use crate::Error;
 use crate::wire::{Line, PROTOCOL, Reply, Setup, frame};
 
-/// How much of what a child wrote before it died is read.
+/// Maximum number of bytes that are read of a dead child's error output.
 const LAST_WORDS: u64 = 4_096;
-/// How long a child has to become ready.
+/// Time in which a child must become ready.
 const WARM: Duration = Duration::from_secs(15);
 
-/// A process that waits for a query, or runs it.
+/// A process that waits for a query, or runs one.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -30,7 +30,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts a process; [`Self::ready`] waits until it can take a query.
+    /// Starts a process. [`Self::ready`] waits until it can take a query.
     pub(super) fn start(config: &Config) -> Result<Self, Error> {
         let (ours, theirs) =
             UnixStream::pair().map_err(Error::process("cannot create a socket for the query process"))?;
@@ -64,7 +64,7 @@ impl Process {
         Ok(Self { child, line })
     }
 
-    /// Waits until the process is warm and fenced in.
+    /// Waits until the engine is warm and the fence is closed.
     pub(super) async fn ready(&mut self) -> Result<(), Error> {
         let said = tokio::time::timeout(WARM, self.line.receive()).await;
         let problem = match said {
@@ -77,11 +77,11 @@ impl Process {
         Err(Error::Process { problem, source: None })
     }
 
-    /// Why a process that broke off in the middle did so.
+    /// Returns the reason why a process ended without an answer.
     pub(super) async fn ended(mut self, error: io::Error, memory: u64, seconds: Duration) -> Error {
         let mut words = Vec::new();
         if let Some(stderr) = self.child.stderr.take() {
-            // Why: what cannot be read is only missing from the message.
+            // A read error only shortens the message.
             drop(stderr.take(LAST_WORDS).read_to_end(&mut words).await);
         }
         let words = String::from_utf8_lossy(&words);
@@ -91,7 +91,7 @@ impl Process {
         };
         let signal = status.signal();
         let by = |signals: &[Signal]| signals.iter().any(|other| signal == Some(other.as_raw()));
-        // Why: without the caller's doing, SIGKILL is the kernel's when the machine is out of memory.
+        // The caller has not killed the process. So SIGKILL came from the kernel, because the machine is out of memory.
         if words.contains("memory allocation of") || by(&[Signal::KILL]) {
             return Error::OutOfMemory { bytes: memory };
         }
