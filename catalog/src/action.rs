@@ -1,6 +1,6 @@
-//! The actions of a Delta log that this catalog writes and reads (Delta protocol, *Actions*).
+//! Actions of the Delta log that this catalog writes and reads (Delta protocol, *Actions*).
 //!
-//! Invariant: an action this module does not know is an error, because a table is only ever written by this catalog.
+//! Invariant: an action that this module does not know is an error, because only this catalog writes a table.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
 use crate::Merge;
 
-/// The format of [`Sluice`] and of [`Compaction`].
+/// Format number of [`Sluice`] and of [`Compaction`].
 pub(crate) const FORMAT: u32 = 1;
 
 /// One line of a commit.
@@ -28,7 +28,7 @@ pub(crate) enum Action<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CommitInfo<'a> {
-    /// The checksum of the commit: the first member of the first line. Commits of before checksums have none.
+    /// Checksum of the commit, the first member of the first line. Absent in commits that are older than checksums.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) checksum: Option<Cow<'a, str>>,
     /// Milliseconds since the epoch.
@@ -38,12 +38,12 @@ pub(crate) struct CommitInfo<'a> {
     pub(crate) engine_info: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sluice: Option<Sluice<'a>>,
-    /// What a compaction says of itself.
+    /// Present in the commit of a compaction, absent in all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) compaction: Option<Compaction>,
 }
 
-/// The compaction of the commit: which versions the part that it adds has.
+/// Range of the versions in the part that a compaction adds.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Compaction {
@@ -52,7 +52,7 @@ pub(crate) struct Compaction {
     pub(crate) last_version: Version,
 }
 
-/// The merge of the commit: [`Merge`], borrowed to be written, with the format of its members.
+/// The merge in a commit: a borrowed [`Merge`] with its format number.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Sluice<'a> {
@@ -144,12 +144,12 @@ pub(crate) struct Add {
     /// Milliseconds since the epoch.
     pub(crate) modification_time: i64,
     pub(crate) data_change: bool,
-    /// JSON text.
+    /// Statistics ([`Stats`]) as JSON text, which Delta embeds as a string.
     pub(crate) stats: String,
     pub(crate) tags: Tags,
 }
 
-/// A part that readers of the latest commit no longer need; its file stays.
+/// A part that readers of the latest commit no longer read. Its file stays, because older versions need it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Remove {
@@ -166,19 +166,19 @@ pub(crate) struct Remove {
 pub(crate) struct Tags {
     /// 64 lower-case hexadecimal digits.
     pub(crate) sha256: String,
-    /// The hashes of the blocks of a large part, as Base64.
+    /// Hashes of the blocks of a large part, as Base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) blocks: Option<String>,
 }
 
-/// The statistics of a part; without minima and maxima, which Delta does not ask for.
+/// Statistics of a part. Minima and maxima are optional in Delta and left out.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Stats {
     pub(crate) num_records: u64,
 }
 
-/// The type of a table's rows.
+/// Schema of a table's rows (Delta protocol, *Schema Serialization Format*).
 #[derive(Debug, Serialize)]
 pub(crate) struct StructType {
     #[serde(rename = "type")]
@@ -186,7 +186,7 @@ pub(crate) struct StructType {
     pub(crate) fields: Vec<StructField>,
 }
 
-/// One column; always nullable, as the contract is judged before a row is written.
+/// One column. It is always nullable: a gate checks required fields before a row is written.
 #[derive(Debug, Serialize)]
 pub(crate) struct StructField {
     pub(crate) name: String,

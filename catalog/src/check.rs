@@ -1,8 +1,8 @@
 //! Proves the invariants of a table from its files alone.
 //!
-//! Invariant: it shares with the rest of the catalog only the Parquet decoder and what `types` defines (canonical form,
-//! record key). Paths, commits and the content root are read anew here, so a mistake there is found here. It only
-//! reads, and a table may grow meanwhile: what was committed when it looked is checked.
+//! Invariants: the check shares with the rest of the catalog only the Parquet decoder and the definitions of `types`
+//! (canonical form, record key). It has its own code for paths, commits and the content root, so it finds a mistake in
+//! the other. It only reads. A table may grow meanwhile; the check covers the commits that exist when it lists them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -24,11 +24,11 @@ mod rows;
 /// A rule that a table breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// The rule: one of [`RULES`].
+    /// Name of the rule: one of [`RULES`].
     pub rule: &'static str,
-    /// The object, or the contribution.
+    /// Path of the object, or id of the contribution.
     pub at: String,
-    /// What was found.
+    /// Description of the problem.
     pub found: String,
 }
 
@@ -54,38 +54,38 @@ pub const RULES: [&str; 18] = [
     "checkpoint",
 ];
 
-/// One version as its commit tells it.
+/// One version, as its commit and its parts state it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedVersion {
-    /// The version.
+    /// Number of the version.
     pub version: u64,
-    /// The contribution it names.
+    /// Id of the contribution that the commit names.
     pub contribution: String,
-    /// How many rows its part has; 0 where it could not be read.
+    /// Number of rows in its parts. Unreadable parts count as 0.
     pub rows: u64,
-    /// The content root computed from the rows up to here, where all could be read.
+    /// Content root, computed from the rows up to here. `None` if some rows could not be read.
     pub root: Option<String>,
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The versions, ascending.
+    /// Versions in ascending order.
     pub versions: Vec<CheckedVersion>,
-    /// How many rows the parts have together.
+    /// Number of rows in all parts.
     pub records: u64,
-    /// Parts that no commit names: what a crash or a lost race left. They are never read and break no rule.
+    /// Parts that no commit names. A crash or a lost race leaves them. Readers never see them, and they break no rule.
     pub orphans: Vec<String>,
-    /// The rules that are broken; empty for a sound table.
+    /// Broken rules. The list is empty for a sound table.
     pub violations: Vec<Violation>,
 }
 
-/// Checks the table of a dataset; one that does not exist is sound and has no versions.
+/// Checks the table of a dataset. A table that does not exist is sound and has no versions.
 ///
 /// # Errors
-/// Only where the store cannot be read; what is wrong with the table is in the report.
+/// [`Error::Storage`] if the store cannot be read. Problems of the table are in the report.
 pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<Report, Error> {
     let mut checker = Checker {
         objects: Arc::clone(objects),
@@ -114,7 +114,7 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
     }
     checker.checkpoints_are_of_commits();
     let parts = checker.list("", ".parquet").await?;
-    // Why: a part younger than the last commit that was read may be named by the commit to come.
+    // A part with a version after the last commit read is not an orphan: the next commit may name it.
     let last = checker.report.versions.last().map_or(0, |version| version.version);
     let settled = |stem: &str| {
         let version = stem.split('-').nth(1).and_then(|version| version.parse::<u64>().ok());
@@ -133,14 +133,14 @@ struct Checker {
     report: Report,
     contributions: HashMap<String, u64>,
     keys: HashSet<[u8; 16]>,
-    /// The content root so far; `None` once rows could not be read.
+    /// Content root so far. `None` after rows that could not be read.
     root: Option<[u8; 32]>,
     named: HashSet<String>,
-    /// The version that the next merge must have; `None` where commits before it could not be read.
+    /// Version that the next merge must have. `None` after a commit that could not be read.
     expected: Option<u64>,
-    /// The parts that a reader of the latest commit reads, in order.
+    /// Parts that a reader of the latest commit reads, in order.
     live: Vec<compacted::Live>,
-    /// What the versions are made of.
+    /// Content of the versions, by number.
     merged: HashMap<u64, compacted::Merged>,
     checkpoints: checkpoints::Checkpoints,
 }
@@ -155,7 +155,7 @@ impl Checker {
         });
     }
 
-    /// The objects of a directory of the table whose names end so: name without the end → path.
+    /// Lists the objects in a directory of the table whose names end with `end`: the name without `end`, and the path.
     async fn list(&self, directory: &str, end: &str) -> Result<BTreeMap<String, String>, Error> {
         let prefix = Path::from(format!("{}/{directory}", self.dataset));
         let listed = self.objects.list_with_delimiter(Some(&prefix)).await;
@@ -167,7 +167,7 @@ impl Checker {
         Ok(stems.collect())
     }
 
-    /// The bytes of an object; `None` where it does not exist.
+    /// Reads an object. Returns `None` if it does not exist.
     async fn get(&self, path: &str) -> Result<Option<Bytes>, Error> {
         let read = async {
             let found = self.objects.get(&Path::from(path)).await?;
@@ -235,7 +235,7 @@ impl Checker {
         Ok(())
     }
 
-    /// What follows from a commit that cannot be read: nothing more can be told of versions, roots and checkpoints.
+    /// Handles a commit that cannot be read: later versions, roots and checkpoints cannot be checked any more.
     async fn is_lost(&mut self, number: u64) -> Result<(), Error> {
         (self.root, self.expected) = (None, None);
         self.checkpoint(number, None).await
@@ -289,6 +289,7 @@ impl Checker {
             (self.root, self.expected) = (None, None);
             return Ok(());
         };
+        // Without an expected number, the commit's own number is the best guess.
         let told = [&info["version"], &actions["txn"]["version"]];
         let number = self.expected.or(told[0].as_u64()).unwrap_or(0);
         self.expected = Some(number + 1);
@@ -401,8 +402,8 @@ impl Checker {
     }
 }
 
-/// Returns whether the checksum of a commit is the BLAKE3, cut to 16 bytes, of the bytes after it. An older commit has no
-/// checksum.
+/// Verifies the checksum of a commit: BLAKE3, cut to 16 bytes, of the bytes after it. An older commit has no checksum
+/// and passes.
 fn has_its_checksum(commit: &[u8]) -> bool {
     let begin = b"{\"commitInfo\":{\"checksum\":\"";
     let Some((checksum, rest)) = commit.strip_prefix(begin).and_then(|rest| rest.split_at_checked(32)) else {
@@ -414,13 +415,13 @@ fn has_its_checksum(commit: &[u8]) -> bool {
         == checksum
 }
 
-/// The BLAKE3 of each 64 KiB, cut to 16 bytes.
+/// Returns the BLAKE3 hash, cut to 16 bytes, of each block of 64 KiB.
 fn hashes_of_blocks(part: &[u8]) -> String {
     let hashes = part.chunks(65_536).map(|block| *blake3::hash(block).as_bytes());
     data_encoding::BASE64.encode(&hashes.flat_map(|hash| hash.into_iter().take(16)).collect::<Vec<_>>())
 }
 
-/// How many rows a commit says a part has.
+/// Returns the row count that a commit states for a part.
 fn part_count(add: &Value) -> Option<u64> {
     let stats: Value = serde_json::from_str(add["stats"].as_str()?).ok()?;
     stats["numRecords"].as_u64()

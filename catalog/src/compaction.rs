@@ -1,13 +1,15 @@
-//! Compaction: many small parts become few large ones, and no version changes.
+//! Compaction: one large part replaces many small parts, and no version changes.
 //!
 //! Invariants:
-//! - A compacted part has the rows of the parts that it replaces, all columns, in the same order; so content roots stay.
-//! - Its commit is put only by one who has seen every commit before and found the replaced parts in the latest layout.
-//!   Two owners who compact the same parts race for one commit, and the loser finds its parts gone.
-//! - The files of replaced parts stay. A version that ends within a compacted part is read from them for ever.
+//! - A compacted part has all columns of the rows of the replaced parts, in the same order. So content roots stay the
+//!   same.
+//! - An owner puts the commit only after it has read every earlier commit and found the replaced parts in the latest
+//!   layout. If
+//! two owners compact the same parts, they race for one commit, and the loser finds its inputs gone.
+//! - The files of replaced parts stay. Versions that end within a compacted part are read from them for ever.
 //!
-//! What is to be done follows from the latest layout alone ([`Policy`]), so a crash loses nothing but the work. Building
-//! is done beside the merges, one part at a time in a process; only the commit is a step of the table's owner.
+//! Due compactions follow from the latest layout alone ([`Policy`]), so a crash loses only the work. Parts are built
+//! beside the merges, one at a time per process. Only the commit is a step of the table's owner.
 
 mod build;
 mod commit;
@@ -25,11 +27,11 @@ use crate::log::Rewrite;
 use crate::part::PartInfo;
 use crate::state::State;
 
-/// What the compactions of a process share.
+/// Shared state of the compactions of a process.
 #[derive(Debug)]
 pub(crate) struct Compacting {
     policy: Policy,
-    /// Who builds.
+    /// Permit to build: one at a time.
     turn: Arc<Semaphore>,
 }
 
@@ -42,7 +44,7 @@ impl Compacting {
     }
 }
 
-/// Adjacent parts that are to be one.
+/// Adjacent parts that are due to become one part.
 #[must_use = "it is to be built"]
 #[derive(Debug)]
 pub struct Compaction {
@@ -52,25 +54,25 @@ pub struct Compaction {
     turn: Arc<Semaphore>,
 }
 
-/// A part that can take the place of others. Dropping it leaves a file that nobody names.
+/// A built part that can replace others. Dropping it leaves an orphan.
 #[must_use = "it is to be adopted by its table"]
 #[derive(Debug)]
 pub struct Compacted {
     rewrite: Rewrite,
-    /// Of its part, if that is large.
+    /// Proof of the built part, if the part is large.
     proof: Option<Proof>,
     inputs: Vec<PartInfo>,
 }
 
 impl Compaction {
-    /// The version of the first row and that of the last.
+    /// Returns the versions of the first and the last row.
     pub fn versions(&self) -> (Version, Version) {
         let first = self.inputs.first().map_or(Version::EMPTY, PartInfo::first_version);
         (first, self.inputs.last().map_or(Version::EMPTY, |part| part.version))
     }
 }
 
-/// What is to be compacted next in a table.
+/// Returns the next due compaction of a table, or `None` if none is due.
 pub(crate) fn due(state: &Arc<State>, compacting: &Compacting) -> Option<Compaction> {
     let timeline = state.timeline();
     let layout: Vec<_> = timeline.layout(timeline.head()).collect();

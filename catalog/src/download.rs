@@ -1,7 +1,7 @@
-//! Parts as the files they are, for who copies them.
+//! Parts as files, for clients that copy a table.
 //!
-//! Invariant: nothing but a part that a commit names can be read, none of its bytes leave unverified, and a copy holds no
-//! more than a few pieces in memory.
+//! Invariants: only a part that a commit names can be read. Every byte is verified before it leaves. A copy has at most
+//! a few pieces in memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use types::DatasetId;
 use crate::part::{self, PartInfo};
 use crate::{Catalog, Error};
 
-/// How many bytes of a part are read at once.
+/// Bytes per read request.
 const PIECE: u64 = 1 << 20;
-/// How many pieces are read before they are asked for.
+/// Number of pieces that are requested before the caller polls for them.
 const AHEAD: usize = 2;
 
 impl Catalog {
-    /// The part of a dataset that has this name; `None` where no commit names it.
+    /// Returns the part of a dataset by its file name. Returns `None` if no commit names it.
     pub async fn part(&self, dataset: DatasetId, name: &str) -> Result<Option<PartInfo>, Error> {
         let state = self.confirmed(dataset).await?;
         let named = state.timeline().part_named(name).cloned();
@@ -31,7 +31,12 @@ impl Catalog {
         Ok(named)
     }
 
-    /// Bytes of a part, in order; `range` is within its size. The first are read and verified when the stream is there.
+    /// Streams the bytes of a part in order. `range` must lie within the part's size. The first piece is read and
+    /// verified before this returns.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if bytes differ from the part's proof, [`Error::Storage`] if they cannot be read. The stream
+    /// has the same errors.
     pub async fn part_bytes(
         &self,
         dataset: DatasetId,
@@ -41,7 +46,7 @@ impl Catalog {
         let state = self.state(dataset).await?;
         let proof = part::proof(state.source(), part).await?;
         let path = part.path(dataset);
-        // Every piece but the first begins with a block.
+        // Every piece but the first begins at a block boundary, so no block is read twice.
         let first = range.start / PIECE;
         let pieces = (first..range.end.div_ceil(PIECE)).map(move |piece| {
             let start = piece * PIECE;

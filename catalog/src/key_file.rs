@@ -1,10 +1,11 @@
-//! Record keys as a file: ascending, in pages with checksums, the first key of each page in memory.
+//! Record keys in a file: sorted, in pages with checksums, the first key of each page in memory.
 //!
-//! Invariants: the keys of a file are distinct and ascending. A look-up reads one page. A page that is not as it was
-//! written is an error, never a key that is missing.
+//! Invariants: the keys of a file are distinct and ascending. A lookup reads one page. A damaged page is an error, and
+//! is never taken for a missing key.
 //!
 //! ```text
-//! page     up to 255 keys of 16 bytes, all pages but the last as many; their XXH3-128, seeded with the number of the page
+//! page     up to 255 keys of 16 bytes (all pages but the last are full); then XXH3-128 of the keys, seeded with the
+//!          number of the page
 //! ```
 
 use std::cmp::Reverse;
@@ -18,29 +19,29 @@ use std::path::Path;
 use types::RecordKey;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// The bytes of a key, and of a checksum.
+/// Size in bytes of a key, and of a checksum.
 const KEY: usize = 16;
-/// The bytes of a page.
+/// Size of a page in bytes, with its checksum.
 const PAGE: usize = 4_096;
-/// How many keys a page has at most.
+/// Maximum number of keys in a page.
 const PAGE_KEYS: usize = PAGE / KEY - 1;
-/// How much is written at once, and read by who reads everything.
+/// Size in bytes of a write, and of a read of the iterator.
 const CHUNK: usize = 64 * PAGE;
 
-/// Keys in a file.
+/// An open file of record keys.
 #[derive(Debug)]
 pub(crate) struct KeyFile {
     file: File,
     keys: usize,
-    /// The first key of each page.
+    /// First key of each page.
     fences: Vec<RecordKey>,
 }
 
 impl KeyFile {
-    /// Writes keys, ascending and distinct, into a new file at `path`. It is not synced.
+    /// Writes sorted, distinct keys into a new file at `path`. Does not sync it.
     ///
     /// # Errors
-    /// Also where the keys are not so; what was written until then stays.
+    /// [`io::ErrorKind::InvalidInput`] if the keys are not sorted. The incomplete file stays.
     pub(crate) fn write(path: &Path, keys: impl Iterator<Item = io::Result<RecordKey>>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         let mut out = BufWriter::with_capacity(CHUNK, &file);
@@ -75,13 +76,15 @@ impl KeyFile {
         })
     }
 
-    /// Opens the file at `path`, of `keys` keys, and reads all of it; calls `each` with every key, ascending.
+    /// Opens the file at `path`, reads all of it and calls `each` with every key in order.
     ///
     /// # Errors
-    /// Also where it is not what was written ([`is_damage`]).
+    /// [`is_damage`] is true of the error if the file differs from the one that was written, or does not have `keys`
+    /// keys.
     pub(crate) fn open(path: &Path, keys: u64, mut each: impl FnMut(RecordKey)) -> io::Result<Self> {
         let file = File::open(path)?;
         let keys = usize::try_from(keys).map_err(io::Error::other)?;
+        // The exact size is known from the number of keys, so a truncated file is found before it is read.
         let expected = keys.saturating_add(keys.div_ceil(PAGE_KEYS)).saturating_mul(KEY);
         if file.metadata()?.len() != expected as u64 {
             return Err(damaged());
@@ -107,22 +110,22 @@ impl KeyFile {
         Ok(opened)
     }
 
-    /// Makes what was written durable; its name is its folder's.
+    /// Makes the content durable. The caller syncs the directory.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub(crate) const fn len(&self) -> usize {
         self.keys
     }
 
-    /// The memory it takes.
+    /// Returns the memory use in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         self.fences.capacity() * size_of::<RecordKey>()
     }
 
-    /// Whether the key is there.
+    /// Returns true if the file has the key. Reads one page.
     pub(crate) fn contains(&self, key: &RecordKey) -> io::Result<bool> {
         let after = self.fences.partition_point(|fence| fence <= key);
         let Some(page) = after.checked_sub(1) else {
@@ -135,7 +138,7 @@ impl KeyFile {
         Ok(keys.binary_search(key.as_bytes()).is_ok())
     }
 
-    /// Every key, ascending.
+    /// Iterates over all keys in ascending order.
     pub(crate) const fn iter(&self) -> Iter<'_> {
         Iter {
             file: self,
@@ -145,13 +148,13 @@ impl KeyFile {
         }
     }
 
-    /// The bytes of a page.
+    /// Returns the size of a page in bytes.
     fn size_of(&self, page: usize) -> usize {
         PAGE.min((self.keys - page * PAGE_KEYS + 1) * KEY)
     }
 }
 
-/// Ends the page with this number.
+/// Appends the checksum to a page and writes it.
 fn end(out: &mut impl Write, number: usize, page: &mut Vec<u8>) -> io::Result<()> {
     page.extend_from_slice(&checksum(number, page));
     out.write_all(page)?;
@@ -159,12 +162,13 @@ fn end(out: &mut impl Write, number: usize, page: &mut Vec<u8>) -> io::Result<()
     Ok(())
 }
 
-/// Why no cryptographic hash: it is against damage, in a folder of this process, and a look-up is one page.
+/// Returns the checksum of a page. It protects against damage only, so it need not be cryptographic: the file is
+/// private to the process, and a fast hash matters to a lookup, which reads one page.
 fn checksum(page: usize, keys: &[u8]) -> [u8; KEY] {
     xxh3_128_with_seed(keys, page as u64).to_le_bytes()
 }
 
-/// The keys of a page.
+/// Verifies the checksum of a page and returns its keys.
 fn check(number: usize, page: &[u8]) -> io::Result<&[u8]> {
     match page.split_last_chunk::<KEY>() {
         Some((keys, found)) if *found == checksum(number, keys) => Ok(keys),
@@ -172,7 +176,7 @@ fn check(number: usize, page: &[u8]) -> io::Result<&[u8]> {
     }
 }
 
-/// Whether an error says that a file is not as it was written, or gone; any other may pass.
+/// Returns true if an error means that a file is damaged or missing. Any other error may be transient.
 pub(crate) fn is_damage(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
     matches!(error.kind(), InvalidData | NotFound | UnexpectedEof)
@@ -182,20 +186,20 @@ fn damaged() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a file of record keys is damaged")
 }
 
-/// Every key of a [`KeyFile`], ascending; ends with the first error.
+/// Iterator over the keys of a [`KeyFile`] in ascending order. It ends after the first error.
 #[derive(Debug)]
 pub(crate) struct Iter<'a> {
     file: &'a KeyFile,
-    /// Keys that were read.
+    /// Keys that were read and not all returned yet.
     chunk: Vec<u8>,
-    /// How many pages were read.
+    /// Number of pages that were read.
     pages: usize,
-    /// Where the next key is in the chunk.
+    /// Position of the next key in the chunk, in bytes.
     at: usize,
 }
 
 impl Iter<'_> {
-    /// Reads the next pages; whether there are any.
+    /// Reads the next pages. Returns false at the end of the file.
     fn read(&mut self) -> io::Result<bool> {
         self.chunk.clear();
         self.at = 0;
@@ -224,7 +228,7 @@ impl Iterator for Iter<'_> {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => {
-                    // Nothing comes after it.
+                    // The error is the last item.
                     (self.pages, self.at) = (self.file.keys, self.chunk.len());
                     return Some(Err(error));
                 }
@@ -236,17 +240,16 @@ impl Iterator for Iter<'_> {
     }
 }
 
-/// Keys that ascend.
+/// Iterator over ascending keys.
 pub(crate) type Source<'a> = Box<dyn Iterator<Item = io::Result<RecordKey>> + 'a>;
 
-/// The keys of several sources, which have none in common, ascending; ends with the first error.
+/// Merges several disjoint ascending sources into one ascending sequence. It ends after the first error.
 pub(crate) struct Ascending<'a> {
     sources: Vec<Source<'a>>,
     heads: BinaryHeap<Reverse<(RecordKey, usize)>>,
 }
 
 impl<'a> Ascending<'a> {
-    /// The keys of these sources.
     pub(crate) fn of(mut sources: Vec<Source<'a>>) -> io::Result<Self> {
         let mut heads = BinaryHeap::with_capacity(sources.len());
         for (index, source) in sources.iter_mut().enumerate() {
@@ -347,7 +350,7 @@ mod tests {
             bytes[at] ^= 1;
             fs::write(&path, &bytes).unwrap();
             assert!(is_damage(&opened(&path, 20_000).unwrap_err()), "{at}");
-            // Who has it open learns it from the page.
+            // A reader that has the file open finds the damage in the page.
             let damaged = at / PAGE * PAGE_KEYS;
             assert!(is_damage(&file.contains(&keys[damaged]).unwrap_err()), "{at}");
             let mut read = file.iter();

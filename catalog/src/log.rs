@@ -1,10 +1,10 @@
-//! The Delta log of a table: commits as bytes, and reading them in order.
+//! The Delta log of a table: encoding of commits, and reading them in order.
 //!
-//! Commits are numbered without gaps; versions are too, but a compaction is a commit and no version, so the number of a
-//! commit says nothing of a version.
+//! Commit numbers and versions both have no gaps, but they differ: a compaction is a commit without a version.
 //!
-//! Invariants: a commit that is empty, cut off, of another number, not this catalog's, or without the checksum of its bytes
-//! is an error that names it, never a version; a missing commit before an existing one is an error, never the end of the log.
+//! Invariants: a commit that is empty, truncated, of another number, not written by this catalog, or that differs from
+//! its checksum is an error that names the file. It is never taken for a version. A missing commit before an existing
+//! one is an error, and never the end of the log.
 
 pub(crate) mod checkpoint;
 mod compacted;
@@ -29,24 +29,24 @@ use crate::{Error, Merge};
 pub(crate) use self::compacted::{Rewrite, compacted};
 use self::seal::BLANK;
 
-/// The key of the contract in the table's configuration.
+/// Configuration key that contains the contract (Delta protocol, *metaData*).
 pub(crate) const CONTRACT: &str = "sluice.contract";
-/// The most commits that are read at once.
+/// Maximum number of commits that are read at once.
 const READ_AHEAD: u64 = 32;
 
-/// What a commit did.
+/// Decoded content of a commit.
 #[derive(Clone, Debug)]
 pub(crate) enum Commit {
-    /// Commit 0: the table exists and has this contract.
+    /// Commit 0: creates the table with this contract.
     Created(Arc<Contract>),
-    /// The next version, in these parts.
+    /// Adds the next version in these parts.
     Merged(Box<Merge>, Vec<PartInfo>),
-    /// The rows of adjacent parts are in one now, since this time, of which the log keeps the milliseconds.
+    /// Replaces adjacent parts by one part. The time has the precision of the log: milliseconds.
     Compacted(Box<Rewrite>, Timestamp),
 }
 
 impl Commit {
-    /// The commit as the timeline needs it.
+    /// Drops the members that the timeline does not need.
     pub(crate) fn without_notes(mut self) -> Self {
         if let Self::Merged(merge, _) = &mut self {
             merge.notes = serde_json::Value::Null;
@@ -56,17 +56,17 @@ impl Commit {
     }
 }
 
-/// The directory of the commits.
+/// Returns the directory of the commits.
 pub(crate) fn directory(dataset: DatasetId) -> Path {
     Path::from(format!("{dataset}/_delta_log"))
 }
 
-/// The object of commit `number`.
+/// Returns the object path of commit `number`.
 pub(crate) fn path(dataset: DatasetId, number: u64) -> Path {
     Path::from(format!("{dataset}/_delta_log/{number:020}.json"))
 }
 
-/// The bytes of commit 0.
+/// Encodes commit 0, which creates the table.
 pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) -> Result<Vec<u8>, serde_json::Error> {
     let configuration = [
         ("delta.appendOnly", "true".to_owned()),
@@ -103,7 +103,7 @@ const PROTOCOL: Protocol = Protocol {
     min_writer_version: 2,
 };
 
-/// The bytes of the commit of a version; a large part comes with its proof.
+/// Encodes the commit of a merge. Each large part comes with its proof.
 pub(crate) fn merged<'a>(
     dataset: DatasetId,
     merge: &Merge,
@@ -132,7 +132,7 @@ pub(crate) fn merged<'a>(
     lines(&actions)
 }
 
-/// The action that adds a part at a time, in milliseconds since the epoch.
+/// Returns the action that adds a part. `at` is in milliseconds since the epoch.
 fn add(
     part: &PartInfo,
     proof: Option<&Proof>,
@@ -143,7 +143,7 @@ fn add(
     added(part.name(), (part.rows, part.bytes), hashes, at, data_change)
 }
 
-/// The action that adds a file with this name, these counts of rows and bytes, this SHA-256 and this proof.
+/// Returns an `add` action for a file of this name, row count, byte size, SHA-256 and proof.
 fn added(
     path: String,
     (rows, bytes): (u64, u64),
@@ -165,7 +165,7 @@ fn added(
     }))
 }
 
-/// The action that says, from a time on, that others are in the place of a part.
+/// Returns the action that removes a part from the latest layout. `at` is in milliseconds since the epoch.
 fn remove(part: &PartInfo, at: i64) -> Action<'static> {
     Action::Remove(Remove {
         path: part.name(),
@@ -187,7 +187,7 @@ fn lines(actions: &[Action<'_>]) -> Result<Vec<u8>, serde_json::Error> {
     Ok(bytes)
 }
 
-/// The Delta schema of a table (Delta protocol, *Schema Serialization Format*).
+/// Returns the Delta schema of a table as JSON (Delta protocol, *Schema Serialization Format*).
 fn schema_string(contract: &Contract) -> Result<String, serde_json::Error> {
     let schema = part::schema(contract);
     let fields = schema.fields().iter().map(|field| {
@@ -212,7 +212,7 @@ fn schema_string(contract: &Contract) -> Result<String, serde_json::Error> {
     })
 }
 
-/// The lines of a commit, if its bytes are what was written.
+/// Verifies the checksum of a commit and parses its actions, one per line.
 fn actions(bytes: &[u8]) -> Result<Vec<Action<'static>>, String> {
     seal::check(bytes)?;
     let mut actions = Vec::with_capacity(3);
@@ -222,9 +222,10 @@ fn actions(bytes: &[u8]) -> Result<Vec<Action<'static>>, String> {
     Ok(actions)
 }
 
-/// Reads the bytes of commit `number`.
+/// Decodes commit `number`. The error describes the damage and becomes an [`Error::Corrupt`].
 fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, String> {
-    // Why: a power cut can leave an empty file where a store does not sync, and readers take it for an empty commit.
+    // A power cut can leave an empty file on a store that does not sync. Other readers would take it for a commit
+    // without actions.
     if bytes.is_empty() {
         return Err("it is empty".to_owned());
     }
@@ -306,7 +307,7 @@ fn decode_part(merge: &Merge, add: &Add) -> Result<PartInfo, String> {
     })
 }
 
-/// Reads one commit; `None` where it does not exist.
+/// Reads one commit. Returns `None` if it does not exist.
 pub(crate) async fn read(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
@@ -321,7 +322,8 @@ pub(crate) async fn read(
         .map_err(|problem| Error::corrupt(&path, &problem))
 }
 
-/// The proof of a part that commit `number` adds; `None` where it names none, as commits of before proofs do.
+/// Reads the proof of a part from commit `number`, which adds it. Returns `None` if the commit has none, because it is
+/// older than proofs.
 pub(crate) async fn proof_of(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
@@ -347,7 +349,7 @@ pub(crate) async fn proof_of(
     Ok(Some(proof))
 }
 
-/// The bytes of an object; `None` where it does not exist.
+/// Reads an object. Returns `None` if it does not exist.
 pub(crate) async fn bytes_of(objects: &Arc<dyn ObjectStore>, path: &Path) -> Result<Option<Bytes>, Error> {
     let read = async { objects.get(path).await?.bytes().await };
     match read.await {
@@ -357,8 +359,11 @@ pub(crate) async fn bytes_of(objects: &Arc<dyn ObjectStore>, path: &Path) -> Res
     }
 }
 
-/// Reads every commit from `first` to the head, in order. Never lists: the log ends at the first commit that does not
-/// exist. `apply` is told the number of each.
+/// Reads every commit from `first` to the head, in order, and passes each with its number to `apply`. It never lists
+/// the directory: the log ends at the first commit that does not exist.
+///
+/// # Errors
+/// [`Error::Gap`] if a commit is missing and a later one exists.
 pub(crate) async fn read_from(
     objects: &Arc<dyn ObjectStore>,
     dataset: DatasetId,
@@ -368,12 +373,13 @@ pub(crate) async fn read_from(
     let mut next = first;
     let mut ahead = 2;
     loop {
+        // Reads run ahead of the first missing commit, so a log of many commits needs few round trips.
         let commits = try_join_all((next..next + ahead).map(|number| read(objects, dataset, number))).await?;
         if commits[0].is_none() {
             let Some(later) = commits.iter().position(Option::is_some) else {
                 return Ok(());
             };
-            // Why: a missing commit and a later one can both be new; a commit that is still missing now never was.
+            // Both commits may have been put during the reads. If the earlier one is still missing now, it is a gap.
             if read(objects, dataset, next).await?.is_none() {
                 tracing::error!(%dataset, missing = next, found = next + later as u64, "the log has a gap");
                 return Err(Error::gap(&path(dataset, next)));
@@ -384,6 +390,7 @@ pub(crate) async fn read_from(
             apply(next, commit)?;
             next += 1;
         }
+        // The read-ahead starts small, because the log usually has no new commit.
         ahead = (ahead * 2).min(READ_AHEAD);
     }
 }

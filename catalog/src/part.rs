@@ -1,8 +1,8 @@
-//! A part: rows of a version, or of several one after the other, as one Parquet file. A version has one part, or several
-//! where it came as an upload.
+//! Encoding of parts. A part is a Parquet file with rows of one version, or of several adjacent versions. A version has
+//! one part, or several if it came as an upload.
 //!
-//! Invariant: the same rows give the same bytes, in the order of the batch, with the hidden columns after those of the
-//! contract.
+//! Invariant: the same rows give the same bytes. Rows are in the order of the batch, and the hidden columns follow
+//! those of the contract.
 
 mod footers;
 mod proofs;
@@ -30,8 +30,8 @@ pub(crate) use read::{Selected, Source, decode, keys, lost, open, open_whole, ve
 
 use crate::{Error, Root};
 
-/// The hidden columns, after those of the contract: key (binary, 16 bytes), contribution (text), agent (text), version
-/// (64 bits), ordinal (64 bits: index of the row in its version).
+/// Names of the hidden columns, which follow those of the contract: key (binary, 16 bytes), contribution (text), agent
+/// (text), version (64 bits), ordinal (64 bits: index of the row in its version).
 pub const HIDDEN: [&str; 5] = [
     "_sluice_key",
     "_sluice_contribution",
@@ -40,26 +40,27 @@ pub const HIDDEN: [&str; 5] = [
     "_sluice_ordinal",
 ];
 
-/// How many of the hidden columns have one value in all rows of a version.
+/// Number of hidden columns that have the same value in all rows of a version.
 pub(crate) const CONSTANTS: usize = 3;
-/// How many rows a data page has at most: what a read of one row decodes.
+/// Maximum number of rows in a data page. Reading one row decodes one page.
 pub(crate) const PAGE_ROWS: usize = 1_024;
-/// Up to how many rows a part is small, and compressed so that it costs little.
+/// Maximum number of rows of a small part, which is written with cheap compression.
 pub(crate) const SMALL: usize = 4 * PAGE_ROWS;
-/// How many rows a row group has at most.
+/// Maximum number of rows in a row group.
 const GROUP_ROWS: usize = 131_072;
-/// How many bytes it has at most, roughly: what who reads many rows of a large part holds.
+/// Approximate maximum size of a row group in bytes. A reader of many rows holds one row group in memory.
 pub(crate) const GROUP_BYTES: usize = 16 << 20;
-/// How many bytes the dictionary of a column of a row group has at most; of texts that do not repeat it is given up early.
+/// Maximum size in bytes of a column's dictionary in a row group. The bound ends the dictionary early for texts that do
+/// not repeat.
 const DICTIONARY_BYTES: usize = 256 << 10;
-/// Up to this many bytes on average texts are names rather than prose, and looked up by their value.
+/// Maximum average length in bytes of texts that count as names: they are looked up by value and get a Bloom filter.
 const NAME_BYTES: usize = 64;
-/// How many rows of a sample are looked at.
+/// Maximum number of rows of a sample.
 const SAMPLE: usize = 4_096;
-/// How often a filter of the names of a row group says yes where it should say no.
+/// False positive rate of the Bloom filters in row groups.
 const FALSE_POSITIVES: f64 = 0.01;
 
-/// The columns of a table: those of the contract, then [`HIDDEN`].
+/// Returns the schema of a table: the columns of the contract, then [`HIDDEN`].
 pub(crate) fn schema(contract: &Contract) -> SchemaRef {
     let mut fields: Vec<_> = contract.schema().fields().iter().cloned().collect();
     let types = [
@@ -78,34 +79,34 @@ pub(crate) fn schema(contract: &Contract) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// A part as its commit names it.
+/// A part, as its commit describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartInfo {
-    /// The version of its last row.
+    /// Version of the last row.
     pub version: Version,
-    /// The version of its first row, where it was compacted of other parts; else all its rows are of one version.
+    /// Version of the first row, for a compacted part. `None` if all rows are of one version.
     pub(crate) compacted: Option<Version>,
-    /// The contribution of its last row.
+    /// Contribution of the last row.
     pub contribution: ContributionId,
-    /// Which part of its version it is, from 0.
+    /// Index of the part within its version, from 0.
     pub(crate) index: u32,
-    /// How often the version was tried under the same name before; 0 nearly always.
+    /// Number of earlier tries with the same name. It is 0 unless a try left an orphan.
     pub(crate) attempt: u32,
-    /// How many rows it has.
+    /// Number of rows in the file.
     pub rows: u64,
-    /// The size of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// The SHA-256 of the file.
+    /// SHA-256 of the file.
     pub sha256: [u8; 32],
 }
 
 impl PartInfo {
-    /// The version of its first row.
+    /// Returns the version of the first row.
     pub fn first_version(&self) -> Version {
         self.compacted.unwrap_or(self.version)
     }
 
-    /// The file's name within the table.
+    /// Returns the file's name within the table.
     pub fn name(&self) -> String {
         match self.compacted {
             Some(first) => compacted_name(first, self.version, &self.sha256),
@@ -113,23 +114,23 @@ impl PartInfo {
         }
     }
 
-    /// The object that holds the part.
+    /// Returns the path of the part in the object store.
     pub fn path(&self, dataset: DatasetId) -> Path {
         Path::from(format!("{dataset}/{}", self.name()))
     }
 }
 
-/// A part in the chain of content roots.
+/// A part, with the content root after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The part.
+    /// Description of the part.
     pub part: PartInfo,
-    /// The content root of its last version.
+    /// Content root of the part's last version.
     pub root: Root,
 }
 
-/// The name of a part. A part that a crash orphaned keeps its name, and the next try of its contribution takes the
-/// next attempt.
+/// Returns the name of a part. An orphan of a crash keeps its name, so the next try of the contribution uses the next
+/// `attempt`.
 pub(crate) fn name(version: Version, contribution: ContributionId, index: u32, attempt: u32) -> String {
     let version = version.0;
     match (index, attempt) {
@@ -139,13 +140,13 @@ pub(crate) fn name(version: Version, contribution: ContributionId, index: u32, a
     }
 }
 
-/// The name of a part that was compacted: the same name is always the same bytes.
+/// Returns the name of a compacted part. It contains a hash, so the same name always means the same bytes.
 pub(crate) fn compacted_name(first: Version, last: Version, sha256: &[u8; 32]) -> String {
     let (first, last, hash) = (first.0, last.0, data_encoding::HEXLOWER.encode(&sha256[..16]));
     format!("part-{first:020}-{last:020}-{hash}.parquet")
 }
 
-/// Index and attempt of the part of this version and contribution that has this name.
+/// Parses the name of a part of this version and contribution. Returns its index and attempt.
 pub(crate) fn place_of(name: &str, version: Version, contribution: ContributionId) -> Option<(u32, u32)> {
     let stem = format!("part-{:020}-{contribution}", version.0);
     let (index, attempt) = match name.strip_prefix(&stem)?.strip_suffix(".parquet")? {
@@ -155,22 +156,23 @@ pub(crate) fn place_of(name: &str, version: Version, contribution: ContributionI
             None => (0, suffix[1..].parse().ok()?),
         },
     };
+    // Formatting the result again rejects other spellings of the same numbers, such as leading zeros.
     (self::name(version, contribution, index, attempt) == name).then_some((index, attempt))
 }
 
-/// An encoded part.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoded {
     pub(crate) bytes: Bytes,
     pub(crate) sha256: [u8; 32],
 }
 
-/// The proof that a commit names of a part with these bytes: none of a small one, which is read whole.
+/// Returns the proof that a commit contains for a part with these bytes. Returns `None` for a small part, which is
+/// always read whole.
 pub(crate) fn proof_of(bytes: &[u8]) -> Option<Proof> {
     (bytes.len() as u64 > WHOLE).then(|| Proof::of(bytes))
 }
 
-/// Encodes the rows of a version.
+/// Encodes all rows of a version as one part.
 pub(crate) fn encode(
     batch: &Batch,
     contribution: ContributionId,
@@ -185,7 +187,7 @@ pub(crate) fn encode(
     })
 }
 
-/// The columns of a part that has all rows of a version.
+/// Returns the columns of a part that has all rows of a version.
 fn with_hidden(
     batch: &Batch,
     contribution: ContributionId,
@@ -199,8 +201,8 @@ fn with_hidden(
     RecordBatch::try_new(schema, columns).map_err(|error| Error::Encode(error.into()))
 }
 
-/// The columns of a part of one version whose values differ from row to row: all but those that [`constant`] makes; `first`
-/// is the ordinal of the first row.
+/// Returns the columns whose values differ from row to row: all except those of [`constant`]. `first` is the ordinal of
+/// the first row.
 pub(crate) fn varying(batch: &Batch, first: u64) -> Vec<ArrayRef> {
     let first = i64::try_from(first).unwrap_or(i64::MAX);
     let end = first.saturating_add(i64::try_from(batch.len()).unwrap_or(i64::MAX));
@@ -211,7 +213,7 @@ pub(crate) fn varying(batch: &Batch, first: u64) -> Vec<ArrayRef> {
     columns
 }
 
-/// The hidden columns that have one value in all rows of a version: contribution, agent and version.
+/// Returns the hidden columns with one value for all rows of a version: contribution, agent and version.
 pub(crate) fn constant(
     contribution: ContributionId,
     agent: AgentId,
@@ -227,16 +229,16 @@ pub(crate) fn constant(
     ]
 }
 
-/// Where those begin that [`constant`] makes, among so many that vary: before the last, the ordinals.
+/// Returns the position of the columns of [`constant`] among `varying` other columns: before the last, the ordinals.
 pub(crate) const fn constants(varying: usize) -> usize {
     varying.saturating_sub(1)
 }
 
-/// How every part of about `rows` rows is written, whoever writes it.
+/// Returns the writer properties of every part of about `rows` rows.
 pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, ParquetError> {
     let [key, _, _, version, ordinal] = HIDDEN.map(ColumnPath::from);
-    // Why: zstd needs a context for every column, to write it and to read it, which costs more than all the rows of a
-    // small part. Of a table that grows, most rows are compacted into large ones.
+    // zstd needs a context per column for writing and reading, which costs more than all rows of a small part.
+    // Compaction later moves most rows of a growing table into large parts.
     let compression = if rows <= SMALL {
         Compression::SNAPPY
     } else {
@@ -251,14 +253,14 @@ pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, Parquet
         .set_max_row_group_bytes(Some(GROUP_BYTES))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_column_encoding(ordinal.clone(), Encoding::DELTA_BINARY_PACKED)
-        // Why: keys are random, so a range of them helps nobody.
+        // Keys are random, so minima and maxima exclude nothing.
         .set_column_statistics_enabled(key.clone(), EnabledStatistics::None);
-    // Why: keys do not compress, and the others are small as they are.
+    // Keys do not compress, and versions and ordinals are small already.
     for plain in [key, version, ordinal] {
         properties = properties.set_column_compression(plain, Compression::UNCOMPRESSED);
     }
     if rows <= PAGE_ROWS {
-        // Why: with one page a column, an index of the pages says nothing that the footer does not.
+        // With one page per column, an index of the pages repeats the footer.
         properties = properties
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true);
@@ -266,8 +268,8 @@ pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, Parquet
     Ok(properties)
 }
 
-/// How the texts of a part of about `rows` rows, which are many, are written, as `sample`, the columns of some of them, are:
-/// those that repeat in a dictionary, and names that are not everywhere so that they can be looked up.
+/// Adds the encodings of text columns for a part of many rows, judged by `sample`, the columns of some of its rows.
+/// Repeated texts get a dictionary. Names that are rare enough get a Bloom filter for lookups.
 pub(crate) fn of_many(
     mut properties: WriterPropertiesBuilder,
     fields: &[FieldRef],
@@ -286,7 +288,7 @@ pub(crate) fn of_many(
             .set_column_dictionary_page_size_limit(path(), DICTIONARY_BYTES);
         let bytes = texts.offsets().lengths().sum::<usize>();
         if bytes <= texts.len() * NAME_BYTES && !are_everywhere(texts) {
-            // Why: it is made for as many names as there can be, then folded to as many as there are.
+            // The filter is allocated for the maximum number of names and later folded to the actual number.
             properties = properties
                 .set_column_bloom_filter_max_ndv(path(), GROUP_ROWS.min(rows) as u64)
                 .set_column_bloom_filter_fpp(path(), FALSE_POSITIVES);
@@ -295,15 +297,17 @@ pub(crate) fn of_many(
     properties
 }
 
-/// Whether names repeat so much that nearly every row group has nearly all of them, so that a filter of them would tell
-/// nothing. A group has 32 times the rows of a sample: where `n` names are as frequent and come in any order, one is not in
-/// one of `e^(131072/n)` groups. From about 32,000 names on, of which that is one in 60, more than 16 times as many come
-/// once in a sample as come twice.
+/// Returns true if names repeat so often that nearly every row group has nearly all of them: a filter would exclude
+/// nothing.
+///
+/// A group has 32 times the rows of a sample. If `n` names are equally frequent and randomly ordered, a name is absent
+/// from one of `e^(131072/n)` groups. From about 32,000 names on, that is one in 60. A sample of that many names has
+/// more than 16 times as many names that occur once as names that occur twice.
 fn are_everywhere(sample: &StringArray) -> bool {
     let mut seen: HashMap<&str, u32> = HashMap::new();
     let mut before = None;
     for name in sample.iter().flatten() {
-        // Why: names that come in runs repeat, too, and each is in few groups.
+        // Names that come in runs repeat too, but each is in few groups. A run therefore counts once.
         if before.replace(name) != Some(name) {
             *seen.entry(name).or_default() += 1;
         }
@@ -312,7 +316,7 @@ fn are_everywhere(sample: &StringArray) -> bool {
     !seen.is_empty() && of(1) <= 16 * of(2)
 }
 
-/// The columns of the contract among those of a table.
+/// Returns the contract's columns among those of a table.
 fn columns_of(fields: &[FieldRef]) -> &[FieldRef] {
     &fields[..fields.len() - HIDDEN.len()]
 }
@@ -320,7 +324,7 @@ fn columns_of(fields: &[FieldRef]) -> &[FieldRef] {
 fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
     let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
     let mut properties = properties(rows.num_rows())?;
-    // Why: a dictionary of one text is small as it is.
+    // A dictionary with one text is small without compression.
     for constant in [contribution, agent, version] {
         properties = properties
             .set_column_dictionary_enabled(constant.clone(), true)
@@ -339,7 +343,7 @@ fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
             }
         }
     }
-    // Why: the columns' types are plain, so the Arrow schema would only make every file larger.
+    // The column types are plain, so the embedded Arrow schema would only enlarge the file.
     let options = ArrowWriterOptions::new()
         .with_properties(properties.build())
         .with_skip_arrow_metadata(true);

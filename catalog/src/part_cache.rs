@@ -1,8 +1,8 @@
-//! Parts as files of this machine, fetched when they are needed: for who hands open files to another process.
+//! Cache of parts as local files, fetched on demand, for components that hand open files to another process.
 //!
-//! Invariants: a file that is handed out has the bytes that its commit names, by SHA-256. Files in use stay; the others
-//! make room, those not used for longest first, so that all together never take more than they may. A fetch that breaks
-//! off leaves what was fetched whole, so the next one goes on there.
+//! Invariants: a file has the bytes that its commit names, verified by SHA-256. Files in use stay. Unused files are
+//! evicted, the least recently used first, so that the total stays within the capacity. An interrupted fetch keeps its
+//! complete files, and the next one continues from there.
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,31 +23,31 @@ use types::{Classify, DatasetId, Kind, Retry};
 use crate::part::lost;
 use crate::{Catalog, Error, PartInfo};
 
-/// How many bytes of a part are read at once.
+/// Bytes per read request.
 const PIECE: u64 = 8 << 20;
-/// How many parts are fetched at once.
+/// Maximum number of parts that one caller fetches at once.
 const AT_ONCE: usize = 8;
 
-/// Why a version cannot be held.
+/// Failure to provide the parts of a version.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// What is in use leaves too little room.
+    /// The files in use leave too little space.
     #[error("the parts need {needed} bytes, but {room} are free")]
     Full {
-        /// What is needed.
+        /// Size of the parts in bytes.
         needed: u64,
-        /// What is left beside the files in use.
+        /// Capacity minus the files in use, in bytes.
         room: u64,
     },
-    /// A part could not be read, or is not what its commit says.
+    /// A part could not be read, or it differs from its commit.
     #[error(transparent)]
     Part(#[from] Error),
     /// A file could not be written.
     #[error("`{path}` could not be written")]
     Disk {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// What the file system said.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
@@ -69,7 +69,7 @@ impl Classify for CacheError {
     }
 }
 
-/// Parts in a local directory. Cheap to clone.
+/// Parts in a local directory. A clone shares the directory and its capacity.
 #[derive(Clone, Debug)]
 pub struct PartCache {
     shared: Arc<Shared>,
@@ -88,20 +88,20 @@ struct Shared {
 struct Files {
     entries: HashMap<String, Entry>,
     bytes: u64,
-    /// Counts the uses, to order them.
+    /// Number of uses so far: the clock of the least-recently-used order.
     uses: u64,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// Set once the file is there.
+    /// Initialised once the file is complete.
     there: Arc<OnceCell<()>>,
     bytes: u64,
     holders: usize,
     used: u64,
 }
 
-/// Files that stay for as long as this does.
+/// Files that stay in the cache while this value exists.
 #[derive(Debug)]
 pub struct Held {
     shared: Arc<Shared>,
@@ -109,7 +109,8 @@ pub struct Held {
 }
 
 impl PartCache {
-    /// A cache in `directory`, which belongs to this process and is emptied, of at most `capacity` bytes. Blocks.
+    /// Creates a cache of at most `capacity` bytes in `directory`. The directory belongs to this process and is
+    /// emptied. Blocks.
     pub fn open(catalog: &Catalog, directory: PathBuf, capacity: u64) -> Result<Self, CacheError> {
         let emptied = match fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -127,25 +128,25 @@ impl PartCache {
         })
     }
 
-    /// The files of parts of a dataset, in order; those that are missing are fetched.
+    /// Returns the files of these parts of a dataset, in order. Fetches the missing ones.
     pub async fn hold(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<Held, CacheError> {
         let held = self.reserve(dataset, parts)?;
         let wanted: Vec<_> = parts.iter().cloned().zip(held.names.iter().cloned()).collect();
         let fetches = stream::iter(wanted)
             .map(|(part, name)| async move { self.ensure(dataset, &part, &name).await })
             .buffer_unordered(AT_ONCE);
-        // Why to the end, also where one fails: what is there then is not fetched again.
+        // All fetches run to the end, even if one fails. Complete files are then not fetched again.
         let fetched: Vec<_> = fetches.collect().await;
         fetched.into_iter().collect::<Result<(), _>>()?;
         Ok(held)
     }
 
-    /// How many fetches of a part began so far.
+    /// Returns the number of fetches that were started.
     pub fn fetched(&self) -> u64 {
         self.shared.fetched.load(Ordering::Relaxed)
     }
 
-    /// Makes room for the parts and holds their names, before anything is fetched.
+    /// Makes room for the parts and holds their entries, before anything is fetched.
     fn reserve(&self, dataset: DatasetId, parts: &[PartInfo]) -> Result<Held, CacheError> {
         let shared = &self.shared;
         let mut files = shared.lock();
@@ -176,6 +177,7 @@ impl PartCache {
             return Ok(held);
         }
         let needed = parts.iter().map(|part| part.bytes).sum();
+        // Dropping the handle releases the parts of this call, so that they do not count as in use below.
         drop(held);
         let files = shared.lock();
         let busy: u64 = files
@@ -197,12 +199,12 @@ impl PartCache {
             .entries
             .get(name)
             .map(|entry| Arc::clone(&entry.there));
-        // Why: it is held, so it is there.
+        // The caller holds the entry, so it exists.
         let there = there.unwrap_or_default();
         there.get_or_try_init(|| self.fetch(dataset, part, name)).await.copied()
     }
 
-    /// Fetches one part into a file of its own, which gets its name when it is whole.
+    /// Fetches one part into a temporary file and renames it when it is complete.
     async fn fetch(&self, dataset: DatasetId, part: &PartInfo, name: &str) -> Result<(), CacheError> {
         let shared = &self.shared;
         let path = part.path(dataset);
@@ -210,8 +212,8 @@ impl PartCache {
         let number = shared.fetched.fetch_add(1, Ordering::Relaxed);
         let staged = Staged(shared.directory.join(format!("fetch-{number}")));
         let failed = |source| disk(&staged.0, source);
-        // Why made and named on this thread: what is begun elsewhere goes on when whoever waits goes away, and would leave
-        // a file that nobody knows.
+        // The file is created and renamed on this thread. Work on another thread would continue after the caller was
+        // dropped and would leave a file that no entry names.
         let mut file = tokio::fs::File::from_std(fs::File::create(&staged.0).map_err(failed)?);
         let mut hash = Sha256::new();
         let mut at = 0;
@@ -235,7 +237,7 @@ impl PartCache {
     }
 }
 
-/// A file that is taken away unless it got another name.
+/// A temporary file, removed on drop unless it was renamed.
 struct Staged(PathBuf);
 
 impl Drop for Staged {
@@ -245,7 +247,7 @@ impl Drop for Staged {
 }
 
 impl Held {
-    /// Forgets the files, one of which is damaged: they are fetched again.
+    /// Drops the files, because one of them is damaged. The next caller fetches them again.
     pub fn forget(&self) {
         let mut files = self.shared.lock();
         for name in &self.names {
@@ -255,7 +257,7 @@ impl Held {
         }
     }
 
-    /// The files, in the order of the parts.
+    /// Returns the paths of the files, in the order of the parts.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.names.iter().map(|name| self.shared.directory.join(name)).collect()
     }
@@ -269,6 +271,7 @@ impl Drop for Held {
                 continue;
             };
             entry.holders -= 1;
+            // The fetch of this entry failed or was dropped, and nobody else waits for it.
             if entry.holders == 0 && !entry.there.initialized() {
                 let bytes = entry.bytes;
                 files.entries.remove(name);
@@ -285,14 +288,14 @@ impl Shared {
 }
 
 impl Files {
-    /// Takes away files that nobody holds until all fit; answers whether they do.
+    /// Evicts unused files until the total fits into the capacity. Returns false if it cannot.
     fn make_room(&mut self, shared: &Shared) -> bool {
         if self.bytes <= shared.capacity {
             return true;
         }
         let held = self.entries.values().filter(|entry| entry.holders > 0);
         if held.map(|entry| entry.bytes).sum::<u64>() > shared.capacity {
-            // Why none is taken away: it would not be enough.
+            // Nothing is evicted, because that would not be enough.
             return false;
         }
         let unused = self.entries.iter().filter(|(_, entry)| entry.holders == 0);
@@ -304,7 +307,7 @@ impl Files {
             }
             if let Some(entry) = self.entries.remove(&name) {
                 self.bytes -= entry.bytes;
-                // Why under the lock: who comes next must not fetch a file that is then taken away.
+                // The file is removed under the lock. Otherwise the next caller could fetch it again just before.
                 remove(&shared.directory.join(name));
             }
         }

@@ -1,6 +1,6 @@
-//! A version of a table, to be read.
+//! Reads of one version of a table.
 //!
-//! Invariant: the rows of a snapshot and their order never change, whatever is merged after it.
+//! Invariant: the rows of a snapshot and their order never change, whichever versions are merged later.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::state::State;
 use crate::timeline::Slice;
 use crate::{Error, Merge, Root};
 
-/// Which columns are read.
+/// Selection of columns for a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// Those of the contract, with the extra members where it allows them.
+    /// Columns of the contract, and the extra members if the contract allows them.
     Records,
-    /// Those and [`crate::HIDDEN`].
+    /// Columns of the contract, and [`crate::HIDDEN`].
     All,
 }
 
@@ -32,7 +32,7 @@ impl Columns {
     }
 }
 
-/// One version of a table. Cheap to clone.
+/// One version of a table. A clone shares the table's state.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     state: Arc<State>,
@@ -42,7 +42,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The table at a version that its timeline has.
+    /// Creates a snapshot of a version that the timeline has.
     pub(crate) fn new(state: Arc<State>, version: Version) -> Self {
         let rows = state.rows_at(version);
         Self {
@@ -53,47 +53,47 @@ impl Snapshot {
         }
     }
 
-    /// The dataset.
+    /// Returns the id of the dataset.
     pub fn dataset(&self) -> DatasetId {
         self.state.dataset
     }
 
-    /// The version.
+    /// Returns the number of the version.
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows of the version.
     pub const fn record_count(&self) -> u64 {
         self.rows
     }
 
-    /// The contract; none before the first merge.
+    /// Returns the contract, or `None` before the first merge.
     pub const fn contract(&self) -> Option<&Arc<Contract>> {
         self.contract.as_ref()
     }
 
-    /// The content root of a version of the table, whether or not it is this one; none where this process does not know
-    /// the version.
+    /// Returns the content root of any version of the table. Returns `None` if this process does not know the version.
     pub fn root_at(&self, version: Version) -> Option<Root> {
         (version <= self.state.head()).then(|| self.state.root_at(version))
     }
 
-    /// The same table at another version; none where this process does not know the version.
+    /// Returns the same table at another version. Returns `None` if this process does not know the version.
     #[must_use]
     pub fn at(&self, version: Version) -> Option<Self> {
         (version <= self.state.head()).then(|| Self::new(Arc::clone(&self.state), version))
     }
 
-    /// The parts that hold its rows, in the order of the rows: as few as there are now.
+    /// Returns the parts of the version in the order of its rows. Compacted parts replace small ones where possible.
     pub fn parts(&self) -> Vec<PartInfo> {
         self.state.layout(self.version)
     }
 
-    /// The proofs of these parts, for a reader that opens the files itself.
+    /// Returns the proofs of these parts, for a reader that opens the files itself.
     ///
     /// # Errors
-    /// A commit that names the hashes of a part is damaged, or the part is, where its commit names none.
+    /// [`Error::Corrupt`] if a commit with the hashes of a part is damaged, or if the commit has none and the part is
+    /// damaged.
     pub async fn proofs(&self, parts: &[PartInfo]) -> Result<Vec<Arc<Proof>>, Error> {
         let mut proofs = Vec::with_capacity(parts.len());
         for part in parts {
@@ -102,17 +102,17 @@ impl Snapshot {
         Ok(proofs)
     }
 
-    /// The same with the content root after each.
+    /// Returns the same parts, each with the content root after its last row.
     pub fn chain(&self) -> Vec<Link> {
         self.state.chain(self.version)
     }
 
-    /// The size of its parts together, in bytes.
+    /// Returns the size of the version's parts in bytes.
     pub fn bytes(&self) -> u64 {
         self.parts().iter().map(|part| part.bytes).sum()
     }
 
-    /// The merge that made the version; none for version 0.
+    /// Returns the merge that made the version, read from its commit. Returns `None` for version 0.
     pub async fn merge(&self) -> Result<Option<Merge>, Error> {
         if self.version == Version::EMPTY {
             return Ok(None);
@@ -120,19 +120,20 @@ impl Snapshot {
         self.state.merge_of(self.version).await.map(Some)
     }
 
-    /// Up to `limit` rows from index `offset` on, in the columns of the contract. Reads only the parts that have them.
+    /// Returns up to `limit` rows from row index `offset` on, in the columns of the contract. Opens only the parts that
+    /// contain them.
     pub async fn page(&self, offset: u64, limit: usize) -> Result<Vec<RecordBatch>, Error> {
         self.page_of(Columns::Records, offset, limit).await
     }
 
-    /// As [`Self::page`], in these columns.
+    /// Returns a page like [`Self::page`], with the selected columns.
     pub async fn page_of(&self, columns: Columns, offset: u64, limit: usize) -> Result<Vec<RecordBatch>, Error> {
         let rows = offset..offset.saturating_add(limit as u64);
         self.stream(columns, rows).try_collect().await
     }
 
-    /// The rows with these indexes in order, a batch at a time. Whatever their number, no more is in memory than one
-    /// small part, or one row group of a large one.
+    /// Streams the rows with these indexes in order, in batches. At most one small part, or one row group of a large
+    /// part, is in memory at a time.
     pub fn stream(&self, columns: Columns, rows: Range<u64>) -> BoxStream<'static, Result<RecordBatch, Error>> {
         let Some(contract) = self.contract.clone() else {
             return stream::empty().boxed();
@@ -151,7 +152,8 @@ impl Snapshot {
                 part::open(state.source(), &slice.part, selected, slice.rows).await
             }
         };
-        // Why one after the other: who reads many versions at once would otherwise hold many parts for each.
+        // Parts are opened one after the other. A caller that reads many versions at once would otherwise have several
+        // parts of each in memory.
         stream::iter(slices).then(open).try_flatten().boxed()
     }
 }

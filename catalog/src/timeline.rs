@@ -1,8 +1,8 @@
-//! The part timeline: what the commits of a table said, in memory.
+//! The part timeline: parts, versions and contributions of a table, in memory, as the commits state them.
 //!
-//! Invariant: it is a prefix of the log. It only ever grows, by the next commit, so a version that was found once is
-//! found for ever with the same rows. A compaction adds a way to read rows and takes none away: every version is laid
-//! out in the largest parts that end with it or before, and those that merges added are always among them.
+//! Invariants: the timeline is a prefix of the log and grows only by the next commit, so a version keeps its rows for
+//! ever. A compaction adds an alternative way to read rows and removes none. Every version is read from the largest
+//! parts that end with it or earlier; the parts that merges added always remain available.
 
 mod codec;
 mod latest;
@@ -24,26 +24,26 @@ use crate::{Error, Root};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timeline {
     contract: Option<Arc<Contract>>,
-    /// The parts that merges added.
+    /// Parts that merges added.
     parts: Vec<Entry>,
     layers: Layers,
     by_contribution: HashMap<ContributionId, Version>,
-    /// How many commits it has.
+    /// Number of commits in the timeline, and of the next commit.
     commits: u64,
-    /// When the last of them was made, that of the creation aside; milliseconds since the epoch.
+    /// Time of the last commit after the creation, in milliseconds since the epoch.
     at: i64,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     part: PartInfo,
-    /// How many rows the table has with this part.
+    /// Number of rows of the table up to the end of this part.
     end: u64,
-    /// The content root of the version that this part is of.
+    /// Content root of the version that the part belongs to.
     root: Root,
-    /// The number of its commit.
+    /// Number of the commit that added the part.
     commit: u64,
-    /// When that was made; milliseconds since the epoch.
+    /// Time of that commit, in milliseconds since the epoch.
     at: i64,
 }
 
@@ -51,14 +51,14 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Piece<'a> {
     pub(crate) part: &'a PartInfo,
-    /// How many times its rows were rewritten.
+    /// Number of times that the rows were rewritten by compactions.
     pub(crate) height: usize,
     covers: Range<usize>,
 }
 
 #[cfg(test)]
 impl<'a> Piece<'a> {
-    /// A part of no table.
+    /// Creates a piece that belongs to no table.
     pub(crate) const fn of(part: &'a PartInfo, height: usize) -> Self {
         Self {
             part,
@@ -68,54 +68,54 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Rows of a part.
+/// A range of rows of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
     pub(crate) part: PartInfo,
-    /// Indexes of rows within the part.
+    /// Row indexes within the part.
     pub(crate) rows: Range<u64>,
 }
 
 impl Timeline {
-    /// The contract; none before the table exists.
+    /// Returns the contract, or `None` before the table exists.
     pub(crate) fn contract(&self) -> Option<&Arc<Contract>> {
         self.contract.as_ref()
     }
 
-    /// The latest version.
+    /// Returns the latest version.
     pub(crate) fn head(&self) -> Version {
         self.parts.last().map_or(Version::EMPTY, |entry| entry.part.version)
     }
 
-    /// The content root of the latest version.
+    /// Returns the content root of the latest version.
     pub(crate) fn root(&self) -> Root {
         self.parts.last().map_or(Root::EMPTY, |entry| entry.root)
     }
 
-    /// The content root of a version; of the empty one where it is not known.
+    /// Returns the content root of a version, or the empty root if the version is not known.
     pub(crate) fn root_at(&self, version: Version) -> Root {
         let last = self.parts_at(version).checked_sub(1);
         last.map_or(Root::EMPTY, |last| self.parts[last].root)
     }
 
-    /// The version that a contribution became.
+    /// Returns the version that a contribution became.
     pub(crate) fn find(&self, contribution: ContributionId) -> Option<Version> {
         self.by_contribution.get(&contribution).copied()
     }
 
-    /// The number of the commit to come.
+    /// Returns the number of the next commit.
     pub(crate) const fn next_commit(&self) -> u64 {
         self.commits
     }
 
-    /// The number of the commit of a version that it has.
+    /// Returns the commit number of a version, if the timeline has the version.
     pub(crate) fn commit_of(&self, version: Version) -> Option<u64> {
         let last = self.parts_at(version).checked_sub(1)?;
         let entry = self.parts.get(last).filter(|entry| entry.part.version == version);
         entry.map(|entry| entry.commit)
     }
 
-    /// Whether it ends with this commit.
+    /// Returns true if `commit` is the last commit of the timeline. A creation never counts.
     pub(crate) fn ends_with(&self, commit: &Commit) -> bool {
         let last = self.commits.checked_sub(1);
         match commit {
@@ -132,8 +132,8 @@ impl Timeline {
         }
     }
 
-    /// The number of its last commit, with a text that this commit has and that no other with its number would have;
-    /// the text is empty for the creation.
+    /// Returns the number of the last commit, and a text that this commit contains and no other commit of the same
+    /// number would. The text is empty for the creation.
     pub(crate) fn last_commit(&self) -> Option<(u64, String)> {
         let last = self.commits.checked_sub(1)?;
         let merged = self.parts.last().filter(|entry| entry.commit == last);
@@ -146,7 +146,7 @@ impl Timeline {
         Some((last, text))
     }
 
-    /// The number of the commit that adds a part.
+    /// Returns the number of the commit that adds a part.
     pub(crate) fn commit_adding(&self, part: &PartInfo) -> Option<u64> {
         if part.compacted.is_none() {
             return self.commit_of(part.version);
@@ -155,9 +155,9 @@ impl Timeline {
         layers.find(|layer| layer.part == *part).map(|layer| layer.commit)
     }
 
-    /// The part with this name, whether versions are read from it now or not.
+    /// Returns the part with this file name, also one that a compaction replaced.
     pub(crate) fn part_named(&self, name: &str) -> Option<&PartInfo> {
-        // Every name begins with the version of the first row.
+        // A name begins with the version of the first row, which limits the search to few parts.
         let first: u64 = name.strip_prefix("part-")?.get(..20)?.parse().ok()?;
         let before = self.parts_at(Version(first.checked_sub(1)?));
         let merged = self.parts[before..self.parts_at(Version(first))]
@@ -168,19 +168,19 @@ impl Timeline {
         parts.find(|part| part.name() == name)
     }
 
-    /// How many parts the table has at `version`.
+    /// Returns the number of parts of the table at `version`.
     fn parts_at(&self, version: Version) -> usize {
         self.parts.partition_point(|entry| entry.part.version <= version)
     }
 
-    /// How many rows the table has at `version`.
+    /// Returns the number of rows of the table at `version`.
     pub(crate) fn rows_at(&self, version: Version) -> u64 {
         self.parts_at(version)
             .checked_sub(1)
             .map_or(0, |last| self.parts[last].end)
     }
 
-    /// The parts that merges added with the versions after `after` up to `upto`.
+    /// Returns the parts that merges added in the versions after `after`, up to and including `upto`.
     pub(crate) fn parts_between(&self, after: Version, upto: Version) -> Vec<PartInfo> {
         let (start, end) = (self.parts_at(after), self.parts_at(upto));
         self.parts[start.min(end)..end]
@@ -189,8 +189,8 @@ impl Timeline {
             .collect()
     }
 
-    /// The largest parts that together have the rows of the parts from `first` up to `end` that merges added; the first
-    /// may begin earlier.
+    /// Returns the largest parts that contain the rows of the merged parts `first..end` and no later row. The first
+    /// returned part may begin earlier.
     fn pieces(&self, first: usize, end: usize) -> impl Iterator<Item = Piece<'_>> {
         let mut next = first;
         std::iter::from_fn(move || {
@@ -211,12 +211,12 @@ impl Timeline {
         })
     }
 
-    /// The parts that a version is read from, in the order of its rows.
+    /// Returns the parts to read a version from, in the order of its rows.
     pub(crate) fn layout(&self, version: Version) -> impl Iterator<Item = Piece<'_>> {
         self.pieces(0, self.parts_at(version))
     }
 
-    /// The same, each with the content root after it.
+    /// Returns the same parts, each with the content root after its last row.
     pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
         let link = |piece: Piece<'_>| Link {
             part: piece.part.clone(),
@@ -225,7 +225,7 @@ impl Timeline {
         self.layout(version).map(link).collect()
     }
 
-    /// Where the rows of a version with these indexes are.
+    /// Returns the parts, with row ranges, that contain these row indexes of a version.
     pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
         let mut slices = Vec::new();
         let end = self.parts_at(version);
@@ -244,14 +244,14 @@ impl Timeline {
         slices
     }
 
-    /// The indexes of the first row of these parts and of the row after the last.
+    /// Returns the index of the first row of these parts, and the index after the last row.
     fn rows_of(&self, covers: &Range<usize>) -> (u64, u64) {
         let first = &self.parts[covers.start];
         (first.end - first.part.rows, self.parts[covers.end - 1].end)
     }
 
-    /// What a rewrite covers, with the height it has, if the parts that it replaces are in the table's latest layout, one
-    /// after the other, and have whole versions and its rows.
+    /// Returns the merged parts that a compaction covers, and its height. Returns `None` unless the replaced parts are
+    /// adjacent in the latest layout, cover whole versions, and have as many rows as the new part.
     pub(crate) fn admits(&self, rewrite: &Rewrite) -> Option<(Range<usize>, usize)> {
         let covers = self.parts_at(Version(rewrite.first.0.checked_sub(1)?))..self.parts_at(rewrite.last);
         let pieces: Vec<_> = self
@@ -270,12 +270,15 @@ impl Timeline {
         (whole && versions && named && pieces.len() > 1 && rows == rewrite.rows).then_some((covers, height))
     }
 
-    /// Whether a rewrite is in the timeline.
+    /// Returns true if the timeline has the compaction.
     pub(crate) fn has(&self, rewrite: &Rewrite) -> bool {
         self.layers.iter().any(|(_, layer)| layer.part.name() == rewrite.name())
     }
 
-    /// Adds commit `number`, the next; one that it has already is left out. `path` names the commit in errors.
+    /// Applies commit `number`. Ignores a commit that the timeline already has. `path` names the commit in errors.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the commit does not continue the timeline.
     pub(crate) fn apply(&mut self, number: u64, commit: Commit, path: impl FnOnce() -> String) -> Result<(), Error> {
         if number < self.commits {
             return Ok(());
@@ -314,7 +317,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Adds a compacted part, of this size and SHA-256, over others; by the commit with this number and time.
+    /// Adds a compacted part over the merged parts `covers`.
     fn cover(
         &mut self,
         height: usize,
@@ -344,7 +347,7 @@ impl Timeline {
     }
 
     fn push(&mut self, part: PartInfo, root: Root, commit: u64, at: i64) {
-        // Why: should a contribution be in two versions, the first is its version; a check reports the second.
+        // If a contribution is damaged into two versions, the first one counts. `check` reports the second.
         self.by_contribution.entry(part.contribution).or_insert(part.version);
         let end = self.rows_at(self.head()) + part.rows;
         self.parts.push(Entry {

@@ -1,4 +1,4 @@
-//! Why a query has no answer.
+//! Errors of a query, with their kind and their retry class.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,76 +8,76 @@ use types::{Classify, Kind, Retry};
 
 use crate::{MAX_ANSWER_BYTES, Refusal};
 
-/// Why a query has no answer.
+/// Reason why a query has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The statement is not one that is run.
+    /// The check refuses the statement.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The statement cannot be planned, or failed on the records.
+    /// The statement cannot be planned, or it failed on the records.
     #[error("the query failed: {message}")]
     Failed {
-        /// What the engine says.
+        /// Message of the engine, shortened.
         message: String,
     },
     /// The answer is larger than [`MAX_ANSWER_BYTES`].
     #[error("the answer has more than {MAX_ANSWER_BYTES} bytes: select fewer columns or rows, or export the version")]
     TooLarge,
-    /// The query took longer than it may.
+    /// The query exceeded its time.
     #[error("the query took longer than {} seconds and was ended", after.as_secs())]
     TimedOut {
-        /// How long it may take.
+        /// Time that the query may take.
         after: Duration,
     },
-    /// The query needs more memory than it may have.
+    /// The query needs more memory than its limit.
     #[error("the query needs more than {} MiB of memory and was ended", bytes >> 20)]
     OutOfMemory {
-        /// How much it may have, in bytes.
+        /// Memory limit of the process in bytes.
         bytes: u64,
     },
     /// The process ended without an answer.
     #[error("the query's process ended without an answer ({how})")]
     Crashed {
-        /// How it ended.
+        /// Exit status of the process.
         how: String,
     },
-    /// As many queries as can run at once were running for the whole time.
+    /// The maximum number of queries was running until the query's time was over.
     #[error("too many queries are running")]
     Busy,
-    /// A process could not be started, fenced or talked to.
+    /// A process could not be started, fenced or reached.
     #[error("no process was ready for the query: {problem}")]
     Process {
-        /// What could not be done.
+        /// Description of the failed step.
         problem: String,
-        /// What the system says.
+        /// Error of the operating system, if there is one.
         #[source]
         source: Option<io::Error>,
     },
     /// A part of the version could not be read.
     #[error("a part could not be read: {message}")]
     Unreadable {
-        /// What the engine says.
+        /// Message of the engine.
         message: String,
     },
-    /// A part of the version is not what was written.
+    /// Bytes of a part differ from its proof.
     #[error("a part is damaged: {message}")]
     Damaged {
-        /// The damage.
+        /// Description of the damage.
         message: String,
     },
-    /// A part of the version could not be opened.
+    /// A part file of the version could not be opened.
     #[error("the part `{}` could not be opened", path.display())]
     Part {
-        /// The part.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
 }
 
 impl Error {
-    /// An error of talking to a process.
+    /// Returns a function that wraps an I/O error of the communication with a process.
     pub(crate) fn process(problem: &str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Process {
             problem: problem.to_owned(),
@@ -87,7 +87,7 @@ impl Error {
 }
 
 impl Classify for Error {
-    /// A query that took too long is [`Kind::Limited`]; over HTTP it has a status of its own, 408.
+    /// A query that took too long is [`Kind::Limited`]. HTTP has its own status for it, 408.
     fn kind(&self) -> Kind {
         match self {
             Self::Refused(_) | Self::Failed { .. } | Self::OutOfMemory { .. } => Kind::Invalid,
@@ -95,6 +95,7 @@ impl Classify for Error {
             Self::TimedOut { .. } => Kind::Limited,
             Self::Busy | Self::Process { .. } | Self::Unreadable { .. } => Kind::Unavailable,
             Self::Damaged { .. } => Kind::Damaged,
+            // A missing part file is damage: its commit names it.
             Self::Part { source, .. } if source.kind() == io::ErrorKind::NotFound => Kind::Damaged,
             Self::Part { .. } => Kind::Unavailable,
             Self::Crashed { .. } => Kind::Internal,

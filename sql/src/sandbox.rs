@@ -1,6 +1,6 @@
-//! The caller's side: processes kept ready, one for each query, ended at the deadline.
+//! The caller's side of the sandbox: processes that are kept ready, one per query, killed at the deadline.
 //!
-//! Invariant: a process that has been given a query is never given another. Dropping a query kills its process.
+//! Invariant: a process that got a query never gets another. Dropping a query's future kills its process.
 
 mod process;
 
@@ -20,29 +20,31 @@ use self::process::Process;
 use crate::wire::{BATCH, Job, Reply};
 use crate::{Answer, Error, Refusal, check, child};
 
-/// How queries are run.
+/// Settings of the sandbox.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The program that is started: this one. On Linux `/proc/self/exe` stays right when the file is replaced.
+    /// Program of the child: this one. On Linux `/proc/self/exe` stays correct when the file is replaced.
     pub program: PathBuf,
-    /// What makes it call [`child::run`].
+    /// Arguments that make the program call [`child::run`].
     pub args: Vec<OsString>,
-    /// How many processes are kept ready.
+    /// Number of idle processes that are kept ready.
     pub standby: usize,
-    /// How many queries run at once; the others wait, within their own time.
+    /// Maximum number of concurrent queries. Further queries wait, within their own time.
     pub at_once: usize,
-    /// How many threads run one query.
+    /// Number of threads of one query.
     pub threads: usize,
-    /// The address space of a process, in bytes. An idle one takes about 500 MiB of it, nearly all stacks that are never touched.
+    /// Limit of a process's address space in bytes. An idle process uses about 500 MiB of it, mostly stacks that are
+    /// never touched.
     pub memory_bytes: u64,
-    /// How long a query may take, waiting included.
+    /// Maximum time of a query, waiting included.
     pub seconds: Duration,
-    /// What `now()` says.
+    /// Clock that `now()` reads in a statement.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Config {
-    /// The usual: two processes ready, four queries at once, two threads and 2 GiB each, 20 seconds.
+    /// Returns the default settings: two idle processes, four concurrent queries, two threads and 2 GiB each, 20
+    /// seconds.
     pub fn new(program: PathBuf, clock: Arc<dyn Clock>) -> Self {
         Self {
             program,
@@ -60,24 +62,24 @@ impl Config {
 /// A part of a version: a Parquet file with the columns of the contract.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The file; it is opened here, and only the open file goes to the process.
+    /// Path of the file. It is opened here, and the process gets only the open file.
     pub path: PathBuf,
-    /// How many rows it has.
+    /// Number of rows in the file.
     pub rows: u64,
-    /// The hashes that the process compares with the bytes at every read.
+    /// Block hashes, which the process compares with the bytes at every read.
     pub proof: Arc<Proof>,
 }
 
-/// The records of a version.
+/// Records of a version.
 #[derive(Clone, Debug)]
 pub struct Records {
-    /// What they look like.
+    /// Contract of the records.
     pub contract: Arc<Contract>,
-    /// Where they are; none for an empty version.
+    /// Parts in order. Empty for an empty version.
     pub parts: Vec<Part>,
 }
 
-/// Runs queries, each in a process of its own. Cheap to clone.
+/// Runs queries, each in its own process. A clone shares the idle processes.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     inner: Arc<Inner>,
@@ -91,7 +93,10 @@ struct Inner {
 }
 
 impl Sandbox {
-    /// Starts the processes that are kept ready. Must be called within a tokio runtime.
+    /// Starts the idle processes. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// [`Error::Process`] if a process cannot be started.
     pub fn start(config: Config) -> Result<Self, Error> {
         let running = Semaphore::new(config.at_once);
         let inner = Inner {
@@ -103,7 +108,7 @@ impl Sandbox {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Runs one statement over `records`; at most `limit` rows are answered. Dropping the future ends the query.
+    /// Runs one statement over `records` and returns at most `limit` rows. Dropping the future ends the query.
     pub async fn query(&self, records: &Records, sql: &str, limit: u32) -> Result<Answer, Error> {
         check(sql).await?;
         let config = &self.inner.config;
@@ -123,20 +128,20 @@ impl Sandbox {
                 .map(|part| (part.rows, Arc::clone(&part.proof)))
                 .collect(),
         };
-        // The next process is made ready while the answer is on its way, or when nobody wants it any more.
+        // The next process is started even if the answer is dropped.
         let _refilled = Refilled(Arc::clone(&self.inner));
         let answered = timeout_at(deadline, self.inner.run(&job, &records.parts)).await;
         answered.unwrap_or(Err(Error::TimedOut { after: config.seconds }))
     }
 }
 
-/// Starts as many processes as are missing, once it is dropped.
+/// Starts the missing idle processes when it is dropped.
 struct Refilled(Arc<Inner>);
 
 impl Drop for Refilled {
     fn drop(&mut self) {
         let inner = Arc::clone(&self.0);
-        // Why not where there is none: then the service ends.
+        // Without a runtime the service is ending, and no process is needed.
         let Ok(runtime) = Handle::try_current() else { return };
         runtime.spawn_blocking(move || {
             if let Err(error) = inner.refill() {
@@ -147,7 +152,7 @@ impl Drop for Refilled {
 }
 
 impl Inner {
-    /// Starts as many processes as are missing.
+    /// Starts the missing idle processes.
     fn refill(&self) -> Result<(), Error> {
         let missing = || {
             let ready = self.ready.lock();
@@ -156,16 +161,16 @@ impl Inner {
         while missing() {
             let process = Process::start(&self.config)?;
             let mut ready = self.ready.lock();
-            // Why: another query may have filled the place meanwhile; a process that is dropped ends.
+            // Another query may have started one meanwhile. Dropping the process ends it.
             if ready.len() < self.config.standby {
-                // Why: the oldest is taken first, for it is warm.
+                // The oldest process is at the end and is used first, because it is warm.
                 ready.insert(0, process);
             }
         }
         Ok(())
     }
 
-    /// A process that is ready.
+    /// Returns a ready process: an idle one, or a new one.
     async fn take(&self) -> Result<Process, Error> {
         loop {
             let kept = self.ready.lock().pop();
@@ -181,14 +186,14 @@ impl Inner {
         }
     }
 
-    /// A process that was told the query.
+    /// Returns a process that has received the query.
     async fn told(&self, job: &Job) -> Result<Process, Error> {
         let mut left = self.config.standby;
         loop {
             let mut process = self.take().await?;
             match process.line.send(job).await {
                 Ok(()) => return Ok(process),
-                // Why: one that was kept may have ended since it said that it is ready.
+                // An idle process may have ended after it reported that it was ready.
                 Err(error) if left > 0 => {
                     tracing::warn!(%error, "an idle query process ended; starting another");
                     left -= 1;
@@ -233,7 +238,7 @@ impl Inner {
     }
 }
 
-/// Opens parts on a thread that may block.
+/// Opens parts on a blocking thread.
 async fn open(parts: Vec<Part>) -> Result<Vec<File>, Error> {
     let open = move || {
         let open = |part: Part| {

@@ -1,8 +1,8 @@
-//! What caller and child say to each other over their socket.
+//! Messages between the caller and a child, over their socket.
 //!
-//! Invariant: a frame is its length as u32, little endian, and that many bytes of JSON. After a [`Job`] the caller sends
-//! the descriptors of its parts, at most [`BATCH`] with one byte, and each time waits for one byte before it goes on, so
-//! that no more than a batch is ever on its way.
+//! Invariant: a frame is its length as u32, little endian, and that many bytes of JSON. After a [`Job`] the caller
+//! sends the file descriptors of the parts, at most [`BATCH`] with one byte, and waits for one byte after each batch.
+//! So at most one batch is in transit.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
@@ -22,45 +22,45 @@ use types::{Contract, Proof, Timestamp};
 
 use crate::{Answer, MAX_ANSWER_BYTES, Refusal};
 
-/// The two sides must be of one build; this changes with what they say.
+/// Version of the protocol. Both sides must be of the same build.
 pub(crate) const PROTOCOL: &str = concat!("sluice-sql-1 ", env!("CARGO_PKG_VERSION"));
-/// How many descriptors are sent at once; the kernel takes 253.
+/// Number of descriptors per message. The kernel allows 253.
 pub(crate) const BATCH: usize = 250;
-/// The longest frame from a child: the rows of an answer, and its columns.
+/// Maximum length of a frame from a child in bytes: the rows of an answer, and its columns.
 const LONGEST: usize = MAX_ANSWER_BYTES + (4 << 20);
 
-/// What a child is told when it starts.
+/// First message to a child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     pub(crate) protocol: String,
-    /// The limit of its address space, in bytes.
+    /// Limit of the address space, in bytes.
     pub(crate) memory: u64,
-    /// The limit of its processor time, in seconds.
+    /// Limit of the processor time, in seconds.
     pub(crate) processor: u64,
-    /// How many threads run a query.
+    /// Number of threads of a query.
     pub(crate) threads: usize,
 }
 
-/// The query.
+/// The query, sent to a ready child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) contract: Arc<Contract>,
     pub(crate) sql: String,
     pub(crate) limit: u32,
-    /// What `now()` says.
+    /// Time that `now()` returns in the statement.
     pub(crate) now: Timestamp,
-    /// Rows and proof of each part, in the order of their descriptors.
+    /// Row count and proof of each part, in the order of their descriptors.
     pub(crate) parts: Vec<(u64, Arc<Proof>)>,
 }
 
-/// What a child says.
+/// Message from a child.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// It is warm and fenced in.
+    /// The engine is warm and the fence is closed.
     Ready,
-    /// It cannot be made ready.
+    /// The preparation failed, with a description.
     Unfit(String),
-    /// The rows.
+    /// The rows of the result.
     Answer(Answer),
     Refused {
         what: String,
@@ -69,7 +69,7 @@ pub(crate) enum Reply {
     Failed(String),
     /// A part could not be read.
     Unreadable(String),
-    /// A part is not what was written.
+    /// A part differs from its proof.
     Damaged(String),
     TooLarge,
     OutOfMemory,
@@ -84,7 +84,7 @@ impl From<Refusal> for Reply {
     }
 }
 
-/// A frame, ready to be sent.
+/// Encodes a message as a frame.
 pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
@@ -93,12 +93,12 @@ pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The child's end: waits for what it needs.
+/// The child's end of the socket, with blocking calls.
 #[derive(Debug)]
 pub(crate) struct Pipe(pub(crate) UnixStream);
 
 impl Pipe {
-    /// The next frame.
+    /// Receives the next frame.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut length = [0; 4];
         self.0.read_exact(&mut length)?;
@@ -107,12 +107,15 @@ impl Pipe {
         Ok(serde_json::from_slice(&bytes)?)
     }
 
-    /// Sends a frame.
+    /// Sends a message as a frame.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         self.0.write_all(&frame(message)?)
     }
 
-    /// The next `count` open files.
+    /// Receives the next `count` open files.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] if a message has no files.
     pub(crate) fn receive_files(&mut self, count: usize) -> io::Result<Vec<File>> {
         let mut files = Vec::with_capacity(count);
         while files.len() < count {
@@ -130,18 +133,20 @@ impl Pipe {
             if received.bytes == 0 || files.len() == before {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
+            // The byte acknowledges the batch.
             self.0.write_all(&byte)?;
         }
         Ok(files)
     }
 }
 
-/// The caller's end.
+/// The caller's end of the socket.
 #[derive(Debug)]
 pub(crate) struct Line(pub(crate) tokio::net::UnixStream);
 
 impl Line {
-    /// The next frame; one that is longer than any answer may be is an error.
+    /// Receives the next frame. A frame longer than [`LONGEST`] is an error, so a child cannot exhaust the caller's
+    /// memory.
     pub(crate) async fn receive(&mut self) -> io::Result<Reply> {
         let length = self.0.read_u32_le().await? as usize;
         if length > LONGEST {
@@ -152,12 +157,12 @@ impl Line {
         Ok(serde_json::from_slice(&bytes)?)
     }
 
-    /// Sends a frame.
+    /// Sends a message as a frame.
     pub(crate) async fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         self.0.write_all(&frame(message)?).await
     }
 
-    /// Sends up to [`BATCH`] open files and waits until they have arrived.
+    /// Sends up to [`BATCH`] open files and waits for their acknowledgement.
     pub(crate) async fn send_files(&mut self, files: &[File]) -> io::Result<()> {
         let descriptors: Vec<BorrowedFd<'_>> = files.iter().map(File::as_fd).collect();
         let socket = &self.0;

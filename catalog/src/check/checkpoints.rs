@@ -1,7 +1,7 @@
-//! Checkpoints against the log: the same actions, told once more.
+//! Check of checkpoints: a checkpoint has the same actions as the log.
 //!
-//! Invariant: a checkpoint is held against the commits up to its own, as they are read; where one of these cannot be
-//! read, nothing is said of those after it.
+//! Invariant: a checkpoint is compared with the commits up to its own, as they are read. After a commit that cannot be
+//! read, no checkpoint is compared.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,31 +12,32 @@ use serde_json::Value;
 use super::Checker;
 use crate::Error;
 
-/// The rule.
+/// Name of the rule.
 const RULE: &str = "checkpoint";
-/// For how long it must be told that a part was removed, in milliseconds: a week (Delta protocol, *Table Properties*).
+/// Time in milliseconds that a `remove` must stay in checkpoints: a week (Delta protocol, *Table Properties*). It is
+/// stated here again, so that the check does not share the writer's constant.
 const RETENTION: i64 = 604_800_000;
 
-/// An action is told by its kind and what it is about.
+/// Actions by kind and subject: a part's path, a table's id, or nothing.
 type Actions = BTreeMap<(&'static str, String), Value>;
 
-/// What is known of the checkpoints of a table.
+/// Checkpoints of a table, and the state of the log to compare them with.
 #[derive(Default)]
 pub(super) struct Checkpoints {
-    /// By the number of the commit.
+    /// Paths by commit number.
     files: BTreeMap<u64, String>,
-    /// What points to the newest.
+    /// Bytes of the file `_last_checkpoint`, if it exists.
     last: Option<Bytes>,
-    /// How many actions those have that could be read.
+    /// Number of actions of the readable checkpoints, by commit number.
     sizes: HashMap<u64, usize>,
-    /// What the commits so far amount to; `None` once one could not be read, or there is no checkpoint any more.
+    /// State of the log so far. `None` after an unreadable commit, or if no checkpoint is left.
     log: Option<Log>,
 }
 
 #[derive(Default)]
 struct Log {
     actions: Actions,
-    /// When the last commit was made, in milliseconds since the epoch.
+    /// Time of the last commit, in milliseconds since the epoch.
     at: i64,
 }
 
@@ -48,7 +49,7 @@ impl Log {
             }
             let Some((key, said)) = key_of(action) else { continue };
             let mut said = said.clone();
-            // An action cancels the other one about its part.
+            // `add` and `remove` of one part cancel each other.
             let other = match key.0 {
                 "add" => "remove",
                 "remove" => "add",
@@ -66,8 +67,9 @@ impl Log {
         }
     }
 
-    /// The first difference, if there is one.
+    /// Returns a description of the first difference, or `None` if there is none.
     fn difference(&self, found: &Actions) -> Option<String> {
+        // A `remove` may be left out once its retention is over.
         let expired = |said: &Value| said["deletionTimestamp"].as_i64() < Some(self.at.saturating_sub(RETENTION));
         let missing = self.actions.iter().find_map(|(key, said)| match found.get(key) {
             Some(told) => (told != said).then_some((key, "differs from the log")),
@@ -79,7 +81,7 @@ impl Log {
     }
 }
 
-/// What an action is about, and what it says; `None` for those that a checkpoint does not have.
+/// Returns the kind, subject and content of an action. Returns `None` for an action that checkpoints do not have.
 fn key_of(action: &Value) -> Option<((&'static str, String), &Value)> {
     let about = |kind: &'static str, member: &str| {
         let said = action.get(kind).filter(|said| said.is_object())?;
@@ -90,7 +92,7 @@ fn key_of(action: &Value) -> Option<((&'static str, String), &Value)> {
     of_files.or_else(others).or_else(|| about("protocol", ""))
 }
 
-/// The actions of a checkpoint, and how many rows it has.
+/// Decodes a checkpoint. Returns its actions and its number of rows.
 fn decode(bytes: Bytes) -> Result<(Actions, usize), String> {
     let mut lines = LineDelimitedWriter::new(Vec::new());
     for batch in crate::part::decode(bytes).map_err(|error| error.to_string())? {
@@ -113,15 +115,15 @@ fn decode(bytes: Bytes) -> Result<(Actions, usize), String> {
     Ok((actions, rows))
 }
 
-/// The same of bytes that may be anything.
+/// Decodes a checkpoint that may be damaged.
 async fn decode_untrusted(bytes: Bytes) -> Result<(Actions, usize), String> {
-    // Why a task: the Parquet reader panics on some damaged files, which then ends there.
+    // The Parquet reader panics on some damaged files. A task turns the panic into an error.
     let decoded = tokio::task::spawn_blocking(move || decode(bytes)).await;
     decoded.unwrap_or_else(|_ended| Err("the Parquet reader panicked on it".to_owned()))
 }
 
 impl Checker {
-    /// Finds the checkpoints; before the commits are listed, so that each has its own among them.
+    /// Finds the checkpoints. Runs before the commits are listed, so that the list has the commit of each checkpoint.
     pub(super) async fn find_checkpoints(&mut self) -> Result<(), Error> {
         let last = self.get(&self.last_checkpoint()).await?;
         let mut files = BTreeMap::new();
@@ -145,7 +147,8 @@ impl Checker {
         format!("{}/_delta_log/_last_checkpoint", self.dataset)
     }
 
-    /// Takes the next commit, `None` where it cannot be read, and checks the checkpoint of it, if there is one.
+    /// Applies the next commit, or `None` for one that cannot be read. Then checks the checkpoint of that commit, if
+    /// there is one.
     pub(super) async fn checkpoint(&mut self, number: u64, actions: Option<&[Value]>) -> Result<(), Error> {
         match (actions, &mut self.checkpoints.log) {
             (Some(actions), Some(log)) => log.apply(actions),
@@ -173,7 +176,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Checks what can be once every commit was taken: those that no commit is for, and what points to the newest.
+    /// Reports checkpoints without a commit and checks `_last_checkpoint`. Runs after the last commit.
     pub(super) fn checkpoints_are_of_commits(&mut self) {
         let Checkpoints { files, last, sizes, .. } = std::mem::take(&mut self.checkpoints);
         for path in files.values() {

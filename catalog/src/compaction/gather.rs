@@ -1,7 +1,7 @@
-//! Rows as they come, gathered to the batches that are written.
+//! Input of a compaction: regroups rows into the batches that are written.
 //!
-//! Invariant: where a batch ends follows from the rows alone, not from the batches that they came in, so that the same rows
-//! give the same bytes; and no batch is larger than [`BYTES`] and a row.
+//! Invariants: the end of a batch depends only on the rows and not on the batches in which they came, so the same rows
+//! give the same bytes. A batch has at most [`BYTES`] bytes of text plus one row.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,12 @@ use arrow::error::ArrowError;
 
 use crate::part::PAGE_ROWS;
 
-/// How many rows are written at once.
+/// Maximum number of rows in a batch.
 const ROWS: usize = 4 * PAGE_ROWS;
-/// A batch ends with the row that brings its texts to so many bytes.
+/// Number of text bytes after which a batch ends.
 const BYTES: usize = 16 << 20;
 
-/// Rows that wait until they are a batch, and batches that wait to be written.
+/// Rows of the incomplete batch, and complete batches.
 #[derive(Debug)]
 pub(super) struct Gather {
     schema: SchemaRef,
@@ -38,7 +38,7 @@ impl Gather {
         }
     }
 
-    /// Adds rows.
+    /// Adds rows and completes batches.
     pub(super) fn push(&mut self, mut batch: RecordBatch) -> Result<(), ArrowError> {
         while batch.num_rows() > 0 {
             let most = batch.num_rows().min(ROWS - self.rows);
@@ -54,7 +54,7 @@ impl Gather {
         Ok(())
     }
 
-    /// Makes a batch of the rows that wait, if there are any.
+    /// Completes a batch from the remaining rows, if there are any.
     pub(super) fn end(&mut self) -> Result<(), ArrowError> {
         if self.rows > 0 {
             self.complete.push_back(concat_batches(&self.schema, &self.waiting)?);
@@ -64,14 +64,15 @@ impl Gather {
         Ok(())
     }
 
-    /// The next batch that is complete.
+    /// Removes and returns the next complete batch.
     pub(super) fn next(&mut self) -> Option<RecordBatch> {
         self.complete.pop_front()
     }
 }
 
-/// With how many rows a batch comes to so many bytes; at most `most`.
+/// Returns the smallest number of rows whose texts have at least `bytes` bytes, or `most` if there is none below it.
 fn rows_to(batch: &RecordBatch, most: usize, bytes: usize) -> usize {
+    // Binary search: `fewer` rows have too few bytes, `enough` rows are sufficient or the maximum.
     let (mut fewer, mut enough) = (0, most);
     while fewer + 1 < enough {
         let middle = fewer.midpoint(enough);
@@ -84,7 +85,7 @@ fn rows_to(batch: &RecordBatch, most: usize, bytes: usize) -> usize {
     enough
 }
 
-/// The bytes of the texts of the first rows.
+/// Returns the size in bytes of the texts in the first `rows` rows.
 fn bytes_of(batch: &RecordBatch, rows: usize) -> usize {
     let columns = batch.columns().iter().map(|column| {
         let offsets = match column.data_type() {
@@ -113,7 +114,7 @@ mod tests {
         RecordBatch::try_from_iter([("n", Arc::new(numbers) as ArrayRef), ("text", Arc::new(texts))]).unwrap()
     }
 
-    /// What comes of rows that come so many at once.
+    /// Returns the batches of rows that are pushed `at_once` at a time.
     fn gathered(rows: &RecordBatch, at_once: usize) -> Vec<RecordBatch> {
         let mut gather = Gather::new(rows.schema());
         let mut found = Vec::new();

@@ -1,6 +1,6 @@
-//! The commit of a compaction: adjacent parts make way for one that has the same rows in the same order.
+//! The commit of a compaction: one part replaces adjacent parts and has the same rows in the same order.
 //!
-//! Invariant: no action of it changes data (Delta protocol, *Append-only Tables*), and it carries no version.
+//! Invariant: no action of the commit changes data (Delta protocol, *Append-only Tables*), and it has no version.
 
 use types::{Proof, Timestamp, Version};
 
@@ -8,30 +8,30 @@ use super::{BLANK, Commit, added, lines, remove};
 use crate::action::{Action, CommitInfo, Compaction, FORMAT, Stats};
 use crate::part::{self, PartInfo};
 
-/// A part in the place of others.
+/// A part that replaces others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rewrite {
-    /// The version of its first row.
+    /// Version of its first row.
     pub(crate) first: Version,
-    /// The version of its last row.
+    /// Version of its last row.
     pub(crate) last: Version,
     pub(crate) rows: u64,
-    /// The size of the file.
+    /// Size of the file in bytes.
     pub(crate) bytes: u64,
-    /// The SHA-256 of the file.
+    /// SHA-256 of the file.
     pub(crate) sha256: [u8; 32],
-    /// The names of the parts in whose place it is, in the order of the rows.
+    /// Names of the replaced parts, in the order of the rows.
     pub(crate) replaces: Vec<String>,
 }
 
 impl Rewrite {
-    /// The file's name within the table.
+    /// Returns the file's name within the table.
     pub(crate) fn name(&self) -> String {
         part::compacted_name(self.first, self.last, &self.sha256)
     }
 }
 
-/// The bytes of the commit; `inputs` are the parts that it replaces, and `proof` is that of its part, if that is large.
+/// Encodes the commit. `inputs` are the replaced parts, and `proof` belongs to the new part if that is large.
 pub(crate) fn compacted(
     rewrite: &Rewrite,
     proof: Option<&Proof>,
@@ -41,7 +41,7 @@ pub(crate) fn compacted(
     let timestamp = at.millis();
     let parameters = [
         ("parts", inputs.len().to_string()),
-        // Why: versions that ended within the new part are read from the old ones for ever.
+        // The files stay: versions that end within the new part are read from the old parts for ever.
         ("removedFiles", "kept".to_owned()),
     ];
     let mut actions = vec![Action::CommitInfo(CommitInfo {
@@ -64,9 +64,10 @@ pub(crate) fn compacted(
     lines(&actions)
 }
 
-/// Reads the actions of a compaction.
+/// Decodes the actions of a compaction. The error describes the damage.
 pub(super) fn decode(actions: Vec<Action<'_>>) -> Result<Commit, String> {
     let mut actions = actions.into_iter();
+    // `commitInfo` is first and `add` last. Everything between must be a `remove`.
     let (Some(Action::CommitInfo(info)), Some(Action::Add(add))) = (actions.next(), actions.next_back()) else {
         return Err("it does not begin and end as a compaction does".to_owned());
     };

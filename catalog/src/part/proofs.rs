@@ -1,10 +1,10 @@
-//! The proofs of large parts: the hashes of their blocks, kept in memory after the first read of a part.
+//! Cache of the proofs of large parts: the hashes of their blocks, kept after the first read.
 //!
-//! The commit of a large part names the hashes. A part whose commit names none is read whole once, compared with its SHA-256,
-//! and hashed in the same pass.
+//! The commit of a large part contains the hashes. If an older commit has none, the part is read whole once, verified
+//! against its SHA-256, and hashed in the same pass.
 //!
-//! Invariant: the proofs in memory never take more than their budget. The key of a proof is the SHA-256 of its part, so a proof
-//! never belongs to other bytes.
+//! Invariants: the cache never exceeds its budget. Its key is the SHA-256 of the part, so a proof never belongs to
+//! other bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use types::proof::{Blocks, WHOLE};
 use super::{PartInfo, Source, lost};
 use crate::{Error, log};
 
-/// The most bytes that all proofs take: those of 256 GiB of parts.
+/// Maximum size of all cached proofs in bytes, which suffices for 256 GiB of parts.
 const BUDGET: usize = 64 << 20;
-/// The bytes that one request reads of a part without named hashes.
+/// Bytes per read request for a part whose commit has no hashes.
 const PIECE: u64 = 8 << 20;
 
 /// Proofs by the SHA-256 of their part.
@@ -40,7 +40,7 @@ impl Proofs {
         self.lock().proofs.get(&part.sha256).map(Arc::clone)
     }
 
-    /// Keeps a proof; what is beyond the budget makes room by forgetting the rest.
+    /// Caches a proof. If the budget is exceeded, all other proofs are dropped.
     fn put(&self, part: &PartInfo, proof: &Arc<Proof>) {
         let mut kept = self.lock();
         let size = proof.memory();
@@ -57,7 +57,7 @@ impl Proofs {
     }
 }
 
-/// The proof of a part, whatever its size.
+/// Returns the proof of a part of any size: from the cache, from its commit, or computed from its bytes.
 pub(crate) async fn proof(source: Source<'_>, part: &PartInfo) -> Result<Arc<Proof>, Error> {
     if part.bytes <= WHOLE {
         return Ok(Arc::new(Proof::whole(part.bytes, part.sha256)));
@@ -70,7 +70,7 @@ pub(crate) async fn proof(source: Source<'_>, part: &PartInfo) -> Result<Arc<Pro
     Ok(proof)
 }
 
-/// The proof that the commit of a part names, or else one of its bytes.
+/// Reads the proof of a part from its commit, or computes it if the commit has none.
 async fn found(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
     if let Some(number) = source.commit_of(part)
         && let Some(proof) = log::proof_of(source.objects, source.dataset, number, part).await?
@@ -80,7 +80,7 @@ async fn found(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
     hashed(source, part).await
 }
 
-/// The proof of a part whose commit names none: all of it is read, and must have the SHA-256 that the commit names.
+/// Reads all of a part whose commit has no proof, verifies its SHA-256 and computes the proof.
 async fn hashed(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
     let path = part.path(source.dataset);
     let objects: &Arc<dyn ObjectStore> = source.objects;

@@ -1,7 +1,7 @@
-//! Reading parts, whole or by ranges.
+//! Reads of parts, whole or by ranges.
 //!
-//! Invariant: a part is read only if it is what its commit says: the whole file by its SHA-256, a range of a large one
-//! by the hashes of the blocks that have it, every time it is read.
+//! Invariant: a part is verified against its commit on every read: a whole file by its SHA-256, a range of a large file
+//! by the hashes of its blocks.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,17 +31,17 @@ use super::{Footers, HIDDEN, PartInfo, Proofs, proof, schema};
 use crate::Error;
 use crate::timeline::Timeline;
 
-/// What is said of a file that the reader of Parquet files panicked on.
+/// Error text for a file on which the Parquet reader panicked.
 const GAVE_UP: &str = "the reader of Parquet files gave up on it";
 
-/// Which columns of a part are read.
+/// Selection of columns for a read of a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Selected<'a> {
-    /// The columns of a contract.
+    /// Columns of a contract.
     Contract(&'a Contract),
-    /// Those and the hidden ones.
+    /// Columns of a contract, and the hidden columns.
     All(&'a Contract),
-    /// The key column.
+    /// Only the hidden column with record keys.
     Keys,
 }
 
@@ -55,7 +55,7 @@ impl Selected<'_> {
     }
 }
 
-/// Where the parts of a table are read from.
+/// Access to the parts of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) objects: &'a Arc<dyn ObjectStore>,
@@ -66,15 +66,20 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The number of the commit that adds a part.
+    /// Returns the number of the commit that adds a part.
     pub(crate) fn commit_of(&self, part: &PartInfo) -> Option<u64> {
         let timeline = self.timeline.read();
         timeline.commit_adding(part)
     }
 }
 
-/// Begins to read `rows` of a part, in batches of as many as are [decoded at once](rows_at_once). A small part is read when
-/// the stream is there, a large one a row group at a time, as the stream is polled; both are decoded as it is polled.
+/// Opens a stream of the rows with indexes `rows`, in batches of [bounded memory](rows_at_once). A small part is read
+/// at once. A large part is read one row group at a time while the stream is polled. Both are decoded while it is
+/// polled.
+///
+/// # Errors
+/// [`Error::Corrupt`] if the part differs from its commit, [`Error::Storage`] if it cannot be read. The stream has the
+/// same errors.
 pub(crate) async fn open(
     source: Source<'_>,
     part: &PartInfo,
@@ -93,7 +98,8 @@ pub(crate) async fn open(
     contained(source, path.clone(), opening).await
 }
 
-/// Reads a part as [`open`] does, but for its size always whole, by its hash: for those who write what they read.
+/// Opens a part like [`open`], but reads it whole and verifies its hash whatever its size. A writer that copies rows
+/// into another part needs this.
 pub(crate) async fn open_whole(
     source: Source<'_>,
     part: &PartInfo,
@@ -107,8 +113,8 @@ pub(crate) async fn open_whole(
     contained(source, path.clone(), opening).await
 }
 
-/// The rows that are opened. Where the reader of Parquet files panics, as it does on some damaged files, that is said of
-/// the part; and of one that is damaged nothing is kept, as it may be restored from a copy.
+/// Turns a panic of the Parquet reader into [`Error::Corrupt`]. The reader panics on some damaged files. The cached
+/// footer of a damaged part is dropped, because the part may be restored from a copy.
 async fn contained(
     source: Source<'_>,
     path: Path,
@@ -133,7 +139,7 @@ async fn contained(
         .boxed())
 }
 
-/// The rows of a part whose bytes are read.
+/// Returns the rows of a part whose bytes are in memory.
 fn of_bytes(
     bytes: Bytes,
     path: Path,
@@ -156,7 +162,7 @@ fn of_bytes(
     Ok(stream::iter(batches).boxed())
 }
 
-/// The rows of a large part, whose row groups are read as they are wanted.
+/// Returns the rows of a large part. Its row groups are read on demand.
 async fn of_ranges(
     source: Source<'_>,
     path: Path,
@@ -192,7 +198,7 @@ fn shaped(batch: &RecordBatch, wanted: &SchemaRef) -> Result<RecordBatch, ArrowE
     RecordBatch::try_new(Arc::clone(wanted), batch.columns().to_vec())
 }
 
-/// The keys of a part's rows.
+/// Reads the record keys of a part's rows, in order.
 pub(crate) async fn keys(source: Source<'_>, part: &PartInfo) -> Result<Vec<RecordKey>, Error> {
     let mut keys = Vec::with_capacity(usize::try_from(part.rows).unwrap_or(0));
     let batches = open(source, part, Selected::Keys, 0..part.rows).await?;
@@ -205,16 +211,16 @@ pub(crate) async fn keys(source: Source<'_>, part: &PartInfo) -> Result<Vec<Reco
     Ok(keys)
 }
 
-/// The bytes of a part, if they are the ones that were committed.
+/// Reads a whole part and verifies its SHA-256.
 pub(crate) async fn whole(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, part: &PartInfo) -> Result<Bytes, Error> {
     let path = part.path(dataset);
-    // Why by range: a store of local files opens and reads in one step then. One byte more than there should be, so that
-    // a longer file is found out.
+    // A range read opens and reads a local file in one step. The range is one byte longer than the part, so that a file
+    // that is too long is found.
     let read = async {
         match objects.get_range(&path, 0..part.bytes.saturating_add(1)).await {
             Ok(bytes) => Ok(bytes),
             Err(error @ object_store::Error::NotFound { .. }) => Err(error),
-            // Why again: of an empty file there is no range, and that it is empty must be found out.
+            // An empty file has no range and gives an error, so it is read again and found to be damaged.
             Err(_) => objects.get(&path).await?.bytes().await,
         }
     };
@@ -225,7 +231,7 @@ pub(crate) async fn whole(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, pa
     Ok(bytes)
 }
 
-/// Verified bytes of the object that has this proof: those of the ranges.
+/// Reads these byte ranges of an object and verifies them with its proof.
 pub(crate) async fn verified(
     objects: &Arc<dyn ObjectStore>,
     path: &Path,
@@ -239,7 +245,7 @@ pub(crate) async fn verified(
     proof.cut(&spans, &pieces, ranges).map_err(damaged)
 }
 
-/// A part that its commit names and that is not there is corruption; everything else is the store's trouble.
+/// Converts a read error of a part that a commit names. A missing part is corruption; any other error is the store's.
 pub(crate) fn lost(path: &Path, error: object_store::Error) -> Error {
     match error {
         object_store::Error::NotFound { .. } => Error::corrupt(path, "its commit names it and it does not exist"),
@@ -257,7 +263,7 @@ fn unreadable(path: &Path, error: ParquetError) -> Error {
     }
 }
 
-/// Narrows a reader to columns and rows, if the file has them.
+/// Restricts a reader to columns and rows. The error describes a file that lacks them.
 fn select<T>(
     builder: ArrowReaderBuilder<T>,
     part: &PartInfo,
@@ -285,7 +291,7 @@ fn select<T>(
         .with_batch_size(at_once))
 }
 
-/// A large part, read by ranges.
+/// Reader of a large part by ranges.
 #[derive(Debug)]
 struct Ranged {
     objects: Arc<dyn ObjectStore>,
@@ -336,8 +342,8 @@ fn external(error: Error) -> ParquetError {
     ParquetError::External(Box::new(error))
 }
 
-/// The rows of the bytes of a Parquet file, all columns, a batch at a time. The reader panics on some damaged files; that is
-/// an error here, and the last.
+/// Decodes all rows and columns of a Parquet file, in batches. A panic of the reader, which some damaged files cause,
+/// becomes an error and ends the iteration.
 pub(crate) fn decode(bytes: Bytes) -> Result<impl Iterator<Item = Result<RecordBatch, ArrowError>>, ParquetError> {
     let opened = catch_unwind(AssertUnwindSafe(|| {
         let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, with_pages())?;
@@ -348,7 +354,7 @@ pub(crate) fn decode(bytes: Bytes) -> Result<impl Iterator<Item = Result<RecordB
     let mut reader = Some(opened?);
     Ok(std::iter::from_fn(move || {
         let mut open = reader.take()?;
-        // Why only then kept: after a panic or the last batch there is nothing more to read.
+        // The reader is put back only if it returned a batch. After a panic or the last batch it is not used again.
         match catch_unwind(AssertUnwindSafe(|| open.next().map(|batch| (batch, open)))) {
             Ok(Some((batch, open))) => {
                 reader = Some(open);

@@ -90,7 +90,7 @@ pub async fn of_many_who_create_an_object_one_does(fixture: &mut dyn Fixture) ->
     Ok(())
 }
 
-/// Whoever tries, with whatever bytes.
+/// A put-if-absent of an existing object fails, whichever process tries and with any bytes.
 pub async fn an_object_that_exists_is_not_created_again(fixture: &mut dyn Fixture) -> Outcome {
     let (one, two) = (fixture.open().await?, fixture.open().await?);
     put(&one, "a/b/one", "first", PutMode::Create).await?;
@@ -210,7 +210,7 @@ pub async fn settling_is_idempotent_and_loses_nothing(fixture: &mut dyn Fixture)
     Ok(())
 }
 
-/// Those directly in it, and the directories in it; more than a page of them.
+/// A listing has the objects directly in the directory, and its subdirectories; more than a page of them.
 pub async fn objects_are_listed_by_directory(fixture: &mut dyn Fixture) -> Outcome {
     let store = fixture.open().await?;
     let names: Vec<_> = (0..40).map(|number| format!("a/{number:03}")).collect();
@@ -236,7 +236,7 @@ pub async fn objects_are_listed_by_directory(fixture: &mut dyn Fixture) -> Outco
     Ok(())
 }
 
-/// What is deleted is gone for everybody, and its name is free.
+/// A deleted object is gone for every reader, and its name is free.
 pub async fn deleting_what_is_gone_does_no_harm(fixture: &mut dyn Fixture) -> Outcome {
     let (one, two) = (fixture.open().await?, fixture.open().await?);
     let path = Path::from("a/one");

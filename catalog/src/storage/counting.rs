@@ -1,6 +1,6 @@
-//! Counts the requests that reach an object store.
+//! Object store wrapper that counts requests.
 //!
-//! Invariant: every request is counted once and passed on as it is.
+//! Invariant: every request is counted once and passed on unchanged.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,20 +18,20 @@ use object_store::{
 
 use super::{DurableStore, Prepared};
 
-/// How many requests of each kind reached a store.
+/// Number of requests of each kind that reached a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Objects put, whether or not that succeeded.
+    /// Puts, successful or not.
     pub puts: u64,
-    /// Reads of an object or of ranges of it.
+    /// Reads of an object or of its ranges.
     pub gets: u64,
     /// Reads of an object's metadata.
     pub heads: u64,
-    /// Listings.
+    /// Listings of a prefix.
     pub lists: u64,
-    /// Delete requests.
+    /// Requests to delete objects.
     pub deletes: u64,
-    /// Directories settled.
+    /// Number of calls of [`DurableStore::settle`].
     pub settles: u64,
 }
 
@@ -48,7 +48,7 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Counts what reaches `inner`.
+    /// Wraps `inner` and starts counting.
     pub fn new(inner: Arc<dyn DurableStore>) -> Self {
         let zero = || AtomicU64::new(0);
         Self {
@@ -62,7 +62,7 @@ impl Counting {
         }
     }
 
-    /// The requests so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         Counts {
             puts: self.puts.load(Ordering::SeqCst),
@@ -109,7 +109,7 @@ impl DurableStore for Counting {
     }
 }
 
-/// An object whose creation is counted.
+/// A prepared object whose creation is counted as a put.
 struct Counted<'a> {
     prepared: Box<dyn Prepared + 'a>,
     puts: &'a AtomicU64,

@@ -1,15 +1,16 @@
-//! A bucket of an S3 API as an object store with durable puts.
+//! A bucket with an S3 API as an object store with durable puts.
 //!
 //! Invariants:
-//! - A put-if-absent has one winner, also where answers are lost: who does not know whether a try of theirs arrived
-//!   compares what is there with what they put, and never takes their own object for another's.
-//! - Every request ends: each try in its time, all tries of a request in theirs.
-//! - A store that ignores `If-None-Match` is never used: [`S3::open`] tries it.
-//! - A body that is not as long as it was said to be is an error, never a shorter object.
-//! - What is larger than some megabytes goes in parts, of which a few are in memory.
+//! - A put-if-absent has one winner, even if answers are lost. A caller that does not know if its put arrived compares
+//!   the
+//! existing object with its own bytes. So it never takes its own object for another's.
+//! - Every request ends: each attempt within its timeout, all attempts together within the patience.
+//! - A store that ignores `If-None-Match` is never used. [`S3::open`] tests it.
+//! - A body of another length than announced is an error, and never a shorter object.
+//! - A file of more than some megabytes is sent in parts, of which a few are in memory.
 //!
-//! S3 shows an object only once it is durable, and reads what was written at once (*Amazon S3 data consistency model*),
-//! so there is nothing to settle.
+//! S3 shows an object only once it is durable, and a read sees every earlier write (*Amazon S3 data consistency
+//! model*), so [`DurableStore::settle`] has nothing to do.
 
 mod adopt;
 mod body;
@@ -42,7 +43,7 @@ pub use multipart::{Completed, ListedPart, PartAddress, UploadError};
 pub use presign::Presigner;
 pub use uploads::{Cut, Refused, Uploads};
 
-/// How long a connection may take to be made.
+/// Timeout of establishing a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 /// The first wait before a request is tried again, and the longest.
 const BACKOFF: Backoff = Backoff {
@@ -50,71 +51,74 @@ const BACKOFF: Backoff = Backoff {
     most: Duration::from_secs(3),
 };
 
-/// Objects below a prefix of a bucket. Cheap to clone.
+/// Objects below a prefix of a bucket. A clone shares the connections.
 #[derive(Clone)]
 pub struct S3 {
-    /// Tries again by itself what can be tried again without harm.
+    /// Client for reads, which retries by itself.
     reading: PrefixStore<AmazonS3>,
-    /// Tries once.
+    /// Client for puts, which tries once; `put_patiently` retries.
     putting: PrefixStore<AmazonS3>,
-    /// For what the others have no call for; tries once.
+    /// Client for requests that the other clients do not offer; tries once.
     calling: HttpClient,
-    /// Whether the store holds the completion of an upload to a condition.
+    /// True if the store supports `If-None-Match` on the completion of a multipart upload.
     conditional_completion: bool,
     presigner: Presigner,
-    /// The bucket and the prefix, for people.
+    /// Bucket and prefix, for log lines and errors.
     name: String,
     attempt: Duration,
     patience: Duration,
 }
 
-/// Why a bucket cannot be used.
+/// Failure to open a bucket.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// A value of the configuration does not fit.
+    /// A value of the configuration is not valid.
     #[error("`objects.{field}` {problem}")]
     Config {
-        /// The key within its section.
+        /// Key within its section of the configuration.
         field: &'static str,
-        /// What is wrong with its value.
+        /// Rule that the value breaks.
         problem: String,
     },
-    /// The store did not answer, or refused.
+    /// The store did not answer, or it refused a request.
     #[error("the bucket `{bucket}` cannot be used")]
     Unusable {
-        /// The bucket and the prefix.
+        /// Name of the bucket, with the prefix.
         bucket: String,
-        /// What the store said.
+        /// Error of the store.
         #[source]
         source: object_store::Error,
     },
-    /// The store overwrote an object although it was told not to. Two owners of a table would lose each other's merges.
+    /// The store overwrote an object despite `If-None-Match: *`. Two owners of a table would lose each other's merges.
     #[error(
         "the store of the bucket `{bucket}` ignores `If-None-Match: *` on a put: it replaced an object that existed. \
          Tables need a store with conditional writes"
     )]
     Unconditional {
-        /// The bucket and the prefix.
+        /// Name of the bucket, with the prefix.
         bucket: String,
     },
-    /// The store answered a read with other bytes than were put.
+    /// A read returned other bytes than were put.
     #[error("the store of the bucket `{bucket}` returns other bytes than were put")]
     Unfaithful {
-        /// The bucket and the prefix.
+        /// Name of the bucket, with the prefix.
         bucket: String,
     },
 }
 
 impl S3 {
-    /// Opens the bucket, and makes sure that it has what tables need: objects can be put, read and deleted, and a put
-    /// with `If-None-Match: *` never replaces one.
+    /// Opens the bucket and tests it: objects can be put, read and deleted, and a put with `If-None-Match: *` never
+    /// replaces an object.
+    ///
+    /// # Errors
+    /// [`OpenError::Unconditional`] and [`OpenError::Unfaithful`] if the store fails the test.
     pub async fn open(config: &S3Config) -> Result<Self, OpenError> {
         let mut store = Self::connect(config)?;
         store.conditional_completion = store.probe().await?;
         Ok(store)
     }
 
-    /// The bucket, untried: for those who only read.
+    /// Opens the bucket without a test, for processes that only read.
     pub fn connect(config: &S3Config) -> Result<Self, OpenError> {
         let presigner = config.presigner()?;
         let name = match config.prefix.as_str() {
@@ -129,7 +133,7 @@ impl S3 {
             .with_allow_http(true)
             .with_connect_timeout(CONNECT)
             .with_user_agent(object_store::HeaderValue::from_static("sluice"));
-        // Why no timeout for puts: theirs depends on the size.
+        // Puts have no fixed timeout, because their timeout depends on the size.
         let patient = options.clone().with_timeout_disabled();
         let calling = ReqwestConnector::default().connect(&patient).map_err(unusable)?;
         let client = |retries: usize| {
@@ -170,7 +174,7 @@ impl S3 {
         })
     }
 
-    /// Makes addresses that are good without a credential, for a while.
+    /// Returns the signer of addresses that work without a credential for a limited time.
     pub const fn presigner(&self) -> &Presigner {
         &self.presigner
     }

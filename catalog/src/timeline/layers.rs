@@ -1,7 +1,7 @@
 //! Compacted parts over the parts that merges added.
 //!
-//! Invariant: two of them are disjoint or one is within the other, because each replaced whole parts of the table as it
-//! was then. So for every version there is one best layout: the largest that end with it or before.
+//! Invariant: two compacted parts are disjoint or one contains the other, because each replaced whole parts of the
+//! layout of its time. So every version has one best layout: the largest parts that end with the version or earlier.
 
 use std::ops::Range;
 
@@ -10,24 +10,25 @@ use crate::part::PartInfo;
 /// The compacted parts of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layers {
-    /// By height less one: how many times its rows were rewritten. Those of one height are disjoint, in order.
+    /// Layers by height minus one. The height is the number of rewrites. Layers of one height are disjoint and sorted.
     by_height: Vec<Vec<Layer>>,
 }
 
-/// One compacted part.
+/// A compacted part and the merged parts that it covers.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub(super) part: PartInfo,
-    /// Which of the parts that merges added it has the rows of.
+    /// Indexes of the merged parts whose rows this part has.
     pub(super) covers: Range<usize>,
-    /// The number of its commit.
+    /// Number of its commit.
     pub(super) commit: u64,
-    /// When that was made; milliseconds since the epoch.
+    /// Time of its commit, in milliseconds since the epoch.
     pub(super) at: i64,
 }
 
 impl Layers {
-    /// The largest that has the rows of part `index` and none from part `end` on, with its height.
+    /// Returns the largest compacted part that has the rows of merged part `index` and no row of part `end` or later.
+    /// Returns its height too.
     pub(super) fn covering(&self, index: usize, end: usize) -> Option<(usize, &Layer)> {
         self.by_height.iter().enumerate().rev().find_map(|(below, layers)| {
             let upto = layers.partition_point(|layer| layer.covers.start <= index);
@@ -36,7 +37,7 @@ impl Layers {
         })
     }
 
-    /// Adds one of this height, from 1.
+    /// Inserts a layer. `height` is at least 1.
     pub(super) fn insert(&mut self, height: usize, layer: Layer) {
         if self.by_height.len() < height {
             self.by_height.resize_with(height, Vec::new);
@@ -46,7 +47,7 @@ impl Layers {
         layers.insert(place, layer);
     }
 
-    /// All of them, lower ones first, with their heights.
+    /// Returns all layers with their heights, the lowest height first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Layer)> {
         let by_height = self.by_height.iter().zip(1..);
         by_height.flat_map(|(layers, height)| layers.iter().map(move |layer| (height, layer)))

@@ -1,4 +1,4 @@
-//! Expressions: operators, calls, casts, subqueries.
+//! Check of expressions: operators, calls, casts, subqueries.
 //!
 //! Invariant: a function is called only if it is in the list of [`functions`], whatever the syntax of the call.
 
@@ -18,14 +18,14 @@ const NOT_EACH: &str =
 const ONE_FORM: &str = "write texts as '…' and numbers in digits; parameters are not supported";
 
 impl Walk {
-    /// Checks each of these.
+    /// Checks each expression of a list.
     pub(super) fn expressions(&mut self, expressions: &[Expr]) -> Result<(), Refusal> {
         expressions
             .iter()
             .try_for_each(|expression| self.expression(expression))
     }
 
-    /// Checks an expression and what it contains.
+    /// Checks an expression and its parts.
     pub(super) fn expression(&mut self, expression: &Expr) -> Result<(), Refusal> {
         self.nested(|walk| walk.one(expression))
     }
@@ -64,7 +64,7 @@ impl Walk {
             | Expr::IsUnknown(expr)
             | Expr::IsNotUnknown(expr) => self.expression(expr),
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
-                // The parser takes what follows for the right side, where it should end.
+                // The parser reads too much for the right side, beyond its end.
                 let runs_on = matches!(
                     **right,
                     Expr::BinaryOp {

@@ -1,8 +1,7 @@
-//! Requests that the client of the store has no call for: what parts an upload has, and its completion where no object
-//! is yet.
+//! Requests that the client library does not offer: listing the parts of a multipart upload, and completing an upload
+//! only if no object exists.
 //!
-//! Invariant: an answer that may be another the next time is asked for again, until the patience is over; what is
-//! returned is what the store says for good.
+//! Invariant: a transient answer is retried until the patience is over, so a returned answer is final.
 
 use std::time::Duration;
 
@@ -16,18 +15,18 @@ use tracing::Instrument as _;
 use super::multipart::ListedPart;
 use super::{BACKOFF, S3, failed};
 
-/// Bytes for which the store may take a second longer to make an object of parts.
+/// Number of bytes per extra second of the timeout for completing an upload. The store joins the parts meanwhile.
 const JOINED_IN_A_SECOND: u64 = 64 << 20;
 
-/// What the store answered.
+/// Response of the store.
 struct Said {
     status: u16,
     text: String,
 }
 
 impl Said {
-    /// The code of its error document; empty where it is none. Also a 200 may have one, where completing an upload took
-    /// long.
+    /// Returns the code of the error document, or an empty text if there is none. A response with status 200 may have
+    /// an error document too, if completing an upload took long.
     fn code(&self) -> &str {
         let code = self
             .text
@@ -40,7 +39,7 @@ impl Said {
         self.status < 300 && !self.text.contains("<Error>")
     }
 
-    /// Whether it may be answered otherwise the next time.
+    /// Returns true if a retry may be answered differently.
     fn may_pass(&self) -> bool {
         let passing = [
             "InternalError",
@@ -59,7 +58,7 @@ impl Said {
     }
 }
 
-/// The parts of an upload, as the store lists them.
+/// Body of the response to `ListParts`.
 #[derive(Deserialize)]
 struct Listing {
     #[serde(rename = "Part", default)]
@@ -80,7 +79,7 @@ struct Listed {
     size: u64,
 }
 
-/// The parts of an upload, as it is completed.
+/// Body of the request `CompleteMultipartUpload`.
 #[derive(Serialize)]
 struct Parts {
     #[serde(rename = "Part")]
@@ -95,21 +94,21 @@ struct Part {
     number: u16,
 }
 
-/// What became of the completion of an upload.
+/// Result of completing an upload.
 #[derive(Debug)]
 pub(super) enum Completion {
-    /// It is an object now.
+    /// The object exists now.
     Done,
-    /// The parts are other ones than were named.
+    /// The store has other parts than the request names.
     Mismatch(Error),
-    /// There is no such upload: it was given up, or completed.
+    /// The upload does not exist: it was aborted or completed.
     Gone(Error),
-    /// There is an object, and there was to be none.
+    /// An object exists already, and the request was conditional.
     Taken,
 }
 
 impl S3 {
-    /// The parts that an upload has, in order; `None` where there is no such upload.
+    /// Lists the parts of an upload in order. Returns `None` if the upload does not exist.
     pub(super) async fn list_parts(&self, object: &Path, upload: &str) -> Result<Option<Vec<ListedPart>>> {
         let mut parts = Vec::new();
         let mut after = 0;
@@ -140,7 +139,8 @@ impl S3 {
         Ok(Some(parts))
     }
 
-    /// Makes an object of `bytes` bytes of the parts with these tags, in order; with `create` only where there is none.
+    /// Completes an upload from the parts with these entity tags, in order. `bytes` is the total size and extends the
+    /// timeout. With `create` the request fails if an object exists.
     pub(super) async fn complete_parts(
         &self,
         object: &Path,
@@ -150,7 +150,7 @@ impl S3 {
         bytes: u64,
     ) -> Result<Completion> {
         let part = |(number, tag): (u16, &String)| Part {
-            // Clients hand on a tag with its quotes or without; the protocol has it with them (RFC 9110 section 8.8.3).
+            // Clients pass a tag with or without quotes; the protocol requires them (RFC 9110 section 8.8.3).
             e_tag: format!("\"{}\"", tag.trim_matches('"')),
             number,
         };
@@ -180,12 +180,12 @@ impl S3 {
         })
     }
 
-    /// How long an address is good that is used at once, by a clock that may differ.
+    /// Returns the validity of an address that is used at once. Five minutes are for a difference of the clocks.
     fn lasting(&self) -> Duration {
         self.attempt + Duration::from_mins(5)
     }
 
-    /// Asks until there is an answer that stays.
+    /// Sends a request until the answer is final or the patience is over.
     async fn asked(&self, what: &str, attempt: Duration, make: impl Fn() -> Result<HttpRequest>) -> Result<Said> {
         let until = Instant::now() + self.patience;
         let mut failures = 0;

@@ -1,6 +1,6 @@
-//! Where a bucket is and who may use it.
+//! Configuration of a bucket: its address and credentials.
 //!
-//! Invariant: a secret is never shown, whatever is printed.
+//! Invariant: the debug output never shows a secret.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use rusty_s3::{Bucket, Credentials, UrlStyle};
 
 use super::{OpenError, Presigner};
 
-/// A text that must not be seen.
+/// A text that is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a text.
+    /// Wraps a text; only [`Self::reveal`] returns it.
     pub const fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// The text.
+    /// Returns the secret text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -32,31 +32,34 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A bucket and how to talk to it.
+/// Address, credentials and timeouts of a bucket.
 #[derive(Clone, Debug)]
 pub struct S3Config {
-    /// The address of the service, such as `https://s3.example.org`, without the bucket; empty for Amazon's in the region.
+    /// Address of the service without the bucket, such as `https://s3.example.org`. Empty for Amazon S3 in `region`.
     pub endpoint: String,
-    /// The region that signatures name.
+    /// Region that signatures contain.
     pub region: String,
-    /// The bucket.
+    /// Name of the bucket.
     pub bucket: String,
-    /// What the names of all objects begin with, without slashes at its ends; may be empty.
+    /// Prefix of all object names, without slashes at its ends. May be empty.
     pub prefix: String,
-    /// Whose key is used.
+    /// Id of the access key.
     pub access_key: String,
-    /// The secret of the key.
+    /// Secret of the access key.
     pub secret_key: Secret,
-    /// Whether the bucket is named in the path rather than in the host.
+    /// True if the bucket is in the path of an address and not in the host name.
     pub path_style: bool,
-    /// How long one try of a request may take; a put has a second more for each MiB.
+    /// Timeout of one attempt of a request. A put has one more second per MiB.
     pub attempt: Duration,
-    /// For how long a request is tried again.
+    /// Time during which a request is retried.
     pub patience: Duration,
 }
 
 impl S3Config {
-    /// Checks the values and makes the signer of addresses.
+    /// Checks the values and creates the signer.
+    ///
+    /// # Errors
+    /// [`OpenError::Config`] with the name of the wrong key.
     pub(super) fn presigner(&self) -> Result<Presigner, OpenError> {
         let wrong = |field, problem: &str| OpenError::Config {
             field,

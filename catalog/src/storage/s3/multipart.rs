@@ -1,8 +1,8 @@
-//! Large objects that others put in parts, straight to the store.
+//! Multipart uploads that clients send directly to the store.
 //!
-//! Invariants: an address takes a part of exactly the length it was made for. An object is completed only of parts whose
-//! entity tags are named, all of them, in order. The path of an upload is its own, so an object that is there is the
-//! upload completed, whoever had the answer.
+//! Invariants: an address accepts a part of exactly the length that it was made for. An object is completed only from
+//! parts whose entity tags are listed, all of them, in order. Every upload has its own path, so an existing object at
+//! that path is the completed upload, even if the answer was lost.
 
 use std::time::Duration;
 
@@ -14,72 +14,72 @@ use types::{Classify, Kind, Retry};
 use super::call::Completion;
 use super::{S3, failed};
 
-/// How many parts an upload may have (*Amazon S3 multipart upload limits*).
+/// Maximum number of parts of an upload (*Amazon S3 multipart upload limits*).
 const PARTS: u16 = 10_000;
 
-/// An address that takes one part, by `PUT`.
+/// Address that accepts one part by `PUT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartAddress {
-    /// The number of the part, from 1.
+    /// Number of the part, from 1.
     pub number: u16,
-    /// The `Content-Length` that the request must have.
+    /// Required `Content-Length` of the request.
     pub bytes: u64,
-    /// The address.
+    /// Signed address of the request.
     pub url: String,
 }
 
 /// A part that the store has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedPart {
-    /// Its number, from 1.
+    /// Number of the part, from 1.
     pub number: u16,
-    /// Its size.
+    /// Size of the part in bytes.
     pub bytes: u64,
-    /// Its entity tag, without quotes.
+    /// Entity tag, without quotes.
     pub e_tag: String,
 }
 
-/// An upload that is an object now.
+/// An upload that has become an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// The size of the object.
+    /// Size of the object in bytes.
     pub bytes: u64,
-    /// Its entity tag, which changes when its content does.
+    /// Entity tag of the object, which changes with its content. `None` if the store sends none.
     pub e_tag: Option<String>,
 }
 
-/// Why an upload did not go on.
+/// Failure of a step of an upload.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
-    /// The store has other parts than were named.
+    /// The store has other parts than the request lists.
     #[error("the parts differ from those that were put")]
     Mismatch {
-        /// What the store said.
+        /// Error of the store.
         #[source]
         source: Error,
     },
-    /// There is no such upload, and no object that it became.
+    /// Neither the upload nor its object exists.
     #[error("the upload does not exist any more")]
     Gone {
-        /// What the store said.
+        /// Error of the store.
         #[source]
         source: Error,
     },
     /// The object has another size than was announced.
     #[error("the object has {found} bytes, not {announced}")]
     Size {
-        /// How many it was to have.
+        /// Announced size in bytes.
         announced: u64,
-        /// How many it has.
+        /// Actual size in bytes.
         found: u64,
     },
-    /// A part has a number that no part has.
+    /// The part number is out of range.
     #[error("the part number {number} is not between 1 and {PARTS}")]
     Number {
-        /// The number.
+        /// Number in the request.
         number: u16,
     },
-    /// The store did not answer, or refused.
+    /// The store did not answer, or it refused the request.
     #[error("the request to the store failed")]
     Storage(#[source] Error),
 }
@@ -102,7 +102,7 @@ impl Classify for UploadError {
 }
 
 impl S3 {
-    /// Begins an upload to `object`, a path that nothing else has; answers its id.
+    /// Starts an upload to `object`, a path that nothing else uses. Returns the id of the upload.
     pub async fn upload_begin(&self, object: &Path) -> Result<String, UploadError> {
         self.reading
             .create_multipart(object)
@@ -110,9 +110,8 @@ impl S3 {
             .map_err(UploadError::Storage)
     }
 
-    /// The address that takes part `number` of exactly `bytes` bytes, for this long.
-    ///
-    /// Every part but the last has 5 MiB at least (*Amazon S3 multipart upload limits*).
+    /// Returns the address that accepts part `number` with exactly `bytes` bytes, for the time `lasting`. Every part
+    /// but the last must have at least 5 MiB (*Amazon S3 multipart upload limits*).
     pub fn upload_address(
         &self,
         object: &Path,
@@ -128,11 +127,12 @@ impl S3 {
         Ok(PartAddress { number, bytes, url })
     }
 
-    /// Makes the object of its parts, whose entity tags are in the order of the parts; it must have `announced` bytes.
-    /// May be asked again after an error, and after success says the same.
+    /// Completes the object from its parts. `tags` are the entity tags in the order of the parts; `announced` is the
+    /// expected size. May be repeated after an error; after success it returns the same again.
     ///
     /// # Errors
-    /// After [`UploadError::Size`] the object is there and is the caller's to delete.
+    /// [`UploadError::Mismatch`] if the store has other parts, [`UploadError::Gone`] if the upload does not exist.
+    /// After [`UploadError::Size`] the object exists, and the caller must delete it.
     pub async fn upload_complete(
         &self,
         object: &Path,
@@ -144,7 +144,7 @@ impl S3 {
         match completed {
             Ok(Completion::Done) => self.completed(object, announced).await,
             Ok(Completion::Mismatch(source)) => Err(UploadError::Mismatch { source }),
-            // Why: who had no answer asks again, and the upload is over once it is an object.
+            // A caller without an answer asks again, and the upload ends when it becomes an object.
             Ok(Completion::Gone(source)) => match self.head(object).await {
                 Ok(_) => self.completed(object, announced).await,
                 Err(Error::NotFound { .. }) => Err(UploadError::Gone { source }),
@@ -157,7 +157,7 @@ impl S3 {
         }
     }
 
-    /// The parts that an upload has, in order; `None` where there is no such upload.
+    /// Lists the parts of an upload in order. Returns `None` if the upload does not exist.
     pub async fn upload_parts(&self, object: &Path, upload: &str) -> Result<Option<Vec<ListedPart>>, UploadError> {
         self.list_parts(object, upload).await.map_err(UploadError::Storage)
     }
@@ -174,10 +174,11 @@ impl S3 {
         })
     }
 
-    /// Gives up an upload and its parts. One that is gone already is fine.
+    /// Aborts an upload and deletes its parts. Succeeds if the upload does not exist.
     ///
     /// # Errors
-    /// Also where it still has parts afterwards: those that were on their way arrive; it is to be given up again.
+    /// [`UploadError::Storage`] also if parts remain: a part that was in transit has arrived. The caller must abort
+    /// again.
     pub async fn upload_abort(&self, object: &Path, upload: &str) -> Result<(), UploadError> {
         match self.reading.abort_multipart(object, &upload.to_owned()).await {
             Err(error) if !is_gone(&error) => return Err(UploadError::Storage(error)),
@@ -197,6 +198,6 @@ impl S3 {
 }
 
 fn is_gone(error: &Error) -> bool {
-    // Why also the text: not every store answers it as something that is not found.
+    // Not every store answers with status 404, so the text is searched too.
     matches!(error, Error::NotFound { .. }) || format!("{error:?}").contains("NoSuchUpload")
 }
