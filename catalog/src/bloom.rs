@@ -35,6 +35,7 @@ impl Filter {
     }
 
     pub(crate) fn insert(&mut self, key: &RecordKey) {
+        // A filter without a generation counts as full.
         let full = self.generations.last().is_none_or(|last| last.keys >= last.capacity);
         if full {
             let capacity = self.generations.last().map_or(FIRST, |last| last.capacity * 2);
@@ -76,6 +77,7 @@ impl Filter {
 
 impl Generation {
     fn new(capacity: usize) -> Self {
+        // At least one block, so that every key has a place.
         let blocks = (capacity * BITS_PER_KEY).div_ceil(512).max(1);
         Self {
             blocks: vec![[0; 8]; blocks],

@@ -102,6 +102,7 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
     };
     checker.find_checkpoints().await?;
     let numbers = checker.list("_delta_log", ".json").await?;
+    // The head comes from a listing, so that a gap before it is found.
     let head = numbers.keys().filter_map(|stem| stem.parse::<u64>().ok()).max();
     for stem in numbers
         .keys()
@@ -315,6 +316,7 @@ impl Checker {
         }
         let before = self.report.records;
         let mut rows = 0;
+        // Every root contains the one before. Once a root is unknown, all later ones are.
         let mut root = self.root.map(|root| rows::extension(&root));
         for (add, name) in adds.iter().zip(names) {
             let part = format!("{}/{name}", self.dataset);

@@ -127,10 +127,12 @@ impl KeyFile {
 
     /// Returns true if the file has the key. Reads one page.
     pub(crate) fn contains(&self, key: &RecordKey) -> io::Result<bool> {
+        // The page of a key is the last one whose first key is not greater.
         let after = self.fences.partition_point(|fence| fence <= key);
         let Some(page) = after.checked_sub(1) else {
             return Ok(false);
         };
+        // A page fits on the stack, so a lookup allocates nothing.
         let mut bytes = [0; PAGE];
         let bytes = &mut bytes[..self.size_of(page)];
         self.file.read_exact_at(bytes, (page * PAGE) as u64)?;
@@ -210,6 +212,7 @@ impl Iter<'_> {
             return Ok(false);
         }
         self.pages += pages;
+        // Only the last page of the file may be shorter.
         let mut bytes = vec![0; (pages - 1) * PAGE + self.file.size_of(first + pages - 1)];
         self.file.file.read_exact_at(&mut bytes, (first * PAGE) as u64)?;
         for (number, page) in (first..).zip(bytes.chunks(PAGE)) {
@@ -271,6 +274,7 @@ impl Iterator for Ascending<'_> {
             Some(Ok(next)) => *head = Reverse((next, index)),
             Some(Err(error)) => {
                 drop(head);
+                // An error ends the iteration.
                 self.heads.clear();
                 return Some(Err(error));
             }

@@ -216,6 +216,7 @@ impl KeyStore {
         self.additions.fetch_add(1, Ordering::Relaxed);
         // Sorted keys become one table file directly, at a tenth of the cost of journal and memtable.
         let mut ingestion = self.keys.start_ingestion()?;
+        // Keys must ascend. The entry of the dataset is a prefix of its record keys, so it comes first.
         ingestion.write(*dataset.as_bytes(), stored.encode())?;
         for key in keys {
             ingestion.write(stored_key(dataset, key), [])?;
@@ -267,11 +268,13 @@ impl KeyStore {
         let mut sources = vec![Box::new(keys) as Source<'_>];
         sources.extend(merged.iter().map(|file| Box::new(file.keys.iter()) as Source<'_>));
         let file = KeyFile::write(&self.path_of(number), Ascending::of(sources)?)?;
+        // The commits state the number of keys, so another number means damage.
         if file.len() != count {
             let found = format!("expected {count} record keys, found {}", file.len());
             return Err(std::io::Error::other(found).into());
         }
         file.sync()?;
+        // The name of the file is durable before the database refers to it.
         std::fs::File::open(self.directory.join(FILES))?.sync_all()?;
         Ok(file)
     }
@@ -425,6 +428,7 @@ fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::Index(error.into())),
         _ => Ok(()),
     };
+    // Only the last damaged database is kept for an analysis.
     missing_is_fine(std::fs::remove_dir_all(&to))?;
     missing_is_fine(std::fs::rename(&from, &to))?;
     missing_is_fine(std::fs::remove_file(directory.join(CONDEMNED)))
@@ -456,6 +460,7 @@ fn file_name(number: u64) -> String {
 fn file_key(dataset: DatasetId, number: u64) -> [u8; 24] {
     let mut bytes = [0; 24];
     bytes[..16].copy_from_slice(dataset.as_bytes());
+    // Big endian sorts the entries by number.
     bytes[16..].copy_from_slice(&number.to_be_bytes());
     bytes
 }

@@ -242,6 +242,7 @@ impl KeyIndex {
         if after > reflects || upto <= reflects {
             return Ok(false);
         }
+        // The index has some of these versions already. Only their new keys are inserted.
         if after < reflects {
             let mut known = self.contains(&keys)?.into_iter();
             keys.retain(|_| !known.next().unwrap_or(false));
@@ -299,13 +300,17 @@ impl KeyIndex {
                 return None;
             }
             let mut leaving: Vec<_> = held.recent.drain().collect();
+            // The store takes sorted keys, and lookups during the flush use a binary search.
             leaving.sort_unstable();
             let leaving = Arc::new(leaving);
+            // Lookups find the keys here until the store has them.
             held.leaving = Some(Arc::clone(&leaving));
+            // The set may have grown far beyond its usual size while the table caught up.
             held.recent.shrink_to(RECENT);
             let keys = held.count + leaving.len() as u64;
             (leaving, keys, held.stored)
         };
+        // The lock is free meanwhile, so lookups continue.
         let added = self.store.add(self.dataset, &leaving, Stored { version, root, keys });
         let mut held = self.write();
         held.leaving = None;
@@ -441,6 +446,7 @@ impl Drop for KeyIndex {
 
 /// Returns true if a read error may be transient: the operating system reported it, and the file is not damaged.
 fn may_pass(error: &fjall::Error) -> bool {
+    // The I/O error may be wrapped in several others.
     let mut cause = error.source();
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {
@@ -468,6 +474,7 @@ impl Keys {
         for (row, key) in keys.iter().enumerate() {
             let leaving = self.leaving.as_ref();
             let found = leaving.is_some_and(|leaving| leaving.binary_search(key).is_ok()) || self.recent.contains(key);
+            // Only positives of the filter need a read from disk.
             if !found && self.filter.may_contain(key) {
                 unsure.push(row);
             }
@@ -493,6 +500,7 @@ impl Keys {
             store.clear(dataset)?;
             return Ok(Self::default());
         };
+        // A quarter more capacity leaves room for new keys before the next generation.
         let mut filter = Filter::with_capacity(usize::try_from(count + count / 4).unwrap_or(0));
         let mut found = 0;
         store.scan(dataset, |key| {

@@ -70,6 +70,7 @@ pub(crate) fn path(dataset: DatasetId, number: u64) -> Path {
 pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) -> Result<Vec<u8>, serde_json::Error> {
     let configuration = [
         ("delta.appendOnly", "true".to_owned()),
+        // Without this, other Delta writers may delete old commits, which this catalog reads.
         ("delta.enableExpiredLogCleanup", "false".to_owned()),
         (CONTRACT, serde_json::to_string(contract)?),
     ];
@@ -98,6 +99,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
     ])
 }
 
+// Writer version 2 is the lowest with append-only tables (Delta protocol, *Append-only Tables*).
 const PROTOCOL: Protocol = Protocol {
     min_reader_version: 1,
     min_writer_version: 2,
@@ -230,6 +232,7 @@ fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, Strin
         return Err("it is empty".to_owned());
     }
     let actions = actions(bytes)?;
+    // Only a compaction has a `remove` as its second action.
     if number > 0 && matches!(actions.get(1), Some(Action::Remove(_))) {
         return compacted::decode(actions);
     }
@@ -268,6 +271,7 @@ fn decode_merged<'a>(
         return Err(format!("it has format `{}`", sluice.format));
     }
     let merge = Merge::from(sluice);
+    // A version is at most the number of its commit, because compactions use up numbers but no versions.
     if txn.app_id != dataset || txn.version != merge.version || !(1..=number).contains(&merge.version.0) {
         return Err("its version cannot be that of its number".to_owned());
     }
@@ -290,6 +294,7 @@ fn decode_merged<'a>(
 
 fn decode_part(merge: &Merge, add: &Add) -> Result<PartInfo, String> {
     let stats: Stats = serde_json::from_str(&add.stats).map_err(|error| error.to_string())?;
+    // The name must be the one that this catalog gives, so a commit cannot name a foreign file.
     let place = part::place_of(&add.path, merge.version, merge.contribution);
     let (index, attempt) = place.ok_or("its part has the name of another version")?;
     let sha256 = data_encoding::HEXLOWER

@@ -112,6 +112,7 @@ impl PartCache {
     /// Creates a cache of at most `capacity` bytes in `directory`. The directory belongs to this process and is
     /// emptied. Blocks.
     pub fn open(catalog: &Catalog, directory: PathBuf, capacity: u64) -> Result<Self, CacheError> {
+        // Files of an earlier process may be incomplete, so none is reused.
         let emptied = match fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => fs::create_dir_all(&directory),
@@ -171,6 +172,7 @@ impl PartCache {
             entry.used = used;
             held.names.push(name);
         }
+        // The parts of this call are held already, so they are not evicted.
         let fits = files.make_room(shared);
         drop(files);
         if fits {
@@ -209,6 +211,7 @@ impl PartCache {
         let shared = &self.shared;
         let path = part.path(dataset);
         let target = shared.directory.join(name);
+        // The number makes the temporary name unique in the process.
         let number = shared.fetched.fetch_add(1, Ordering::Relaxed);
         let staged = Staged(shared.directory.join(format!("fetch-{number}")));
         let failed = |source| disk(&staged.0, source);

@@ -138,6 +138,7 @@ impl Snapshot {
         let Some(contract) = self.contract.clone() else {
             return stream::empty().boxed();
         };
+        // Rows of later versions are cut off. A page beyond the end is empty.
         let rows = rows.start..rows.end.min(self.rows);
         let slices = if rows.is_empty() {
             Vec::new()

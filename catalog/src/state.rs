@@ -267,6 +267,7 @@ impl State {
     /// # Errors
     /// [`Error::Gap`] if the log no longer has the commit of that version.
     pub(crate) async fn merge_of(&self, version: Version) -> Result<Merge, Error> {
+        // A version that is not in the timeline has no commit, and the check below reports a gap.
         let number = self.timeline().commit_of(version).unwrap_or(version.0);
         match log::read(&self.objects, self.dataset, number).await? {
             Some(Commit::Merged(merge, _)) if merge.version == version => Ok(*merge),

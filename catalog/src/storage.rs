@@ -166,6 +166,7 @@ impl DurableLocal {
     /// Removes staged files that no living process can be writing. Ages are measured with the file system's clock,
     /// which may differ from the clock of this machine.
     fn sweep(&self) -> io::Result<()> {
+        // A new file tells the current time of the file system.
         let (probe, path) = self.create_staged()?;
         let now = probe.metadata()?.modified()?;
         fs::remove_file(path)?;
@@ -405,6 +406,7 @@ impl ObjectStore for DurableLocal {
             PutMode::Overwrite => false,
             PutMode::Update(_) => return Err(self.refused("put_opts with PutMode::Update")),
         };
+        // Files cannot store attributes.
         if !options.attributes.is_empty() {
             return Err(self.refused("put_opts with attributes"));
         }

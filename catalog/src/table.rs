@@ -146,12 +146,14 @@ impl Table {
     /// After an error the log has either nothing or the whole version. A second call with the same proposal finds out.
     pub async fn merge(&mut self, proposal: Proposal) -> Result<MergeOutcome, Error> {
         let contract = proposal.batch.contract();
+        // Usually both are the same allocation, which spares comparing the fields.
         if !Arc::ptr_eq(contract, &self.contract) && *contract != self.contract {
             return Err(Error::ContractMismatch {
                 dataset: self.state.dataset,
             });
         }
         let (state, contract) = (Arc::clone(&self.state), Arc::clone(&self.contract));
+        // The state moves into the future and back, because another thread may run it.
         let (now, mut tried) = (self.clock.now(), std::mem::take(&mut self.tried));
         let merging = async move {
             // The table's creation is checked even if the table exists: another owner may have created it meanwhile

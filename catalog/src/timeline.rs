@@ -229,6 +229,7 @@ impl Timeline {
     pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
         let mut slices = Vec::new();
         let end = self.parts_at(version);
+        // Row counts are cumulative, so a binary search finds the first part with a wanted row.
         let first = self.parts[..end].partition_point(|entry| entry.end <= rows.start);
         for Piece { part, covers, .. } in self.pieces(first, end) {
             let (start, end) = self.rows_of(&covers);
@@ -253,6 +254,7 @@ impl Timeline {
     /// Returns the merged parts that a compaction covers, and its height. Returns `None` unless the replaced parts are
     /// adjacent in the latest layout, cover whole versions, and have as many rows as the new part.
     pub(crate) fn admits(&self, rewrite: &Rewrite) -> Option<(Range<usize>, usize)> {
+        // Version 0 has no rows, so a valid compaction begins at version 1 or later.
         let covers = self.parts_at(Version(rewrite.first.0.checked_sub(1)?))..self.parts_at(rewrite.last);
         let pieces: Vec<_> = self
             .pieces(covers.start, self.parts.len())
@@ -280,10 +282,12 @@ impl Timeline {
     /// # Errors
     /// [`Error::Corrupt`] if the commit does not continue the timeline.
     pub(crate) fn apply(&mut self, number: u64, commit: Commit, path: impl FnOnce() -> String) -> Result<(), Error> {
+        // Two callers may read the same commit. The second application changes nothing.
         if number < self.commits {
             return Ok(());
         }
         let fail = |problem: &str| Err(Error::corrupt(&path(), problem));
+        // Commit 0, and no other, creates the table.
         if number > self.commits || matches!(commit, Commit::Created(_)) != (number == 0) {
             return fail("it does not follow the commit before it");
         }

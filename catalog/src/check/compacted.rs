@@ -86,6 +86,7 @@ impl Checker {
         let start = self.live.iter().position(|live| live.name == told.replaces[0]);
         let start = start.unwrap_or(self.live.len());
         let place = start..start + told.replaces.len();
+        // A range beyond the list gives no parts, and the comparison below reports it.
         let replaced = self.live.get(place.clone()).unwrap_or_default();
         let named = replaced
             .iter()
@@ -141,6 +142,7 @@ impl Checker {
         for batch in batches {
             let batch = batch.map_err(|error| error.to_string())?;
             let mut at = 0;
+            // A batch may have rows of several versions. Each version's rows are checked on their own.
             while at < batch.num_rows() {
                 let merged = self
                     .merged

@@ -93,6 +93,7 @@ impl Checker {
 
         let records = render::records_of(contract, batch).map_err(|error| error.to_string())?;
         let records: Vec<Value> = records.into_iter().map(Value::Object).collect();
+        // Keys and canonical forms are computed again from the rendered records, as a contributor would send them.
         let decoded = Batch::decode(contract, &records);
         if let Some(defect) = decoded.defects().first() {
             self.violation(

@@ -55,6 +55,7 @@ impl Compaction {
         };
         let table = object_store::path::Path::from(self.state.dataset.to_string());
         let path = table.clone().join(rewrite.name());
+        // The commit would be refused, because a compaction must keep the number of rows.
         if written != rows {
             return Err(Error::corrupt(&path, &format!("{written} rows were read for {rows}")));
         }
@@ -84,6 +85,7 @@ impl Compaction {
     async fn encode(&self, rows: u64) -> Result<(u64, Bytes), Error> {
         let schema = part::schema(&self.contract);
         let size = self.bytes();
+        // Reading is asynchronous and encoding blocks, so a blocking thread encodes.
         let (sender, receiver) = mpsc::channel(AHEAD);
         let write = move || write(&schema, rows, usize::try_from(size).unwrap_or(0), receiver);
         let writing = tokio::task::spawn_blocking(write);

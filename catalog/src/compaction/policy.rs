@@ -40,6 +40,7 @@ impl Policy {
             if let Some(chosen) = chosen {
                 return Some(start + chosen.start..start + chosen.end);
             }
+            // The next run begins after the part that stays.
             start = end + 1;
         }
         None

@@ -188,6 +188,7 @@ fn schema() -> SchemaRef {
             "metaData",
             members([
                 ("id", DataType::Utf8),
+                // This catalog never writes `name` and `description`, but they belong to the schema.
                 ("name", DataType::Utf8),
                 ("description", DataType::Utf8),
                 ("format", members(format)),

@@ -34,6 +34,7 @@ impl State {
     pub(crate) async fn checkpoint_if_due(self: &Arc<Self>) {
         let commits = self.timeline().next_commit();
         let due = self.checkpoint_due.load(Ordering::Relaxed);
+        // A failed try is repeated after this many commits.
         let later = commits.saturating_add(LEAST);
         // The exchange selects one of several callers that find the checkpoint due at the same time.
         let taken = || {

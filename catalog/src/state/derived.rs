@@ -42,6 +42,7 @@ impl State {
         if commits < written.saturating_add(least.max(written / share)) {
             return false;
         }
+        // The count is set before the write, so that a failure is not repeated at every commit.
         self.derived.store(commits, Ordering::Relaxed);
         let state = Arc::clone(self);
         let encoded = tokio::task::spawn_blocking(move || state.timeline().encode(state.dataset)).await;

@@ -47,6 +47,7 @@ impl State {
             Ok(Some(stored)) if self.agrees(stored).await? => Some(stored),
             _ => None,
         };
+        // Without `stored` the opening drops the stored keys.
         let open = move || KeyIndex::open(dataset, store, stored);
         Ok(Arc::new(
             tokio::task::spawn_blocking(open).await.map_err(Error::Stopped)?,
@@ -61,6 +62,7 @@ impl State {
         if stored.version == version {
             return Ok(stored.root == root && stored.keys == rows);
         }
+        // Stored keys beyond the head belong to a history that was cut back.
         if stored.version > version || stored.version == Version::EMPTY {
             return Ok(false);
         }
@@ -90,6 +92,7 @@ impl State {
         let parts = self.parts_between(index.reflects(), upto);
         tracing::debug!(dataset = %self.dataset, parts = parts.len(), "the key index catches up");
         let mut of_few = Vec::new();
+        // Small versions are collected and read together. A large one goes to the store by way of files.
         for of_version in parts.chunk_by(|part, next| part.version == next.version) {
             if of_version.iter().map(|part| part.rows).sum::<u64>() <= FEW {
                 of_few.extend_from_slice(of_version);
@@ -130,6 +133,7 @@ impl State {
         let Some(version) = parts.first().map(|part| part.version) else {
             return Ok(true);
         };
+        // Keys in memory are stored first, because a file must begin where the stored keys end.
         let before = index.reflects();
         if let Some(leaving) = self.flush(before, self.root_at(before)).await? {
             self.put_run(leaving, before, self.root_at(before)).await;

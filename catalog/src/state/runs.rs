@@ -122,6 +122,7 @@ impl State {
             .inspect_err(|error| tracing::warn!(%path, %error, "cannot read a key object; reading the parts"))
             .ok()?;
         let root = self.root_at(Version(span.last));
+        // No two rows have the same key, so there are as many keys as rows.
         let rows = self.rows_at(Version(span.last)) - self.rows_at(Version(span.first - 1));
         let keys = decode(self.dataset, span, root, &bytes).filter(|keys| keys.len() as u64 == rows);
         if keys.is_none() {
@@ -167,6 +168,7 @@ fn decode(dataset: DatasetId, span: Span, root: Root, bytes: &[u8]) -> Option<Ve
     if blake3::hash(body) != *checksum {
         return None;
     }
+    // The expected head is encoded again and compared as bytes.
     let head = encode(dataset, span, root, &[]);
     let keys = body.strip_prefix(&head[..head.len() - 32])?;
     let (keys, rest) = keys.as_chunks::<16>();

@@ -55,6 +55,7 @@ impl Directories {
         if self.durable().contains(directory) {
             return Ok(());
         }
+        // Ancestors come first: a name survives only if every name above it does.
         self.ensure(parent)?;
         make(directory)?;
         self.sync(parent)?;

@@ -230,6 +230,7 @@ impl ObjectStore for S3 {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let head = options.head;
         let found = self.reading.get_opts(location, options).await?;
+        // A response without a body has no length to check.
         Ok(if head { found } else { body::whole_or_error(found) })
     }
 

@@ -69,6 +69,7 @@ impl Timeline {
             bytes.extend_from_slice(&at.to_le_bytes());
             bytes.extend_from_slice(&part.sha256);
         }
+        // The checksum is last and covers everything before it.
         let checksum = *blake3::hash(&bytes).as_bytes();
         bytes.extend_from_slice(&checksum);
         Some(bytes)
@@ -104,6 +105,7 @@ impl Timeline {
                 bytes: reader.number()?,
                 sha256: reader.take()?,
             };
+            // Versions ascend by one, and the parts of a version have ascending indexes.
             let expected = match timeline.parts.last() {
                 Some(last) if part.index > 0 => (last.part.version, last.part.index + 1),
                 _ => (timeline.head().next(), 0),
@@ -114,10 +116,12 @@ impl Timeline {
             let root = Root::from_bytes(reader.take()?);
             timeline.push(part, root, reader.number()?, reader.instant()?);
         }
+        // The compacted parts have no count. They fill the rest of the file.
         while !reader.0.is_empty() {
             let height = usize::try_from(reader.number()?).ok()?;
             let covers = usize::try_from(reader.number()?).ok()?..usize::try_from(reader.number()?).ok()?;
             let (commit, bytes) = (reader.number()?, reader.number()?);
+            // Memory grows with the height, so a wrong one must not get through.
             if !(1..=HIGHEST).contains(&height) || covers.is_empty() || covers.end > timeline.parts.len() {
                 return None;
             }

@@ -36,6 +36,7 @@ impl Timeline {
                 let gone = place.take().filter(|_| layer.at >= since);
                 replaced.extend(gone.map(|(part, _)| (part.clone(), layer.at)));
             }
+            // The compacted part takes the place of the first part that it replaced.
             live[layer.covers.start] = Some((&layer.part, layer.at));
         }
         let live = live.into_iter().flatten();

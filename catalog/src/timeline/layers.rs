@@ -30,6 +30,7 @@ impl Layers {
     /// Returns the largest compacted part that has the rows of merged part `index` and no row of part `end` or later.
     /// Returns its height too.
     pub(super) fn covering(&self, index: usize, end: usize) -> Option<(usize, &Layer)> {
+        // The highest layer covers the most parts, so it comes first.
         self.by_height.iter().enumerate().rev().find_map(|(below, layers)| {
             let upto = layers.partition_point(|layer| layer.covers.start <= index);
             let layer = layers[..upto].last()?;

@@ -38,6 +38,7 @@ impl S3 {
         };
         let (bytes, opened) = opened.map_err(unreadable)?;
         let file = Arc::new(opened);
+        // Without a conditional completion a multipart upload could replace an existing object.
         if bytes <= PIECE || !self.conditional_completion {
             let whole = piece(&file, 0, bytes).await?;
             self.put_opts(location, whole.into(), PutMode::Create.into()).await?;
@@ -93,6 +94,7 @@ impl S3 {
                 Ok(Err(error)) => error,
                 Err(_) => failed(format!("a part of `{location}` was not answered within {attempt:?}")),
             };
+            // These errors do not change with a retry.
             let is_refused = matches!(
                 error,
                 Error::NotFound { .. } | Error::PermissionDenied { .. } | Error::Unauthenticated { .. }

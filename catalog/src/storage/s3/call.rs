@@ -129,6 +129,7 @@ impl S3 {
                 bytes: part.size,
                 e_tag: part.e_tag.trim_matches('"').to_owned(),
             }));
+            // A marker that does not advance would repeat the same page for ever.
             match page.next.and_then(|next| next.parse().ok()) {
                 Some(next) if page.is_truncated && next > after => after = next,
                 _ if page.is_truncated => return Err(failed("a list of parts broke off")),

@@ -75,6 +75,7 @@ impl S3Config {
                 return Err(wrong(field, "must not be empty"));
             }
         }
+        // The name becomes part of a host name or a path.
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         if !self.bucket.bytes().all(plain) {
             return Err(wrong("bucket", "has a character that no bucket has"));

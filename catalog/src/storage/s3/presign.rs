@@ -69,6 +69,7 @@ impl Presigner {
         } = &*self.inner;
         let (key, length) = (self.key(object), bytes.to_string());
         let mut part = UploadPart::new(bucket, Some(credentials), &key, number, upload);
+        // A signed header: the store refuses a request with another length.
         part.headers_mut().insert("content-length", length.as_str());
         signed(&part, lasting)
     }

@@ -23,6 +23,7 @@ impl S3 {
         let put =
             |text: &'static str| self.put_opts(&path, PutPayload::from_static(text.as_bytes()), PutMode::Create.into());
         put("first").await.map_err(|source| self.unusable(source))?;
+        // A store that ignores the condition accepts this put.
         let again = put("second").await;
         let read = async { self.get(&path).await?.bytes().await };
         let read = read.await;

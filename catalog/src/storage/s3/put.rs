@@ -55,6 +55,7 @@ impl S3 {
     ) -> Result<PutResult> {
         let create = matches!(options.mode, PutMode::Create);
         let bytes = payload.content_length() as u64;
+        // One more second per MiB, for slow connections.
         let attempt = self.attempt + Duration::from_secs(bytes >> 20);
         let until = Instant::now() + self.patience;
         let mut failures = 0;
@@ -77,6 +78,7 @@ impl S3 {
             if meaning == Meaning::Refused {
                 return Err(error);
             }
+            // From here on, an existing object may be this put's own.
             unanswered |= meaning == Meaning::Unknown;
             if Instant::now() + BACKOFF.longest(failures) >= until {
                 // A 409 must not become `AlreadyExists`, because the object may not exist.

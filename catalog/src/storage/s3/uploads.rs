@@ -113,6 +113,7 @@ impl Uploads {
             (parts.start, begun)
         };
         let begun = stream::iter(cut.objects()).map(begin).buffered(AT_ONCE);
+        // All results are collected, so that the uploads that did begin can be aborted.
         let begun: Vec<_> = begun.collect().await;
         let mut objects = Vec::with_capacity(begun.len());
         let mut failure = None;
@@ -248,6 +249,7 @@ impl Uploads {
     /// [`Refused::Gone`] if the object does not exist, [`Refused::Changed`] if it has other bytes.
     pub async fn read(&self, cut: &Cut, n: u16, range: Range<u64>) -> Result<Bytes, Refused> {
         let sealed = self.sealed(cut.upload).await?;
+        // The object of a part is the last one that begins at the part or before it.
         let holding = sealed.objects.iter().rev().find(|(first, _)| *first <= n);
         let (first, e_tag) = holding.ok_or(Refused::Gone)?;
         let from = cut.before(n) - cut.before(*first);
@@ -289,6 +291,7 @@ impl Uploads {
         let Some(begun) = self.get::<Begun>(&begun_path(upload)).await? else {
             return Ok(());
         };
+        // The objects of a sealed upload are complete, so nothing is left to abort.
         if self.get::<Sealed>(&sealed_path(upload)).await?.is_none() {
             self.give_up(upload, &begun).await?;
         }

@@ -31,6 +31,7 @@ impl Cut {
     /// Returns the range of part numbers of each object. Numbers begin with 1.
     pub(super) fn objects(&self) -> Vec<Range<u16>> {
         let end = self.parts.saturating_add(1);
+        // Only the last part of an object may be smaller than the minimum.
         if self.parts == 1 || self.part_size >= LEAST {
             iter::once(1..end).collect()
         } else {
