@@ -75,6 +75,7 @@ impl Compaction {
 /// Returns the next due compaction of a table, or `None` if none is due.
 pub(crate) fn due(state: &Arc<State>, compacting: &Compacting) -> Option<Compaction> {
     let timeline = state.timeline();
+    // Only the latest layout is compacted; older versions keep their parts.
     let layout: Vec<_> = timeline.layout(timeline.head()).collect();
     let chosen = compacting.policy.choose(&layout)?;
     Some(Compaction {

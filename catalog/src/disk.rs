@@ -38,6 +38,7 @@ pub(crate) fn no_room(looked: io::Result<()>, bytes: impl FnOnce() -> u64) -> Re
 /// Returns the number of bytes that an unprivileged process may still write to the disk of `folder`.
 pub fn free(folder: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;
+    // `f_bavail` leaves out the blocks that only root may use.
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 

@@ -26,6 +26,7 @@ impl Catalog {
         if named.is_some() {
             return Ok(named);
         }
+        // Another process may have committed the part since.
         state.refresh().await?;
         let named = state.timeline().part_named(name).cloned();
         Ok(named)
@@ -59,6 +60,7 @@ impl Catalog {
                 Ok(read.into_iter().next().unwrap_or_default())
             }
         };
+        // The first piece is read here, so that a damaged part gives an error and not a broken body.
         let mut pieces = stream::iter(pieces).map(read).buffered(AHEAD).boxed();
         let first = pieces.try_next().await?;
         Ok(stream::iter(first.map(Ok)).chain(pieces).boxed())

@@ -101,6 +101,7 @@ impl KeyStore {
         if directory.join(CONDEMNED).exists() {
             put_aside(&directory, "an earlier run found it damaged")?;
         }
+        // A damaged database is replaced by an empty one, and the tables fill it again from their parts.
         let opened = match open_database(&path) {
             Err(Some(fjall::Error::Locked)) => {
                 return Err(Error::IndexLocked {
@@ -323,6 +324,7 @@ impl KeyStore {
         for (number, _) in files {
             self.remove_file(number);
         }
+        // Several batches bound the memory of a large removal.
         let mut removals = batch();
         for item in self.keys.prefix(dataset.as_bytes()) {
             removals.remove(&self.keys, item.key()?);

@@ -156,6 +156,7 @@ impl KeyIndex {
         if held.reflects < version {
             return Err(Error::KeysGivenUp { dataset: self.dataset });
         }
+        // The lock is released before any read from disk.
         let (sifted, count) = (held.sift(keys), held.count);
         drop(held);
         let Sifted {
@@ -207,6 +208,7 @@ impl KeyIndex {
         // all the while.
         let since = *failing.get_or_insert(at);
         let lasted = at.saturating_duration_since(since);
+        // The earlier failure was another one, so the time starts again.
         if lasted > FORGOTTEN {
             *failing = Some(at);
         }
@@ -439,6 +441,7 @@ impl KeyIndex {
 
 impl Drop for KeyIndex {
     fn drop(&mut self) {
+        // Keys of a closed table no longer count towards the bound of all tables.
         let unstored = self.read().recent.len();
         self.store.unstored.fetch_sub(unstored, Ordering::Relaxed);
     }
@@ -511,6 +514,7 @@ impl Keys {
             filter.insert(&key);
             found += 1;
         });
+        // A damaged file counts as no keys, and the count below then differs.
         let files = match files {
             Err(fjall::Error::Io(error)) if is_damage(&error) => {
                 tracing::warn!(%dataset, %error, "a file of the key index is damaged");

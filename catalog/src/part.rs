@@ -247,6 +247,7 @@ pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, Parquet
     let mut properties = WriterProperties::builder()
         .set_compression(compression)
         .set_dictionary_enabled(false)
+        // The writer checks the limit once per write batch, so both have the same size.
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
@@ -347,6 +348,7 @@ fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
     let options = ArrowWriterOptions::new()
         .with_properties(properties.build())
         .with_skip_arrow_metadata(true);
+    // A guess of the encoded size, which spares most reallocations.
     let buffer = Vec::with_capacity(rows.get_array_memory_size() / 2);
     let mut writer = ArrowWriter::try_new_with_options(buffer, rows.schema(), options)?;
     writer.write(rows)?;

@@ -203,6 +203,7 @@ impl PartCache {
             .map(|entry| Arc::clone(&entry.there));
         // The caller holds the entry, so it exists.
         let there = there.unwrap_or_default();
+        // Concurrent callers of one part share a fetch. After a failure the next caller fetches again.
         there.get_or_try_init(|| self.fetch(dataset, part, name)).await.copied()
     }
 

@@ -89,6 +89,7 @@ impl State {
             proofs,
             store,
         } = backing.clone();
+        // Without a valid derived file every commit is read.
         let mut timeline = derived::read(&objects, dataset).await.unwrap_or_default();
         let next = timeline.next_commit();
         let apply = |number, commit| add(&mut timeline, dataset, number, commit);
@@ -124,6 +125,7 @@ impl State {
         let _once = self.refreshing.lock().await;
         let next = self.timeline().next_commit();
         let mut found = Vec::new();
+        // Commits are collected first and applied once they are durable.
         let keep = |number, commit: Commit| {
             found.push((number, commit.without_notes()));
             Ok(())
@@ -144,6 +146,7 @@ impl State {
     /// # Errors
     /// [`Error::HistoryLost`] if the commit is gone or differs. [`Error::Storage`] if the store cannot be read.
     pub(crate) async fn confirm(&self) -> Result<(), Error> {
+        // An empty log has nothing to lose.
         let Some((number, text)) = self.timeline().last_commit() else {
             return Ok(());
         };

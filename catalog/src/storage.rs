@@ -230,6 +230,7 @@ impl DurableLocal {
             }
         };
         let directory = target.parent().unwrap_or_else(|| self.directories.root());
+        // The directory is durable before a name in it can be.
         self.directories.ensure(directory)?;
         let named = match link() {
             Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -122,6 +122,7 @@ impl Timeline {
             Commit::Created(_) => false,
             Commit::Merged(merge, parts) => self.parts.last().is_some_and(|entry| {
                 Some(entry.commit) == last
+                    // Number, parts, row count and root must be equal, so another history is recognised.
                     && self.parts_between(Version(merge.version.0.saturating_sub(1)), self.head()) == *parts
                     && (entry.end, entry.root.to_string()) == (merge.record_count, merge.root.clone())
             }),

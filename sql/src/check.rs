@@ -97,6 +97,7 @@ pub async fn check(sql: &str) -> Result<(), Error> {
     thread
         .spawn(walk)
         .map_err(Error::process("cannot start a thread to check the statement"))?;
+    // A panic of the parser refuses the statement and harms nothing else.
     let panicked = |_| Err(Refusal::new("the statement", "it could not be checked"));
     Ok(checked.await.unwrap_or_else(panicked)?)
 }
@@ -114,11 +115,13 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
     let mut tokens = Tokenizer::new(&dialect, sql)
         .tokenize_with_location()
         .map_err(|error| unreadable(&error))?;
+    // Blanks still count here: a blank between a number and a word makes them two tokens.
     digits(&tokens)?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     // The bounds hold before parsing, because the time of the parser depends on them.
     bound(&tokens)?;
     let tables = contract.map_or_else(Vec::new, |contract| names::resolve(&mut tokens, contract));
+    // The tokenizer takes linear time, so only the parser needs the bound.
     let dialect = Bounded::new();
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(|error| {
@@ -128,10 +131,12 @@ pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement,
         unreadable(&error)
     })?;
     let mut statement = match (statements.pop(), statements.is_empty()) {
+        // A trailing semicolon gives no second statement.
         (Some(statement), true) => statement,
         (None, _) => return Err(Refusal::new("an empty statement", "it must be one SELECT")),
         (Some(_), false) => return Err(Refusal::new("more than one statement", "it must be one SELECT")),
     };
+    // The rewrite comes before the check, so its result is checked too.
     rewrite::rewrite(&mut statement, &tables);
     match &statement {
         Statement::Query(select) => query::statement(select)?,

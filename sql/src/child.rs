@@ -43,6 +43,7 @@ pub fn run() -> ExitCode {
 
 fn serve() -> io::Result<()> {
     let mut pipe = Pipe(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?));
+    // The setup comes from the caller's configuration and contains nothing of a query.
     let setup: Setup = pipe.receive()?;
     let (start, started) = mpsc::channel();
     let ready = prepare(&pipe, &setup, started);
@@ -71,6 +72,7 @@ fn prepare(pipe: &Pipe, setup: &Setup, started: mpsc::Receiver<()>) -> Result<en
     std::thread::Builder::new()
         .spawn(move || watch(watched, &started))
         .map_err(|error| error.to_string())?;
+    // The order matters: each step needs rights or resources that a later one takes away.
     fence::volunteer();
     fence::limit_files()?;
     let engine = engine::Engine::start(setup)?;

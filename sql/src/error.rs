@@ -90,6 +90,7 @@ impl Classify for Error {
     /// A query that took too long is [`Kind::Limited`]. HTTP has its own status for it, 408.
     fn kind(&self) -> Kind {
         match self {
+            // The memory limit is fixed, so only another statement can help.
             Self::Refused(_) | Self::Failed { .. } | Self::OutOfMemory { .. } => Kind::Invalid,
             Self::TooLarge => Kind::TooLarge,
             Self::TimedOut { .. } => Kind::Limited,
@@ -98,6 +99,7 @@ impl Classify for Error {
             // A missing part file is damage: its commit names it.
             Self::Part { source, .. } if source.kind() == io::ErrorKind::NotFound => Kind::Damaged,
             Self::Part { .. } => Kind::Unavailable,
+            // A crash is a defect of the engine, so it is not blamed on the caller.
             Self::Crashed { .. } => Kind::Internal,
         }
     }

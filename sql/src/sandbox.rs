@@ -110,9 +110,12 @@ impl Sandbox {
 
     /// Runs one statement over `records` and returns at most `limit` rows. Dropping the future ends the query.
     pub async fn query(&self, records: &Records, sql: &str, limit: u32) -> Result<Answer, Error> {
+        // A refused statement costs no process and no place in the queue.
         check(sql).await?;
         let config = &self.inner.config;
+        // The time starts before the wait for a permit, so a caller never waits longer than `seconds`.
         let deadline = Instant::now() + config.seconds;
+        // A query that gets no permit in time has not run, so the caller may try again.
         let permit = timeout_at(deadline, self.inner.running.acquire()).await;
         let Ok(Ok(_permit)) = permit else {
             return Err(Error::Busy);
@@ -188,6 +191,7 @@ impl Inner {
 
     /// Returns a process that has received the query.
     async fn told(&self, job: &Job) -> Result<Process, Error> {
+        // At most every idle process may turn out to be dead. After that the failure has another cause.
         let mut left = self.config.standby;
         loop {
             let mut process = self.take().await?;
@@ -205,6 +209,7 @@ impl Inner {
 
     async fn run(&self, job: &Job, parts: &[Part]) -> Result<Answer, Error> {
         let mut process = self.told(job).await?;
+        // Files are opened per batch, so few are open here at a time.
         for batch in parts.chunks(BATCH) {
             let files = open(batch.to_vec()).await?;
             if let Err(error) = process.line.send_files(&files).await {
@@ -231,6 +236,7 @@ impl Inner {
             Reply::OutOfMemory => Err(Error::OutOfMemory {
                 bytes: self.config.memory_bytes,
             }),
+            // These messages belong to the preparation only.
             Reply::Ready | Reply::Unfit(_) => Err(Error::Crashed {
                 how: "the query process sent an unexpected message".to_owned(),
             }),

@@ -86,6 +86,7 @@ impl From<Refusal> for Reply {
 
 /// Encodes a message as a frame.
 pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    // Placeholder for the length, which is known after serialisation.
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;
     let length = u32::try_from(bytes.len() - 4).map_err(io::Error::other)?;
@@ -102,6 +103,7 @@ impl Pipe {
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut length = [0; 4];
         self.0.read_exact(&mut length)?;
+        // The child trusts the caller, so this length needs no bound.
         let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
         self.0.read_exact(&mut bytes)?;
         Ok(serde_json::from_slice(&bytes)?)
@@ -130,6 +132,7 @@ impl Pipe {
                     files.extend(descriptors.map(File::from));
                 }
             }
+            // The caller closed the socket, or sent a message without files.
             if received.bytes == 0 || files.len() == before {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -172,6 +175,7 @@ impl Line {
             if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
+            // Descriptors need at least one byte beside them. `NOSIGNAL` turns SIGPIPE of a dead child into an error.
             sendmsg(socket, &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL)?;
             Ok(())
         };

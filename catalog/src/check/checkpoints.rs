@@ -170,6 +170,7 @@ impl Checker {
             }
             Err(problem) => self.violation(RULE, &path, &problem),
         }
+        // No checkpoint is left to compare, so the state of the log is not needed any more.
         if self.checkpoints.files.is_empty() {
             self.checkpoints.log = None;
         }

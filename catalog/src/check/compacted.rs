@@ -133,6 +133,7 @@ impl Checker {
         contract: Option<&Arc<Contract>>,
     ) -> Result<(), String> {
         let batches = crate::part::decode(bytes).map_err(|error| error.to_string())?;
+        // Version 1 extends the empty root.
         let before = match told.first {
             1 => Some([0; 32]),
             first => self.merged.get(&(first - 1)).and_then(|merged| merged.root),

@@ -31,6 +31,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
             tracing::info!(dataset = %state.dataset, part = rewrite.name(), "another owner compacted the same parts");
             return Ok(false);
         }
+        // A commit over a log that lost its last commit would hide the loss.
         state.confirm().await?;
         let bytes = log::compacted(&rewrite, proof.as_ref(), &inputs, at).map_err(commit::unencodable)?;
         match commit::put(state, &log::path(state.dataset, number), bytes.into()).await {
@@ -48,6 +49,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
                     // did not.
                     return Err(error);
                 }
+                // Injected bug: the next try skips the checks.
                 blind = fault::planted(Plant::CompactionBlind);
             }
         }

@@ -34,6 +34,7 @@ impl Ordered {
         files: &[Arc<StoredFile>],
     ) -> Option<&[RecordKey]> {
         let asked = more as u64 + self.asked.fetch_add(more as u64, Ordering::Relaxed);
+        // Reading all keys pays off once the lookups have cost as much as the scan.
         if count > ROOM || asked < count / LOOK_UP {
             return None;
         }
@@ -71,8 +72,10 @@ fn read(count: u64, dataset: DatasetId, store: &KeyStore, files: &[Arc<StoredFil
 /// Returns true if the sorted `keys` have `key`. Keys are hashes and spread evenly, so the search starts at the
 /// interpolated position.
 pub(super) fn has(keys: &[RecordKey], key: &RecordKey) -> bool {
+    // The position is proportional to the upper half of the key.
     let high = u128::from_be_bytes(*key.as_bytes()) >> 64;
     let guess = usize::try_from((high * keys.len() as u128) >> 64).unwrap_or(0);
+    // The range grows in both directions, twice as far each time, until it must contain the key.
     let (mut low, mut high, mut step) = (guess, guess, 16);
     while low > 0 && keys[low] > *key {
         low = low.saturating_sub(step);

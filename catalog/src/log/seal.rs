@@ -13,11 +13,11 @@
 use data_encoding::HEXLOWER;
 use types::fault::{self, Plant};
 
-/// The first bytes of a commit with a checksum.
+/// First bytes of a commit with a checksum.
 const SEALED: &[u8] = br#"{"commitInfo":{"checksum":""#;
 /// The first bytes of an older commit, which has no checksum.
 const BARE: &[u8] = br#"{"commitInfo":{"timestamp":"#;
-/// The length of the checksum.
+/// Length of the checksum in hexadecimal digits.
 const DIGITS: usize = 32;
 /// The placeholder of a checksum that is not computed yet.
 pub(crate) const BLANK: &str = "00000000000000000000000000000000";

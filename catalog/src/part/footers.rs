@@ -40,6 +40,7 @@ impl Footers {
             return;
         }
         let size = footer.memory_size();
+        // One huge footer must not evict all others again and again.
         if size > BUDGET / 4 {
             return;
         }

@@ -270,6 +270,7 @@ fn select<T>(
     wanted: &Schema,
     rows: &Range<u64>,
 ) -> Result<ArrowReaderBuilder<T>, String> {
+    // The footer is compared with the commit before any row is decoded.
     let found = builder.metadata().file_metadata().num_rows();
     if u64::try_from(found) != Ok(part.rows) {
         return Err(format!("it has {found} rows and its commit says {}", part.rows));
@@ -281,6 +282,7 @@ fn select<T>(
         indexes.push(index.ok_or_else(|| format!("it has no column `{}`", field.name()))?);
     }
     let mask = ProjectionMask::roots(builder.parquet_schema(), indexes);
+    // Batches are bounded by bytes too: a text that repeats takes little space in the file and much in memory.
     let at_once = rows_at_once(builder.metadata(), |column| mask.leaf_included(column), rows);
     let offset = usize::try_from(rows.start).map_err(|error| error.to_string())?;
     let limit = usize::try_from(rows.end - rows.start).map_err(|error| error.to_string())?;

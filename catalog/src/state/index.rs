@@ -283,6 +283,7 @@ pub(crate) struct Witness {
 
 impl Witness {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
+        // Injected bug: the lookup covers no version.
         if fault::planted(Plant::UploadBlind)
             && let Some(index) = state.index.get()
         {
@@ -320,6 +321,7 @@ impl Witness {
 impl Known for Witness {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         let known = self.index.contains_since(self.least, keys, Some(&self.often));
+        // A lookup cannot return an error, so `end` returns it.
         known.unwrap_or_else(|error| {
             *self.failed.lock() = Some(error);
             vec![false; keys.len()]

@@ -82,6 +82,7 @@ impl State {
                     break;
                 };
                 let last = Version(span.last);
+                // The commits state how many keys these versions add, so foreign keys are found.
                 let new = self.rows_at(last).saturating_sub(self.rows_at(index.reflects()));
                 if !index.insert_run(Version(span.first - 1), last, keys, new)? {
                     tracing::warn!(

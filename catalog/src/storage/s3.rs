@@ -130,12 +130,15 @@ impl S3 {
             source,
         };
         let options = ClientOptions::new()
+            // A store on the local network may have no TLS.
             .with_allow_http(true)
             .with_connect_timeout(CONNECT)
             .with_user_agent(object_store::HeaderValue::from_static("sluice"));
         // Puts have no fixed timeout, because their timeout depends on the size.
         let patient = options.clone().with_timeout_disabled();
         let calling = ReqwestConnector::default().connect(&patient).map_err(unusable)?;
+        // The client retries reads by itself. A put must not be retried unseen, because an earlier attempt may have
+        // arrived.
         let client = |retries: usize| {
             let options = match retries {
                 0 => patient.clone(),

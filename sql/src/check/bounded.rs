@@ -49,6 +49,7 @@ impl Dialect for Bounded {
     }
 
     fn parse_prefix(&self, _: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        // The parser has only a shared reference to the dialect, so the counter is atomic.
         let left = self.left.load(Ordering::Relaxed).saturating_sub(1);
         self.left.store(left, Ordering::Relaxed);
         // After this error the parser does not try another way.

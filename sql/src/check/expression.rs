@@ -128,6 +128,7 @@ impl Walk {
                 right,
                 is_some: _,
             } => {
+                // `= ANY (SELECT …)` is rewritten to IN before. Any other comparison is not supported.
                 let whole = *compare_op == BinaryOperator::Eq && matches!(**right, Expr::Subquery(_));
                 none((!whole).then(|| format!("{compare_op} ANY")), NOT_EACH)?;
                 self.boxed([left, right])
@@ -159,6 +160,7 @@ impl Walk {
                 self.expression(expr)
             }
             Expr::Ceil { expr, field } | Expr::Floor { expr, field } => {
+                // `CEIL(x TO DAY)` and a scale are syntax of other dialects.
                 let plain = matches!(field, CeilFloorKind::DateTimeField(DateTimeField::NoDateTime));
                 none((!plain).then_some(expression), "use date_trunc, or multiply first")?;
                 self.expression(expr)
@@ -291,6 +293,7 @@ impl Walk {
         none(uses_odbc_syntax.then_some(function), NOT_OFFERED)?;
         let called = single(name).map(normal);
         let called = called.unwrap_or_else(|| name.to_string());
+        // A qualified name matches no function of the list and is refused.
         functions::allowed(&called)?;
         if functions::FORMATS.contains(&&*called) {
             formats::written(function, args)?;
@@ -303,6 +306,7 @@ impl Walk {
             FunctionArguments::Subquery(query) => self.query(query)?,
             FunctionArguments::List(list) => self.arguments(list)?,
         }
+        // FILTER, OVER and WITHIN GROUP contain expressions, which are checked like all others.
         self.boxed(filter)?;
         match over {
             Some(WindowType::WindowSpec(window)) => self.window(window)?,
@@ -321,6 +325,7 @@ impl Walk {
         for argument in args {
             match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => self.expression(expr)?,
+                // `count(*)`.
                 FunctionArg::Unnamed(FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_)) => {}
                 FunctionArg::Unnamed(FunctionArgExpr::WildcardWithOptions(_))
                 | FunctionArg::Named { .. }

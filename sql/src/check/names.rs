@@ -31,7 +31,9 @@ pub(super) fn resolve(tokens: &mut [TokenWithSpan], contract: &Contract) -> Vec<
         if word.quote_style.is_some() || word.keyword != Keyword::NoKeyword || call {
             continue;
         }
+        // Both sides are folded, so the contract decides the spelling.
         let lower = word.value.to_lowercase();
+        // A field in lower case needs no change, because the engine folds unquoted names to lower case.
         if let Some(name) = fields.get(&lower).filter(|name| **name != lower) {
             *word = Word {
                 value: (*name).to_owned(),

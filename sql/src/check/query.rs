@@ -105,6 +105,7 @@ impl Walk {
             pipe_operators.first(),
             "pipe operators are not supported: write a SELECT",
         )?;
+        // The WITH queries and windows of this query end with it.
         let seen = self.visible.len();
         let windows = std::mem::take(&mut self.windows);
         self.nested(|walk| {
@@ -178,6 +179,7 @@ impl Walk {
                 set_quantifier,
                 right,
             } => {
+                // The engine plans EXCEPT ALL and INTERSECT ALL as joins, which do not count repeated rows.
                 let bag = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
                 none(
                     (bag && *op != SetOperator::Union).then(|| format!("{op} ALL")),
@@ -268,6 +270,7 @@ impl Walk {
             }
         }
         let mut windows: Vec<String> = named_window.iter().map(|window| normal(&window.0)).collect();
+        // After sorting, equal names are neighbours.
         windows.sort_unstable();
         let twice = windows.windows(2).find(|names| names[0] == names[1]);
         none(twice.map(|names| &names[0]), "a window can have one definition only")?;
@@ -275,6 +278,7 @@ impl Walk {
         for item in projection {
             self.item(item)?;
         }
+        // Only expressions of the select list may name a window. FROM, WHERE, HAVING and QUALIFY may not.
         self.windows.clear();
         for table in from {
             self.joined(table)?;
@@ -313,6 +317,7 @@ impl Walk {
         } = join;
         none(global.then_some("GLOBAL JOIN"), "distributed joins are not supported")?;
         self.table(relation)?;
+        // Every join kind is named, so a new one is a compile error.
         let constraint = match join_operator {
             JoinOperator::Join(constraint)
             | JoinOperator::Inner(constraint)
@@ -375,6 +380,7 @@ impl Walk {
                 sample,
                 index_hints,
             } => {
+                // A table with arguments is a table function, which could read files.
                 none(args.as_ref().map(|_| table), "table functions are not supported")?;
                 let plain = with_hints.is_empty()
                     && version.is_none()
@@ -434,6 +440,7 @@ impl Walk {
         if name == TABLE {
             return Ok(Size { nodes: 1, tables: 1 });
         }
+        // The innermost WITH query of a name hides the others.
         let found = self.visible.iter().rev().find(|(visible, _)| *visible == name);
         found
             .map(|(_, size)| *size)
@@ -478,6 +485,7 @@ impl Walk {
                     continue;
                 }
             };
+            // Several sets in one GROUP BY multiply.
             sets = sets.saturating_mul(count);
             if sets > MAX_GROUPING_SETS {
                 let rule = format!("a SELECT may have {MAX_GROUPING_SETS} grouping sets");

@@ -75,6 +75,7 @@ impl ScalarUDFImpl for Checked {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let kinds: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        // The result is null if an operand is, and only then.
         let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
         Ok(Field::new(self.name(), self.return_type(&kinds)?, nullable).into())
     }
@@ -94,6 +95,7 @@ impl ScalarUDFImpl for Checked {
 fn each(of: &ColumnarValue, operation: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ColumnarValue> {
     Ok(match of {
         ColumnarValue::Array(of) => ColumnarValue::Array(operation(of)?),
+        // A scalar is computed as an array of one, so both cases have the same arithmetic.
         ColumnarValue::Scalar(of) => {
             let result = operation(&of.to_array()?)?;
             ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?)

@@ -116,16 +116,19 @@ impl Engine {
     /// reply is the damage, whatever the engine returned.
     pub(super) fn answer(&self, job: Job, files: Vec<File>) -> Reply {
         let damage = Damage::default();
+        // The process ends after this query, so no state can be seen half changed.
         let run = std::panic::AssertUnwindSafe(|| self.answer_of(job, files, &damage));
         let reply = std::panic::catch_unwind(run).unwrap_or_else(|panic| Reply::Failed(panicked(&*panic)));
         damage.get().map_or(reply, |found| Reply::Damaged(found.clone()))
     }
 
     fn answer_of(&self, job: Job, files: Vec<File>, damage: &Damage) -> Reply {
+        // The caller has checked the statement without the contract. It is checked again, with the names resolved.
         let statement = match parse(&job.sql, Some(&job.contract)) {
             Ok(statement) => Statement::Statement(Box::new(statement)),
             Err(refusal) => return refusal.into(),
         };
+        // The current thread has a large stack, which planning needs.
         let ran = self.runtime.block_on(self.run(job, statement, files, damage));
         ran.unwrap_or_else(|error| failed(&error))
     }
@@ -196,6 +199,7 @@ fn has_case(plan: &LogicalPlan) -> Result<bool> {
 fn state(setup: &Setup) -> Result<SessionState> {
     let config = SessionConfig::new()
         .with_target_partitions(setup.threads)
+        // The information schema would be a second set of tables.
         .with_information_schema(false)
         .with_create_default_catalog_and_schema(true)
         // The dynamic filter from the current minimum and maximum ignores aggregates that are still null, so it would
@@ -211,15 +215,18 @@ fn state(setup: &Setup) -> Result<SessionState> {
     )]
     let pool = (setup.memory as f64 * SHARE) as usize;
     let runtime = RuntimeEnvBuilder::new()
+        // One query runs at a time, so no share has to be kept for others.
         .with_memory_pool(Arc::new(GreedyMemoryPool::new(pool)))
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled))
         .build_arc()?;
+    // The default store would read local files by name.
     runtime.deregister_object_store(ObjectStoreUrl::local_filesystem().as_ref())?;
     runtime.register_object_store(ObjectStoreUrl::parse(STORE)?.as_ref(), Arc::new(InMemory::new()));
     let allowed = |name: &str| ALLOWED.binary_search(&name).is_ok();
     let mut scalars = SessionStateDefaults::default_scalar_functions();
     scalars.retain(|function| allowed(function.name()));
     let mut aggregates = SessionStateDefaults::default_aggregate_functions();
+    // `CheckedSum` replaces the engine's `sum`, which wraps around.
     aggregates.retain(|function| allowed(function.name()) && function.name() != "sum");
     aggregates.push(Arc::new(AggregateUDF::new_from_impl(CheckedSum::default())));
     let mut windows = SessionStateDefaults::default_window_functions();
@@ -231,6 +238,7 @@ fn state(setup: &Setup) -> Result<SessionState> {
         .with_scalar_functions(scalars)
         .with_aggregate_functions(aggregates)
         .with_window_functions(windows)
+        // Added after the engine's rules, so types are already coerced.
         .with_analyzer_rule(Arc::new(AsPostgres))
         .build())
 }

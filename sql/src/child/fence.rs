@@ -39,6 +39,7 @@ pub(super) fn limit_files() -> Result<(), String> {
 
 /// Limits memory and processor time.
 pub(super) fn limit(setup: &Setup) -> Result<(), String> {
+    // An allocation beyond the limit fails in this process and disturbs no other.
     set(Resource::As, setup.memory)?;
     // SIGXCPU at the first limit tells the caller the reason. SIGKILL at the second limit would not.
     set_both(Resource::Cpu, setup.processor, setup.processor + 1)
@@ -99,6 +100,7 @@ pub(super) fn close() -> Result<(), String> {
     ];
     let shut = || -> Result<(), Box<dyn std::error::Error>> {
         let calls: BTreeMap<i64, _> = NEEDED.into_iter().map(|call| (call, Vec::new())).collect();
+        // A refused call returns an error, so the engine can report it.
         let refused = SeccompAction::Errno(libc::EPERM as u32);
         let filter = SeccompFilter::new(
             calls,
@@ -107,6 +109,7 @@ pub(super) fn close() -> Result<(), String> {
             TargetArch::try_from(std::env::consts::ARCH)?,
         )?;
         let program: BpfProgram = filter.try_into()?;
+        // The engine's threads exist already, and a filter of one thread would not cover them.
         apply_filter_all_threads(&program)?;
         Ok(())
     };

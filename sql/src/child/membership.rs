@@ -29,6 +29,7 @@ fn alone(condition: &Expr, schema: &DFSchema) -> Result<()> {
             expr,
             subquery,
             negated: true,
+            // The engine has a null-aware anti join for exactly this form.
         }) if subquery.outer_ref_columns.is_empty() && !expr.column_refs().is_empty() => exact(expr, schema),
         other => met(other, schema),
     }
@@ -42,6 +43,7 @@ fn met(condition: &Expr, schema: &DFSchema) -> Result<()> {
             op: Operator::And | Operator::Or,
             right,
         }) => {
+            // AND and OR keep the property: a null of a part has the effect of false.
             met(left, schema)?;
             met(right, schema)
         }

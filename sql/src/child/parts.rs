@@ -51,6 +51,7 @@ const SHARED: u64 = 8 << 20;
 fn schema(contract: &Contract) -> SchemaRef {
     let json = |name: &str| {
         let of_type = |field: &types::Field| field.name == name && field.kind == FieldType::Json;
+        // Extra members are stored as one JSON text.
         name == EXTRA_COLUMN || contract.fields().iter().any(of_type)
     };
     let column = |field: &Arc<Field>| {
@@ -109,6 +110,7 @@ impl Table {
     /// Returns true if filters are evaluated per page before the other columns are read. That pays only if there are
     /// other columns. A query without a filter may get one while it runs, such as the bound of a top-k sort.
     fn read_late(&self, projection: Option<&Vec<usize>>, filters: &[Expr]) -> bool {
+        // Late reads need a column that no filter uses.
         let filtered: HashSet<&str> = filters
             .iter()
             .flat_map(|filter| filter.column_refs())
@@ -151,6 +153,7 @@ impl TableProvider for Table {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        // An empty version has no file to scan.
         if self.parts.is_empty() {
             let columns = projection.map(|indexes| self.schema.project(indexes)).transpose()?;
             let columns = columns.map_or_else(|| Arc::clone(&self.schema), Arc::new);
@@ -167,9 +170,11 @@ impl TableProvider for Table {
                 parts: Arc::clone(&self.parts),
                 damage: Arc::clone(&self.damage),
             }));
+        // The index is the only name of a file.
         let file = |(index, part): (usize, &Part)| PartitionedFile::new(index.to_string(), part.proof.bytes());
         let files = FileGroup::new(self.parts.iter().enumerate().map(file).collect());
         let scan = FileScanConfigBuilder::new(ObjectStoreUrl::parse(STORE)?, Arc::new(source))
+            // A file may be split among threads, so several threads may read one part.
             .with_file_groups(files.split_files(state.config().target_partitions()))
             .with_statistics(self.statistics())
             .with_projection_indices(projection.cloned())?
@@ -194,6 +199,7 @@ impl ParquetFileReaderFactory for Readers {
         _hint: Option<usize>,
         _metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        // A path that is not an index of the list reaches no file.
         let index = file.path().as_ref().parse().ok();
         let Some(index) = index.filter(|index| *index < self.parts.len()) else {
             return exec_err!("there is no part {}", file.path());
@@ -238,6 +244,7 @@ impl Reader {
             .collect::<ParquetResult<_>>()?;
         let found = proof.cut(&spans, &pieces, ranges);
         let found = found.map_err(|damaged| self.damaged(&damaged))?;
+        // A small part has one hash over all bytes, so later reads come from memory.
         if proof.is_whole() {
             self.whole = pieces.into_iter().next();
         }

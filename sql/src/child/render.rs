@@ -69,6 +69,7 @@ impl Rows {
             }
             text.push(b']');
             self.bytes += text.len();
+            // The answer is dropped, so rendering stops at once.
             if self.bytes > MAX_ANSWER_BYTES {
                 self.too_large = true;
                 return Ok(false);
@@ -131,6 +132,7 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Resul
         DataType::UInt64 => number!(UInt64Type),
         DataType::Float16 => double(text, f64::from(as_primitive_array::<Float16Type>(column)?.value(row)))?,
         DataType::Float32 => {
+            // A conversion to a double would show digits that a 32-bit number does not have.
             let single = as_primitive_array::<Float32Type>(column)?.value(row);
             if single.is_finite() {
                 json_text(text, &single)?;
@@ -157,6 +159,7 @@ fn value(text: &mut Vec<u8>, column: &ArrayRef, row: usize, json: bool) -> Resul
         DataType::ListView(_) => list(text, &column.as_list_view::<i32>().value(row))?,
         DataType::FixedSizeList(_, _) => list(text, &column.as_fixed_size_list().value(row))?,
         DataType::Dictionary(_, _) => {
+            // A dictionary is only a layout. Its value is rendered.
             let dictionary = column.as_any_dictionary();
             let key = dictionary.normalized_keys()[row];
             value(text, dictionary.values(), key, json)?;

@@ -32,7 +32,9 @@ impl AnalyzerRule for AsPostgres {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_up_with_subqueries(|plan| {
             let schema = merge_schema(&plan.inputs());
+            // The check sees the expressions as the statement has them, before the replacement.
             membership::check(&plan, &schema)?;
+            // A replaced expression would change the name of its column, so the name is saved and restored.
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
@@ -55,6 +57,7 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 _ => None,
             };
             Ok(match operation {
+                // Only integers wrap around, so floats and decimals keep the engine's operators.
                 Some(operation) if is_whole(&left, schema)? && is_whole(&right, schema)? => {
                     Transformed::yes(call(operation, vec![*left, *right]))
                 }

@@ -37,6 +37,7 @@ impl Process {
         let setup = Setup {
             protocol: PROTOCOL.to_owned(),
             memory: config.memory_bytes,
+            // The processor time of all threads counts, so a busy query has at least its full wall-clock time.
             processor: config
                 .seconds
                 .as_secs()
@@ -46,11 +47,14 @@ impl Process {
         };
         let child = Command::new(&config.program)
             .args(&config.args)
+            // The environment of the service may have secrets.
             .env_clear()
             .current_dir("/")
+            // A group of its own keeps the signals of a terminal away from the child.
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
+            // The error output tells the reason of a crash.
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()

@@ -64,6 +64,7 @@ impl S3 {
             let index = usize::try_from(number).map_err(failed)?;
             self.put_piece(location, upload, index, piece).await
         });
+        // `buffered` keeps the order of the parts, and bounds the memory.
         let tags: Vec<String> = stream::iter(sending).buffered(PIECES).try_collect().await?;
         let exists = |source: Error| Error::AlreadyExists {
             path: location.to_string(),

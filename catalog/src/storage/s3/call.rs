@@ -136,6 +136,7 @@ impl S3 {
                 _ => break,
             }
         }
+        // The result must not depend on the order in which a store lists.
         parts.sort_unstable_by_key(|part| part.number);
         Ok(Some(parts))
     }

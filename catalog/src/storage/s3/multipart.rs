@@ -184,6 +184,7 @@ impl S3 {
             Err(error) if !is_gone(&error) => return Err(UploadError::Storage(error)),
             _ => {}
         }
+        // A part that was in transit may have arrived after the abort.
         match self.upload_parts(object, upload).await? {
             Some(parts) if !parts.is_empty() => {
                 let problem = format!(

@@ -62,6 +62,7 @@ impl S3 {
         let mut unanswered = false;
         loop {
             let put = self.putting.put_opts(location, payload.clone(), options.clone());
+            // After a timeout the result is unknown, as after a lost answer.
             let error = match timeout(attempt, put).await {
                 Ok(Ok(put)) => return Ok(put),
                 Ok(Err(error)) => error,
@@ -103,6 +104,7 @@ impl S3 {
     async fn ours_or(&self, location: &Path, payload: &PutPayload, error: Error) -> Result<PutResult> {
         let read = async {
             let found = self.get(location).await?;
+            // An object of another size differs, so its body is not read.
             if found.meta.size != payload.content_length() as u64 {
                 return Ok(None);
             }

@@ -159,6 +159,7 @@ impl Uploads {
     /// # Errors
     /// [`Refused::Missing`], [`Refused::Differing`] and [`Refused::Closed`].
     pub async fn complete(&self, cut: &Cut, tags: &[String]) -> Result<(), Refused> {
+        // A repeated request succeeds if it has the same tags.
         if let Some(sealed) = self.get::<Sealed>(&sealed_path(cut.upload)).await? {
             return sealed.compare(tags);
         }
@@ -301,6 +302,7 @@ impl Uploads {
         loop {
             match deleted.try_next().await {
                 Ok(None) => break,
+                // An interrupted deletion may have deleted some objects already.
                 Ok(Some(_)) | Err(Error::NotFound { .. }) => {}
                 Err(error) => return Err(Refused::Storage(error)),
             }
