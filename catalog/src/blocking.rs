@@ -1,8 +1,8 @@
 //! Blocking work, and the threads that may be blocked.
 //!
-//! Invariant: no function here blocks a thread of the runtime, except [`in_place`] after it has moved the runtime's
-//! tasks to another thread. Blocking steps that belong together run on one thread, because a handover to another thread
-//! and back costs more than some of the steps.
+//! Invariant: on a multi-threaded runtime, no function here blocks a thread of the runtime, except [`in_place`] after
+//! it has moved the runtime's tasks to another thread. Blocking steps that belong together run on one thread, because a
+//! handover to another thread and back costs more than some of the steps.
 
 use std::cell::Cell;
 use std::num::NonZero;
@@ -41,6 +41,7 @@ where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
+    // This thread may be blocked, so the work needs no handover.
     if CARRIES.get() {
         Ok(work())
     } else {
@@ -70,6 +71,7 @@ where
     let span = Span::current();
     spawn_blocking(move || {
         let _turn = turn;
+        // The guard resets the thread even if the future panics.
         let _carrying = Carrying::begin();
         runtime.block_on(future.instrument(span))
     })
@@ -80,6 +82,7 @@ struct Carrying;
 
 impl Carrying {
     fn begin() -> Self {
+        // Set on this thread only, because a future of `carry` never changes its thread.
         CARRIES.set(true);
         CARRIED.fetch_add(1, Ordering::Relaxed);
         Self

@@ -39,6 +39,7 @@ impl Filter {
         let full = self.generations.last().is_none_or(|last| last.keys >= last.capacity);
         if full {
             let capacity = self.generations.last().map_or(FIRST, |last| last.capacity * 2);
+            // A full generation stays as it is, so no key is hashed again.
             self.generations.push(Generation::new(capacity));
         }
         if let Some(last) = self.generations.last_mut() {

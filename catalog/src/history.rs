@@ -92,6 +92,7 @@ pub async fn accept(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, lost: &[
     let path = path(dataset);
     let mut losses = losses(objects, dataset).await?;
     for head in lost {
+        // A repeated call adds nothing.
         if !losses.lost.contains(head) {
             losses.lost.push(*head);
         }
@@ -128,6 +129,7 @@ pub(crate) async fn compare(state: &State, known: KnownHead) -> Result<Agreement
     if known.version <= state.head() && state.root_at(known.version) == known.root {
         return Ok(Agreement::Kept);
     }
+    // Only a table that lacks the version costs a second read.
     let accepted = accepted(&state.objects, state.dataset).await?;
     Ok(if accepted.contains(&known.root) {
         Agreement::Accepted

@@ -206,6 +206,7 @@ impl Iter<'_> {
         self.chunk.clear();
         self.at = 0;
         let first = self.pages;
+        // After an error `pages` is at least the number of pages, so nothing is left.
         let left = self.file.keys - (first * PAGE_KEYS).min(self.file.keys);
         let pages = left.div_ceil(PAGE_KEYS).min(CHUNK / PAGE);
         if pages == 0 {

@@ -245,6 +245,7 @@ impl KeyStore {
             (kept, all) = (kept - 1, all + last);
         }
         let (kept, merged) = files.split_at(kept);
+        // Numbers are unique for all tables, because all files are in one folder.
         let number = self.next_file.fetch_add(1, Ordering::Relaxed);
         let added = self
             .write_file(number, merged, keys, all)
@@ -291,6 +292,7 @@ impl KeyStore {
     ) -> fjall::Result<()> {
         let _turn = self.take_turn();
         let mut change = self.database.batch().durability(Some(PersistMode::SyncAll));
+        // One batch changes the files and the version that they reflect.
         change.insert(&self.keys, *dataset.as_bytes(), stored.encode());
         change.insert(
             &self.files,
@@ -439,6 +441,7 @@ fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
 /// Removes the files in `folder` whose numbers are not in `named`. Creates the folder if it is missing.
 fn remove_unnamed(folder: &Path, named: &BTreeSet<u64>) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
+    // Files without a name in the database come from a crash between write and naming, or before a removal.
     let named: HashSet<String> = named.iter().map(|number| file_name(*number)).collect();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

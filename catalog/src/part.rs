@@ -132,6 +132,7 @@ pub struct Link {
 /// Returns the name of a part. An orphan of a crash keeps its name, so the next try of the contribution uses the next
 /// `attempt`.
 pub(crate) fn name(version: Version, contribution: ContributionId, index: u32, attempt: u32) -> String {
+    // Twenty digits sort names in the order of versions.
     let version = version.0;
     match (index, attempt) {
         (0, 0) => format!("part-{version:020}-{contribution}.parquet"),

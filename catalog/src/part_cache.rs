@@ -158,8 +158,10 @@ impl PartCache {
             names: Vec::with_capacity(parts.len()),
         };
         for part in parts {
+            // The hash in the name separates parts of different histories of a table.
             let name = format!("{dataset}-{}-{}", HEXLOWER.encode(&part.sha256), part.name());
             if !files.entries.contains_key(&name) {
+                // The space is reserved before the fetch, so concurrent fetches together stay within the capacity.
                 files.bytes += part.bytes;
             }
             let entry = files.entries.entry(name.clone()).or_insert_with(|| Entry {
@@ -182,6 +184,7 @@ impl PartCache {
         // Dropping the handle releases the parts of this call, so that they do not count as in use below.
         drop(held);
         let files = shared.lock();
+        // Only files in use limit the space, because all others can be evicted.
         let busy: u64 = files
             .entries
             .values()

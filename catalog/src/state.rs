@@ -91,6 +91,7 @@ impl State {
         } = backing.clone();
         // Without a valid derived file every commit is read.
         let mut timeline = derived::read(&objects, dataset).await.unwrap_or_default();
+        // The derived file contains all commits before this one.
         let next = timeline.next_commit();
         let apply = |number, commit| add(&mut timeline, dataset, number, commit);
         log::read_from(&objects, dataset, next, apply).await?;

@@ -51,6 +51,7 @@ impl Tables {
             }
             return Arc::clone(&entry.state);
         }
+        // Only a new table can exceed the bounds, so they are checked here.
         let closed = open.take_excess();
         let state = Arc::default();
         let entry = Entry {

@@ -298,6 +298,7 @@ impl Timeline {
                 if merge.version != self.head().next() {
                     return fail("its version does not follow the one before it");
                 }
+                // Row counts must continue those before, or row indexes of pages would shift.
                 let before = self.rows_at(self.head());
                 if merge.record_count != before + merge.accepted {
                     return fail("its record count is not that of the commit before it plus its rows");

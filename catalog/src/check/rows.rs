@@ -146,6 +146,7 @@ impl Checker {
         if let Some(root) = root {
             for row in 0..batch.num_rows() {
                 let canonical = decoded.canonical(row);
+                // The length in front of each record keeps the borders of records in the hash.
                 root.update(&u32::try_from(canonical.len()).unwrap_or(u32::MAX).to_le_bytes());
                 root.update(canonical);
             }

@@ -51,6 +51,7 @@ impl Compaction {
             rows: written,
             bytes: bytes.len() as u64,
             sha256: Sha256::digest(&bytes).into(),
+            // The commit removes exactly the inputs.
             replaces: self.inputs.iter().map(PartInfo::name).collect(),
         };
         let table = object_store::path::Path::from(self.state.dataset.to_string());

@@ -45,6 +45,7 @@ impl Gather {
             let taken = rows_to(&batch, most, BYTES - self.bytes);
             self.bytes += bytes_of(&batch, taken);
             self.rows += taken;
+            // A slice shares the buffers, so nothing is copied until the batch is complete.
             self.waiting.push(batch.slice(0, taken));
             batch = batch.slice(taken, batch.num_rows() - taken);
             if self.rows == ROWS || self.bytes >= BYTES {

@@ -104,6 +104,7 @@ pub(crate) fn encode(
     let last = Last {
         version: *commit,
         size,
+        // A reader compares the size with the file, so an incomplete file is recognised.
         size_in_bytes: bytes.len() as u64,
         num_of_add_files: live.len() as u64,
     };

@@ -68,6 +68,7 @@ impl State {
                 return Ok(due);
             }
         }
+        // Protocol and metadata are read once per checkpoint, so the timeline need not keep them.
         let creation = checkpoint::creation(&self.objects, self.dataset).await?;
         let state = Arc::clone(self);
         let encode = move || {

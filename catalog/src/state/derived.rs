@@ -73,6 +73,7 @@ pub(super) async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> 
         tracing::warn!(%path, "the snapshot file of a table is damaged; reading the Delta log");
         return None;
     };
+    // The log may have been cut back or replaced since the file was written.
     let last = timeline.next_commit().checked_sub(1)?;
     match log::read(objects, dataset, last).await.ok()? {
         Some(commit) if timeline.ends_with(&commit) => Some(timeline),

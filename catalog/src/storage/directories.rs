@@ -49,6 +49,7 @@ impl Directories {
 
     /// Creates a directory below the root and its missing ancestors, and syncs their names.
     pub(super) fn ensure(&self, directory: &Path) -> io::Result<()> {
+        // The root is durable already.
         let Some(parent) = directory.parent().filter(|_| directory != self.root) else {
             return Ok(());
         };
@@ -60,6 +61,7 @@ impl Directories {
         make(directory)?;
         self.sync(parent)?;
         let mut durable = self.durable();
+        // Dropping everything needs no order of use, and a sync is cheap.
         if durable.len() >= REMEMBERED {
             durable.clear();
         }

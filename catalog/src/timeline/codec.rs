@@ -22,6 +22,7 @@ impl Timeline {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
         let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 140);
         bytes.extend_from_slice(MAGIC);
+        // The dataset's id prevents the use of another table's file after a wrong copy.
         bytes.extend_from_slice(dataset.as_bytes());
         bytes.extend_from_slice(&(contract.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&contract);

@@ -69,6 +69,7 @@ impl ScalarUDFImpl for Checked {
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
+        // Type coercion has given all operands the same type.
         let first = arguments.first().cloned();
         first.ok_or_else(|| DataFusionError::Plan("arithmetic has operands".to_owned()))
     }

@@ -119,6 +119,7 @@ fn each(expr: &Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
             expr.clone().eq(item)
         }
     });
+    // `IN` is an OR of equalities, `NOT IN` an AND of inequalities; both treat nulls as SQL demands.
     let joined = compared.reduce(|one, other| if negated { one.and(other) } else { one.or(other) });
     joined.ok_or_else(|| not_offered("a list after IN must have at least one entry"))
 }

@@ -39,6 +39,7 @@ const fn is_whole(kind: &DataType) -> bool {
     matches!(kind, DataType::Int64 | DataType::UInt64)
 }
 
+// The engine's accumulator adds in the type of the return field, so that is replaced.
 fn widened<'a>(args: &AccumulatorArgs<'a>) -> AccumulatorArgs<'a> {
     AccumulatorArgs {
         return_field: kept(&args.return_field),

@@ -16,6 +16,7 @@ pub(super) fn whole_or_error(found: GetResult) -> GetResult {
         range,
         attributes,
     } = found;
+    // The range comes from the response's head and not from the request, which may reach beyond the end.
     let expected = range.end.saturating_sub(range.start);
     let path = meta.location.clone();
     let payload = match payload {

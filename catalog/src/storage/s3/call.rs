@@ -160,6 +160,7 @@ impl S3 {
             parts: (1..).zip(tags).map(part).collect(),
         };
         let body = quick_xml::se::to_string_with_root("CompleteMultipartUpload", &parts).map_err(failed)?;
+        // The store answers only after it has joined the parts.
         let attempt = self.attempt + Duration::from_secs(bytes / JOINED_IN_A_SECOND);
         let complete = || {
             let url = self.presigner.complete(object, upload, create, self.lasting());

@@ -84,6 +84,7 @@ impl S3Config {
             let problem = "must be names divided by single slashes, with none at its ends";
             return Err(wrong("prefix", problem));
         }
+        // An address without a final slash, because the bucket or the object name follows.
         let endpoint = match self.endpoint.as_str() {
             "" => format!("https://s3.{}.amazonaws.com", self.region),
             endpoint => endpoint.trim_end_matches('/').to_owned(),

@@ -27,6 +27,7 @@ impl S3 {
         let again = put("second").await;
         let read = async { self.get(&path).await?.bytes().await };
         let read = read.await;
+        // The test object still exists here, which this test needs.
         let conditional_completion = self.completes_conditionally(&path).await;
         if let Err(error) = self.delete(&path).await {
             tracing::warn!(%path, %error, "cannot delete the object that tested the bucket");

@@ -194,6 +194,7 @@ impl Uploads {
             let e_tag = e_tag.ok_or_else(|| Refused::Storage(failed("an object has no entity tag")))?;
             Ok((first, e_tag))
         };
+        // The entity tags are kept, so that a read can recognise a replaced object.
         let sealed = Sealed {
             tags: tags.to_vec(),
             objects: completed.into_iter().map(tagged).collect::<Result<_, Refused>>()?,
@@ -254,6 +255,7 @@ impl Uploads {
         let holding = sealed.objects.iter().rev().find(|(first, _)| *first <= n);
         let (first, e_tag) = holding.ok_or(Refused::Gone)?;
         let from = cut.before(n) - cut.before(*first);
+        // The range is relative to the part, and the object begins with an earlier part.
         let wanted = from + range.start..from + range.end;
         let options = GetOptions {
             range: Some(GetRange::Bounded(wanted.clone())),
