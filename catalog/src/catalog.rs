@@ -97,7 +97,7 @@ impl Catalog {
     /// table has version 0.
     pub async fn snapshot(&self, id: DatasetId, version: Option<Version>) -> Result<Option<Snapshot>, Error> {
         let state = self.confirmed(id).await?;
-        // The log is read only if the version may be new, so a read of a known version makes no request.
+        // The log is read only if the version may be new, so a read of a known version does not look for new commits.
         if state.contract().is_none() || version.is_some_and(|version| version > state.head()) {
             state.refresh().await?;
         }

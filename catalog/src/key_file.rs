@@ -90,6 +90,7 @@ impl KeyFile {
             return Err(damaged());
         }
         let mut fences = Vec::with_capacity(keys.div_ceil(PAGE_KEYS));
+        // The first keys of the pages are collected during the read below.
         let mut opened = Self {
             file,
             keys,

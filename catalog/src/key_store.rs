@@ -428,6 +428,7 @@ fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
         directory = %directory.display(), problem,
         "the key index is damaged; setting it aside and building a new one from the tables"
     );
+    // A crash in the middle of this function is repaired by the next call.
     let missing_is_fine = |result: std::io::Result<()>| match result {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::Index(error.into())),
         _ => Ok(()),

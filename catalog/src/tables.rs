@@ -41,6 +41,7 @@ impl Tables {
     /// Returns the cell of a dataset's state. The cell is empty if the table is not open.
     pub(crate) fn get(&self, dataset: DatasetId) -> Arc<OnceCell<Arc<State>>> {
         let mut open = self.lock();
+        // A counter orders the uses without a clock.
         open.uses += 1;
         let used = open.uses;
         if let Some(entry) = open.tables.get_mut(&dataset) {

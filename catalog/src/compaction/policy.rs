@@ -36,6 +36,7 @@ impl Policy {
             let stays = (start..layout.len()).find(|&index| self.stays(layout, index));
             let end = stays.unwrap_or(layout.len());
             let run = &layout[start..end];
+            // Parts of equal height come first. A closed run is combined only if there are none.
             let chosen = self.equals(run).or_else(|| stays.and_then(|_| self.closed(run)));
             if let Some(chosen) = chosen {
                 return Some(start + chosen.start..start + chosen.end);

@@ -73,6 +73,7 @@ impl State {
                 let next = spans.iter().map(|span| span.first).filter(|&first| first > after).min();
                 return Ok(next.map(|first| Version(first - 1)));
             }
+            // Objects are read ahead and inserted in order, since each continues the versions of the one before.
             let mut read = stream::iter(plan)
                 .map(|span| async move { (span, self.read_run(span).await) })
                 .buffered(PARTS_AT_ONCE);

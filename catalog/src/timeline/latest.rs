@@ -28,6 +28,7 @@ impl Timeline {
         // The retention is counted from the last commit and not from now. Otherwise the same log would give checkpoints
         // with different bytes.
         let since = self.at.saturating_sub(retention);
+        // Begins with the parts of the merges; each layer then replaces a range of them.
         let mut live: Vec<_> = self.parts.iter().map(|entry| Some((&entry.part, entry.at))).collect();
         let mut replaced = Vec::new();
         // Layers come in order of height, so the parts that a layer replaced are already in place.

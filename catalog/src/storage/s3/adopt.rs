@@ -60,6 +60,7 @@ impl S3 {
     async fn send(&self, file: &Arc<File>, bytes: u64, location: &Path, upload: &String) -> Result<()> {
         let sending = (0..bytes.div_ceil(PIECE)).map(|number| async move {
             let from = number * PIECE;
+            // Each piece is read when its turn comes, so few are in memory.
             let piece = piece(file, from, PIECE.min(bytes - from)).await?;
             let index = usize::try_from(number).map_err(failed)?;
             self.put_piece(location, upload, index, piece).await
