@@ -4,8 +4,7 @@
 //! - A compacted part has all columns of the rows of the replaced parts, in the same order. So content roots stay the
 //!   same.
 //! - An owner puts the commit only after it has read every earlier commit and found the replaced parts in the latest
-//!   layout. If
-//! two owners compact the same parts, they race for one commit, and the loser finds its inputs gone.
+//!   layout. If two owners compact the same parts, they race for one commit, and the loser finds its inputs gone.
 //! - The files of replaced parts stay. Versions that end within a compacted part are read from them for ever.
 //!
 //! Due compactions follow from the latest layout alone ([`Policy`]), so a crash loses only the work. Parts are built

@@ -2,16 +2,13 @@
 //!
 //! Invariants:
 //! - Version N of a dataset is its N-th merge: one commit of its Delta log, put once and never changed. Commit numbers
-//!   have
-//! no gaps. The commits between merges are compactions, which change no version.
+//!   have no gaps. The commits between merges are compactions, which change no version.
 //! - A contribution is merged at most once. Its commit names it, and the owner knows every earlier commit before it
-//!   puts
-//! the next one.
+//!   puts the next one.
 //! - No two rows of a table have the same record key.
 //! - A part is durable before the commit that names it, and a commit is durable before its merge returns.
 //! - The log is the only truth. The key index, the part timeline and checkpoints are derived from it and can be
-//!   deleted at
-//! any time.
+//!   deleted at any time.
 //!
 //! A merge lists no directory and reads no earlier commit than the last (except once per checkpoint: the first). So a
 //! merge costs the same at version 10 and at version 10,000. The last commit is read to confirm that it still exists.

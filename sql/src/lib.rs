@@ -2,14 +2,12 @@
 //!
 //! Invariants:
 //! - A statement is checked against an allow list of syntax and functions ([`mod@check`]) before a process gets it,
-//!   and again in
-//! the process.
+//!   and again in the process.
 //! - A process serves one query of one caller and ends. It has no environment, no secrets, no file system, no network
-//!   and
-//! cannot start a process. It can read the open part files of the version, and answer.
+//!   and cannot start a process. It can read the open part files of the version, and answer.
 //! - A process never outlives its deadline or its query. It is killed.
 //! - A query's memory is allocated in its process, which has a limit. The caller holds an answer of at most
-//! [`MAX_ANSWER_BYTES`].
+//!   [`MAX_ANSWER_BYTES`].
 //!
 //! ```text
 //! caller                                 child (the same program, started with a hidden argument, kept ready)
@@ -31,8 +29,7 @@
 //! - Timestamps are RFC 3339 texts, without an offset if the column has no time zone. Dates are `YYYY-MM-DD`.
 //! - Binary values are hexadecimal texts.
 //! - A field of type `json` that the query returns unchanged, under any name, has the type `Json` and its own JSON
-//!   value. Inside
-//! a query, after a cast or a function, and in a UNION with texts, it is canonical JSON text.
+//!   value. Inside a query, after a cast or a function, and in a UNION with texts, it is canonical JSON text.
 //!
 //! Arithmetic: an integer, or a sum of integers, that leaves its type is an error. A cast to DECIMAL prevents it. A
 //! number with a point is a double, even if it is cast to DECIMAL; a text that is cast keeps its digits. A double that

@@ -45,8 +45,8 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
                 tracing::info!(dataset = %state.dataset, number, %error, "a compaction was not put, reading the log");
                 state.refresh().await?;
                 if state.base().commit <= number {
-                    // The put may have succeeded although it returned an error. If the log did not grow, it certainly
-                    // did not.
+                    // The put may have succeeded although it returned an error, so the log decides. If the log did not
+                    // grow, the result is unknown and the caller gets the error.
                     return Err(error);
                 }
                 // Injected bug: the next try skips the checks.

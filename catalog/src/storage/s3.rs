@@ -2,8 +2,7 @@
 //!
 //! Invariants:
 //! - A put-if-absent has one winner, even if answers are lost. A caller that does not know if its put arrived compares
-//!   the
-//! existing object with its own bytes. So it never takes its own object for another's.
+//!   the existing object with its own bytes. So it never takes its own object for another's.
 //! - Every request ends: each attempt within its timeout, all attempts together within the patience.
 //! - A store that ignores `If-None-Match` is never used. [`S3::open`] tests it.
 //! - A body of another length than announced is an error, and never a shorter object.
