@@ -17,13 +17,13 @@
 //! <dataset>/_delta_log/00000000000000000000.json   protocol, metadata, contract
 //! <dataset>/_delta_log/0000000000000000000N.json   commitInfo (the merge), txn, add
 //!                                                  or commitInfo (the compaction), remove …, add
-//! <dataset>/_delta_log/0000000000000000000N.checkpoint.parquet     derived, for other readers: the sum of commits 0 to N
+//! <dataset>/_delta_log/0000000000000000000N.checkpoint.parquet     derived, for other readers: sum of commits 0 to N
 //! <dataset>/_delta_log/_last_checkpoint            derived: number of the newest checkpoint
 //! <dataset>/part-<version>-<contribution>.parquet                  of an upload also …-<attempt>-<index>.parquet
 //! <dataset>/part-<first version>-<last version>-<hash>.parquet     a compacted part
 //! <dataset>/_sluice/losses                         versions that were lost, where an administrator accepted it
 //! <dataset>/_sluice/timeline                       derived: replaces reading the commits when a table is opened
-//! <dataset>/_sluice/keys-<first>-<last>            derived: the record keys of these versions, for a new owner's key index
+//! <dataset>/_sluice/keys-<first>-<last>            derived: record keys of these versions, for a new owner
 //! ```
 
 mod action;
