@@ -1,6 +1,6 @@
-//! What an operation gives back, independent of the transport.
+//! Answers of operations, independent of the transport.
 //!
-//! Invariant: the schema that is published for an answer is made from the type that is serialised.
+//! Invariant: the schema that is published for an answer is generated from the type that is serialized.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,47 +22,49 @@ use crate::schema;
 pub const JSON: &str = "application/json";
 /// Media type of newline-delimited JSON.
 pub const NDJSON: &str = "application/x-ndjson";
-/// How many lines of an NDJSON answer are written at once.
+/// Lines of an NDJSON answer that are serialized at a time.
 const LINES_AT_ONCE: usize = 256;
 
-/// The most bytes of an answer that may wait to be taken without a place.
+/// Size in bytes up to which an answer holds no permit while it waits to be sent.
 const SMALL: usize = 64 << 10;
 
-/// A finished answer.
+/// Answer of an operation, ready for a transport.
 pub enum Output {
     /// One JSON value.
     Json {
-        /// The status of the answer.
+        /// Status of the answer.
         status: StatusCode,
         /// Headers beyond those every answer has.
         headers: Vec<(HeaderName, HeaderValue)>,
-        /// The value, serialised.
+        /// Value as JSON text.
         body: Bytes,
     },
-    /// A body that is made while it is sent.
+    /// A body that is produced while it is sent.
     Stream {
-        /// The status of the answer.
+        /// Status of the answer.
         status: StatusCode,
         /// Headers beyond those every answer has.
         headers: Vec<(HeaderName, HeaderValue)>,
         /// Media type of the body.
         content_type: &'static str,
-        /// The pieces of the body, in order.
+        /// Pieces of the body, in order.
         body: BoxStream<'static, Result<Bytes, std::io::Error>>,
     },
 }
 
 impl Output {
-    /// The status of the answer.
+    /// Returns the status of the answer.
     pub const fn status(&self) -> StatusCode {
         match self {
             Self::Json { status, .. } | Self::Stream { status, .. } => *status,
         }
     }
 
-    /// The same answer, which keeps a place until it is sent, unless it is small or made while it is sent.
+    /// Attaches a permit to the body, released when the body has been sent. Small and streamed answers need none and
+    /// release it at once.
     pub(crate) fn holding(self, place: Place) -> Self {
         match self {
+            // A small answer costs little memory while it waits, so its permit is released at once.
             Self::Json { status, headers, body } if body.len() > SMALL => Self::Json {
                 status,
                 headers,
@@ -81,27 +83,27 @@ impl fmt::Debug for Output {
     }
 }
 
-/// What a function of the table may return.
+/// Return type of the functions in the table.
 pub trait Answer: Send + 'static {
     /// Media type of the body.
     const CONTENT_TYPE: &'static str;
-    /// The schema of the body: of the whole for JSON, of one line for NDJSON.
+    /// Returns the schema of the body: of the whole for JSON, of one line for NDJSON.
     fn schema() -> Value;
-    /// The answer for a transport.
+    /// Serializes the answer for a transport.
     fn into_output(self) -> Result<Output, ApiError>;
 }
 
 /// A JSON answer with a status.
 #[derive(Debug)]
 pub struct Reply<T> {
-    /// The status of the answer.
+    /// Status of the answer.
     pub status: StatusCode,
-    /// The body.
+    /// Body, to be serialized as JSON.
     pub body: T,
 }
 
 impl<T> Reply<T> {
-    /// 200 with this body.
+    /// Creates an answer with status 200.
     pub const fn ok(body: T) -> Self {
         Self {
             status: StatusCode::OK,
@@ -109,7 +111,7 @@ impl<T> Reply<T> {
         }
     }
 
-    /// 201 with this body.
+    /// Creates an answer with status 201.
     pub const fn created(body: T) -> Self {
         Self {
             status: StatusCode::CREATED,
@@ -126,6 +128,7 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
     }
 
     fn into_output(self) -> Result<Output, ApiError> {
+        // A JSON answer is whole in memory. Operations with long results stream them instead.
         let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
         Ok(Output::Json {
             status: self.status,
@@ -135,7 +138,7 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
     }
 }
 
-/// An answer of JSON values, one a line.
+/// An NDJSON answer: one JSON value per line.
 #[derive(Debug)]
 pub struct Lines<T>(pub Vec<T>);
 
@@ -147,6 +150,7 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
     }
 
     fn into_output(self) -> Result<Output, ApiError> {
+        // Lines are grouped, so that many short ones are not sent in as many pieces.
         let chunks = stream::iter(self.0).chunks(LINES_AT_ONCE);
         let body = chunks.map(|lines| {
             let mut text = Vec::new();
@@ -165,27 +169,28 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> Answer for Lines<T> {
     }
 }
 
-/// What a body is that is made while it is sent.
+/// Kind of a body that is produced while it is sent.
 pub trait Media: Send + 'static {
-    /// Its media type.
+    /// Media type of the body.
     const TYPE: &'static str;
-    /// The schema of the body: of one line for NDJSON, empty for bytes.
+    /// Returns the schema of the body: of one line for NDJSON, empty for bytes.
     fn schema() -> Value;
 }
 
-/// An answer that is made while it is sent.
+/// Answer whose body is produced while it is sent.
 pub struct Streamed<M> {
-    /// The status of the answer.
+    /// Status of the answer.
     pub status: StatusCode,
     /// Headers beyond those every answer has.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The pieces of the body, in order; an error breaks the connection off, so that nobody takes a part for the whole.
+    /// Pieces of the body, in order. An error aborts the connection, so that the client cannot take a part for the
+    /// whole.
     pub body: BoxStream<'static, Result<Bytes, std::io::Error>>,
     media: PhantomData<M>,
 }
 
 impl<M> Streamed<M> {
-    /// 200 with this body.
+    /// Creates an answer with status 200.
     pub fn ok(body: BoxStream<'static, Result<Bytes, std::io::Error>>) -> Self {
         Self {
             status: StatusCode::OK,

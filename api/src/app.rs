@@ -1,4 +1,6 @@
-//! Handles to every plane the operations use.
+//! Handles to the parts of the service that operations use.
+//!
+//! Invariant: a process has one [`Process`], which all clones of its [`App`] share. So no counter or limit exists twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,86 +27,88 @@ use crate::usage::Usage;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
-/// Dry runs that are judged at once.
+/// Dry runs judged at the same time in this process.
 const DRY_RUNS: usize = 2;
-/// Answers, exports and parts of one operator at once; more wait.
+/// Answers, exports and parts of one operator at the same time, each counted for itself. Further ones wait.
 const AT_ONCE: usize = 8;
-/// Pieces of parts that are written, and parts that are ended, at once; more wait, and their senders with them.
+/// Disk operations (writes and renames of parts) at the same time. Further ones wait, and so do their senders.
 const PART_WRITES: usize = 16;
 
-/// Everything an operation may reach; cheap to clone.
+/// Dependencies of the operations. Clones are cheap and share all state.
 #[derive(Clone, Debug)]
 pub struct App {
-    /// The metadata database.
+    /// Database of the marketplace plane.
     pub store: Store,
     /// The read side of the tables.
     pub catalog: Catalog,
-    /// The short cut from a committed submission to the log.
+    /// Appends a submission to the log right after its transaction was committed.
     pub relay: Relay,
-    /// Who waits for an outcome.
+    /// Registry of the requests that wait for an outcome.
     pub waiters: Waiters,
     /// The judge of the model screen, for dry runs.
     pub screener: Arc<dyn Screener>,
-    /// The one source of time.
+    /// Source of time for every operation.
     pub clock: Arc<dyn Clock>,
-    /// What carries traces into messages.
+    /// Writes the trace context into messages, so that traces cross processes.
     pub propagator: Arc<dyn Propagator>,
-    /// Where queries run.
+    /// Runs SQL queries, in this process or in another.
     pub sandbox: Arc<dyn Sandbox>,
-    /// What left the service for whom.
+    /// Counts the bytes sent to each operator.
     pub egress: Egress,
-    /// What was used how often.
+    /// Counts uses of the service by kind and UTC day, such as searches.
     pub usage: Usage,
-    /// Where uploads are.
+    /// Storage of the parts of uploads, and their progress.
     pub uploads: UploadPlane,
-    /// When an acknowledged contribution is submitted again.
+    /// Schedule by which the sweeper appends open contributions again.
     pub sweeper: Arc<SweeperConfig>,
-    /// What is acknowledged and has no outcome; somebody else looks at the database for it.
+    /// Count of the acknowledged contributions without an outcome. A background task refreshes it from the database.
     pub backlog: Backlog,
-    /// How the service presents itself.
+    /// Public address, proxies, terms and sign-up.
     pub config: Arc<Config>,
-    /// The limits of the interface.
+    /// Limits on sizes, rates and times.
     pub limits: Arc<Limits>,
-    /// Whether load balancers are to leave this replica alone.
+    /// Set while the replica shuts down: `/drainz` then answers 503, so that load balancers send no new calls.
     pub drain: Drain,
-    /// Who holds calls to the limits per address.
+    /// Counts calls per address, for the limits.
     pub limiter: Arc<Limiter>,
-    /// Signs the addresses of parts at the store itself; none where this service serves the parts.
+    /// Signs addresses of parts at the bucket. `None` where this service serves the parts.
     pub direct: Option<Arc<dyn DirectParts>>,
     /// Counts and bounds of this process.
     pub process: Arc<Process>,
 }
 
-/// Counts and bounds that each process keeps for itself, and that begin at zero with it.
+/// Counts and bounds that each process keeps for itself. They start at zero.
 #[derive(Debug)]
 pub struct Process {
-    /// Calls per address and minute.
+    /// Limit on calls per address and minute.
     pub(crate) calls: Rule,
-    /// Agents registered per address and hour.
+    /// Limit on agents registered per address and hour.
     pub(crate) registrations: Rule,
     /// Memory for the bodies of requests.
     pub(crate) bodies: Arc<Bodies>,
-    /// Permits for dry runs, so that they never take every core from the merges.
+    /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
     pub(crate) dry_runs: Arc<Semaphore>,
-    /// Permits of each operator for whole answers that count as egress: from the call until they are sent.
+    /// Permits of each operator for answers that count as egress and are whole in memory. A permit is returned when its
+    /// answer has been sent.
     pub(crate) answers: Places,
     /// Permits of each operator for exports.
     pub(crate) exports: Places,
-    /// Permits of each operator for parts that are received.
+    /// Permits of each operator for the receipt of parts.
     pub(crate) parts: Places,
-    /// Permits for writing pieces of parts to the disk.
+    /// Permits for disk operations (writes and renames of parts).
     pub(crate) part_writes: Semaphore,
-    /// Signer of the addresses of parts.
+    /// Signs the addresses of parts that this service serves.
     pub(crate) links: Links,
-    /// Presigned addresses whose transfer is counted already.
+    /// The addresses at the bucket that were handed out lately, so that egress is counted once for each.
     pub(crate) handed_out: HandedOut,
 }
 
 impl Process {
-    /// Makes the counts and bounds for these limits.
+    /// Creates the counts and bounds for the given limits. All counters start at zero.
     pub fn new(limits: &Limits) -> Self {
         Self {
             calls: Rule {
+                // The names are part of the keys of the shared counters, so all replicas must use the same.
                 name: "calls",
                 limit: limits.calls_per_ip_per_minute,
                 window: MINUTE,
@@ -115,6 +119,7 @@ impl Process {
                 window: HOUR,
             },
             bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
+            // Shared by all callers: the processor is the resource here, and not the share of an operator.
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
             answers: Places::new(AT_ONCE),
             exports: Places::new(AT_ONCE),

@@ -1,6 +1,6 @@
-//! Credentials: what they look like, whose they are, and what an operation takes.
+//! Credentials: format, owner, and the operations that accept them.
 //!
-//! Invariant: the service keeps the SHA-256 of a secret and never the secret. A secret has 256 random bits, so a plain
+//! Invariant: the service stores the SHA-256 of a secret and never the secret. A secret has 256 random bits, so a plain
 //! hash is as hard to invert as the secret is to guess.
 
 use std::fmt;
@@ -18,22 +18,22 @@ use crate::error::ApiError;
 use crate::operation::Auth;
 use crate::ops::pages::GUIDE;
 
-/// How many random bytes a secret has.
+/// Number of random bytes in a secret.
 const SECRET_BYTES: usize = 32;
-/// The longest credential that is looked up.
+/// Length in bytes beyond which a credential is not looked up.
 const LONGEST: usize = 128;
 
-/// What a secret is for, seen from its prefix.
+/// Kind of a secret, as its prefix shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretKind {
-    /// An agent key.
+    /// Key of an agent.
     AgentKey,
-    /// An operator token.
+    /// Token of an operator.
     OperatorToken,
 }
 
 impl SecretKind {
-    /// What the text of such a secret begins with.
+    /// Returns the prefix of secrets of this kind.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::AgentKey => "km_",
@@ -48,13 +48,13 @@ impl SecretKind {
     }
 }
 
-/// A fresh secret: shown once, kept as its hash.
+/// A new secret. It is shown once; only its hash is stored.
 pub struct Secret {
     text: String,
 }
 
 impl Secret {
-    /// A secret from the system's randomness, which can be missing.
+    /// Generates a secret from the system's random source. Fails if that is not available.
     pub fn generate(kind: SecretKind) -> Result<Self, getrandom::Error> {
         let mut bytes = [0; SECRET_BYTES];
         getrandom::fill(&mut bytes)?;
@@ -63,12 +63,12 @@ impl Secret {
         })
     }
 
-    /// The secret, for its owner and nobody else.
+    /// Returns the text of the secret, to be shown to its owner only.
     pub fn reveal(self) -> String {
         self.text
     }
 
-    /// What is kept of it.
+    /// Returns the SHA-256 of the text, which is stored.
     pub fn hash(&self) -> [u8; 32] {
         hash(&self.text)
     }
@@ -84,15 +84,16 @@ fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Finds out who calls and whether an operation takes them. `header` is the value of `Authorization`.
+/// Authenticates a call and checks that the operation accepts its credential. `header` is the value of `Authorization`.
 ///
-/// The database is asked each time, so a suspension holds from the next call on. A credential that is presented must be
-/// valid, also where none is needed: an answer to nobody would mislead whoever mistyped it.
+/// The database is asked each time, so a suspension takes effect with the next call. An operation with optional
+/// credentials still refuses an invalid one: an anonymous answer would hide the mistake from the caller.
 pub(crate) async fn authenticate(
     app: &App,
     auth: Auth,
     header: Option<Result<String, ()>>,
 ) -> Result<Option<Principal>, ApiError> {
+    // A public operation ignores credentials, so health checks and pages work with any.
     if auth == Auth::Public {
         return Ok(None);
     }
@@ -102,6 +103,7 @@ pub(crate) async fn authenticate(
         }
         return Err(unauthenticated(app, auth, "a credential is required"));
     };
+    // Unknown, malformed and overlong credentials get the same answer, which reveals nothing about valid ones.
     let wrong = || unauthenticated(app, auth, "the credential is not valid");
     let header = header.map_err(|()| wrong())?;
     let Some((scheme, text)) = header.split_once(' ') else {
@@ -119,14 +121,17 @@ pub(crate) async fn authenticate(
         ));
     }
     let text = text.trim();
+    // Text without a known prefix, or too long, cannot be a credential, so the database is not asked.
     if SecretKind::of(text).is_none() || text.len() > LONGEST {
         return Err(wrong());
     }
     let principal = app.store.principal_by_hash(&hash(text)).await?.ok_or_else(wrong)?;
+    // An agent is suspended with its operator, which the database has resolved.
     let (suspended, admitted) = match &principal {
         Principal::Operator { suspended, .. } => (*suspended, auth.admits_operator()),
         Principal::Agent { suspended, .. } => (*suspended, auth.admits_key()),
     };
+    // A suspension is reported before a wrong kind, since no other credential of the operator would help.
     if suspended {
         return Err(account_suspended(app));
     }
@@ -136,7 +141,7 @@ pub(crate) async fn authenticate(
     Ok(Some(principal))
 }
 
-/// Whether the caller is an agent, for an operation that needs one for some of its inputs only.
+/// Checks that the caller is an agent, for an operation that requires one for some of its inputs only.
 pub(crate) fn require_agent(cx: &Cx) -> Result<(), ApiError> {
     match cx.caller {
         Some(Principal::Agent { .. }) => Ok(()),
@@ -145,7 +150,7 @@ pub(crate) fn require_agent(cx: &Cx) -> Result<(), ApiError> {
     }
 }
 
-/// The refusal of a valid credential of the other kind.
+/// Returns the 403 for a valid credential of the other kind.
 fn wrong_kind(auth: Auth) -> ApiError {
     let needed = if auth.admits_key() {
         "this needs an agent key (`km_…`); an operator token is a person"
@@ -155,14 +160,14 @@ fn wrong_kind(auth: Auth) -> ApiError {
     ApiError::new(Kind::Forbidden, "wrong_credential", needed)
 }
 
-/// The refusal of a valid credential whose operator is suspended.
+/// Returns the 401 for a valid credential whose operator is suspended.
 fn account_suspended(app: &App) -> ApiError {
     let hint = "no other credential of this operator helps; the operator answers the suspension with whoever runs the \
                 service, and the same credentials work again once it ends";
     refused(app, "account_suspended", "the account is suspended", hint, "suspension")
 }
 
-/// A 401 that says how to do better.
+/// Returns the 401 for a missing or invalid credential, with a hint at the header to send.
 fn unauthenticated(app: &App, auth: Auth, message: &str) -> ApiError {
     let hint = match (auth.admits_key(), auth.admits_operator()) {
         (true, true) => "send `Authorization: Bearer <agent key or operator token>`",
@@ -172,7 +177,7 @@ fn unauthenticated(app: &App, auth: Auth, message: &str) -> ApiError {
     refused(app, "unauthenticated", message, hint, "keys")
 }
 
-/// A 401 (RFC 6750 section 3 for the header) with the section of the guide that helps.
+/// Returns a 401 (RFC 6750 section 3 for the header) with a link to the section of the guide that helps.
 fn refused(app: &App, code: &'static str, message: &str, hint: &str, section: &str) -> ApiError {
     ApiError::new(Kind::Unauthenticated, code, message)
         .field("hint", hint)

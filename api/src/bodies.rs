@@ -1,7 +1,7 @@
 //! Limits on the bytes of request bodies in memory, per operator and in total.
 //!
-//! Invariant: every byte of a body is reserved before it is buffered. A body without room is refused at once; bodies that
-//! have a reservation are not affected.
+//! Invariant: every byte of a body is reserved before it is buffered. A body without room is refused at once, and bodies
+//! that have a reservation are not affected.
 
 use std::sync::Arc;
 
@@ -78,6 +78,7 @@ impl Room {
             return Ok(());
         }
         let Bodies { own, all, .. } = &*self.bodies;
+        // If the second limit refuses, the share already taken is dropped on return, and so given back.
         let own = own.try_take(self.holder, more).ok_or_else(|| self.share_taken())?;
         let all = all.try_take((), more).ok_or_else(|| self.all_taken())?;
         self.places.push((own, all));
@@ -105,6 +106,8 @@ impl Room {
     fn all_taken(&self) -> ApiError {
         let limit = self.bodies.total;
         let message = format!("the service takes {limit} bytes of bodies at once, and there is no room for this one");
+        // `limited` sets the time to wait. The kind and status are those of an overload, which is not the caller's
+        // fault.
         ApiError::limited("bodies_of_all", message, RETRY_SECONDS)
             .with_kind(Kind::Unavailable)
             .with_status(StatusCode::SERVICE_UNAVAILABLE)

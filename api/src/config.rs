@@ -1,27 +1,27 @@
-//! What the binary's configuration says of this package.
+//! Configuration of this package: public address and limits.
 //!
 //! Invariant: no type here has a `Default`; the binary's commented default file is the only source of values.
 
 use serde::Deserialize;
 
-/// Where and how the service presents itself.
+/// Public address of the service, and its terms.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The address callers use, without a trailing slash, such as `https://sluice.example`.
     pub public_url: String,
-    /// How many proxies stand before the service: the caller is that entry of `X-Forwarded-For`, counted from the
-    /// right. 0 ignores the header, which anybody can send.
+    /// Number of trusted proxies before the service. The caller's address is that entry of `X-Forwarded-For`, counted
+    /// from the right. 0 ignores the header, which anybody can send.
     pub trusted_proxies: u8,
     /// Version of the terms of service in force.
     pub terms_version: String,
-    /// Where the terms of service are.
+    /// Address of the terms of service.
     pub terms_url: String,
-    /// Whether anyone may sign up; otherwise by invitation.
+    /// True if anyone may sign up. Otherwise sign-up needs an invitation.
     pub signup_open: bool,
 }
 
-/// The limits of the interface.
+/// Limits of the interface on sizes, rates and times.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -35,17 +35,17 @@ pub struct Limits {
     pub active_projects_per_operator: u32,
     /// Contributions of one operator to public projects in a UTC day.
     pub public_contributions_per_day: u32,
-    /// Contributions without an outcome beyond which none is acknowledged.
+    /// Contributions without an outcome at which new ones are refused with 503.
     pub open_contributions: u64,
-    /// Bytes of their submissions beyond which none is acknowledged.
+    /// Bytes of the submissions of those contributions at which new ones are refused with 503.
     pub open_bytes: u64,
     /// Records of one contribution.
     pub records_per_contribution: u32,
     /// The longest `wait` for an outcome, in seconds.
     pub wait_seconds: u32,
-    /// How long after a change of its price a project's price may change again, in hours.
+    /// Hours that must pass between two changes of a project's price.
     pub price_change_hours: u32,
-    /// How long an idempotency key is remembered, in hours.
+    /// Hours for which an idempotency key is remembered.
     pub idempotency_hours: u32,
     /// The largest body of a contribution or a dry run, in bytes.
     pub contribution_bytes: usize,
@@ -59,29 +59,29 @@ pub struct Limits {
     pub body_patience_seconds: u32,
     /// Records of one page of data.
     pub page_records: u32,
-    /// Records of a page of data where the caller does not say.
+    /// Records of a page of data when the caller gives no `limit`.
     pub default_page_records: u32,
     /// Records of one page of a diff.
     pub diff_records: u32,
-    /// Records of a page of a diff where the caller does not say.
+    /// Records of a page of a diff when the caller gives no `limit`.
     pub default_diff_records: u32,
     /// Characters of a statement.
     pub query_characters: u32,
     /// Rows of the answer to a query.
     pub query_rows: u32,
-    /// Rows of the answer to a query where the caller does not say.
+    /// Rows of the answer to a query when the caller gives no limit.
     pub default_query_rows: u32,
-    /// How long a query may take, in seconds.
+    /// Time limit of a query, in seconds.
     pub query_seconds: u32,
-    /// The largest version that can be queried here, in bytes.
+    /// The largest version that can be queried by this service, in bytes.
     pub query_version_bytes: u64,
-    /// How long the address of a part is good, in seconds.
+    /// Validity of the address of a part, in seconds.
     pub part_url_seconds: u32,
     /// The largest upload, in bytes.
     pub upload_bytes: u64,
-    /// How long an upload may take to be completed, in seconds.
+    /// Seconds from the beginning of an upload until it expires.
     pub upload_seconds: u32,
-    /// Uploads of one operator that are open.
+    /// Open uploads of one operator.
     pub open_uploads: u32,
     /// The storage of one operator, in bytes: its datasets and uploads together.
     pub storage_bytes: u64,

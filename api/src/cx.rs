@@ -1,4 +1,4 @@
-//! What a function of the table sees of its call.
+//! Context of one call, as the functions of the table see it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,34 +12,35 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::operation::Operations;
 
-/// The context of one call, after authentication.
+/// Context of one call, after authentication.
 #[derive(Clone, Debug)]
 pub struct Cx {
-    /// The planes below.
+    /// Dependencies of the operation.
     pub app: App,
-    /// The table the operation is in.
+    /// Table that contains the operation.
     pub operations: Arc<Operations>,
-    /// Who calls; `None` without a credential, where the operation allows that.
+    /// Authenticated caller; `None` without a credential, where the operation allows that.
     pub caller: Option<Principal>,
-    /// Where the call comes from.
+    /// Address of the client.
     pub client: IpAddr,
     /// Id of the request.
     pub request_id: Arc<str>,
-    /// The instant the call is answered as of.
+    /// Time of the call, read once after its input was read.
     pub now: Timestamp,
-    /// Whether the body of the answer is sent.
+    /// False if the client gets no body, as with HEAD. Such an answer counts as no egress.
     pub answer_is_sent: bool,
-    /// The body as it came, strict JSON, where a member of the input is only an outline of what it says.
+    /// Body as it arrived, strict JSON, if a member of the input is an outline of it (see
+    /// [`Spec::outlined`](crate::operation::Spec)).
     pub body: Option<Bytes>,
 }
 
 impl Cx {
-    /// The operator the caller is or belongs to.
+    /// Returns the caller's operator: itself, or the owner of the agent.
     pub fn operator(&self) -> Option<OperatorId> {
         self.caller.as_ref().map(Principal::operator)
     }
 
-    /// The agent the caller is.
+    /// Returns the calling agent; `None` if an operator calls.
     pub fn agent(&self) -> Option<AgentId> {
         match self.caller {
             Some(Principal::Agent { agent, .. }) => Some(agent),
@@ -52,13 +53,13 @@ impl Cx {
         Origin::of_current(&self.request_id, &*self.app.propagator)
     }
 
-    /// The operator, for an operation that needs a credential.
+    /// Returns the operator, for an operation that needs a credential.
     pub fn the_operator(&self) -> Result<OperatorId, ApiError> {
         self.operator()
             .ok_or_else(|| ApiError::internal("an operation without caller asked for its operator"))
     }
 
-    /// The agent, for an operation that needs an agent key.
+    /// Returns the agent, for an operation that needs an agent key.
     pub fn the_agent(&self) -> Result<AgentId, ApiError> {
         self.agent()
             .ok_or_else(|| ApiError::internal("an operation without agent asked for its agent"))

@@ -1,10 +1,11 @@
-//! Addresses of parts at the store itself, where it can hand them out: a door that the binary puts a signer behind.
+//! Addresses of parts at a bucket, where it can serve downloads itself. The binary provides the signer.
 //!
-//! Invariant: a transfer from the store is not seen here, so it is counted when its address is handed out: once per
-//! operator and part for as long as the first address of it is good, however often a manifest is asked for meanwhile.
+//! Invariant: the service does not see a transfer from the bucket, so it counts a part's bytes when it hands out the
+//! address: once per operator and part for the validity of the first address, however often a manifest is requested
+//! meanwhile.
 //!
-//! Counting the addresses charges who asks and does not fetch; counting nothing would make the quota one of those who
-//! read pages only. Who resumes a pull within the life of its addresses is not charged again.
+//! Counting addresses charges callers that do not download. Counting nothing would exempt downloads from the quota. A
+//! pull that is resumed while its addresses are valid is not charged again.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -14,28 +15,28 @@ use catalog::Link;
 use parking_lot::Mutex;
 use types::{DatasetId, OperatorId, Timestamp};
 
-/// How many parts of operators are remembered; beyond it all are forgotten, which counts some addresses again.
+/// Parts of operators remembered. Beyond it all are forgotten, which counts some addresses again.
 const REMEMBERED: usize = 256 << 10;
 
-/// Signs addresses at the store.
+/// Signer of addresses at the bucket.
 pub trait DirectParts: Debug + Send + Sync {
-    /// The address from which the part `name` can be read for this long from now on, by the store's clock.
+    /// Returns the address from which the part `name` can be read for the time `lasting`, by the bucket's clock.
     fn address(&self, dataset: DatasetId, name: &str, lasting: Duration) -> String;
 }
 
-/// A part that an operator was told where to read: by the beginning of its hash.
+/// A part whose address an operator has, by the first half of its hash.
 type Told = (OperatorId, DatasetId, [u8; 16]);
 
-/// What was handed out and is good still.
+/// Registry of the addresses that were handed out and are still valid.
 #[derive(Debug, Default)]
 pub(crate) struct HandedOut {
-    /// Until when the first address of each is good.
+    /// Expiry of the first address of each part.
     until: Mutex<HashMap<Told, Timestamp>>,
 }
 
 impl HandedOut {
-    /// The bytes of the parts of a version whose addresses this operator does not have yet. Addresses handed out now are
-    /// good until `until`.
+    /// Returns the bytes of those parts whose addresses this operator does not have yet, and registers them as handed
+    /// out until `until`.
     pub(crate) fn new_bytes(
         &self,
         operator: OperatorId,
@@ -45,6 +46,7 @@ impl HandedOut {
         until: Timestamp,
     ) -> u64 {
         let mut told = self.until.lock();
+        // Expired entries go first. Only if that frees nothing are valid ones forgotten.
         if told.len() >= REMEMBERED {
             told.retain(|_, end| *end > now);
         }
@@ -54,6 +56,7 @@ impl HandedOut {
         let mut is_new = |link: &&Link| {
             let (hash, _) = link.part.sha256.split_at(16);
             let Ok(hash) = hash.try_into() else { return true };
+            // A new entry starts as expired, so that both cases take the same path.
             let end = told.entry((operator, dataset, hash)).or_insert(now);
             let is_over = *end <= now;
             if is_over {

@@ -1,7 +1,7 @@
-//! How much leaves the service for whom.
+//! Counts of the bytes sent for each operator and month.
 //!
-//! Invariant: counting never makes an answer wait. Sums are kept in memory and stored once a second, so a crash
-//! forgets at most a second of them.
+//! Invariant: counting never delays an answer. Sums are kept in memory and stored once a second, so a crash loses at
+//! most a second of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use types::{Clock, ContributionId, OperatorId, Timestamp, metric};
 use crate::answer::Output;
 use crate::periodic::Rounds;
 
-/// How often sums are stored.
+/// Interval at which sums are stored.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// By operator and month, the bytes.
+/// Bytes by operator and month.
 type Sums = HashMap<(OperatorId, i64), u64>;
 
-/// What left the service and is not stored yet. Clones share their sums.
+/// Bytes sent that are not stored yet. Clones share their sums.
 #[derive(Clone, Debug, Default)]
 pub struct Egress {
     sums: Arc<Mutex<Sums>>,
-    /// What is being stored, under the id that it is known by should it be stored again.
+    /// Sums that are being stored, with the id under which the database recognises a repeated attempt.
     storing: Arc<tokio::sync::Mutex<Option<(String, Sums)>>>,
 }
 
 impl Egress {
-    /// Counts bytes that leave for an operator at an instant.
+    /// Counts bytes sent for an operator at a time.
     pub fn add(&self, operator: OperatorId, at: Timestamp, bytes: u64) {
         let mut sums = self.sums.lock();
         let sum = sums.entry((operator, at.month())).or_default();
@@ -41,7 +41,7 @@ impl Egress {
         metrics::counter!(metric::EGRESS_BYTES).increment(bytes);
     }
 
-    /// The same answer, counted: at once when it is whole, as it is sent when it is a stream.
+    /// Counts an answer: a JSON answer at once, a stream piece by piece as it is sent.
     pub(crate) fn counted(&self, operator: OperatorId, at: Timestamp, output: Output) -> Output {
         match output {
             Output::Json { ref body, .. } => {
@@ -66,11 +66,13 @@ impl Egress {
         }
     }
 
-    /// Stores what was counted. What is not known to be stored is stored first the next time, once.
+    /// Stores the sums. If an earlier attempt had an unknown result, its sums are stored first, under the same id, so
+    /// that they count once.
     pub async fn store(&self, store: &Store, now: Timestamp) -> Result<(), store::Error> {
+        // The lock is held until the sums are stored, so that two calls never store the same sums.
         let mut storing = self.storing.lock().await;
         add(&mut storing, store, now).await?;
-        // Why no more than this: while anything is read, there always is more.
+        // The sums are taken once. A loop until they are empty would never end under load.
         let sums = std::mem::take(&mut *self.sums.lock());
         if !sums.is_empty() {
             *storing = Some((ContributionId::new(now).to_string(), sums));
@@ -78,10 +80,11 @@ impl Egress {
         add(&mut storing, store, now).await
     }
 
-    /// Stores what is counted once a second until `stop`, and then what is left.
+    /// Stores the sums once a second until `stop`, and then once more.
     pub async fn run(self, store: Store, clock: Arc<dyn Clock>, stop: CancellationToken) {
         let mut rounds = Rounds::every(EVERY, &stop);
         loop {
+            // The sums are stored once more after the stop, so that a shutdown loses none.
             let is_last = !rounds.next().await;
             if let Err(error) = self.store(&store, clock.now()).await {
                 tracing::warn!(%error, "cannot store the egress counts in the database; trying again in a second");
@@ -93,7 +96,7 @@ impl Egress {
     }
 }
 
-/// Adds sums to what is stored, if there are any, and forgets them then.
+/// Adds the pending sums, if there are any, to the database and clears them.
 async fn add(storing: &mut Option<(String, Sums)>, store: &Store, now: Timestamp) -> Result<(), store::Error> {
     let Some((id, sums)) = &*storing else {
         return Ok(());

@@ -1,6 +1,7 @@
-//! May this caller know of a project, read a version of it, and at what price.
+//! Entitlement: visibility of a project to a caller, access to its versions, and their price.
 //!
-//! Invariant: every read path asks here. To whom a private project is not visible, it answers what a missing one does.
+//! Invariant: every read path asks this module. A private project is answered like a missing one, except to its
+//! operator.
 
 use store::{Access, Project, Visibility};
 use types::money::MicroUsdc;
@@ -10,21 +11,22 @@ use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::price;
 
-/// What a caller may do with a version of a dataset.
+/// Entitlement of a caller to a version of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entitlement {
-    /// Read it.
+    /// The caller may read it.
     Granted,
-    /// Read it once it is bought, for this much.
+    /// The caller may read it after paying this price.
     Priced(MicroUsdc),
-    /// Not even know of it.
+    /// The caller may not know that it exists.
     Hidden,
 }
 
-/// The one rule.
+/// Decides the entitlement of a caller; the only place that does.
 fn judge(caller: Option<OperatorId>, project: &Project) -> Entitlement {
     let owns = caller == Some(project.operator);
     match (project.visibility, project.access) {
+        // The owner comes first: it reads its project whatever the visibility and the price.
         _ if owns => Entitlement::Granted,
         (Visibility::Private, _) => Entitlement::Hidden,
         (Visibility::Public, Access::Public) => Entitlement::Granted,
@@ -35,21 +37,22 @@ fn judge(caller: Option<OperatorId>, project: &Project) -> Entitlement {
     }
 }
 
-/// What a version of a paid project costs that has this price of its own.
+/// Returns the price of a version of a paid project: its own, or the platform's default.
 pub(crate) fn price_of(micro: Option<i64>) -> MicroUsdc {
     micro.map_or(price::DATASET_DEFAULT, MicroUsdc)
 }
 
-/// The project with this slug, if the caller may know of it.
+/// Returns the project with this slug if the caller may know of it, otherwise a 404.
 pub(crate) async fn visible(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
-    // Why the query asks too: a row that is read and dropped takes longer than none.
+    // The query filters too: reading a hidden row and dropping it would take longer than finding none, and so reveal
+    // it.
     let project = cx.app.store.project_by_slug(slug, cx.operator()).await?;
     project
         .filter(|project| judge(cx.operator(), project) != Entitlement::Hidden)
         .ok_or_else(|| ApiError::no_project(slug))
 }
 
-/// Whether the caller may read the records of `version`, or of the latest; a refusal says what it costs.
+/// Checks that the caller may read the records of `version`, or of the latest. The error contains the price.
 pub(crate) fn records(cx: &Cx, project: &Project, version: Option<Version>) -> Result<(), ApiError> {
     match judge(cx.operator(), project) {
         Entitlement::Granted => Ok(()),
@@ -60,6 +63,7 @@ pub(crate) fn records(cx: &Cx, project: &Project, version: Option<Version>) -> R
 
 fn unpaid(cx: &Cx, project: &Project, version: Option<Version>, price: MicroUsdc) -> ApiError {
     let (base, slug) = (&cx.app.config.public_url, &project.slug);
+    // The address for the payment names a version only if the request did.
     let version = version.map_or_else(String::new, |version| format!("&version={version}"));
     let message = format!("a version of `{slug}` costs ${price} and the operator has not bought it");
     ApiError::new(Kind::PaymentRequired, "payment_required", message)

@@ -1,43 +1,43 @@
-//! What a caller is told when an operation fails.
+//! Errors of operations, as callers and the log see them.
 //!
 //! Invariant: only `code`, `message`, the case fields, the details and the headers leave the service; `context` goes to
-//! the log and has no other way out. A failure of the service itself always reads the same, with the request's id.
+//! the log only. Every internal error has the same text, with the id of the request.
 
 use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use types::{Classify, Kind};
 
-/// The sentence of every failure that is a defect of the service.
+/// Message of every error that is a defect of the service.
 const INTERNAL: &str = "the service failed to answer; tell its operator the request id";
-/// The sentence of every failure of a part that may come back.
+/// Message of every error of a dependency that may recover.
 const UNAVAILABLE: &str = "a part of the service is not available; try again shortly";
-/// Seconds after which to try again when a part is down.
+/// `Retry-After` when a dependency is down, in seconds.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 2;
-/// The sentence of every failure for a damaged file of a table.
+/// Message of every error caused by a damaged file of a table.
 const DAMAGED: &str = "a file of the dataset is damaged and is not served until it is restored; tell the service's operator \
                        the request id";
-/// Seconds after which to try again when a file is damaged: somebody has to restore it.
+/// `Retry-After` when a file is damaged, in seconds. An operator of the service must restore it.
 const DAMAGED_RETRY_SECONDS: u64 = 60;
-/// Seconds after which to try again what was just merged elsewhere.
+/// `Retry-After` for a version that was just merged elsewhere, in seconds.
 const NOT_YET_RETRY_SECONDS: u64 = 1;
-/// Seconds after which to try again what only a person can mend.
+/// `Retry-After` for a fault that a person must repair, in seconds.
 const HISTORY_LOST_RETRY_SECONDS: u64 = 60;
-/// The most details an answer carries.
+/// Greatest number of details in an answer.
 pub(crate) const MAX_DETAILS: usize = 20;
-/// The most bytes of a path that an answer repeats; the longest that a legal input has is shorter.
+/// Greatest length in bytes of a path in an answer. The paths of valid inputs are shorter.
 const LONGEST_PATH: usize = 1_024;
 
-/// One place of the request that breaks a rule.
+/// Place of the request that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
     /// JSON pointer (RFC 6901) into the input; empty for the whole of it.
     pub path: String,
-    /// The rule, as what must hold.
+    /// Rule that the place breaks, as a predicate such as "must be …".
     pub problem: String,
 }
 
-/// Why an operation has no result.
+/// Error of an operation.
 #[derive(Debug)]
 pub struct ApiError(Box<Inner>);
 
@@ -54,7 +54,7 @@ struct Inner {
 }
 
 impl ApiError {
-    /// An error of this kind with a machine code and a sentence for the caller.
+    /// Creates an error of this kind with a machine code and a sentence for the caller.
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -68,7 +68,7 @@ impl ApiError {
         }))
     }
 
-    /// The request breaks a rule at `path`.
+    /// Creates a 400 for a request that breaks a rule at `path`.
     pub fn invalid(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::invalid_all(vec![Detail {
             path: path.into(),
@@ -76,12 +76,14 @@ impl ApiError {
         }])
     }
 
-    /// The request breaks these rules; the message names the first.
+    /// Creates a 400 for a request that breaks these rules. The message names the first.
     pub fn invalid_all(mut details: Vec<Detail>) -> Self {
+        // The details name places that the caller chose, so their number and length must have a bound.
         details.truncate(MAX_DETAILS);
         for detail in &mut details {
             shorten(&mut detail.path);
         }
+        // The message makes sense alone, for clients that do not show the details.
         let message = match details.first() {
             None => "the request does not match its schema".to_owned(),
             Some(Detail { path, problem }) if path.is_empty() => format!("the request {problem}"),
@@ -92,22 +94,22 @@ impl ApiError {
         error
     }
 
-    /// There is no such thing, or the caller may not know that there is.
+    /// Creates a 404. It also stands for things that the caller may not know of.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, "not_found", message)
     }
 
-    /// No project of this slug that the caller may see. The only sentence for a missing and for a hidden one.
+    /// Creates the 404 for a project. A missing and a hidden project get the same text.
     pub fn no_project(slug: &str) -> Self {
         Self::not_found(format!("there is no project `{slug}`"))
     }
 
-    /// It contradicts the current state.
+    /// Creates a 409 for a request that contradicts the current state.
     pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::Conflict, code, message)
     }
 
-    /// A limit is used up for `seconds` more (at least 1): sets `Retry-After` and `retryAfter`.
+    /// Creates a 429 for a limit that is used up for `seconds` more (at least 1): sets `Retry-After` and `retryAfter`.
     pub fn limited(code: &'static str, message: impl Into<String>, seconds: u64) -> Self {
         let seconds = seconds.max(1);
         Self::new(Kind::Limited, code, message)
@@ -115,12 +117,12 @@ impl ApiError {
             .header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
-    /// A defect of the service; `context` is for the log only.
+    /// Creates a 500 for a defect of the service; `context` is for the log only.
     pub fn internal(context: impl std::fmt::Display) -> Self {
         Self::new(Kind::Internal, "internal", INTERNAL).context(context)
     }
 
-    /// A part of the service is down; `context` is for the log only.
+    /// Creates a 503 for a dependency that is down; `context` is for the log only.
     pub fn unavailable(context: impl std::fmt::Display) -> Self {
         Self::new(Kind::Unavailable, "unavailable", UNAVAILABLE)
             .field("retryAfter", UNAVAILABLE_RETRY_SECONDS)
@@ -128,14 +130,14 @@ impl ApiError {
             .context(context)
     }
 
-    /// A file that the answer needs is not what was written; `context` is for the log only.
+    /// Creates a 503 for a file that differs from what was written to it; `context` is for the log only.
     pub fn damaged(context: impl std::fmt::Display) -> Self {
         Self::new(Kind::Damaged, "table_damaged", DAMAGED)
             .header(header::RETRY_AFTER, HeaderValue::from(DAMAGED_RETRY_SECONDS))
             .context(context)
     }
 
-    /// Adds a field of the case to the body.
+    /// Adds a case field to the body.
     #[must_use]
     pub fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.fields.insert(name.to_owned(), value.into());
@@ -156,22 +158,22 @@ impl ApiError {
         self
     }
 
-    /// There is such a thing, but not here yet: it can be read in a second.
+    /// Creates a 503 for a version that exists but is not visible in this process yet; `Retry-After` is a second.
     pub fn not_yet(message: impl Into<String>) -> Self {
         Self::new(Kind::Unavailable, "not_yet", message)
             .field("retryAfter", NOT_YET_RETRY_SECONDS)
             .header(header::RETRY_AFTER, HeaderValue::from(NOT_YET_RETRY_SECONDS))
     }
 
-    /// Replaces what the error means.
+    /// Replaces the kind, which supervisors and callers of the error see.
     #[must_use]
     pub(crate) fn with_kind(mut self, kind: Kind) -> Self {
         self.0.kind = kind;
         self
     }
 
-    /// The table of a dataset lacks a version that the service has told of: nothing of it is read until it is restored, or an
-    /// administrator accepts the loss.
+    /// Creates a 503 for a table that lacks a version that the service has announced. Nothing of it is read until it is
+    /// restored, or an administrator accepts the loss.
     pub fn history_lost(slug: &str) -> Self {
         let message = format!(
             "the table of `{slug}` lacks versions that it had; nothing of it is answered until the operators of the \
@@ -182,16 +184,18 @@ impl ApiError {
             .header(header::RETRY_AFTER, HeaderValue::from(HISTORY_LOST_RETRY_SECONDS))
     }
 
-    /// Replaces the status, for a case HTTP has a status of its own for.
+    /// Replaces the status that follows from the kind, for a case that has an HTTP status of its own.
     #[must_use]
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.0.status = status;
         self
     }
 
-    /// The same for a transport that takes members in `headers`: a detail names the header, not the member.
+    /// Renames members in `headers` to their header in the details and the message, for a transport that carries them
+    /// there.
     #[must_use]
     pub(crate) fn naming_headers(mut self, headers: &[(&str, &str)]) -> Self {
+        // Callers know the header, not the name of the member in the input.
         for (member, header) in headers {
             let (member, header) = (format!("/{member}"), format!("/{header}"));
             for detail in self.0.details.iter_mut().filter(|detail| detail.path == member) {
@@ -205,44 +209,44 @@ impl ApiError {
         self
     }
 
-    /// Says what really happened, for the log.
+    /// Sets the description of the actual fault, for the log only.
     #[must_use]
     pub fn context(mut self, context: impl std::fmt::Display) -> Self {
         self.0.context = Some(context.to_string());
         self
     }
 
-    /// What the error means, independent of the transport.
+    /// Returns the kind of error, independent of the transport.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// The HTTP status.
+    /// Returns the HTTP status.
     pub fn status(&self) -> StatusCode {
         self.0.status
     }
 
-    /// The machine code.
+    /// Returns the machine code, such as `not_found`.
     pub fn machine_code(&self) -> &'static str {
         self.0.code
     }
 
-    /// The sentence for the caller.
+    /// Returns the sentence for the caller.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The headers of the answer.
+    /// Returns the additional headers of the answer.
     pub fn headers(&self) -> &[(HeaderName, HeaderValue)] {
         &self.0.headers
     }
 
-    /// What to log, where there is something the caller is not told.
+    /// Returns the text for the log that the caller does not see, if there is one.
     pub fn log_context(&self) -> Option<&str> {
         self.0.context.as_deref()
     }
 
-    /// The body of the answer: `{error, message, …case fields, details?, requestId?}`.
+    /// Returns the body of the answer: `{error, message, …case fields, details?, requestId?}`.
     pub fn body(&self, request_id: &str) -> Value {
         let mut body = Map::new();
         body.insert("error".to_owned(), self.0.code.into());
@@ -255,6 +259,7 @@ impl ApiError {
             let details = details.map(|detail| json!({"path": detail.path, "problem": detail.problem}));
             body.insert("details".to_owned(), details.collect());
         }
+        // A caller reports a failure of the service by its request id.
         if self.0.status.is_server_error() {
             body.insert("requestId".to_owned(), request_id.into());
         }
@@ -262,7 +267,7 @@ impl ApiError {
     }
 }
 
-/// The HTTP status of a kind.
+/// Returns the default HTTP status of a kind.
 pub const fn status(kind: Kind) -> StatusCode {
     match kind {
         Kind::Invalid => StatusCode::BAD_REQUEST,
@@ -279,7 +284,7 @@ pub const fn status(kind: Kind) -> StatusCode {
     }
 }
 
-/// Cuts what a caller sent to a length that is worth sending back.
+/// Truncates text that the caller sent to a length that is useful in an answer.
 fn shorten(text: &mut String) {
     if text.len() > LONGEST_PATH {
         text.truncate(text.floor_char_boundary(LONGEST_PATH));
@@ -287,7 +292,7 @@ fn shorten(text: &mut String) {
     }
 }
 
-/// An error with its causes, outermost first: for the log.
+/// Returns an error with its causes, outermost first, for the log.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -299,8 +304,9 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// A failure of a plane below: the caller learns only whether trying again can help.
+/// Converts an error of a dependency. The caller learns only if a retry can help.
 fn below(error: &(impl Classify + std::error::Error)) -> ApiError {
+    // Any other kind means that this package used the dependency wrongly.
     match error.kind() {
         Kind::Unavailable => ApiError::unavailable(chain(error)),
         Kind::Damaged => ApiError::damaged(chain(error)),

@@ -1,6 +1,6 @@
-//! The marketplace's side of the flow: submissions to the log, outcomes back into the database.
+//! Flow of the marketplace plane: submissions to the log, outcomes back into the database.
 //!
-//! Invariant: the contribution's row is the outbox. The [`Relay`] is only a short cut: whatever it drops, the
+//! Invariant: the contribution's row is the outbox entry. The [`Relay`] only saves time: whatever it drops, the
 //! [`Sweeper`] appends again for as long as the row is open, and only the [`Projector`] closes a row.
 
 mod backlog;

@@ -1,10 +1,10 @@
-//! The keys that manifests are signed with: made, rotated, revoked, published.
+//! Keys that sign manifests: creation, rotation, revocation, publication.
 //!
 //! Invariants:
-//! - A signature is made with a key that is in the database, hence in the published document, before it is made.
+//! - A key is in the database, and hence in the published document, before anything is signed with it.
 //! - Each key is endorsed by the one before it, in the transaction that makes it the current one.
-//! - A key stays good for what was being signed while it was rotated: whoever read it as the current key has taken the
-//!   time of issue before, and the key retires later than the change can have taken.
+//! - A key stays valid for manifests that were being signed during its rotation: a signer that read it as the current
+//!   key took the time of issue before that, and the key retires later than the change can have taken.
 
 use std::time::Duration;
 
@@ -12,30 +12,30 @@ use proof::{Endorsement, Key, KeyId, KeysDocument, PublicKey, SignatureBytes, Si
 use store::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey, Store};
 use types::{Classify, Clock, Kind, Retry, Timestamp};
 
-/// How long after its rotation a key still counts. More than a change of the database can take.
+/// Time from a rotation until the old key retires; longer than a change of the database can take.
 const OVERLAP: Duration = Duration::from_secs(15);
-/// How often a change is tried again that another process was faster with.
+/// Attempts at a change before giving up because other processes were faster.
 const TRIES: usize = 8;
 
-/// Why keys could not be read or changed.
+/// Error of reading or changing keys.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The database.
+    /// Error of the database.
     #[error("the service keys could not be read or changed")]
     Store(#[from] store::Error),
-    /// A stored key is not what a verifier would accept.
+    /// A stored key is invalid for a verifier.
     #[error("the stored service keys are invalid")]
     Proof(#[from] proof::Error),
-    /// There is no such key.
+    /// No key has this id.
     #[error("there is no service key `{key}`")]
     Unknown {
-        /// Its name.
+        /// Id of the key.
         key: String,
     },
     /// The key was revoked before.
     #[error("the service key `{key}` is revoked already")]
     Before {
-        /// Its name.
+        /// Id of the key.
         key: String,
     },
     /// Other processes kept changing the keys.
@@ -62,7 +62,7 @@ impl Classify for Error {
     }
 }
 
-/// Every key, and the secret half of the current one.
+/// All keys, and the secret half of the current one.
 #[derive(Debug)]
 pub struct Ring {
     keys: Vec<Key>,
@@ -70,7 +70,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// The keys as they are now; the first is made where there is none.
+    /// Loads the keys from the database. Creates the first if there is none.
     pub async fn load(store: &Store, clock: &dyn Clock) -> Result<Self, Error> {
         for _ in 0..TRIES {
             let keys = store.service_keys().await?;
@@ -79,7 +79,8 @@ impl Ring {
             }
             let now = clock.now();
             let first = fresh(None, now)?;
-            // Why not asked: whoever won, there is a key now.
+            // The result is not checked: if another process was faster, there is a key now, and the next round reads
+            // it.
             let added = store.service_key_add(None, first, now).await?;
             tracing::info!(
                 created = added == KeyAdded::Added,
@@ -100,27 +101,27 @@ impl Ring {
         }))
     }
 
-    /// The current key, which [`Self::signer`] is the other half of.
+    /// Returns the current key: the public half of [`Self::signer`].
     pub fn current(&self) -> &Key {
-        // Why the index holds: a ring is made of at least one key.
+        // The index is valid, since a ring has at least one key.
         &self.keys[self.keys.len() - 1]
     }
 
-    /// The secret half of the current key.
+    /// Returns the secret half of the current key.
     pub const fn signer(&self) -> &SigningKey {
         &self.signer
     }
 
-    /// When what is signed with the current key is issued: now, or when the key was made, if another clock says that this is
-    /// later or the key was made after `now` was read.
+    /// Returns the time of issue for what is signed with the current key: `now`, or the key's creation if that is
+    /// later. It is later if clocks differ, or if the key was created after `now` was read.
     pub fn issued_at(&self, now: Timestamp) -> Timestamp {
         now.max(self.current().created_at)
     }
 
-    /// The document that is published.
+    /// Signs the document of all keys, to be published.
     pub fn document(&self, issued_at: Timestamp) -> Result<KeysDocument, Error> {
         let revoked = self.keys.iter().filter(|key| key.status == Status::Revoked).count();
-        // Why it only grows: keys are never removed and revocations never taken back.
+        // The sequence number only grows: keys are never removed and revocations never undone.
         let sequence = (self.keys.len() + revoked) as u64;
         Ok(KeysDocument::sign(
             sequence,
@@ -131,21 +132,23 @@ impl Ring {
     }
 }
 
-/// What a change of the keys led to.
+/// Result of a change of the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
     /// The key that was current, or was revoked.
     pub before: Key,
-    /// The key that is current now.
+    /// The key that is current after the change.
     pub current: Key,
 }
 
-/// Makes a new key the current one, endorsed by the one before.
+/// Creates a key, endorsed by the current one, and makes it the current one.
 pub async fn rotate(store: &Store, clock: &dyn Clock) -> Result<Changed, Error> {
     for _ in 0..TRIES {
         let ring = Ring::load(store, clock).await?;
         let (before, now) = (ring.current().key_id, clock.now());
         let new = fresh(Some(ring.signer()), now)?;
+        // The insert succeeds only if `before` is still the current key. Otherwise another process was faster, and the
+        // loop reads the keys again.
         let added = store
             .service_key_add(Some(before.to_string()), new, now.plus(OVERLAP))
             .await?;
@@ -156,11 +159,13 @@ pub async fn rotate(store: &Store, clock: &dyn Clock) -> Result<Changed, Error> 
     Err(Error::Contended)
 }
 
-/// Revokes a key: nothing that it signed counts any more. Where it is the current one, another takes its place at once.
+/// Revokes a key, so that nothing it signed is valid any more. If it is the current one, a new key replaces it in the
+/// same transaction.
 pub async fn revoke(store: &Store, clock: &dyn Clock, key: &str, reason: &str) -> Result<Changed, Error> {
     for _ in 0..TRIES {
         let ring = Ring::load(store, clock).await?;
         let now = clock.now();
+        // There must always be a current key, so the current one is replaced in the same transaction.
         let successor = if ring.current().key_id.to_string() == key {
             Some(fresh(Some(ring.signer()), now)?)
         } else {
@@ -177,7 +182,7 @@ pub async fn revoke(store: &Store, clock: &dyn Clock, key: &str, reason: &str) -
             }
             KeyRevoked::Before => return Err(Error::Before { key }),
             KeyRevoked::Unknown => return Err(Error::Unknown { key }),
-            // It was made the current key meanwhile.
+            // The key became the current one in the meantime, so the next round brings a successor.
             KeyRevoked::Current => {}
         }
     }
@@ -195,7 +200,7 @@ async fn changed(store: &Store, clock: &dyn Clock, before: KeyId) -> Result<Chan
     })
 }
 
-/// A new key, endorsed by the one before it.
+/// Generates a key, endorsed by the one before it.
 fn fresh(before: Option<&SigningKey>, now: Timestamp) -> Result<NewServiceKey, Error> {
     let key = SigningKey::generate()?;
     let endorsement = before.map(|before| before.endorse(&key.public_key(), now));
@@ -211,7 +216,7 @@ fn fresh(before: Option<&SigningKey>, now: Timestamp) -> Result<NewServiceKey, E
     })
 }
 
-/// A stored key as it is published.
+/// Converts a stored key to the published form.
 fn published(stored: &ServiceKey) -> Result<Key, Error> {
     let endorsement = match &stored.endorsement {
         Some(endorsement) => Some(Endorsement {
@@ -224,6 +229,7 @@ fn published(stored: &ServiceKey) -> Result<Key, Error> {
     };
     let key = Key::new(PublicKey::from_bytes(stored.public_key), stored.created_at, endorsement);
     let (revoked_at, reason) = stored.revoked.clone().unzip();
+    // A revocation outweighs retirement: nothing that a revoked key signed is valid.
     let status = match (stored.retired_at, revoked_at) {
         (_, Some(_)) => Status::Revoked,
         (Some(_), None) => Status::Retired,

@@ -1,4 +1,4 @@
-//! Operations over HTTP: one table, one door.
+//! Marketplace API: a table of operations, served over HTTP through one dispatcher.
 //!
 //! ```text
 //! ops/*.rs ──add──▶ Operations ◀──read── rest.rs (routes) · openapi.rs (description)
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Invariants:
-//! - An operation is written once; every surface reads the table, and policy has one door.
-//! - An acknowledged contribution is in the database before its answer is on its way.
-//! - What a private project answers to others is what a missing one answers.
+//! - An operation is written once. Every transport reads the table, and every call passes the same checks.
+//! - An acknowledged contribution is in the database before its answer is sent.
+//! - A private project is answered to others exactly like a missing one.
 //! - Search texts, keys and bodies are never logged.
 
 pub mod answer;
@@ -53,19 +53,19 @@ pub use operation::Operations;
 pub use ops::uploads::UploadPlane;
 pub use rest::REQUEST_ID;
 
-/// The service over HTTP. The server must give each request its peer as `ConnectInfo<SocketAddr>`
+/// Returns the service as a router. The server must give each request its peer as `ConnectInfo<SocketAddr>`
 /// (`into_make_service_with_connect_info`).
 pub fn router(app: App) -> axum::Router {
     let operations = operations(&app.limits);
     rest::router(app, operations)
 }
 
-/// The table of operations, stating these limits.
+/// Returns the table of operations with these limits.
 pub fn operations(limits: &Limits) -> Operations {
     ops::all(limits)
 }
 
-/// The description of the interface (`OpenAPI` 3.1) of a service at `public_url`.
+/// Returns the description of the interface (`OpenAPI` 3.1) for a service at `public_url`.
 pub fn openapi(limits: &Limits, public_url: &str) -> serde_json::Value {
     openapi::document(&operations(limits), public_url)
 }

@@ -1,6 +1,6 @@
-//! The licences an item may carry.
+//! Licences that an item may have.
 //!
-//! Invariant: the list of the interface, with a link to each text; anything else is refused.
+//! Invariant: the list is that of the interface, with a link to each text. Anything else is refused.
 
 use std::borrow::Cow;
 
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! licenses {
     ($($variant:ident = $id:literal, $name:literal, $url:literal;)*) => {
-        /// A licence by its id; those of SPDX (<https://spdx.org/licenses/>) and the platform's own.
+        /// Licence by its id: of SPDX (<https://spdx.org/licenses/>), or the platform's own.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
         pub enum License {
             $(#[doc = $name] #[serde(rename = $id)] $variant,)*
         }
 
         impl License {
-            /// Every licence.
+            /// All licences, in the order of the interface.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Its id.
+            /// Returns the id.
             pub const fn id(self) -> &'static str {
                 match self {
                     $(Self::$variant => $id,)*
                 }
             }
 
-            /// What it is called.
+            /// Returns the name in English.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// Where its text is; a path is one of this service.
+            /// Returns the address of the text. A path without host is one of this service.
             pub const fn url(self) -> &'static str {
                 match self {
                     $(Self::$variant => $url,)*
@@ -69,6 +69,7 @@ impl JsonSchema for License {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        // Written by hand, since the derived schema would have a description for each variant.
         let ids: Vec<&str> = Self::ALL.iter().map(|license| license.id()).collect();
         json_schema!({"type": "string", "enum": ids})
     }

@@ -1,4 +1,4 @@
-//! Counts per address over a sliding window: in this process, or shared by every replica.
+//! Rate limits per address over a sliding window, counted in this process or shared by every replica.
 //!
 //! ```text
 //! Limiter ──▶ Counters (shared, where there are any) ──down or slow──▶ Memory (this replica's own)
@@ -6,10 +6,10 @@
 //!
 //! Invariants, which every [`Counters`] proves by the suite `conformance`:
 //! - Within a window no more than the limit is admitted, and the turn of a window admits no second burst.
-//! - Whoever waits as long as told is admitted, unless somebody of the same address was quicker.
+//! - A caller that waits for the time it was given is admitted, unless another call from the same address came first.
 //!
-//! A window slides by weight: what was counted in the window before counts for the share of it that is less than a
-//! window ago, as if it had been spread evenly. So a new window does not begin with nothing counted.
+//! The window slides by weight: the count of the previous window contributes in proportion to the part of it that is
+//! less than one window ago, as if its calls had been spread evenly. So a new window does not begin at zero.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
@@ -33,14 +33,16 @@ pub use self::memory::Memory;
 #[cfg(feature = "redis")]
 pub use self::redis::{Redis, RedisError};
 
-/// A caller's address as limits count it: an IPv6 address by its /64, which is what one subscriber is given.
+/// Address of a caller as limits count it: an IPv6 address by its /64, the prefix that one subscriber usually gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source(u64, u64);
 
 impl From<IpAddr> for Source {
     fn from(address: IpAddr) -> Self {
+        // An IPv4 address in its IPv6 form counts like the IPv4 address itself.
         let mapped: Ipv6Addr = match address.to_canonical() {
             IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            // A subscriber can use any address of its /64, so the lower half is not counted separately.
             IpAddr::V6(v6) => return Self((v6.to_bits() >> 64) as u64, 0),
         };
         let bits = mapped.to_bits();
@@ -50,42 +52,43 @@ impl From<IpAddr> for Source {
     }
 }
 
-/// 32 hexadecimal digits, the same in every replica.
+/// Writes 32 hexadecimal digits, the same in every replica.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}{:016x}", self.0, self.1)
     }
 }
 
-/// At most so many per window and address.
+/// Limit on a number of events per window and address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What is counted; rules of different names do not count each other's.
+    /// Name of what is counted. Rules of different names are counted separately.
     pub name: &'static str,
-    /// How many.
+    /// Greatest number of events in a window.
     pub limit: u32,
-    /// In how long; windows begin at multiples of their length since the epoch. At least a millisecond.
+    /// Length of the window, at least a millisecond. Windows begin at multiples of it since the epoch.
     pub window: Duration,
 }
 
-/// What became of one more.
+/// Decision on one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It is counted and may go on.
+    /// The event is counted and allowed.
     Admitted,
-    /// The limit is reached and nothing is counted; after so many seconds, rounded up, one more is admitted.
+    /// The limit is reached and nothing is counted. Contains the seconds, rounded up, after which one event is allowed.
     Refused(u64),
 }
 
-/// The counters cannot be asked.
+/// Error of counters that cannot be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("the cache with the counters does not answer")]
 pub struct Unavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// Counters that rules are held to.
+/// Counters that enforce rules.
 #[async_trait]
 pub trait Counters: fmt::Debug + Send + Sync {
-    /// Counts one, unless the limit is reached; in one step, whoever else counts.
+    /// Counts one event unless the limit is reached. The check and the count are one atomic step, also between
+    /// replicas.
     async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable>;
 }
 

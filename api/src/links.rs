@@ -1,7 +1,7 @@
-//! Addresses of parts that are good for a while and for nothing else.
+//! Signed addresses of parts, valid for a limited time.
 //!
-//! Invariant: the signature covers the dataset, the part, the operator it was made for and the end of its time, so
-//! none of them can be exchanged. The secret never leaves the database and this process.
+//! Invariant: the signature covers the dataset, the part, the operator it was made for and the expiry, so none of them
+//! can be exchanged. The secret is known only to the database and this process.
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ use types::{ContributionId, DatasetId, OperatorId, Timestamp};
 
 use crate::error::ApiError;
 
-/// The name of the secret in the database.
+/// Name of the secret in the database.
 const SECRET: &str = "part-links";
-/// Domain separation.
+// Distinct contexts separate the two kinds of addresses: a signature for one is never valid for the other.
 const CONTEXT: &str = "sluice-part-1";
 const UPLOAD_CONTEXT: &str = "sluice-upload-1";
 
-/// Signs addresses of parts; the secret is read, or made, when it is first needed.
+/// Signer of addresses with a lazily loaded secret: it is read from the database, or created there, at the first use.
 #[derive(Default)]
 pub(crate) struct Links {
     secret: OnceCell<[u8; 32]>,
@@ -32,25 +32,26 @@ impl fmt::Debug for Links {
     }
 }
 
-/// What an address is good for.
+/// Contents of a signed address to a part of a dataset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant<'a> {
-    /// The dataset.
+    /// Dataset of the part.
     pub(crate) dataset: DatasetId,
-    /// The name of the part.
+    /// Name of the part file.
     pub(crate) part: &'a str,
-    /// Whose egress it counts toward.
+    /// Operator whose egress the download counts toward.
     pub(crate) account: OperatorId,
-    /// Until when, in seconds since the epoch.
+    /// Expiry in seconds since the epoch.
     pub(crate) expires: u64,
 }
 
-/// The signer of addresses.
+/// HMAC-SHA256 over addresses, keyed with the service's secret.
 pub(crate) struct Signer(Hmac<Sha256>);
 
 impl Links {
-    /// The signer with the service's secret.
+    /// Returns the signer, loading the secret first if needed.
     pub(crate) async fn signer(&self, store: &Store, now: Timestamp) -> Result<Signer, ApiError> {
+        // Replicas race to store a secret of their own. The database keeps the first and returns it to all.
         let read = || async {
             let mut fresh = [0; 32];
             getrandom::fill(&mut fresh).map_err(ApiError::unavailable)?;
@@ -75,7 +76,7 @@ impl Signer {
         mac
     }
 
-    /// The address below `base`.
+    /// Returns the signed address, below `base`, of a part of a dataset.
     pub(crate) fn address(&self, base: &str, grant: &Grant<'_>) -> String {
         let Grant {
             dataset,
@@ -93,20 +94,22 @@ impl Signer {
         mac
     }
 
-    /// The address of a part of an upload below `base`, good until `expires`, in seconds since the epoch.
+    /// Returns the signed address, below `base`, to which a part of an upload is sent. `expires` is in seconds since
+    /// the epoch.
     pub(crate) fn upload_address(&self, base: &str, upload: ContributionId, n: u32, expires: u64) -> String {
         let signature = self.over_upload(upload, n, expires).finalize().into_bytes();
         let signature = BASE64URL_NOPAD.encode(&signature);
         format!("{base}/uploads/{upload}/{n}?expires={expires}&signature={signature}")
     }
 
-    /// Whether `signature` is the one for this part of an upload; takes as long whatever is wrong with it.
+    /// Verifies the signature of a part of an upload, in constant time. Does not look at the expiry.
     pub(crate) fn upload_signed(&self, upload: ContributionId, n: u32, expires: u64, signature: &str) -> bool {
+        // A signature that cannot be decoded becomes the empty one, which is never valid, so there is no second branch.
         let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).unwrap_or_default();
         self.over_upload(upload, n, expires).verify_slice(&signature).is_ok()
     }
 
-    /// Whether `signature` is the one for `grant`; takes as long whatever is wrong with it.
+    /// Verifies the signature of `grant`, in constant time. Does not look at the expiry.
     pub(crate) fn signed(&self, grant: &Grant<'_>, signature: &str) -> bool {
         let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).unwrap_or_default();
         self.over(grant).verify_slice(&signature).is_ok()

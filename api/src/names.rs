@@ -1,8 +1,8 @@
-//! Agent names: which are legal, which are reserved, and which count as the same.
+//! Agent names: reserved words, and names that look alike.
 //!
 //! Invariant: two names count as the same exactly when their [`skeleton`]s are equal.
 
-/// Words that speak for the platform.
+/// Words that would speak for the platform.
 const RESERVED: [&str; 19] = [
     "admin",
     "administrator",
@@ -25,9 +25,10 @@ const RESERVED: [&str; 19] = [
     "undefined",
 ];
 
-/// The name with its case and look-alikes folded: `0` is `o`, `1` is `l`, `rn` is `m`. The interface closes this list.
+/// Returns the skeleton of a name (the term of UTS #39): case and look-alikes folded, `0` to `o`, `1` to `l`, `rn` to
+/// `m`. The interface fixes this list.
 ///
-/// Separators stay, as they are seen. Names that were stored under a longer list are folded anew by a migration.
+/// Separators stay, since they are visible. A migration folds names again that were stored under a longer list.
 pub fn skeleton(name: &str) -> String {
     let letters: String = name
         .chars()
@@ -40,25 +41,27 @@ pub fn skeleton(name: &str) -> String {
     letters.replace("rn", "m")
 }
 
-/// The name as [`skeleton`] folds it, with more look-alikes: `i` is `l`, as a capital `I` looks like it; `vv` is `w`.
-/// Nobody may look like the platform, while two agents may be called `fiat` and `flat`.
+/// Returns the skeleton with more look-alikes folded: `i` to `l`, since a capital `I` looks like it, and `vv` to `w`.
+/// It protects the platform's words only; two agents may be called `fiat` and `flat`.
 fn loose(name: &str) -> String {
     skeleton(name).replace('i', "l").replace("vv", "w")
 }
 
-/// Whether a name speaks for the platform: it is nothing but reserved words, however separated or glued together, with
-/// or without a number after them. So is a name of nothing but separators.
+/// Returns true if a name speaks for the platform: it consists of reserved words, however separated or joined, with or
+/// without a number at the end. A name of separators only is reserved too.
 pub fn is_reserved(name: &str) -> bool {
+    // Separators do not make a reserved word another name, as in `ad-min`.
     let squeezed: String = name.split(['.', '_', '-']).collect();
     let words = RESERVED.map(loose);
+    // A number at the end does not make a reserved word another name, as in `admin2`.
     let unnumbered = squeezed.trim_end_matches(|character: char| character.is_ascii_digit());
     let is_made_of_words = |name: &str| !name.is_empty() && is_made_of(&loose(name), &words);
     squeezed.is_empty() || is_made_of_words(&squeezed) || is_made_of_words(unnumbered)
 }
 
-/// Whether `text` is nothing but `words`, one after the other; so is no text at all.
+/// Returns true if `text` is a sequence of `words`. The empty text is one.
 fn is_made_of(text: &str, words: &[String]) -> bool {
-    // Whether the text up to each of its bytes is.
+    // `made[end]` is true if the first `end` bytes are a sequence of words.
     let mut made = vec![false; text.len() + 1];
     made[0] = true;
     for end in 1..=text.len() {

@@ -1,7 +1,7 @@
-//! The table as a document of `OpenAPI` 3.1 (<https://spec.openapis.org/oas/v3.1.0>).
+//! Description of the table as an `OpenAPI` 3.1 document (<https://spec.openapis.org/oas/v3.1.0>).
 //!
-//! Invariant: nothing is described here that the table does not say, but for the parts of uploads, which only HTTP takes; what
-//! every operation of a kind answers is derived from the kind.
+//! Invariant: the document contains only what the table contains, and the route for the parts of uploads, which only
+//! HTTP has. Answers that every operation of a kind shares are derived from the kind.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,19 @@ use serde_json::{Map, Value, json};
 use crate::operation::{Auth, Operation, Operations, Place, Rate};
 use crate::rest;
 
-/// The version of the description of the interface.
+/// Version of the description of the interface.
 pub const VERSION: &str = "0.20.9";
 const AGENT_KEY: &str = "agentKey";
 const OPERATOR_TOKEN: &str = "operatorToken";
 
-/// The document for a service at `public_url`.
+/// Returns the document for a service at `public_url`.
 pub fn document(operations: &Operations, public_url: &str) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations.iter() {
         let path = paths.entry(operation.spec.path).or_insert_with(|| json!({}));
         path[operation.spec.method.as_str().to_ascii_lowercase()] = describe(operation);
     }
+    // Parts of uploads are no operation, since their bodies are streamed and not JSON.
     paths.insert(rest::PART.to_owned(), rest::described_part(refusal));
     let mut tags: Vec<Value> = Vec::new();
     for operation in operations.iter() {
@@ -83,6 +84,7 @@ fn security(auth: Auth) -> Value {
     if auth == Auth::Public {
         return json!([]);
     }
+    // An empty requirement means that no credential is needed.
     if auth.admits_anyone() {
         ways.push(json!({}));
     }
@@ -105,6 +107,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
             Place::Body => continue,
         };
         let mut schema = schema.clone();
+        // OpenAPI has the description of a parameter beside its schema, not inside.
         let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
         let mut parameter = json!({
             "name": name,
@@ -120,7 +123,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     parameters
 }
 
-/// The input schema without the members that travel elsewhere.
+/// Returns the input schema without the members that are in the path, the query or headers.
 fn request_body(operation: &Operation) -> Value {
     let in_body = |name: &str| operation.spec.place(name) == Place::Body;
     let mut schema = operation.input.document.clone();
@@ -137,7 +140,7 @@ fn request_body(operation: &Operation) -> Value {
         if !required {
             schema.remove("required");
         }
-        // Why: the table counts the members of the whole input.
+        // The minimum in the table counts the members of the whole input, so those outside the body are subtracted.
         if let Some(least) = schema.get("minProperties").and_then(Value::as_u64) {
             required = true;
             schema.insert(
@@ -174,9 +177,10 @@ fn responses(operation: &Operation) -> Value {
         .into()
 }
 
-/// The failures of the operation's kind, then its own, which may say more of the same status.
+/// Returns the errors of the operation's kind, then its own. A later entry replaces an earlier one of the same status.
 fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
     let spec = &operation.spec;
+    // These errors follow from the credentials, the body and the rate limit of the operation.
     let mut refusals = vec![(
         400,
         "The request does not match its schema; `details` names each place and rule.",
@@ -221,6 +225,7 @@ fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
         )
     });
     refusals.extend_from_slice(spec.failure);
+    // A status that the operation answers as a success is not described as an error.
     refusals.retain(|(status, _)| spec.success.iter().all(|(success, _)| success != status));
     refusals
 }

@@ -1,7 +1,7 @@
-//! One table of operations, and the one door to them.
+//! Table of operations, and the one dispatcher through which every call goes.
 //!
-//! Invariants: whether a call is let in is decided in [`Operations::dispatch`] from the data of its [`Spec`], and
-//! nowhere else. A transport reads the table and carries values; it holds no policy.
+//! Invariants: [`Operations::dispatch`] alone decides if a call is accepted, from the data of its [`Spec`]. A transport
+//! reads the table and carries values; it holds no policy.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -32,18 +32,18 @@ mod spec;
 
 pub use spec::{Auth, BodySize, Effect, Place, Rate, Scope, Spec};
 
-/// Who is at the door, as a transport sees it.
+/// Origin of a call, as a transport sees it.
 #[derive(Clone)]
 pub struct Caller {
-    /// The address the call comes from.
+    /// Address of the client.
     pub client: IpAddr,
-    /// The value of the `Authorization` header; `Err` when it is not text.
+    /// Value of the `Authorization` header; `Err` when it is not text.
     pub authorization: Option<Result<String, ()>>,
-    /// Whether it takes no body of the answer.
+    /// True if the client gets no body of the answer, as with HEAD.
     pub takes_no_body: bool,
 }
 
-/// Why by hand: a credential is never shown.
+/// Shows the address only, never the credential.
 impl fmt::Debug for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Caller")
@@ -52,12 +52,12 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// What a transport read.
+/// Input of a call, as a transport read it.
 #[derive(Debug)]
 pub struct Input {
-    /// The members.
+    /// Members from the path, the query, the headers and the body.
     pub members: Map<String, Value>,
-    /// The body as it came, where [`Spec::outlined`] is an outline of what it says.
+    /// Body as it arrived, if [`Spec::outlined`] replaced a member of it by an outline.
     pub body: Option<Bytes>,
 }
 
@@ -69,21 +69,21 @@ impl From<Map<String, Value>> for Input {
 
 type Handler = dyn Fn(Cx, Value) -> BoxFuture<'static, Result<Output, ApiError>> + Send + Sync;
 
-/// One entry of the table.
+/// One entry of the table: an operation with its schemas and its function.
 pub struct Operation {
-    /// The operation as data.
+    /// Description of the operation.
     pub spec: Spec,
-    /// The schema of its input.
+    /// JSON schema of the input.
     pub input: InputSchema,
-    /// The schema of its answer.
+    /// JSON schema of the answer.
     pub output: Value,
-    /// Media type of its answer.
+    /// Media type of the answer.
     pub content_type: &'static str,
     call: Box<Handler>,
 }
 
 impl Operation {
-    /// Whether it reads a JSON body.
+    /// Returns true if a member of the input is in the body.
     pub fn has_body(&self) -> bool {
         self.input
             .properties()
@@ -99,7 +99,7 @@ impl fmt::Debug for Operation {
     }
 }
 
-/// The table, in reading order.
+/// The table of operations, in reading order.
 #[derive(Debug, Default)]
 pub struct Operations {
     entries: Vec<Arc<Operation>>,
@@ -107,8 +107,8 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// Adds an operation: the only place where a name, a route, a permission and a function meet. `bounds` set the
-    /// limits of the configuration in its input schema. A name that is taken replaces its operation.
+    /// Adds an operation: the only place where a name, a route, a permission and a function meet. `bounds` puts limits
+    /// of the configuration into the input schema. A name that is taken replaces its operation.
     pub fn add<I, O, F, Fut>(&mut self, spec: Spec, bounds: &[Bound], function: F)
     where
         I: DeserializeOwned + JsonSchema + Send + 'static,
@@ -120,7 +120,8 @@ impl Operations {
         let call: Box<Handler> = Box::new(move |cx, input| {
             let function = Arc::clone(&function);
             async move {
-                // Why an error of the caller: what the schema let through and the type does not is out of range.
+                // The schema has accepted the input. A value that the type still refuses, such as a number that
+                // overflows it, is an error of the caller, so it is no internal error.
                 let input: I = serde_json::from_value(input)
                     .map_err(|error| ApiError::invalid("", format!("is out of range: {error}")))?;
                 function(cx, input).await?.into_output()
@@ -135,6 +136,7 @@ impl Operations {
             content_type: O::CONTENT_TYPE,
             call,
         });
+        // The replacement keeps the position, so that the published description stays in reading order.
         if let Some(&index) = self.by_name.get(name) {
             self.entries[index] = operation;
         } else {
@@ -143,20 +145,20 @@ impl Operations {
         }
     }
 
-    /// Every operation in reading order.
+    /// Iterates over every operation in reading order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Operation>> {
         self.entries.iter()
     }
 
-    /// The operation of this name.
+    /// Returns the operation of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Operation>> {
         self.by_name.get(name).map(|&index| &self.entries[index])
     }
 
-    /// The one door: limit on rate, authentication, permission, schema, call, log.
+    /// Performs one call: rate limit, authentication, permission, schema, function, metrics, log.
     ///
-    /// `input` is read only once the caller may call, so who may not learns nothing of what is wrong with the rest. It is
-    /// given the caller's operator, if there is one.
+    /// `input` is polled only after the caller is authenticated, so that an unauthorized caller learns nothing of
+    /// further errors in the request. It is given the caller's operator, if there is one.
     pub async fn dispatch<R>(
         self: &Arc<Self>,
         app: &App,
@@ -214,6 +216,7 @@ impl Operations {
         R: Future<Output = Result<Input, ApiError>> + Send,
     {
         let spec = &operation.spec;
+        // The rate limit comes first, so that it bounds failed authentications as well.
         if spec.rate == Rate::Call {
             app.admit(caller.client).await?;
         }
@@ -223,7 +226,8 @@ impl Operations {
         let reading = input(principal.as_ref().map(Principal::operator));
         let Input { members, body } = reading.instrument(tracing::debug_span!("read input")).await?;
         let input = Value::Object(members);
-        // Why the outline does: no schema says anything of what is in its objects, see `rest::input`.
+        // A member given as an outline passes: its schema says nothing about the content of its objects. See
+        // `rest::input`.
         operation.input.check(&input, spec.fixed)?;
         let cx = Cx {
             app: app.clone(),
@@ -236,15 +240,18 @@ impl Operations {
             body,
         };
         let (reader, now) = (cx.operator().filter(|_| spec.egress && is_sent), cx.now);
-        // Why no other: what is made while it is sent waits for its reader before it is made.
+        // Only JSON answers are whole in memory. A streamed answer is produced at the pace of its reader and needs no
+        // permit.
         let place = match reader {
             Some(reader) if operation.content_type == JSON => Some(app.process.answers.take(reader).await),
             _ => None,
         };
         let mut output = (operation.call)(cx, input).await?;
+        // A JSON answer is counted whole and at once, a stream piece by piece as it is sent.
         if let Some(reader) = reader {
             output = app.egress.counted(reader, now, output);
         }
+        // The permit is released with the output, after the last byte was sent.
         Ok(match place {
             Some(place) => output.holding(place),
             None => output,
@@ -252,7 +259,7 @@ impl Operations {
     }
 }
 
-/// Counts a call that is answered.
+/// Records the metrics of a call that was answered.
 fn measure(operation: &'static str, micros: u128, result: &Result<Output, ApiError>) {
     let status = match result {
         Ok(output) => output.status(),
@@ -267,8 +274,9 @@ fn measure(operation: &'static str, micros: u128, result: &Result<Output, ApiErr
     metrics::histogram!(metric::REQUEST_SECONDS, "operation" => operation).record(seconds);
 }
 
-/// A status as a label.
+/// Returns a status as the value of a metric label.
 fn word(status: StatusCode) -> &'static str {
+    // A label must be `'static`, so the statuses in use are listed, and any other is `other`.
     const WORDS: [(u16, &str); 26] = [
         (200, "200"),
         (201, "201"),
@@ -302,7 +310,7 @@ fn word(status: StatusCode) -> &'static str {
 }
 
 impl App {
-    /// Counts one call of an address; refuses it past the limit.
+    /// Counts one call of an address. Fails with 429 past the limit.
     pub(crate) async fn admit(&self, client: IpAddr) -> Result<(), ApiError> {
         let source = Source::from(client);
         match self.limiter.take(self.process.calls, source, self.clock.now()).await {

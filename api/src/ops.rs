@@ -1,4 +1,4 @@
-//! Every operation, in reading order: one call of [`Operations::add`] each.
+//! All operations, in reading order: one call of [`Operations::add`] each.
 
 mod agents;
 mod contribute;
@@ -20,7 +20,7 @@ pub(crate) mod uploads;
 use crate::config::Limits;
 use crate::operation::Operations;
 
-/// The table of the service, with the limits of its configuration.
+/// Returns the table of the service, with the limits of its configuration.
 pub(crate) fn all(limits: &Limits) -> Operations {
     let mut table = Operations::default();
     service::add(&mut table);

@@ -1,6 +1,6 @@
-//! Counted places per holder, such as an operator: for concurrent work, or bytes in memory.
+//! Concurrency limits per holder, such as an operator: permits for concurrent work, or for bytes in memory.
 //!
-//! Invariant: the places of one holder never make another wait.
+//! Invariant: the permits of one holder never make another wait.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,15 +11,15 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use types::OperatorId;
 
-/// The same number of places for each holder.
+/// Permits in the same number for each holder.
 #[derive(Debug)]
 pub(crate) struct Places<H = OperatorId> {
     of_one: usize,
-    /// Of those who have or want some.
+    /// Semaphores of the holders that hold or await permits. Weak, so that idle holders take no memory.
     own: Mutex<HashMap<H, Weak<Semaphore>>>,
 }
 
-/// A place, or several, until it is dropped.
+/// One or several permits, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Place {
     _permit: Option<OwnedSemaphorePermit>,
@@ -33,15 +33,15 @@ impl<H: Eq + Hash> Places<H> {
         }
     }
 
-    /// Waits for a place of this holder.
+    /// Waits for a permit of this holder.
     pub(crate) async fn take(&self, holder: H) -> Place {
-        // Why none: semaphores that are never closed always give their places.
+        // `acquire` fails only on a closed semaphore, and none is ever closed.
         Place {
             _permit: self.of(holder).acquire_owned().await.ok(),
         }
     }
 
-    /// Takes `count` places of this holder, if they are free now.
+    /// Takes `count` permits of this holder if they are free now.
     pub(crate) fn try_take(&self, holder: H, count: usize) -> Option<Place> {
         let count = u32::try_from(count).ok()?;
         let permit = self.of(holder).try_acquire_many_owned(count).ok()?;
@@ -49,8 +49,9 @@ impl<H: Eq + Hash> Places<H> {
     }
 
     fn of(&self, holder: H) -> Arc<Semaphore> {
-        // Why: a map of what is waited for is whole whatever a panicking holder did.
+        // A panic elsewhere cannot leave the map inconsistent, so a lock without poisoning is enough.
         let mut own = self.own.lock();
+        // Idle holders are removed at each call, so the map grows with the active holders only.
         own.retain(|_, places| places.strong_count() > 0);
         let known = own.get(&holder).and_then(Weak::upgrade);
         known.unwrap_or_else(|| {
@@ -61,7 +62,7 @@ impl<H: Eq + Hash> Places<H> {
     }
 }
 
-/// The same bytes, with a place held until the last copy of them is dropped.
+/// Returns the same bytes, with a permit held until the last copy of them is dropped.
 pub(crate) fn holding<P: Send + 'static>(bytes: Bytes, place: P) -> Bytes {
     struct Held<P>(Bytes, P);
     impl<P> AsRef<[u8]> for Held<P> {

@@ -1,6 +1,6 @@
-//! Prices as callers write them: text or a number in dollars, or null for the platform's default.
+//! Prices in requests: text or a number in dollars, or null for the platform's default.
 //!
-//! Invariant: an accepted price is 0, which is free, or at least one cent, and a whole number of cents.
+//! Invariant: an accepted price is a whole number of cents, at least 0. 0 means free.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use types::money::MicroUsdc;
 
 use crate::error::ApiError;
 
-/// What a version of a paid dataset costs where its owner does not say.
+/// Price of a version of a paid dataset without a price of its own.
 pub const DATASET_DEFAULT: MicroUsdc = MicroUsdc(100_000);
 
-/// Text that is a price: a whole number of cents, below a billion dollars.
+/// Pattern of a price as text: a whole number of cents, below a billion dollars.
 pub const PATTERN: &str = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,2})?$";
 
 /// A price in a request, not yet checked.
@@ -23,9 +23,9 @@ pub const PATTERN: &str = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,2})?$";
 pub struct PriceInput(Value);
 
 impl PriceInput {
-    /// The amount; `None` for null, the platform's default.
+    /// Returns the amount; `None` for null, the platform's default.
     pub fn amount(&self) -> Result<Option<MicroUsdc>, ApiError> {
-        // Why the number's text: 0.29 has two decimals as it was written, and more as a double.
+        // The number's text is parsed: 0.29 has two decimals as it is written, and more as a double.
         let text: Cow<'_, str> = match &self.0 {
             Value::Null => return Ok(None),
             Value::String(text) => text.as_str().into(),
@@ -35,6 +35,7 @@ impl PriceInput {
             }
             _ => return Err(ApiError::invalid("/price", "must be a string, a number or null")),
         };
+        // Computed from the text, so the amount is not rounded as a double would be.
         let amount: MicroUsdc = text.parse().map_err(|_error| {
             ApiError::invalid(
                 "/price",

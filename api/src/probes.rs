@@ -1,14 +1,14 @@
-//! What load balancers and supervisors ask.
+//! Health checks for load balancers and supervisors.
 //!
-//! | Path | Asks | Answers 503 |
+//! | Path | Question | Answers 503 |
 //! |-|-|-|
-//! | `/healthz` | whether the process is alive | never |
-//! | `/readyz` | whether the parts it needs are up | while one is down, the cache included |
-//! | `/drainz` | whether to send it requests | once it was told to stop, while it still serves |
+//! | `/healthz` | Is the process alive? | never |
+//! | `/readyz` | Are its dependencies up? | while one is down, the cache included |
+//! | `/drainz` | Should requests be sent to it? | while it shuts down and still serves |
 //!
-//! Invariant: `/drainz` says nothing of other parts: with the cache or the database down every replica is in the same
-//! case, and a balancer that left them all alone would only make it worse. It is no operation: no caller of the interface
-//! has use for it, and it counts toward no limit.
+//! Invariant: `/drainz` does not depend on other parts. If the cache or the database is down, every replica is affected
+//! alike, and a balancer that removed them all would make the outage worse. `/drainz` is no operation: callers of the
+//! interface have no use for it, and it counts toward no limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,23 +28,25 @@ use crate::answer::JSON;
 use crate::drain::Drain;
 use crate::limit::{Health, Limiter};
 
-/// The longest the database, or the log of a worker, may take to be called up.
+/// Time limit for the answer of the database, or of the log of a worker.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether the parts the service needs are up.
+/// State of the dependencies of the service.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Readiness {
-    /// The metadata database: `ok` or `down`.
+    /// State of the database: `ok` or `down`.
     db: &'static str,
-    /// The shared cache: `ok`, `down`, or `off` when none is configured.
+    /// State of the shared cache: `ok`, `down`, or `off` when none is configured.
     cache: &'static str,
 }
 
 impl Readiness {
-    /// Asks the parts.
+    /// Checks the dependencies, at the same time.
     pub(crate) async fn of(store: &Store, limiter: &Limiter, now: Timestamp) -> Self {
+        // Both are asked at the same time, so a probe takes as long as the slower one.
         let pinged = tokio::time::timeout(PATIENCE, store.ping());
         let (pinged, health) = tokio::join!(pinged, limiter.health(now));
+        // Without a shared cache there is nothing to measure, so the gauge does not appear.
         if health != Health::Off {
             metrics::gauge!(metric::CACHE_UP).set(if health == Health::Ok { 1.0 } else { 0.0 });
         }
@@ -58,13 +60,13 @@ impl Readiness {
         }
     }
 
-    /// Whether none is down.
+    /// Returns true if no dependency is down.
     pub(crate) fn is_up(&self) -> bool {
         self.db != "down" && self.cache != "down"
     }
 }
 
-/// `/drainz`.
+/// Returns the route `/drainz`.
 pub fn drain(drain: Drain) -> Router {
     let answer = async move || {
         if drain.has_begun() {
@@ -76,7 +78,7 @@ pub fn drain(drain: Drain) -> Router {
     Router::new().route("/drainz", get(answer))
 }
 
-/// Every probe of a process that has a worker and no interface: it is ready while its log answers.
+/// Returns the probes of a process that has a worker and no interface. It is ready while its log answers.
 pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>) -> Router {
     let ready = async move || match tokio::time::timeout(PATIENCE, log.bounds(CONTRIBUTIONS)).await {
         Ok(Ok(_)) => answer(StatusCode::OK, "log", "ok"),

@@ -1,6 +1,6 @@
-//! Violations of a schema as sentences: where, and what must hold.
+//! Violations of a schema as sentences: the place, and the rule.
 //!
-//! Invariant: a sentence never repeats the value it is about.
+//! Invariant: a sentence never repeats the value that violates the rule.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
@@ -11,7 +11,7 @@ use crate::error::Detail;
 use crate::price;
 use crate::schema::{LINE, TEXT, VISIBLE};
 
-/// The places and rules of one violation of `input`; `fixed` are the members that exist but never change.
+/// Returns the places and rules of one violation of `input`. `fixed` lists the members that exist but never change.
 pub(crate) fn details(error: &ValidationError<'_>, input: &Value, fixed: &[&str]) -> Vec<Detail> {
     let path = error.instance_path().as_str().to_owned();
     let at = |name: &str| {
@@ -41,7 +41,7 @@ pub(crate) fn details(error: &ValidationError<'_>, input: &Value, fixed: &[&str]
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected.iter().map(unknown).collect(),
-        // Why: an object that may have no member at all is violated without their names.
+        // An object without any allowed member violates the schema `false`, and the error does not name its members.
         ValidationErrorKind::FalseSchema => {
             let members = input.pointer(&path).and_then(Value::as_object);
             members.into_iter().flatten().map(|(name, _)| unknown(name)).collect()
@@ -67,12 +67,14 @@ fn rule(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::MinProperties { .. } => "must have at least one property to change".to_owned(),
         ValidationErrorKind::Format { format } if format == "uuid" => "must be a UUID".to_owned(),
         ValidationErrorKind::Format { format } => format!("must have the format {format}"),
+        // A pattern is no help to a caller, so the known ones are described in words.
         ValidationErrorKind::Pattern { pattern } => match pattern.as_str() {
             LINE | TEXT => "must not contain control characters".to_owned(),
             VISIBLE => "must have visible ASCII characters only".to_owned(),
             price::PATTERN => "must be dollars with at most two decimals".to_owned(),
             other => format!("must match the pattern {other}"),
         },
+        // Errors of other rules come from the validator. `masked` removes the value, which may be secret.
         _ => error.masked().to_string(),
     }
 }

@@ -1,7 +1,7 @@
-//! The table over HTTP.
+//! REST transport: the table of operations over HTTP.
 //!
 //! Invariant: this file carries values between HTTP and [`Operations::dispatch`] and decides nothing. Every answer has
-//! a request id, and every refusal the body of [`ApiError`], also where no operation matched.
+//! a request id, and every error has the body of [`ApiError`], also if no operation matched.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
@@ -33,22 +33,22 @@ mod parts;
 
 pub(crate) use parts::{PATH as PART, described as described_part};
 
-/// The header every answer names its request by.
+/// Header of every answer that contains the request id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The id of a request, made when it arrives.
+/// Id of a request, generated when it arrives.
 #[derive(Clone, Debug)]
 struct RequestId(String);
 
-/// What every route has.
+/// State that every route has.
 #[derive(Clone, Debug)]
 struct Surface {
     app: App,
     operations: Arc<Operations>,
 }
 
-/// One route per operation, and an answer for everything else.
+/// Builds the router: a route per operation, and error answers for every other request.
 pub(crate) fn router(app: App, operations: Operations) -> Router {
     let surface = Surface {
         app,
@@ -96,7 +96,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         }))
 }
 
-/// Gives the request its id and the answer the headers that all have; a panic below becomes an answer too.
+/// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
 async fn identify(surface: Surface, mut request: Request, next: Next) -> Response {
     let id = request_id(&surface.app);
     request.extensions_mut().insert(RequestId(id.clone()));
@@ -107,6 +107,7 @@ async fn identify(surface: Surface, mut request: Request, next: Next) -> Respons
             AssertUnwindSafe(next.run(request)).catch_unwind().await
         }
         Err(error) => {
+            // The client may still be sending the body, so it is read before the connection can be closed.
             let refused = no_operation(&surface.app, parts, error).await;
             body::discard(&mut body).await;
             Ok(refused)
@@ -118,18 +119,20 @@ async fn identify(surface: Surface, mut request: Request, next: Next) -> Respons
     });
     let headers = response.headers_mut();
     if surface.app.drain.has_begun() {
-        // Why: a connection that stays open would still be used after the last request was taken.
+        // A client could reuse an open connection after this replica has taken its last request.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, id);
     }
+    // Browsers must not guess another media type for content that users wrote.
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // Answers depend on the credential and change with every merge, so no cache may keep them.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-/// Calls one operation.
+/// Dispatches a request to its operation.
 async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> Response {
     let (mut parts, mut body) = request.into_parts();
     let id = parts
@@ -156,8 +159,8 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
     match dispatched.await {
         Ok(output) => answer(output),
         Err(error) => {
-            // Why: a client that is still sending would see its connection reset instead of the refusal. One that
-            // waits to be told to send has sent nothing.
+            // A client that is still sending would see a connection reset instead of the error, so the rest of the body
+            // is read. A client that sent `Expect: 100-continue` has sent nothing yet.
             if !expects_continue {
                 body::discard(&mut body).await;
             }
@@ -183,6 +186,7 @@ fn answer(output: Output) -> Response {
             content_type,
             body,
         } => {
+            // A 304 has neither a body nor a media type (RFC 9110 section 15.4.5).
             let is_empty = status == StatusCode::NOT_MODIFIED;
             let body = if is_empty {
                 Body::empty()
@@ -211,23 +215,26 @@ fn refusal(error: &ApiError, request_id: &str) -> Response {
     response
 }
 
-/// The refusal of a request that matches no operation; it counts as a call all the same.
+/// Returns the error for a request that matches no operation. It counts toward the rate limit like any call.
 async fn no_operation(app: &App, parts: Parts, error: ApiError) -> Response {
     let id = parts.extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
+    // The rate limit outweighs the error, so that guessing paths is limited as well.
     let error = app.admit(client(app, &parts)).await.err().unwrap_or(error);
     refusal(&error, id)
 }
 
-/// The caller's address: the peer's, or what the outermost trusted proxy says of its own.
+/// Returns the caller's address: that of the peer, or the entry of the outermost trusted proxy in `X-Forwarded-For`.
 fn client(app: &App, parts: &Parts) -> IpAddr {
     let peer = parts
         .extensions
         .get::<ConnectInfo<SocketAddr>>()
         .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip());
+    // Without a trusted proxy the header is ignored, since any client can set it.
     let Some(skipped) = app.config.trusted_proxies.checked_sub(1) else {
         return peer;
     };
-    // Why bytes: what a client put before the entry of a trusted proxy must not make that entry unreadable.
+    // The header is read as bytes, since a client could otherwise make the trusted entry unreadable with invalid text
+    // before it.
     let values = parts
         .headers
         .get_all(FORWARDED_FOR)
@@ -238,7 +245,7 @@ fn client(app: &App, parts: &Parts) -> IpAddr {
     entries.nth(usize::from(skipped)).and_then(address).unwrap_or(peer)
 }
 
-/// An address as proxies write it, some with the port.
+/// Parses an address as proxies write it, with or without a port.
 fn address(entry: &[u8]) -> Option<IpAddr> {
     let entry = str::from_utf8(entry).ok()?.trim();
     entry
@@ -252,7 +259,7 @@ fn authorization(headers: &HeaderMap) -> Option<Result<String, ()>> {
     Some(value.to_str().map(str::to_owned).map_err(drop))
 }
 
-/// A fresh id (UUID version 7, RFC 9562).
+/// Generates a request id (UUID version 7, RFC 9562).
 fn request_id(app: &App) -> String {
     let now = app.clock.now();
     let seconds = u64::try_from(now.micros().div_euclid(1_000_000)).unwrap_or(0);
@@ -260,7 +267,7 @@ fn request_id(app: &App) -> String {
     uuid::Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos)).to_string()
 }
 
-/// Whether the method may have a body that means something.
+/// Returns true if a body of this method has a meaning.
 fn takes_body(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD)
 }

@@ -1,4 +1,4 @@
-//! Where statements run: a door that the binary puts a sandbox behind, so that this package knows no query engine.
+//! Interface to the query engine. The binary provides the implementation, so this package depends on no engine.
 //!
 //! Invariant: a statement reaches the records of one version and nothing else.
 
@@ -13,11 +13,11 @@ use types::Contract;
 /// Runs statements over a version.
 #[async_trait]
 pub trait Sandbox: Debug + Send + Sync {
-    /// Checks a statement before anything is opened for it.
+    /// Checks that a statement is allowed, before any file is opened for it.
     async fn check(&self, sql: &str) -> Result<(), Failure>;
 
-    /// Runs a statement over the table `records`, the records of `snapshot`, which may not know its `contract` yet, and
-    /// answers up to `limit` rows.
+    /// Runs a statement over the table `records`, which contains the records of `snapshot`, and returns up to `limit`
+    /// rows. `contract` gives the columns; a snapshot without merges does not know them.
     async fn query(
         &self,
         contract: &Arc<Contract>,
@@ -34,51 +34,51 @@ pub struct Answered {
     pub columns: Vec<Column>,
     /// The rows: each is a JSON array with a value per column.
     pub rows: Vec<Box<RawValue>>,
-    /// Whether there are more rows than were asked for.
+    /// True if there are more rows than `limit`.
     pub truncated: bool,
 }
 
 /// A column of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its Arrow type, such as `Int64`.
+    /// Arrow type of the values, such as `Int64`.
     pub kind: String,
-    /// Whether it can hold nulls.
+    /// True if the column can contain nulls.
     pub nullable: bool,
 }
 
-/// Why a statement has no answer.
+/// Reason why a statement has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It asks for what no statement may.
+    /// The statement uses a construct that is not allowed.
     Refused {
-        /// What is refused, and the rule.
+        /// The construct, and the rule.
         reason: String,
     },
-    /// It is not valid over these records, or an operation in it failed.
+    /// The statement is not valid over these records, or an operation in it failed.
     Failed {
-        /// What the engine says.
+        /// Message of the engine, for the caller.
         message: String,
     },
-    /// It did not end within its time.
+    /// The statement did not end within its time limit.
     TimedOut,
-    /// It did not begin within its time: others had every place.
+    /// The statement did not begin within its time limit: other queries used every slot.
     Busy,
-    /// It, or its answer, needs more memory than there is for one.
+    /// The statement, or its answer, needs more memory than one query may have.
     TooLarge {
-        /// What is too large.
+        /// Message that names what is too large.
         message: String,
     },
-    /// A file of the table is not what was written.
+    /// A file of the table differs from what was written.
     Damaged {
-        /// The damage, for the log.
+        /// Description of the damage, for the log.
         context: String,
     },
-    /// No sandbox is there to run it.
+    /// No sandbox could run the statement.
     Unavailable {
-        /// Why, for the log.
+        /// Cause, for the log.
         context: String,
     },
 }

@@ -1,6 +1,7 @@
-//! JSON Schemas: made from types, published, and asserted on what arrives.
+//! JSON Schemas: generated from types, published, and enforced on input.
 //!
-//! Invariant: what is asserted is byte for byte what is published, but for the bounds that an operation asserts itself.
+//! Invariant: the enforced schema is byte for byte the published one, except for bounds that an operation enforces
+//! itself.
 
 use jsonschema::Validator;
 use schemars::generate::SchemaSettings;
@@ -11,31 +12,32 @@ use serde_json::{Map, Value};
 use crate::error::{ApiError, Detail, MAX_DETAILS};
 use crate::problem;
 
-/// Text of one line: no control characters (C0 and DEL).
+/// Pattern of text in one line: no control characters (C0 and DEL).
 pub const LINE: &str = r"^[^\u0000-\u001F\u007F]*$";
-/// Text of several lines: no control characters other than tab, line feed and carriage return.
+/// Pattern of text in several lines: no control characters other than tab, line feed and carriage return.
 pub const TEXT: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F]*$";
-/// A header value that can be repeated: visible ASCII.
+/// Pattern of a header value that can be repeated in an answer: visible ASCII.
 pub const VISIBLE: &str = r"^[\u0021-\u007E]*$";
 
-/// The schema of an operation's input.
+/// Schema of an operation's input.
 #[derive(Debug)]
 pub struct InputSchema {
-    /// As published.
+    /// Schema as it is published.
     pub document: Value,
-    /// As asserted; the reason where it cannot be.
+    /// Compiled schema, or the reason why it cannot be compiled.
     validator: Result<Validator, String>,
-    /// The longest array that it allows anywhere.
+    /// Greatest `maxItems` anywhere in the schema.
     longest: usize,
 }
 
 impl InputSchema {
-    /// The schema of what `I` is read from, with `bounds` set over it.
+    /// Generates the schema from which `I` is deserialized, with `bounds` written into it.
     pub fn of<I: JsonSchema>(bounds: &[Bound]) -> Self {
         let mut document = generate::<I>(SchemaSettings::draft2020_12().for_deserialize());
         for bound in bounds.iter().filter(|bound| bound.asserted) {
             bound.set(&mut document);
         }
+        // The validator is built between the two: bounds that are not asserted are published but not enforced.
         let validator = jsonschema::options()
             .should_validate_formats(true)
             .build(&document)
@@ -50,12 +52,12 @@ impl InputSchema {
         }
     }
 
-    /// The schema of one member of the input.
+    /// Returns the schema of one member of the input.
     pub fn property(&self, name: &str) -> Option<&Value> {
         self.document.get("properties")?.get(name)
     }
 
-    /// The members of the input with their schemas.
+    /// Returns the members of the input with their schemas.
     pub fn properties(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.document
             .get("properties")
@@ -64,24 +66,27 @@ impl InputSchema {
             .flatten()
     }
 
-    /// Whether the member must be given.
+    /// Returns true if the member is required.
     pub fn requires(&self, name: &str) -> bool {
         let required = self.document.get("required").and_then(Value::as_array);
         required.is_some_and(|names| names.iter().any(|required| required == name))
     }
 
-    /// Checks an input; `fixed` are the members that exist but never change.
+    /// Checks an input. `fixed` lists the members that exist but never change.
     ///
-    /// Of an array that is too long only as many items are told about as tell that it is: the validator makes every error
-    /// before the first is taken, and a body has room for millions.
+    /// Arrays are shortened to one item more than the longest that the schema allows before errors are collected. That
+    /// is enough to report the length, and it bounds the work: the validator computes every error before it returns the
+    /// first, and a body can contain millions of items.
     pub fn check(&self, input: &Value, fixed: &[&str]) -> Result<(), ApiError> {
         let validator = self
             .validator
             .as_ref()
             .map_err(|reason| ApiError::internal(format!("schema: {reason}")))?;
+        // Valid input, the usual case, needs no list of errors.
         if validator.is_valid(input) {
             return Ok(());
         }
+        // One item more than allowed is enough to violate every limit on a length.
         let most = self.longest.saturating_add(1);
         let details = |input: &Value| -> Vec<Detail> {
             let errors = validator.iter_errors(input).take(MAX_DETAILS);
@@ -90,13 +95,14 @@ impl InputSchema {
                 .collect()
         };
         let of_the_first = has_longer(input, most).then(|| details(&shortened(input, most)));
-        // Where that tells nothing, what is wrong is in an array that may be of any length.
+        // If the shortened input is valid, the error is in an array without a limit on its length, so the whole input
+        // is checked.
         let told = of_the_first.filter(|told| !told.is_empty());
         Err(ApiError::invalid_all(told.unwrap_or_else(|| details(input))))
     }
 }
 
-/// The longest array that any part of a schema allows.
+/// Returns the greatest `maxItems` anywhere in a schema.
 fn longest(schema: &Value) -> usize {
     match schema {
         Value::Object(members) => {
@@ -109,7 +115,7 @@ fn longest(schema: &Value) -> usize {
     }
 }
 
-/// Whether an array in it has more items than `most`.
+/// Returns true if an array anywhere in the value has more than `most` items.
 fn has_longer(value: &Value, most: usize) -> bool {
     match value {
         Value::Array(items) => items.len() > most || items.iter().any(|item| has_longer(item, most)),
@@ -118,7 +124,7 @@ fn has_longer(value: &Value, most: usize) -> bool {
     }
 }
 
-/// A value with no more than `most` items of each of its arrays.
+/// Returns a copy of a value with at most `most` items in each array.
 fn shortened(value: &Value, most: usize) -> Value {
     match value {
         Value::Array(items) => items.iter().take(most).map(|item| shortened(item, most)).collect(),
@@ -132,16 +138,16 @@ fn shortened(value: &Value, most: usize) -> Value {
     }
 }
 
-/// A limit from the configuration that an input schema states.
+/// Limit from the configuration that is written into an input schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
-    /// JSON pointer to the schema it is set in.
+    /// JSON pointer to the schema that gets the keyword.
     pub at: &'static str,
-    /// The keyword, such as `maximum`.
+    /// Keyword of JSON Schema, such as `maximum`.
     pub keyword: &'static str,
-    /// The limit.
+    /// Value of the keyword.
     pub value: u64,
-    /// True if the schema refuses what exceeds it, false if the operation does, with an answer of its own.
+    /// True if the schema enforces the limit; false if the operation does, with an error of its own.
     pub asserted: bool,
 }
 
@@ -153,12 +159,12 @@ impl Bound {
     }
 }
 
-/// The schema of what `O` is written as.
+/// Returns the schema of the JSON that `O` is serialized to.
 pub fn of_output<O: JsonSchema>() -> Value {
     generate::<O>(SchemaSettings::draft2020_12().for_serialize())
 }
 
-/// One self-contained schema: clients of tools cannot follow references.
+/// Returns a self-contained schema, since clients that list operations as tools cannot follow references.
 fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     let mut schema = settings
         .with(|settings| {
@@ -168,11 +174,12 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
         .with_transform(RecursiveTransform(plain))
         .into_generator()
         .into_root_schema_for::<T>();
+    // The title is the Rust name of the type, which has no meaning for callers.
     schema.remove("title");
     schema.into()
 }
 
-/// Takes out what only Rust means: number formats, and null as another way to leave a member out.
+/// Removes what has meaning in Rust only: number formats, and null as a second way to omit a member.
 fn plain(schema: &mut Schema) {
     if let Some(Value::String(format)) = schema.get("format")
         && (format.starts_with("uint") || format.starts_with("int") || format == "double" || format == "float")
@@ -184,6 +191,7 @@ fn plain(schema: &mut Schema) {
         .and_then(Value::as_array)
         .cloned()
         .unwrap_or_default();
+    // Only members that are not required can be omitted, so only those lose null.
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
     };
@@ -196,7 +204,8 @@ fn plain(schema: &mut Schema) {
     }
 }
 
-/// Why two types only: a member whose null means something lists more, or is not made from an `Option`.
+/// Removes null from a member's types if it was added for an `Option`: then there are two types. A member whose null
+/// has a meaning lists more, or is not made from an `Option`.
 fn without_null(property: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = property.get_mut("type")
         && types.len() == 2
@@ -215,11 +224,12 @@ fn without_null(property: &mut Map<String, Value>) {
     }
 }
 
-/// Text to JSON, guided by the member's schema: what a path, a query or a header says is text, the input may want a
+/// Converts text to JSON by the schema of its member: a path, a query or a header is text, while the input may need a
 /// number. Text that is not exactly such a value stays text, and the schema refuses it.
 pub fn coerce(schema: &Value, text: &str) -> Value {
     let wants = |name| takes(schema, name);
     let digits = text.strip_prefix('-').unwrap_or(text);
+    // `-0` stays text, since it would lose its sign as an integer.
     let numeric = digits.starts_with(|first: char| first.is_ascii_digit()) && text != "-0";
     if (wants("integer") && numeric && digits.bytes().all(|byte| byte.is_ascii_digit()) || wants("number") && numeric)
         && let Ok(Value::Number(number)) = serde_json::from_str(text)
@@ -233,8 +243,9 @@ pub fn coerce(schema: &Value, text: &str) -> Value {
     }
 }
 
-/// A value of a body as its member's schema means it: a number without a fraction is an integer however it is written
-/// (JSON Schema 2020-12, validation section 6.1.1), as in `1e9`. One beyond what is exact stays as it is, and is refused.
+/// Converts a number of a body to the type of its member: a number without a fraction is an integer, however it is
+/// written (JSON Schema 2020-12, validation section 6.1.1), as in `1e9`. One beyond the exact range stays as it is and
+/// is refused.
 pub fn whole(schema: &Value, value: Value) -> Value {
     match value.as_f64() {
         #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and fits")]
@@ -245,10 +256,10 @@ pub fn whole(schema: &Value, value: Value) -> Value {
     }
 }
 
-/// The greatest integer that every JSON reader takes exactly (RFC 7493 section 2.2).
+/// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
 const EXACT: f64 = 9_007_199_254_740_991.0;
 
-/// Whether values of this type are taken.
+/// Returns true if the schema accepts values of this JSON type.
 pub fn takes(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(one)) => one == name,

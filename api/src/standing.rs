@@ -1,8 +1,8 @@
-//! Addresses act for an operator without a credential; a suspension ends them like its keys.
+//! Suspension check for signed addresses, which act for an operator without a credential.
 //!
-//! Invariant: the database is asked when a transfer begins and once a second while it goes on, so a suspension holds from the
-//! next second on, on every replica. A transfer that has begun goes on while the database does not answer: nobody can be
-//! suspended then either.
+//! Invariant: the database is asked when a transfer begins and once a second while it continues, so a suspension takes
+//! effect within a second, on every replica. A transfer that has begun continues while the database does not answer:
+//! nobody can be suspended then either.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::error::ApiError;
 /// Time for which an answer of the database counts.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// An operator for whom a transfer goes on.
+/// Operator on whose behalf a transfer runs.
 #[derive(Debug)]
 pub(crate) struct Standing {
     store: Store,
     operator: OperatorId,
-    /// When the database is asked again.
+    /// Time of the next check in the database.
     next: Timestamp,
 }
 
 impl Standing {
-    /// The standing of an operator that is not checked yet.
+    /// Creates a check that has not been made yet.
     pub(crate) fn of(store: &Store, operator: OperatorId) -> Self {
         Self {
             store: store.clone(),
@@ -33,9 +33,10 @@ impl Standing {
         }
     }
 
-    /// Refuses a transfer that is to begin if the operator is suspended.
+    /// Fails with 403 if the operator is suspended or does not exist.
     pub(crate) async fn check(&mut self, now: Timestamp) -> Result<(), ApiError> {
         let operator = self.store.operator(self.operator).await?;
+        // A deleted operator is treated like a suspended one.
         if operator.is_none_or(|operator| operator.suspended.is_some()) {
             let message = "the account of the operator that this address was handed out to is suspended";
             return Err(ApiError::new(Kind::Forbidden, "account_suspended", message));
@@ -44,7 +45,7 @@ impl Standing {
         Ok(())
     }
 
-    /// Refuses to go on with a transfer if the operator was suspended since it began.
+    /// Repeats the check during a transfer, at most once a second. An unavailable database does not end the transfer.
     pub(crate) async fn check_again(&mut self, now: Timestamp) -> Result<(), ApiError> {
         if now < self.next {
             return Ok(());

@@ -34,7 +34,7 @@ use crate::ops::uploads::UploadPlane;
 use crate::sandbox::{Answered, Column, Failure, Sandbox};
 use crate::usage::Usage;
 
-/// The limits of the interface.
+/// Returns the limits of the interface.
 pub(crate) fn limits() -> Limits {
     Limits {
         calls_per_ip_per_minute: 300,
@@ -70,7 +70,7 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
-/// How the service of the tests presents itself.
+/// Returns the configuration of the service in tests.
 pub(crate) fn config() -> Config {
     Config {
         public_url: "http://sluice.test".to_owned(),
@@ -81,10 +81,11 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// A sandbox that does what a statement says: `hang`, `time out`, `wait`, `refuse`, `fail`, `explode`, or count the records.
+/// A sandbox that acts on keywords instead of SQL (`hang`, `time out`, `wait`, `refuse`, `fail`, `explode`), and
+/// otherwise counts the records.
 #[derive(Debug, Default)]
 pub(crate) struct Scripted {
-    /// Told of each statement that hangs.
+    /// Notified for each statement that hangs.
     pub(crate) hanging: Notify,
 }
 
@@ -122,7 +123,7 @@ impl Sandbox for Scripted {
     }
 }
 
-/// The contract of the projects of tests.
+/// Returns the contract of the projects in tests.
 fn schema_def() -> Value {
     serde_json::json!({"fields": [{"name": "name", "type": "string", "required": true}]})
 }
@@ -141,7 +142,7 @@ impl Got {
     }
 }
 
-/// The service without its workers: nobody judges what is contributed.
+/// The service without workers: contributions are never judged.
 pub(crate) struct Service {
     pub(crate) app: App,
     pub(crate) clock: Arc<ManualClock>,
@@ -159,7 +160,7 @@ impl Service {
         Self::counting(config, limits, Limiter::default()).await
     }
 
-    /// One whose calls are held to limits by `limiter`.
+    /// Starts a service whose calls are counted by `limiter`.
     pub(crate) async fn counting(config: Config, limits: Limits, limiter: Limiter) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
@@ -210,12 +211,12 @@ impl Service {
         }
     }
 
-    /// Where the parts of uploads are.
+    /// Returns the folder of the parts of uploads.
     pub(crate) fn uploads(&self) -> std::path::PathBuf {
         self.directory.path().join("uploads")
     }
 
-    /// A fresh operator's token.
+    /// Creates an operator and returns its token.
     pub(crate) async fn operator(&self) -> String {
         let secret = Secret::generate(SecretKind::OperatorToken).unwrap();
         let now = self.app.clock.now();
@@ -235,7 +236,7 @@ impl Service {
         secret.reveal()
     }
 
-    /// A fresh agent's key.
+    /// Creates an agent and returns its key.
     pub(crate) async fn agent(&self, token: &str, name: &str) -> String {
         let body = serde_json::json!({"name": name}).to_string();
         let got = self.call("POST", "/agents", Some(token), &body).await;
@@ -243,7 +244,7 @@ impl Service {
         got.json()["key"].as_str().unwrap().to_owned()
     }
 
-    /// A project with a required `name`, created by `credential`.
+    /// Creates a project with a required field `name` as `credential`.
     pub(crate) async fn project(&self, credential: &str, slug: &str, more: &Value) {
         let mut body = serde_json::json!({
             "slug": slug,
@@ -289,7 +290,7 @@ impl Service {
         merge
     }
 
-    /// Merges records of which no outcome tells.
+    /// Merges records into the table without an outcome.
     pub(crate) async fn merged_in_the_table_only(
         &self,
         slug: &str,
@@ -323,7 +324,7 @@ impl Service {
         self.call("GET", path, credential, "").await
     }
 
-    /// The answer of a call, whose body nobody takes yet.
+    /// Returns the answer of a call without reading its body.
     pub(crate) async fn untaken(&self, path: &str, credential: &str) -> Response {
         self.answer(request("GET", path, Some(credential), "")).await
     }
@@ -332,7 +333,7 @@ impl Service {
         Self::read(self.answer(request).await).await
     }
 
-    /// Sends a request that need not name the host.
+    /// Sends a request as it is, without adding a `Host` header.
     pub(crate) async fn send_as_it_is(&self, request: Request<Body>) -> Got {
         Self::read(self.answer_as_it_is(request).await).await
     }

@@ -1,7 +1,7 @@
-//! How often something is used, never what was asked.
+//! Counts of uses by kind and UTC day, without their content.
 //!
-//! Invariant: counting never makes an answer wait, and is one statement a second however much is counted. A crash forgets
-//! at most a second of it, and what the database took and did not say so of is counted twice.
+//! Invariant: counting never delays an answer. A crash loses at most a second of counts. Counts whose storing had an
+//! unknown result are stored again, and so may count twice.
 
 use std::collections::HashMap;
 use std::mem;
@@ -15,13 +15,13 @@ use types::Timestamp;
 
 use crate::periodic::Rounds;
 
-/// How often counts are stored.
+/// Interval at which counts are stored.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// By UTC day and kind, how often.
+/// Number of uses by UTC day and kind.
 type Counts = HashMap<(i64, &'static str), u64>;
 
-/// What is not stored yet. Clones share their counts.
+/// Uses that are not stored yet. Clones share their counts.
 #[derive(Clone, Debug, Default)]
 pub struct Usage {
     counts: Arc<Mutex<Counts>>,
@@ -38,10 +38,11 @@ impl Usage {
         *counts.entry(key).or_default() += more;
     }
 
-    /// Stores what was counted; what cannot be stored stays counted.
+    /// Stores the counts. Those that cannot be stored are kept for the next attempt.
     pub async fn store(&self, store: &Store) -> Result<(), store::Error> {
         let counts = mem::take(&mut *self.counts.lock());
         let mut stored = Ok(());
+        // Each count is stored by itself, so that one failure keeps that count only.
         for ((day, kind), used) in counts {
             if let Err(error) = store.usage_count(day, kind, used).await {
                 self.put((day, kind), used);
@@ -51,10 +52,11 @@ impl Usage {
         stored
     }
 
-    /// Stores what is counted once a second until `stop`, and then what is left.
+    /// Stores the counts once a second until `stop`, and then once more.
     pub async fn run(self, store: Store, stop: CancellationToken) {
         let mut rounds = Rounds::every(EVERY, &stop);
         loop {
+            // The counts are stored once more after the stop, so that a shutdown loses none.
             let is_last = !rounds.next().await;
             if let Err(error) = self.store(&store).await {
                 tracing::warn!(%error, "cannot store the usage counts in the database; trying again in a second");

@@ -1,4 +1,6 @@
-//! Parts that the inputs and answers of several operations share.
+//! Wire types that the inputs and answers of several operations share.
+//!
+//! The docs of these types and their fields are published in the machine-readable description.
 
 use operators::{Reason, RowVerdict, Verdict};
 use pipelines::message::HISTORY_LOST;
@@ -6,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use types::Timestamp;
 
-/// An instant in an answer: RFC 3339, UTC.
+/// Instant in an answer: RFC 3339, UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct When(#[schemars(extend("format" = "date-time"))] String);
@@ -17,12 +19,12 @@ impl From<Timestamp> for When {
     }
 }
 
-/// The input of an operation that takes nothing.
+/// Input of an operation without members.
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
 
-/// What the gates said of one record.
+/// Verdict of the gates on one record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VerdictLine {
@@ -30,16 +32,16 @@ pub(crate) struct VerdictLine {
     pub(crate) row: u32,
     /// `pass`, `drop` (a duplicate: left out), `refuse` (rejects the batch) or `hold` (to be judged later).
     verdict: VerdictWord,
-    /// Why, unless it passed.
+    /// The reasons, unless the record passed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reasons: Vec<Reason>,
-    /// When a held record is judged again, where known.
+    /// The time at which a held record is judged again, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     resumes_after: Option<When>,
 }
 
 impl VerdictLine {
-    /// A record that passed.
+    /// Returns the verdict of a record that passed.
     pub(crate) const fn pass(row: u32) -> Self {
         Self {
             row,
@@ -78,23 +80,25 @@ enum VerdictWord {
     Hold,
 }
 
-/// Why a batch is not merged.
+/// Reason why a batch is not merged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct BatchReason {
-    /// The case, for programs.
+    /// Code of the case, for programs.
     code: String,
     /// One sentence for the contributor.
     message: String,
 }
 
 impl BatchReason {
-    /// Why a batch was rejected.
+    /// Returns the reason of a rejection, as the worker gave it.
     pub(crate) const fn rejected(code: String, message: String) -> Self {
         Self { code, message }
     }
 
-    /// Why a batch waits.
+    /// Returns the reason why a batch waits. An unknown code gets the general sentence, since workers may be newer than
+    /// this replica.
     pub(crate) fn held(code: &str) -> Self {
+        // The codes are those of the worker, and are passed on to callers as they are.
         let message = match code {
             "budget" => "the budget of the judging model is spent; the batch is kept and judged later",
             "provider" => "the judging model does not answer; the batch is kept and judged later",

@@ -1,9 +1,9 @@
-//! How much is acknowledged and not decided, and when that is too much to acknowledge more.
+//! Admission control: bounds the contributions that are acknowledged and not decided.
 //!
-//! Invariant: whatever stands still behind the acknowledgement, what waits in the database is bounded. What this process
-//! acknowledges counts at once; what others acknowledge, and what is decided, counts from the next look, so the bound is
-//! passed by no more than what other processes acknowledge between two looks. Where the disk has no room to decide what
-//! waits, nothing is acknowledged either.
+//! Invariant: whatever stops behind the acknowledgement, the open contributions in the database are bounded.
+//! Acknowledgements of this process count at once; those of other processes, and decisions, count from the next query
+//! on. So the bound is exceeded by at most the acknowledgements of other processes between two queries. If the disk has
+//! no space to decide the open ones, nothing more is acknowledged either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,26 +15,26 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Limits;
 use crate::periodic::Rounds;
 
-/// How often the database is looked at while anything waits there.
+/// Interval at which the open contributions are counted in the database.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The most that may wait for its outcome.
+/// Bound on the contributions without an outcome.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     contributions: u64,
     bytes: u64,
 }
 
-/// Why nothing more is acknowledged.
+/// Reason why no more contributions are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// Too much waits for its outcome.
+    /// Too many contributions have no outcome.
     Backlog,
-    /// The disk has too little room.
+    /// The disk has too little free space.
     Disk,
 }
 
-/// Counts what waits for its outcome. Cheap to clone.
+/// Count of the contributions without an outcome. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Backlog {
     shared: Arc<Shared>,
@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl Backlog {
-    /// An empty backlog; what the database has is counted once [`Self::run`] runs.
+    /// Creates an empty backlog. [`Self::run`] adds the contributions in the database.
     pub fn of(limits: &Limits) -> Self {
         let shared = Shared {
             bound: Bound {
@@ -65,7 +65,7 @@ impl Backlog {
         }
     }
 
-    /// Why one more may not be acknowledged, if so.
+    /// Returns the reason to refuse another contribution, if there is one.
     pub fn full(&self) -> Option<Full> {
         let Shared { bound, .. } = &*self.shared;
         if !self.shared.has_room.load(Ordering::Relaxed) {
@@ -76,8 +76,9 @@ impl Backlog {
         full.then_some(Full::Backlog)
     }
 
-    /// Says whether the disk has room for more than what waits.
+    /// Sets whether the disk has space for more contributions.
     pub fn set_room(&self, has_room: bool) {
+        // Only a change is logged, not each check of the disk.
         if self.shared.has_room.swap(has_room, Ordering::Relaxed) != has_room {
             if has_room {
                 tracing::warn!("the disk has more than `data.reserve` free again; contributions are accepted");
@@ -87,13 +88,13 @@ impl Backlog {
         }
     }
 
-    /// Counts a contribution that was acknowledged.
+    /// Counts a contribution that was acknowledged, with the size of its submission.
     pub fn add(&self, bytes: usize) {
         self.shared.contributions.fetch_add(1, Ordering::Relaxed);
         self.shared.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Looks at the database every second until `stop`.
+    /// Counts the open contributions in the database every second until `stop`.
     pub async fn run(self, store: Store, stop: CancellationToken) {
         let looking = async {
             let mut rounds = Rounds::every(LOOK, &stop);
@@ -112,6 +113,7 @@ impl Backlog {
 
     async fn look(&self, store: &Store) -> Result<(), store::Error> {
         let outbox = store.open_count_and_bytes().await?;
+        // An acknowledgement between the query and this line is missing in the count until the next query.
         self.shared.contributions.store(outbox.open, Ordering::Relaxed);
         self.shared.bytes.store(outbox.bytes, Ordering::Relaxed);
         Ok(())

@@ -1,7 +1,7 @@
-//! Followers: tell the requests that wait on this replica of outcomes that another replica projects.
+//! Followers: notify requests that wait on this replica of outcomes that another replica projects.
 //!
-//! Invariant: a follower only tells; what a request answers it reads from the database. So a follower that lags, that
-//! misses an outcome or that ends costs its waiters time and nothing else, and it never ends because of the log.
+//! Invariant: a follower only gives hints; the content of answers comes from the database. So a follower that lags,
+//! misses an outcome or ends delays its waiters and does no other harm. It never ends because of the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use types::metric;
 
 use super::Waiters;
 
-/// The most outcomes read at once.
+/// Outcomes read at a time.
 const FETCH: usize = 256;
-/// Pauses before a log that failed is followed again.
+/// Pauses after successive failures of the log.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(100),
     most: Duration::from_secs(10),
 };
 
-/// Follows the outcomes of every dataset, whoever projects them.
+/// Task that follows the outcomes of every dataset, whichever replica projects them.
 #[derive(Debug)]
 pub struct Follower {
     log: Arc<dyn EventLog>,
@@ -30,12 +30,12 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// A follower that has not started.
+    /// Creates a follower that has not started.
     pub fn new(log: Arc<dyn EventLog>, waiters: Waiters) -> Self {
         Self { log, waiters }
     }
 
-    /// Follows until `stop`.
+    /// Follows the topic until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         stop.run_until_cancelled(self.follow()).await;
     }
@@ -48,6 +48,7 @@ impl Follower {
                 Ok(mut tail) => loop {
                     match tail.next(FETCH).await {
                         Ok(batch) => {
+                            // The log answers, so the next failure begins with a short pause again.
                             failures = 0;
                             self.tell(&batch);
                         }
@@ -65,12 +66,12 @@ impl Follower {
     }
 
     fn tell(&self, batch: &[Delivered]) {
-        // Why: an outcome may say much of each record, and mostly nobody here waits for it.
+        // Decoding an outcome with many verdicts is expensive, and usually no request on this replica waits for it.
         if self.waiters.is_empty() {
             return;
         }
         for delivered in batch {
-            // Why ignored: the projector keeps what cannot be read.
+            // An outcome that cannot be decoded is ignored, since the projector stores it as a dead letter.
             if let Ok(outcome) = Outcome::decode(&delivered.record.value)
                 && self.waiters.hint(outcome.contribution)
             {

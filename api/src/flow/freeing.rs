@@ -1,7 +1,7 @@
-//! Deletes the bytes of uploads that nobody needs any more.
+//! Upload reaper: deletes the bytes of uploads that are expired or decided.
 //!
-//! Invariant: that bytes are deleted is noted after it was done, so a crash in between deletes nothing again for good,
-//! and leaves nothing behind.
+//! Invariant: the deletion is recorded after it was done. A crash in between only repeats the deletion, and leaves no
+//! bytes behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use types::{Clock, ContributionId, fault};
 use crate::error::chain;
 use crate::periodic::Rounds;
 
-/// How many uploads are looked at at once.
+/// Uploads listed at a time.
 const PAGE: u32 = 64;
-/// How long what no worker could process is kept, to be replayed.
+/// Time for which the bytes of an upload that no worker could process are kept, so that it can be replayed.
 const REPLAYABLE: Duration = Duration::from_hours(7 * 24);
 
-/// Frees the storage of expired and of decided uploads.
+/// Task that deletes the bytes of expired and of decided uploads.
 #[derive(Debug)]
 pub struct Freeing {
     store: Store,
@@ -29,7 +29,7 @@ pub struct Freeing {
 }
 
 impl Freeing {
-    /// One that has not started; looks `every` so often.
+    /// Creates a reaper that has not started. It runs at the interval `every`.
     pub fn new(store: Store, objects: Arc<dyn Objects>, clock: Arc<dyn Clock>, every: Duration) -> Self {
         Self {
             store,
@@ -39,8 +39,9 @@ impl Freeing {
         }
     }
 
-    /// Frees until `stop`.
+    /// Deletes until `stop`.
     pub async fn run(self, stop: CancellationToken) {
+        // An interval of zero would panic.
         let period = self.every.max(Duration::from_millis(10));
         let freeing = async {
             let mut rounds = Rounds::every(period, &stop);
@@ -51,7 +52,8 @@ impl Freeing {
         stop.run_until_cancelled(freeing).await;
     }
 
-    /// Frees what can be freed now; what fails is tried again the next time. How many uploads were freed.
+    /// Deletes everything that is due, and returns the number of uploads deleted. A failed deletion is retried in the
+    /// next run.
     pub async fn free(&self) -> usize {
         let (mut freed, mut after) = (0, None);
         loop {
@@ -60,7 +62,7 @@ impl Freeing {
                 tracing::warn!(error = chain(&error), "cannot list the finished uploads; trying again");
                 Vec::new()
             });
-            // Why not the same again: those that cannot be deleted keep no others.
+            // The next page begins after this one, so an upload that cannot be deleted does not block the others.
             after = page.last().copied();
             if after.is_none() {
                 return freed;
@@ -72,6 +74,7 @@ impl Freeing {
     async fn free_each(&self, uploads: Vec<ContributionId>) -> usize {
         let mut freed = 0;
         for upload in uploads {
+            // The bytes come before the row, so that a crash repeats the deletion instead of forgetting it.
             if let Err(error) = self.objects.delete(upload).await {
                 tracing::warn!(
                     %upload, error = chain(&error),

@@ -1,7 +1,7 @@
-//! The projector: applies outcomes and dead letters to the database.
+//! Projector: applies outcomes and dead letters to the database.
 //!
-//! Invariant: an outcome is applied before its position in the log is committed, and before anybody who waits for it is
-//! woken. Applying it again changes nothing, so the log's position is the only one.
+//! Invariant: an outcome is applied before its position in the log is committed, and before the requests that wait for
+//! it are woken. Applying it again changes nothing, so the database needs no position of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use types::{Backoff, Classify as _, Clock, Retry, Timestamp, metric};
 
 use super::Waiters;
 
-/// The consumer group that projects.
+/// Consumer group of the projector.
 const GROUP: &str = "projector";
-/// The most outcomes of one transaction.
+/// Outcomes in one transaction, at most.
 const FETCH: usize = 128;
-/// Pauses between the tries of a transaction.
+/// Pauses between two attempts at a transaction.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(50),
     most: Duration::from_secs(5),
 };
 
-/// Applies what workers decided.
+/// Task that applies the decisions of the workers.
 #[derive(Debug)]
 pub struct Projector {
     store: Store,
@@ -38,12 +38,13 @@ pub struct Projector {
     waiters: Waiters,
     clock: Arc<dyn Clock>,
     propagator: Arc<dyn Propagator>,
-    /// How many outcomes the database takes in one transaction, which has a bounded time.
+    /// Outcomes per transaction: halved when the database fails, doubled when it succeeds. A transaction has a time
+    /// limit.
     at_once: AtomicUsize,
 }
 
 impl Projector {
-    /// A projector that has not started.
+    /// Creates a projector that has not started.
     pub fn new(store: Store, log: Arc<dyn EventLog>, waiters: Waiters, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -55,13 +56,13 @@ impl Projector {
         }
     }
 
-    /// The same projector, whose spans continue the traces of its messages.
+    /// Sets the propagator, so that spans continue the traces of the messages.
     #[must_use]
     pub fn with_propagator(self, propagator: Arc<dyn Propagator>) -> Self {
         Self { propagator, ..self }
     }
 
-    /// Projects until `stop`. An error is the log's: the database is tried until it answers.
+    /// Projects until `stop`. Fails on errors of the log only; the database is retried until it answers.
     pub async fn run(self, stop: CancellationToken) -> Result<(), eventlog::Error> {
         let mut outcomes = self.log.subscribe(OUTCOMES, GROUP).await?;
         let mut letters = self.log.subscribe(DEAD_LETTERS, GROUP).await?;
@@ -78,7 +79,8 @@ impl Projector {
 
     async fn project(&self, outcomes: &mut dyn Subscription, batch: Vec<Delivered>) -> Result<(), eventlog::Error> {
         let mut rows = Vec::with_capacity(batch.len());
-        // A span lasts from the delivery of its outcome to the commit of the transaction that it shares with others.
+        // Each span lasts from the delivery of its outcome to the commit of the transaction, which it shares with
+        // others.
         let mut spans = Vec::with_capacity(batch.len());
         for delivered in &batch {
             match self.read(&delivered.record.value) {
@@ -91,7 +93,7 @@ impl Projector {
         }
         let all: Vec<_> = rows.iter().map(|(row, _)| row.clone()).collect();
         if self.apply(&all).await.is_err() {
-            // One of them cannot be applied, ever: the others are, one by one.
+            // At least one of them can never be applied, so they are applied one by one.
             for (row, delivered) in &rows {
                 if let Err(error) = self.apply(std::slice::from_ref(row)).await {
                     self.unreadable(OUTCOMES, delivered, &error.to_string()).await;
@@ -99,11 +101,12 @@ impl Projector {
                 }
             }
         }
+        // The spans end after the transaction, which is part of them.
         drop(spans);
         outcomes.commit(&marks(&batch)).await
     }
 
-    /// Reads an outcome and opens its span, in the trace of its submission.
+    /// Decodes an outcome and opens its span, in the trace of its submission.
     fn read(&self, value: &[u8]) -> Result<(OutcomeRow, Span), OutcomeError> {
         let outcome = Outcome::decode(value)?;
         let (contribution, dataset) = (outcome.contribution, outcome.dataset);
@@ -117,8 +120,8 @@ impl Projector {
         Ok((row(outcome)?, span))
     }
 
-    /// Applies outcomes in their order, in one transaction if they are not too many for it, trying for as long as that can
-    /// help, and wakes whoever waits for them.
+    /// Applies outcomes in order and wakes the requests that wait for them. Retries for as long as a retry can help.
+    /// Uses several transactions if one was too slow for all.
     async fn apply(&self, rows: &[OutcomeRow]) -> Result<(), store::Error> {
         let (mut rest, mut failures) = (rows, 0);
         while !rest.is_empty() {
@@ -127,11 +130,13 @@ impl Projector {
             match self.store.outcomes_apply(rows.to_vec()).await {
                 Ok(applied) => {
                     (rest, failures) = (later, 0);
+                    // A full transaction succeeded, so the next one may be larger.
                     if rows.len() == at_once {
                         self.at_once.store((2 * at_once).min(FETCH), Ordering::Relaxed);
                     }
                     for (row, Applied { applied, .. }) in rows.iter().zip(applied) {
-                        // Why: one that changed nothing is not what the database says.
+                        // An outcome that changed nothing may differ from the one in the database, so its waiters read
+                        // the database.
                         if applied {
                             measure(row, self.clock.now());
                             self.waiters.tell(row);
@@ -142,7 +147,7 @@ impl Projector {
                 }
                 Err(error) if error.retry() == Retry::Never => return Err(error),
                 Err(error) => {
-                    // Why: so many may never be done in the time of one transaction.
+                    // The transaction may have been too large for its time limit.
                     self.at_once.store((rows.len() / 2).max(1), Ordering::Relaxed);
                     back_off(&error, &mut failures).await;
                 }
@@ -164,7 +169,7 @@ impl Projector {
         letters.commit(&marks(&batch)).await
     }
 
-    /// Keeps a message of the log that this build cannot read.
+    /// Stores a message of the log that this version cannot decode as a dead letter.
     async fn unreadable(&self, topic: &str, delivered: &Delivered, reason: &str) {
         let Position { partition, offset } = delivered.position;
         tracing::error!(
@@ -196,6 +201,7 @@ impl Projector {
                     return;
                 }
                 Ok(DeadLetterAdded::Known) => return,
+                // The database refuses it for good, so retrying would block the topic. The log still has it.
                 Err(error) if error.retry() == Retry::Never => {
                     tracing::error!(
                         dead_letter = %letter.id, %error,
@@ -209,8 +215,10 @@ impl Projector {
     }
 }
 
-/// The id of a dead letter: where it was read, and what it says, because positions begin again when a topic does.
+/// Returns the id of a dead letter: its position, and a hash of its content, because positions start again when a topic
+/// is recreated.
 fn letter_id(topic: &str, position: Position, payload: &[u8]) -> String {
+    // Half of the hash, 128 bits, tells payloads apart.
     let hash = blake3::hash(payload).to_hex();
     format!("{topic}-{}-{}-{}", position.partition, position.offset, &hash[..32])
 }
@@ -234,7 +242,7 @@ fn letter(value: &[u8]) -> Option<store::DeadLetter> {
     })
 }
 
-/// Why an outcome cannot be applied as it is.
+/// Reason why an outcome cannot be applied.
 #[derive(Debug, thiserror::Error)]
 enum OutcomeError {
     #[error(transparent)]
@@ -254,9 +262,10 @@ fn row(outcome: Outcome) -> Result<OutcomeRow, serde_json::Error> {
     })
 }
 
-/// The position after the last message of each partition.
+/// Returns the position after the last message of each partition.
 fn marks(batch: &[Delivered]) -> Vec<Position> {
     let mut next = BTreeMap::new();
+    // Messages of a partition are in order, so the last one inserted is the highest.
     for Delivered { position, .. } in batch {
         next.insert(position.partition, position.offset + 1);
     }
@@ -265,7 +274,7 @@ fn marks(batch: &[Delivered]) -> Vec<Position> {
         .collect()
 }
 
-/// Counts an outcome that was applied for the first time.
+/// Records the metrics of an outcome that was applied for the first time.
 fn measure(row: &OutcomeRow, now: Timestamp) {
     let state = match &row.resolution {
         Resolution::Merged { accepted, .. } => {

@@ -1,8 +1,8 @@
-//! The relay: the quick way of an acknowledged submission to the log.
+//! Relay: appends an acknowledged submission to the log right away.
 //!
-//! Invariant: handing over never waits and never fails. The queue is bounded in records and bytes; what does not fit,
-//! and what the log refuses, is left to the sweeper. The row is the outbox, so a worker may have a submission before the
-//! log has it for good.
+//! Invariant: submitting never waits and never fails. The queue is bounded in records and bytes. Submissions that do
+//! not fit, or that the log refuses, are left to the sweeper. The row in the database is the outbox, so a worker may
+//! receive a submission before the log has stored it durably.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,21 +13,21 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 use types::{fault, metric};
 
-/// The most records that wait for the log.
+/// Records that wait for the log, at most.
 const QUEUE: usize = 1_024;
-/// The most bytes that wait for the log.
+/// Bytes that wait for the log, at most.
 const QUEUE_BYTES: usize = 64 << 20;
-/// The most records of one append.
+/// Records of one append, at most.
 const APPEND: usize = 128;
 
-/// Takes submissions whose transaction has committed.
+/// Handle to which submissions are passed after their transaction was committed.
 #[derive(Clone, Debug)]
 pub struct Relay {
     queue: Sender<Record>,
     bytes: Arc<AtomicUsize>,
 }
 
-/// The relay's own task: appends what was handed over.
+/// Task of the relay, which appends the queued submissions.
 #[derive(Debug)]
 pub struct RelayTask {
     log: Arc<dyn EventLog>,
@@ -36,7 +36,7 @@ pub struct RelayTask {
 }
 
 impl Relay {
-    /// A relay into `log`; nothing moves until the task runs.
+    /// Creates a relay into `log`. Submissions are queued until the task runs.
     pub fn new(log: Arc<dyn EventLog>) -> (Self, RelayTask) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let bytes = Arc::new(AtomicUsize::new(0));
@@ -48,9 +48,10 @@ impl Relay {
         (Self { queue: sender, bytes }, task)
     }
 
-    /// Hands over a submission.
+    /// Queues a submission. If the queue is full, the submission is left to the sweeper.
     pub fn submit(&self, record: Record) {
         let bytes = record.value.len();
+        // Adding first reserves the bytes, so that concurrent calls exceed the bound by one at most.
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) > QUEUE_BYTES || self.queue.try_send(record).is_err() {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             tracing::debug!("the relay is full; the sweeper will append the submission");
@@ -62,13 +63,14 @@ impl Relay {
 }
 
 impl RelayTask {
-    /// Appends submissions until `stop`; what is queued then is left to the sweeper of the next start.
+    /// Appends submissions until `stop`. What is then queued is left to the sweeper of the next start.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut records = Vec::with_capacity(APPEND);
         while let Some(received) = stop
             .run_until_cancelled(self.queue.recv_many(&mut records, APPEND))
             .await
         {
+            // Every handle was dropped, so no more submissions can arrive.
             if received == 0 {
                 return;
             }
@@ -78,6 +80,7 @@ impl RelayTask {
             self.bytes
                 .fetch_sub(records.iter().map(|record| record.value.len()).sum(), Ordering::Relaxed);
             if let Err(error) = self.log.append_kept(CONTRIBUTIONS, std::mem::take(&mut records)).await {
+                // No retry here: the sweeper retries with a schedule, and a queue that waits would fill up.
                 tracing::warn!(
                     %error, submissions = received,
                     "cannot append submissions to the log; the sweeper appends them later"

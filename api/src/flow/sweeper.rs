@@ -1,7 +1,7 @@
-//! The sweeper: appends again what is acknowledged and has no outcome.
+//! Sweeper: appends contributions without an outcome to the log again.
 //!
 //! Invariant: every open contribution is appended again sooner or later, however the relay, the log or a worker lost
-//! it. Appending one that is not lost is harmless, so the sweeper never asks.
+//! it. Appending one that is not lost is harmless, so the sweeper never checks if it is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,26 +16,26 @@ use types::{Classify as _, Clock, ContributionId, Kind, Timestamp, metric};
 
 use crate::periodic::Rounds;
 
-/// How many submissions are read and appended at once; each is at most a few MiB.
+/// Submissions read and appended at a time. Each is at most a few MiB.
 const PAGE: u32 = 16;
-/// How many idempotency keys are forgotten at once.
+/// Idempotency keys deleted at a time.
 const KEYS: u32 = 1_000;
-/// The longest wait doubles the first this often.
+/// Number of attempts after which the interval no longer doubles.
 const MOST_DOUBLINGS: u32 = 6;
 
-/// When submissions are appended again.
+/// Schedule by which submissions are appended again.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// How many seconds pass between two looks for what is due.
+    /// Seconds between two searches for submissions that are due.
     pub interval_seconds: u64,
-    /// After how many seconds without an outcome a submission is appended again for the first time; doubles each time,
-    /// to 64 times as long.
+    /// Seconds without an outcome after which a submission is appended again for the first time. The interval doubles
+    /// each time, up to 64 times as long.
     pub first_seconds: u64,
 }
 
 impl Config {
-    /// When a submission acknowledged at `now` is due for the first time.
+    /// Returns the time at which a submission acknowledged at `now` is due for the first time.
     pub fn first(&self, now: Timestamp) -> Timestamp {
         now.plus(Duration::from_secs(self.first_seconds))
     }
@@ -46,7 +46,7 @@ impl Config {
     }
 }
 
-/// Appends open submissions again.
+/// Task that appends open submissions again.
 #[derive(Debug)]
 pub struct Sweeper {
     store: Store,
@@ -56,7 +56,7 @@ pub struct Sweeper {
     keys: Duration,
 }
 
-/// Why a sweep ended early; the next one goes on.
+/// Error that ended a sweep early. The next sweep continues.
 #[derive(Debug, thiserror::Error)]
 enum SweepError {
     #[error("the database did not answer")]
@@ -66,7 +66,7 @@ enum SweepError {
 }
 
 impl Sweeper {
-    /// A sweeper that has not started; `keys` is how long idempotency keys are remembered.
+    /// Creates a sweeper that has not started. `keys` is the time for which idempotency keys are remembered.
     pub fn new(store: Store, log: Arc<dyn EventLog>, clock: Arc<dyn Clock>, config: Config, keys: Duration) -> Self {
         Self {
             store,
@@ -77,10 +77,12 @@ impl Sweeper {
         }
     }
 
-    /// Appends every open submission once, then, until `stop`, what is due.
+    /// Appends every open submission once at the start, then, until `stop`, those that are due.
     pub async fn run(self, stop: CancellationToken) {
+        // An interval of zero would panic.
         let period = Duration::from_secs(self.config.interval_seconds.max(1));
-        // The last submission that the first sweep appended; none once that sweep is done.
+        // Position of the first sweep, over everything: the last submission that was appended, or `None` when that
+        // sweep is complete.
         let mut beginning = Some(None);
         let sweeping = async {
             let mut rounds = Rounds::every(period, &stop);
@@ -112,8 +114,8 @@ impl Sweeper {
         stop.run_until_cancelled(sweeping).await;
     }
 
-    /// What the process before this one left open, beginning `after` a submission, which is then the last that was
-    /// appended. The rest of a crash is here, so this does not wait until it is due.
+    /// Appends every submission that an earlier process left open, in order of their ids, from `after` on. It advances
+    /// `after`, so that a retry continues there. A crash may have lost any of them, so none waits until it is due.
     async fn everything(&self, after: &mut Option<ContributionId>) -> Result<usize, SweepError> {
         let mut count = 0;
         loop {
@@ -136,13 +138,13 @@ impl Sweeper {
         }
     }
 
-    /// Forgets idempotency keys past their time, some at a time.
+    /// Deletes idempotency keys that have expired, a bounded number at a time.
     async fn forget_keys(&self) -> Result<u64, store::Error> {
         let before = self.clock.now().minus(self.keys);
         self.store.idempotency_prune(before, KEYS).await
     }
 
-    /// Appends submissions and notes when they are due again; how many the log took.
+    /// Appends submissions and stores when each is due next. Returns the number that the log accepted.
     async fn append(&self, page: Vec<Due>) -> Result<usize, SweepError> {
         let now = self.clock.now();
         let mut swept = Vec::with_capacity(page.len());
@@ -163,23 +165,25 @@ impl Sweeper {
                 value: submission.into(),
             });
         }
+        // One append for the whole page is the usual case. It fails as a whole if the log refuses a single record.
         let taken = match self.log.append_kept(CONTRIBUTIONS, records.clone()).await {
             Ok(_) => swept.len(),
             Err(error) if is_of_one(&error) => self.append_each(&swept, records).await?,
             Err(error) => return Err(error.into()),
         };
         metrics::counter!(metric::SWEEPER_APPENDED).increment(taken as u64);
+        // Refused submissions are due again later too, so that they do not block the sweep.
         self.store.contributions_swept(swept).await?;
         Ok(taken)
     }
 
-    /// The same one by one, so that a submission that the log does not take keeps no other waiting.
+    /// Appends submissions one by one, so that one that the log refuses does not block the others.
     async fn append_each(&self, swept: &[Swept], records: Vec<Record>) -> Result<usize, SweepError> {
         let mut taken = 0;
         for (swept, record) in swept.iter().zip(records) {
             match self.log.append_kept(CONTRIBUTIONS, vec![record]).await {
                 Ok(_) => taken += 1,
-                // Why not rejected: it was acknowledged, and a log may be set to take more.
+                // It is not rejected either: it was acknowledged, and the limit of the log may be raised.
                 Err(error) if is_of_one(&error) => {
                     tracing::error!(
                         contribution = %swept.id, %error,
@@ -193,7 +197,7 @@ impl Sweeper {
     }
 }
 
-/// Whether the log refused a record for what it is.
+/// Returns true if the log refused a record for its size or content, so that others may still be accepted.
 fn is_of_one(error: &eventlog::Error) -> bool {
     matches!(error.kind(), Kind::TooLarge | Kind::Invalid)
 }

@@ -1,12 +1,12 @@
 //! Requests that wait for the outcome of a contribution.
 //!
-//! Invariant: a waiter holds no database connection while it waits, and sees an outcome only after the database does,
-//! so whoever asks next sees it too. It is told a terminal outcome only by who applied it; whoever rings for another
-//! reason makes it look into the database.
+//! Invariant: a waiting request holds no database connection, and sees an outcome only after the database has it, so
+//! later requests see it too. Only the projector that applied a terminal outcome passes it on directly; every other
+//! wake-up makes the request read the database.
 //!
-//! Who is rung for ([`Waiters::wake`]) looks once. Who hears that the row will be there soon ([`Waiters::hint`]), because
-//! another process writes it, looks more and more seldom until it is. Who hears nothing looks every [`SELDOM`], so that
-//! nobody waits in vain while the log is down.
+//! A request that is woken ([`Waiters::wake`]) reads the row once. After a hint ([`Waiters::hint`]) that another
+//! process is writing the row, it reads at growing intervals until the row is there. Without any notice it reads every
+//! [`SELDOM`], so that nobody waits in vain while the log is down.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,12 @@ use store::{Contribution, OutcomeRow, Resolution, Store};
 use tokio::sync::Notify;
 use types::ContributionId;
 
-/// The first pause before a row that was foretold is looked at again; doubles to [`SELDOM`].
+/// First pause after a hint before the row is read again; doubles to [`SELDOM`].
 const SOON: Duration = Duration::from_millis(5);
-/// How often a row is looked at of which nothing was heard.
+/// Interval at which a row without notice is read again.
 const SELDOM: Duration = Duration::from_secs(2);
 
-/// The waiting requests of this process.
+/// Registry of the waiting requests of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Waiters {
     waiting: Arc<Mutex<HashMap<ContributionId, Waiting>>>,
@@ -38,13 +38,13 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Bell {
     rung: Notify,
-    /// The terminal outcome, once it is applied.
+    /// Terminal outcome, once it is applied.
     told: OnceLock<OutcomeRow>,
-    /// Whether the outcome is in the log, and so will be in the database.
+    /// True if the outcome is in the log, and so will soon be in the database.
     foretold: AtomicBool,
 }
 
-/// Counts a request as waiting until it is dropped.
+/// Registration of one waiting request, ended on drop.
 #[derive(Debug)]
 pub struct Place {
     waiters: Waiters,
@@ -53,10 +53,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// The terminal outcome that was applied since the place was taken, as soon as there is one. Nothing once `wait` is
-    /// over, or when the database may know what nobody told, which is after [`SELDOM`] at the latest: then it is to be
-    /// asked.
+    /// Returns the terminal outcome that was applied since the registration, as soon as there is one. Returns `None`
+    /// when `wait` is over, or after [`SELDOM`] at the latest: another process may have applied the outcome, so the
+    /// caller then reads the database.
     pub async fn told(&self, wait: Duration) -> Option<OutcomeRow> {
+        // The listener is enabled before the outcome is checked, so that an outcome in between is not missed.
         let rung = self.bell.rung.notified();
         tokio::pin!(rung);
         rung.as_mut().enable();
@@ -72,6 +73,7 @@ impl Drop for Place {
         let mut waiting = self.waiters.waiting.lock();
         if let Some(entry) = waiting.get_mut(&self.id) {
             entry.count -= 1;
+            // The last request removes the entry, so the map contains only contributions that are waited for.
             if entry.count == 0 {
                 waiting.remove(&self.id);
             }
@@ -80,7 +82,7 @@ impl Drop for Place {
 }
 
 impl Waiters {
-    /// The contribution as it is, or, while it is undecided, as it is when it is decided or `wait` is over.
+    /// Returns the contribution at once if it is decided, otherwise when it is decided or `wait` is over.
     pub async fn outcome(
         &self,
         store: &Store,
@@ -94,7 +96,7 @@ impl Waiters {
         let place = self.place(id);
         let mut soon = SOON;
         loop {
-            // Why: the bell is listened to before the row is read, so an outcome in between is not missed.
+            // The listener is enabled before the row is read, so that an outcome in between is not missed.
             let rung = place.bell.rung.notified();
             tokio::pin!(rung);
             rung.as_mut().enable();
@@ -103,6 +105,7 @@ impl Waiters {
                 return Ok(row);
             }
             let pause = if place.bell.foretold.load(Ordering::Acquire) {
+                // After a hint the row is a matter of milliseconds, so the pauses begin short.
                 let pause = soon;
                 soon = (soon * 2).min(SELDOM);
                 pause
@@ -110,20 +113,21 @@ impl Waiters {
                 SELDOM
             };
             let next = deadline.min(tokio::time::Instant::now() + pause);
+            // The last read catches an outcome that arrived together with the deadline.
             if tokio::time::timeout_at(next, rung).await.is_err() && next == deadline {
                 return store.contribution(id).await;
             }
         }
     }
 
-    /// Wakes the requests that wait for `id`; they look into the database.
+    /// Wakes the requests that wait for `id`; they read the database.
     pub fn wake(&self, id: ContributionId) {
         if let Some(bell) = self.bell(id) {
             bell.rung.notify_waiters();
         }
     }
 
-    /// Tells the requests that wait for `id` that its outcome is in the log. Whether there are any.
+    /// Notifies the requests that wait for `id` that its outcome is in the log. Returns true if there are any.
     pub fn hint(&self, id: ContributionId) -> bool {
         let Some(bell) = self.bell(id) else { return false };
         bell.foretold.store(true, Ordering::Release);
@@ -136,14 +140,15 @@ impl Waiters {
         self.bell(id).is_some_and(|bell| bell.foretold.load(Ordering::Acquire))
     }
 
-    /// Whether nobody waits.
+    /// Returns true if no request waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.lock().is_empty()
     }
 
-    /// Wakes the requests that wait for a contribution whose outcome was applied just now.
+    /// Passes on an outcome that was applied just now, and wakes the requests that wait for it.
     pub fn tell(&self, outcome: &OutcomeRow) {
         let Some(bell) = self.bell(outcome.id) else { return };
+        // A contribution that waits is not decided, so its requests keep waiting.
         if !matches!(outcome.resolution, Resolution::Waiting { .. }) {
             bell.told.get_or_init(|| outcome.clone());
         }
@@ -155,7 +160,7 @@ impl Waiters {
         waiting.get(&id).map(|entry| Arc::clone(&entry.bell))
     }
 
-    /// A place to wait for the outcome of `id` from now on.
+    /// Registers a request that waits for the outcome of `id` from now on.
     pub fn place(&self, id: ContributionId) -> Place {
         let mut waiting = self.waiting.lock();
         let entry = waiting.entry(id).or_default();

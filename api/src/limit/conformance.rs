@@ -1,4 +1,4 @@
-//! What every [`Counters`] must do.
+//! Conformance suite of [`Counters`].
 //!
 //! Invariant: each scenario begins with counters that have counted nothing.
 
@@ -31,7 +31,7 @@ fn source(text: &str) -> Source {
     text.parse::<IpAddr>().unwrap().into()
 }
 
-/// So many a minute.
+/// Returns a rule of `limit` calls per minute.
 const fn rule(limit: u32) -> Rule {
     Rule {
         name: "calls",
@@ -40,7 +40,7 @@ const fn rule(limit: u32) -> Rule {
     }
 }
 
-/// A minute boundary, and so many seconds: as far from the epoch as services live.
+/// Returns a time `seconds` after a minute boundary, in the range of real clocks.
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_micros((1_795_000_020 + seconds) * 1_000_000)
 }
@@ -79,7 +79,7 @@ async fn a_call_that_comes_late_forgets_no_other(counters: &dyn Counters) {
     let take = async |source, now| counters.take(rule(2), source, at(now)).await.unwrap();
     assert_eq!(take(one, 119).await, Taken::Admitted);
     assert_eq!(take(one, 120).await, Taken::Admitted);
-    // It read its time before the turn of the window and is counted after it.
+    // The call read its time before the turn of the window and is counted after it.
     assert_eq!(take(late, 119).await, Taken::Admitted);
     assert!(matches!(take(one, 120).await, Taken::Refused(_)));
 }

@@ -1,7 +1,7 @@
-//! The limiter: shared counters while they answer, this replica's own while they do not.
+//! Limiter: uses shared counters while they answer, and this replica's own while they do not.
 //!
-//! Invariant: a call never fails and never waits longer than the patience because of the counters. Once they have failed,
-//! one call in a [`PAUSE`] asks them again, and the others do not.
+//! Invariant: because of the counters, a call never fails and never waits longer than `patience`. After a failure, one
+//! call per [`PAUSE`] tries them again; the other calls do not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,29 +12,29 @@ use types::Timestamp;
 
 use super::{Counters, Memory, Rule, Source, Taken, Unavailable};
 
-/// How long shared counters are left alone after they failed.
+/// Time for which shared counters are not used after they failed.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The rule that a look at the counters' health is counted by; no call is held to it.
+/// Rule under which health checks of the counters are counted. It limits no call.
 const LOOK: Rule = Rule {
     name: "look",
     limit: u32::MAX,
     window: Duration::from_secs(1),
 };
-/// While the counters answer.
+/// Value of `again` while the counters answer.
 const CLOSED: i64 = i64::MIN;
 
-/// How the shared counters are.
+/// State of the shared counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// There are none: this replica counts for itself.
+    /// None are configured: this replica counts for itself.
     Off,
-    /// They answer.
+    /// The counters answer.
     Ok,
-    /// They do not, and this replica counts for itself.
+    /// The counters do not answer, and this replica counts for itself.
     Down,
 }
 
-/// Holds calls to rules.
+/// Enforces rate limits.
 #[derive(Debug, Default)]
 pub struct Limiter {
     own: Memory,
@@ -45,12 +45,12 @@ pub struct Limiter {
 struct Shared {
     counters: Arc<dyn Counters>,
     patience: Duration,
-    /// The instant in microseconds at which they are asked again, or [`CLOSED`].
+    /// Time in microseconds at which the counters are tried again, or [`CLOSED`].
     again: AtomicI64,
 }
 
 impl Limiter {
-    /// Counts in `counters`, shared with other replicas, for as long as they answer within `patience`.
+    /// Creates a limiter that uses `counters`, shared with other replicas, while they answer within `patience`.
     pub fn shared(counters: Arc<dyn Counters>, patience: Duration) -> Self {
         Self {
             own: Memory::default(),
@@ -62,7 +62,7 @@ impl Limiter {
         }
     }
 
-    /// Counts one, unless the limit is reached.
+    /// Counts one event unless the limit is reached.
     pub async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Taken {
         if let Some(shared) = &self.shared
             && shared.may_be_asked(now)
@@ -70,10 +70,11 @@ impl Limiter {
         {
             return taken;
         }
+        // The replica's own counts lack those of the shared counters, so up to a limit more may pass.
         self.own.count(rule, source, now)
     }
 
-    /// Asks the shared counters how they are, by counting.
+    /// Checks the shared counters by counting in them.
     pub async fn health(&self, now: Timestamp) -> Health {
         let Some(shared) = &self.shared else {
             return Health::Off;
@@ -86,27 +87,29 @@ impl Limiter {
 }
 
 impl Shared {
-    /// Whether they answer, or it is this call's turn to find out.
+    /// Returns true if the counters answer, or if this call is the one that tries them again.
     fn may_be_asked(&self, now: Timestamp) -> bool {
         let again = self.again.load(Ordering::Relaxed);
         if again == CLOSED {
             return true;
         }
         let next = now.plus(PAUSE).micros();
-        // Why the second: a clock that was set back must not keep them from being asked for long.
+        // The second condition covers a clock that was set back: `again` would otherwise lie far in the future.
         if now.micros() < again && again <= next {
             return false;
         }
+        // Of the calls that arrive at the same time, the exchange lets one through.
         self.again
             .compare_exchange(again, next, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The answer, if there is one in time.
+    /// Returns the counters' answer if it arrives in time. Records the change between answering and failing.
     async fn ask<T>(&self, now: Timestamp, question: impl Future<Output = Result<T, Unavailable>>) -> Option<T> {
         let question = tokio::time::timeout(self.patience, question);
         let reason = match question.instrument(tracing::debug_span!("cache")).await {
             Ok(Ok(answer)) => {
+                // Only a change of the state is logged, not each call.
                 if self.again.swap(CLOSED, Ordering::Relaxed) != CLOSED {
                     tracing::info!("the cache answers again; replicas count calls together");
                 }

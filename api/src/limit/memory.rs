@@ -1,7 +1,6 @@
-//! Counters of this process.
+//! Counters in the memory of this process.
 //!
-//! Invariant: the tables never hold more than a fixed number of addresses, and only those of the current window and of
-//! the one before.
+//! Invariant: the tables contain at most a fixed number of addresses, of the current window and the previous one only.
 
 use std::collections::HashMap;
 
@@ -12,19 +11,19 @@ use types::Timestamp;
 use super::window::Window;
 use super::{Counters, Rule, Source, Taken, Unavailable};
 
-/// The most addresses that are counted in one window.
+/// Addresses that are counted in one window.
 ///
-/// Why: who comes from more addresses than this within a window is not stopped by a limit per address, so the
-/// addresses beyond it are admitted, and nobody innocent is refused for them.
+/// A caller with more addresses than this cannot be stopped by a limit per address. So addresses beyond it are
+/// admitted, and nobody else is refused because of them.
 const CAPACITY: usize = 1 << 18;
 
-/// Counts in memory; begins at nothing when the process does.
+/// Counters in memory. They begin at zero with the process.
 #[derive(Debug, Default)]
 pub struct Memory {
     tables: Mutex<HashMap<&'static str, Table>>,
 }
 
-/// The counts of one rule.
+/// Counts of one rule.
 #[derive(Debug, Default)]
 struct Table {
     number: i64,
@@ -33,13 +32,14 @@ struct Table {
 }
 
 impl Memory {
-    /// Counts one, unless the limit is reached.
+    /// Counts one event unless the limit is reached.
     pub fn count(&self, rule: Rule, source: Source, now: Timestamp) -> Taken {
         let window = Window::at(rule, now);
-        // Why: counts stay usable whatever a panicking holder did to them.
+        // A panic elsewhere leaves valid counts, so a lock without poisoning is enough.
         let mut tables = self.tables.lock();
         let table = tables.entry(rule.name).or_default();
         table.turn(window.number);
+        // A full table admits new addresses, see [`CAPACITY`].
         if table.counts.len() >= CAPACITY && !table.counts.contains_key(&source) {
             return Taken::Admitted;
         }
@@ -54,13 +54,15 @@ impl Memory {
 }
 
 impl Table {
-    /// Begins the window of this number with nothing counted but what the window before had.
+    /// Moves on to the window of this number. The counts of the window before it are kept, older ones are dropped.
     ///
-    /// Whoever looked at the clock just before the turn and comes after it counts in the window that has begun: what was
-    /// counted stays so. A clock that was set back by more begins anew, or its windows would not end for that long.
+    /// A call that read the clock just before the turn and arrives after it counts in the window that has begun. A
+    /// clock that was set back by more than a window begins with empty tables, since the window would otherwise not end
+    /// for that long.
     fn turn(&mut self, number: i64) {
         if self.number != number && self.number != number.saturating_add(1) {
             let counts = std::mem::take(&mut self.counts);
+            // Only the previous window contributes. The counts of an older one are dropped.
             let follows = self.number == number - 1;
             *self = Self {
                 before: if follows { counts } else { HashMap::new() },

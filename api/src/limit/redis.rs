@@ -1,10 +1,10 @@
-//! Counters in Redis, shared by every replica that names the same one.
+//! Counters in Redis, shared by all replicas that use the same server.
 //!
 //! Invariants:
-//! - A count is one script, which Redis runs whole; every key expires once its window counts nothing any more.
-//! - A connection that failed, or did not answer in the caller's time, serves no later call: the next one connects anew.
-//!   So a peer that went away without a word is not waited for twice.
-//! - Connecting goes on when the caller has no more time for it, so a Redis that is slow to be reached is reached.
+//! - A count is one script, which Redis runs atomically. Every key expires once its window no longer counts.
+//! - A connection that failed, or did not answer in the caller's time, is not used again: the next call opens a new
+//!   one. So a peer that vanished is waited for once only.
+//! - Connecting continues when the caller's time is over, so that a slow Redis is reached in the end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use types::Timestamp;
 use super::window::Window;
 use super::{Counters, Rule, Source, Taken, Unavailable};
 
-/// Counts one unless the limit is reached. The same arithmetic as `Window::admit`, here in doubles, which are exact for
-/// every limit up to a million an hour.
+/// Lua script that counts one event unless the limit is reached. Its arithmetic is that of `Window::admit`, in doubles,
+/// which are exact for every limit up to a million per hour.
 const TAKE: &str = r"
 local count = tonumber(redis.call('GET', KEYS[1]) or '0')
 local before = tonumber(redis.call('GET', KEYS[2]) or '0')
@@ -36,37 +36,37 @@ end
 return {1, count, before}
 ";
 
-/// The address is not one of a Redis.
+/// Error of an address that is not one of a Redis.
 #[derive(Debug, thiserror::Error)]
 #[error("it is not the address of a Redis (`redis://[user:password@]host[:port][/database]`, `rediss://` for TLS)")]
 pub struct RedisError(#[source] Failure);
 
-/// How long connecting may take, whether or not somebody waits for it.
+/// Time limit for connecting, even if no caller waits any more.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// Counters in a Redis.
+/// Counters in a Redis server.
 pub struct Redis {
     server: Arc<Server>,
     connection: Mutex<Arc<OnceCell<MultiplexedConnection>>>,
 }
 
-/// Why by hand: the client knows the password.
+/// Shows no fields, since the client contains the password.
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redis").finish_non_exhaustive()
     }
 }
 
-/// What is asked.
+/// Server, and the script to run on it.
 struct Server {
     client: Client,
     take: Script,
 }
 
 impl Server {
-    /// A connection over which the script is known.
+    /// Opens a connection and loads the script.
     async fn connect(&self) -> Result<MultiplexedConnection, Failure> {
-        // Why no time-outs here: there is one for all of it.
+        // The caller limits connecting as a whole, so the single steps need no time limit.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
@@ -79,7 +79,7 @@ impl Server {
     }
 }
 
-/// A connection in use; unless it answered, it serves nobody else.
+/// Guard of a connection in use. Unless an answer arrived, the connection is not used again.
 struct InUse<'a> {
     redis: &'a Redis,
     cell: Arc<OnceCell<MultiplexedConnection>>,
@@ -89,6 +89,7 @@ struct InUse<'a> {
 impl Drop for InUse<'_> {
     fn drop(&mut self) {
         let mut current = self.redis.connection.lock();
+        // A later call may have replaced the connection already, and that one must stay.
         if !self.answered && Arc::ptr_eq(&current, &self.cell) {
             *current = Arc::default();
         }
@@ -96,10 +97,10 @@ impl Drop for InUse<'_> {
 }
 
 impl Redis {
-    /// The counters at `url`; nothing is asked yet.
+    /// Creates counters at `url`, without connecting.
     ///
     /// # Errors
-    /// The address cannot be read; the message does not repeat it, because it may have a password.
+    /// The address is invalid. The message does not contain it, because it may contain a password.
     pub fn new(url: &str) -> Result<Self, RedisError> {
         let server = Server {
             client: Client::open(url).map_err(RedisError)?,
@@ -111,17 +112,19 @@ impl Redis {
         })
     }
 
-    /// Asks over the one connection, which is made where there is none.
+    /// Runs a command over the one connection, which is opened if there is none.
     async fn ask<T>(
         &self,
         question: impl AsyncFnOnce(&mut MultiplexedConnection) -> Result<T, Failure>,
     ) -> Result<T, Unavailable> {
+        // The lock is held to copy the cell, never while connecting.
         let cell = Arc::clone(&self.connection.lock());
         let mut connection = self.connected(&cell).await?;
         let mut used = InUse {
             redis: self,
             cell,
             answered: false,
+            // Set only after the answer: a caller that gives up drops the guard, and with it the connection.
         };
         let answer = question(&mut connection).await.map_err(unavailable)?;
         used.answered = true;
@@ -136,6 +139,7 @@ impl Redis {
             return Ok(connection.clone());
         }
         let (server, cell) = (Arc::clone(&self.server), Arc::clone(cell));
+        // A task connects, so that it continues when the caller gives up.
         let connecting = tokio::spawn(async move {
             let connecting = cell.get_or_try_init(|| server.connect());
             match tokio::time::timeout(CONNECTING, connecting).await {
@@ -147,7 +151,7 @@ impl Redis {
     }
 }
 
-/// The key of a window; the braces keep the windows of one address together in a cluster of Redis.
+/// Returns the key of a window. The braces keep the windows of one address on the same node of a Redis cluster.
 fn key(rule: Rule, source: Source, number: i64) -> String {
     format!("sluice:{{{}:{source}}}:{number}", rule.name)
 }
@@ -161,7 +165,7 @@ impl Counters for Redis {
     async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable> {
         let window = Window::at(rule, now);
         let mut call = self.server.take.key(key(rule, source, window.number));
-        // Why: it counts in its own window and in the next.
+        // A count is used in its own window and in the next, so the key lives until the end of the next.
         let millis = (window.left + window.length) / 1_000 + 1;
         call.key(key(rule, source, window.number - 1))
             .arg(rule.limit)
@@ -173,6 +177,7 @@ impl Counters for Redis {
         if admitted == 1 {
             return Ok(Taken::Admitted);
         }
+        // The script decided. If the arithmetic here differs by rounding, the wait is a second.
         Ok(match window.admit(rule.limit, count, before) {
             Taken::Admitted => Taken::Refused(1),
             refused @ Taken::Refused(_) => refused,

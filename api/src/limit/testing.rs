@@ -1,7 +1,7 @@
 //! A real Redis for tests: on loopback and a free port, in a folder of its own, without persistence.
 //!
-//! Invariant: a server started here is ended here, by its process id. Where there is no Redis the test is skipped with a
-//! line that says so, except with `CI=true`, where it fails.
+//! Invariant: a server started here is ended here, by its process id. Without a Redis the test is skipped with a line
+//! that says so, except with `CI=true`, where it fails.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,16 +18,16 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// The variable that names the program.
+/// Environment variable that names the program.
 const PROGRAM: &str = "SLUICE_TEST_REDIS";
-/// How long a start may take.
+/// Time limit for a start.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// How often a server that starts is looked at.
+/// Interval between two checks of a server that starts.
 const POLL: Duration = Duration::from_millis(10);
-/// How often a start is tried again because another process took the port in between.
+/// Attempts at a start, since another process may take the port in between.
 const ATTEMPTS: usize = 5;
 
-/// A running server; killed when dropped.
+/// Running server, killed on drop.
 #[derive(Debug)]
 pub struct RedisServer {
     child: Child,
@@ -60,29 +60,29 @@ impl RedisServer {
         panic!("a Redis did not start in {ATTEMPTS} tries");
     }
 
-    /// `redis://127.0.0.1:port`.
+    /// Returns the address `redis://127.0.0.1:port`.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Kills it; the port is free then.
+    /// Kills the server, which frees its port.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Starts it again, empty, on the same port, and waits until it answers.
+    /// Starts the server again, empty, on the same port, and waits until it answers.
     pub async fn restart(&mut self) {
         self.child = spawn(&program().unwrap(), self.port, &self.folder);
         assert!(self.answers().await, "the Redis did not start again");
     }
 
-    /// Lets it run no more, as a machine that hangs does (SIGSTOP).
+    /// Stops the server without ending it (SIGSTOP), like a machine that hangs.
     pub fn hang(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets it run again (SIGCONT).
+    /// Continues a stopped server (SIGCONT).
     pub fn go_on(&self) {
         self.signal(Signal::CONT);
     }
@@ -92,7 +92,7 @@ impl RedisServer {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Waits until it answers; `false` where it ended instead.
+    /// Waits until the server answers. Returns false if it ended instead.
     async fn answers(&mut self) -> bool {
         let client = redis::Client::open(self.url()).unwrap();
         let pinging = async {
@@ -114,13 +114,13 @@ impl RedisServer {
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        // Why ignored: it may have ended already.
+        // An error means that the server has ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// The program, where there is one.
+/// Returns the program if it can be run.
 fn program() -> Option<String> {
     let program = env::var(PROGRAM).unwrap_or_else(|_unset| "redis-server".to_owned());
     let found = Command::new(&program)

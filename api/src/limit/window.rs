@@ -1,19 +1,19 @@
-//! The arithmetic of a sliding window, the same wherever its counts are kept.
+//! Arithmetic of a sliding window, shared by all implementations of the counters.
 //!
-//! Invariant: nothing here rounds in the caller's favour by more than one.
+//! Invariant: rounding favours the caller by at most one event.
 
 use types::Timestamp;
 
 use super::{Rule, Taken};
 
-/// The window of an instant.
+/// Window that contains an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Which one, counted from the epoch.
+    /// Number of the window, counted from the epoch.
     pub(super) number: i64,
-    /// Its length in microseconds.
+    /// Length in microseconds.
     pub(super) length: i64,
-    /// How many microseconds of it are left, at least 1.
+    /// Microseconds until the window ends, at least 1.
     pub(super) left: i64,
 }
 
@@ -27,14 +27,16 @@ impl Window {
         }
     }
 
-    /// Whether one more fits, with `count` in this window and `before` in the one before; the wait where it does not.
+    /// Decides if one more event fits, with `count` events in this window and `before` in the previous one. If not,
+    /// returns the time to wait.
     pub(super) fn admit(self, limit: u32, count: u32, before: u32) -> Taken {
         let (limit, count, before) = (i64::from(limit), i64::from(count), i64::from(before));
         let free = limit - count;
         if self.weighed(before) < free {
             return Taken::Admitted;
         }
-        // How much of a window must be left, of this one or of the next, for one more to be admitted.
+        // The event fits once `left` is no greater than `at_most`. If this window has a free slot, that happens within
+        // it; otherwise in the next, where `count` is the count of the previous window.
         let wait = if free > 0 {
             self.left - self.at_most(free - 1, before)
         } else {
@@ -43,12 +45,12 @@ impl Window {
         Taken::Refused(u64::try_from(wait).unwrap_or(0).div_ceil(1_000_000).max(1))
     }
 
-    /// What `before` in the window before still counts.
+    /// Returns the weight of `before` events in the previous window: their share by the time left.
     fn weighed(self, before: i64) -> i64 {
         i64::try_from(i128::from(before) * i128::from(self.left) / i128::from(self.length)).unwrap_or(i64::MAX)
     }
 
-    /// With how many microseconds left, at most, `before` counts as no more than `weight`.
+    /// Returns the greatest number of microseconds left at which `before` events weigh at most `weight`.
     fn at_most(self, weight: i64, before: i64) -> i64 {
         let left = ((i128::from(weight) + 1) * i128::from(self.length) - 1) / i128::from(before.max(1));
         i64::try_from(left).unwrap_or(i64::MAX).clamp(0, self.length)

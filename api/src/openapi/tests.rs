@@ -26,7 +26,7 @@ fn every_operation_of_the_table_is_described_once() {
         .map(|(_, operation)| operation["operationId"].as_str().unwrap().to_owned())
         .collect();
     let named = table.iter().map(|operation| operation.spec.name.to_owned());
-    // The parts of uploads are HTTP's own.
+    // The route for the parts of uploads exists in HTTP only.
     assert_eq!(ids, named.chain(["put_upload_part".to_owned()]).collect());
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["info"]["version"], VERSION);
@@ -102,7 +102,7 @@ fn what_may_fail_at_any_call_is_described_everywhere() {
         let responses = &operation["responses"];
         let schema = "/content/application~1json/schema/$ref";
         assert!(responses["500"].pointer(schema).is_some(), "{name}");
-        // A service that is not ready says which part is down.
+        // A readiness failure names the dependency that is down.
         let ready = operation["operationId"] == "readiness";
         assert_eq!(responses["503"].pointer(schema).is_some(), !ready, "{name}");
         assert_eq!(responses["503"]["headers"]["Retry-After"].is_object(), !ready, "{name}");

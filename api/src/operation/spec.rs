@@ -1,77 +1,77 @@
-//! One operation as data: what every transport and the door read.
+//! Description of one operation as data, for the dispatcher and every transport.
 //!
-//! Invariant: a [`Spec`] holds no code, so whatever it says can be published and tested.
+//! Invariant: a [`Spec`] holds no code, so all of it can be published and tested.
 
 use http::Method;
 
 use crate::answer::JSON;
 
-/// Which credentials an operation takes.
+/// Credentials that an operation accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Auth {
-    /// None; one that is presented is not looked at.
+    /// No credential. One that is presented is not read.
     Public,
-    /// None, an agent key or an operator token: more is visible with one.
+    /// No credential, an agent key or an operator token. A credential makes more visible.
     Optional,
-    /// An agent key.
+    /// An agent key only.
     Key,
-    /// An operator token.
+    /// An operator token only.
     Operator,
     /// An agent key or an operator token.
     KeyOrOperator,
 }
 
 impl Auth {
-    /// Whether a call without credential is let in.
+    /// Returns true if a call without credential is accepted.
     pub const fn admits_anyone(self) -> bool {
         matches!(self, Self::Public | Self::Optional)
     }
 
-    /// Whether an agent key is let in.
+    /// Returns true if an agent key is accepted.
     pub const fn admits_key(self) -> bool {
         matches!(self, Self::Optional | Self::Key | Self::KeyOrOperator)
     }
 
-    /// Whether an operator token is let in.
+    /// Returns true if an operator token is accepted.
     pub const fn admits_operator(self) -> bool {
         matches!(self, Self::Optional | Self::Operator | Self::KeyOrOperator)
     }
 }
 
-/// What a delegated credential must be allowed to do.
+/// Permission that a delegated credential must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Read.
+    /// Reads what the caller's operator may read.
     Read,
-    /// Change what the caller's operator owns.
+    /// Changes what the caller's operator owns.
     Write,
-    /// Spend prepaid credits.
+    /// Spends prepaid credits of the caller's operator.
     Spend,
 }
 
-/// What a call changes.
+/// Change that a call makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// Changes nothing.
     Read,
-    /// It adds or changes something.
+    /// Adds or changes data.
     Write,
-    /// It takes something away for good.
+    /// Removes data for good.
     Destroy,
-    /// It spends money.
+    /// Spends the caller's money.
     Spend,
 }
 
-/// Which limit on rate a call counts toward.
+/// Rate limit that a call counts toward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
-    /// None: probes of the machines that run the service.
+    /// No limit: health checks of the machines that run the service.
     Exempt,
-    /// Calls of an address in a minute.
+    /// Calls per address and minute.
     Call,
 }
 
-/// How large a body may be.
+/// Limit on the size of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodySize {
     /// `limits.body_bytes`.
@@ -80,57 +80,60 @@ pub enum BodySize {
     Batch,
 }
 
-/// One operation as data.
+/// Description of one operation.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// The one name it has everywhere: `operationId`, tool name, log line.
+    /// Unique name, in lower case with underscores. It is the `operationId`, the tool name, and a field of log lines
+    /// and metrics.
     pub name: &'static str,
-    /// The HTTP method.
+    /// HTTP method of the route.
     pub method: Method,
-    /// The path, with `{member}` for the members of the input that are in it.
+    /// Path of the route, with `{member}` for each member of the input that is a segment.
     pub path: &'static str,
-    /// Members of the input that are in the query although the method has a body.
+    /// Members of the input that are query parameters although the method has a body.
     pub query: &'static [&'static str],
-    /// Members of the input that are in a header, with its name.
+    /// Members of the input that are headers, each with the header's name.
     pub headers: &'static [(&'static str, &'static str)],
-    /// One line.
+    /// One line for the list of operations.
     pub summary: &'static str,
-    /// What a caller must know beyond the line.
+    /// Further text for callers; empty if the summary suffices.
     pub description: &'static str,
-    /// The resource it belongs to.
+    /// Resource that groups the operation in the published description.
     pub tag: &'static str,
-    /// Which credentials it takes.
+    /// Credentials that the operation accepts.
     pub auth: Auth,
-    /// What a delegated credential must be allowed to do.
+    /// Permission that a delegated credential must have.
     pub scope: Scope,
-    /// What it changes.
+    /// Change that the operation makes.
     pub effect: Effect,
-    /// Which limit on rate it counts toward.
+    /// Rate limit that a call counts toward.
     pub rate: Rate,
-    /// Whether what it answers counts toward the egress of the caller's operator. A few of these that are not made while
-    /// they are sent wait in memory at once.
+    /// True if the bytes of an answer count toward the egress of the caller's operator. Such answers that are JSON are
+    /// whole in memory, so only a few of an operator exist at once.
     pub egress: bool,
-    /// How large its body may be.
+    /// Limit on the size of the request body.
     pub body: BodySize,
-    /// The media types that its body may have; it is JSON under each of them.
+    /// Media types of the request body. Its content is JSON under each of them.
     pub takes: &'static [&'static str],
-    /// The member of the body, an array of objects, that reaches the function as text (see [`Cx::body`](crate::cx::Cx))
-    /// and only as an outline otherwise: as many objects, all empty. For bodies whose bulk is not the API's to read.
+    /// Member of the body, an array of objects, that the function reads as text from [`Cx::body`](crate::cx::Cx). The
+    /// input contains an outline instead: an array of as many empty objects. Used where the bulk of a body is data that
+    /// the API does not interpret.
     pub outlined: Option<&'static str>,
-    /// Members that exist but never change: naming one is refused with that sentence.
+    /// Members that exist but never change. A call that names one is refused with a sentence that says so.
     pub fixed: &'static [&'static str],
-    /// The statuses of success, each with its meaning.
+    /// Statuses of success, each with its meaning.
     pub success: &'static [(u16, &'static str)],
-    /// The statuses of an answer without a body, each with its meaning.
+    /// Statuses of an answer without a body, each with its meaning.
     pub empty: &'static [(u16, &'static str)],
-    /// The statuses of failure of its own, each with its meaning; what every operation of its kind has is not listed.
+    /// Statuses of failure particular to the operation, each with its meaning. Those that every operation of its kind
+    /// shares are not listed.
     pub failure: &'static [(u16, &'static str)],
-    /// A body as JSON text; empty for none.
+    /// Example of a request body as JSON; empty for none.
     pub example: &'static str,
 }
 
 impl Spec {
-    /// A public read, for the fields a table entry does not set.
+    /// A public read. Table entries take from it the fields that they do not set.
     pub const BASE: Self = Self {
         name: "",
         method: Method::GET,
@@ -155,14 +158,16 @@ impl Spec {
         example: "",
     };
 
-    /// Where a member of the input travels over HTTP.
+    /// Returns the part of an HTTP request that carries a member of the input.
     pub fn place(&self, member: &str) -> Place {
+        // The path decides first, then the headers. So a member has exactly one location.
         let in_path = |segment: &str| segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(member);
         if self.path.split('/').any(in_path) {
             Place::Path
         } else if let Some((_, header)) = self.headers.iter().find(|(name, _)| *name == member) {
             Place::Header(header)
         } else if self.method == Method::GET || self.query.contains(&member) {
+            // A GET has no body, so every member that is neither in the path nor in a header is in the query.
             Place::Query
         } else {
             Place::Body
@@ -170,7 +175,7 @@ impl Spec {
     }
 }
 
-/// Where a member of an input travels over HTTP.
+/// Part of an HTTP request that carries a member of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A segment of the path.

@@ -1,4 +1,4 @@
-//! Agents: made by their operator.
+//! Operation that creates an agent for the caller's operator.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -50,7 +50,7 @@ pub(super) fn add(table: &mut Operations) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Create {
-    /// What the agent is called.
+    /// Name of the agent, shown to others.
     #[schemars(length(min = 1, max = 60), regex(pattern = r"^[a-zA-Z0-9._-]+$"))]
     name: String,
     /// Address that the agent is paid at; an empty text is none.
@@ -61,14 +61,14 @@ struct Create {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Agent {
-    /// The agent's id.
+    /// Id of the agent.
     id: String,
-    /// What it is called.
+    /// Name of the agent.
     name: String,
-    /// Where it is paid.
+    /// Address to which the agent is paid.
     #[serde(skip_serializing_if = "Option::is_none")]
     wallet_address: Option<String>,
-    /// When it was created.
+    /// Time of creation.
     created_at: When,
     /// The agent's key, shown this once.
     key: String,
@@ -76,7 +76,7 @@ struct Agent {
 
 async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
     let operator = cx.the_operator()?;
-    // An attempt that fails counts too: a refusal tells that a name is taken.
+    // A failed attempt counts too, since its refusal reveals that a name is taken.
     let source = Source::from(cx.client);
     if let Taken::Refused(seconds) = cx.app.limiter.take(cx.app.process.registrations, source, cx.now).await {
         let limit = cx.app.limits.agents_per_ip_per_hour;
@@ -90,14 +90,15 @@ async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
         let problem = "is a word of the platform and reserved";
         return Err(ApiError::invalid("/name", problem).code("name_reserved"));
     }
-    // An empty address is none.
     let wallet_address = input.wallet_address.filter(|address| !address.is_empty());
+    // Only the hash goes to the database, so this answer is the only one with the key.
     let secret = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
     let id = AgentId::new(cx.now);
     let new = NewAgent {
         id,
         operator,
         name: input.name.clone(),
+        // The database keeps skeletons unique, so that two agents cannot have names that look alike.
         skeleton: names::skeleton(&input.name),
         wallet_address: wallet_address.clone(),
         description: None,

@@ -1,7 +1,7 @@
-//! Contributing records.
+//! Operation that contributes a batch of records.
 //!
-//! Invariant: a 201 is sent only after the contribution's row, which is its outbox, is durable. Whatever fails after
-//! that, the answer is still 201.
+//! Invariant: a 201 is sent only after the contribution's row, which is its outbox entry, is durable. Later failures do
+//! not change the answer.
 
 use std::time::Duration;
 
@@ -28,10 +28,10 @@ use crate::flow::Full;
 use crate::operation::{Auth, BodySize, Effect, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
 
-/// Seconds after which to try again when nothing more can be acknowledged.
+/// `Retry-After` when no more contributions can be acknowledged, in seconds.
 const FULL_RETRY_SECONDS: u64 = 5;
 const HOUR: Duration = Duration::from_hours(1);
-/// A body with records.
+/// Example of a request body.
 pub(super) const EXAMPLE: &str = r#"{
     "records": [{"gauge": "Hook of Holland", "at": "2026-11-21T06:00:00Z", "metres": 0.83}],
     "sourceDeclaration": "Read from the gauge on site."
@@ -86,7 +86,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
     );
 }
 
-/// The most records of a batch, from the configuration.
+/// Returns the bound on the records of a batch, from the configuration.
 pub(super) fn records_bound(limits: &Limits) -> Bound {
     Bound {
         at: "/properties/records",
@@ -99,20 +99,20 @@ pub(super) fn records_bound(limits: &Limits) -> Bound {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Contribute {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// How many seconds to wait for the outcome.
+    /// Seconds to wait for the outcome.
     #[serde(default)]
     #[schemars(range(min = 0, max = 20))]
     wait: u32,
-    /// Makes a repeated call harmless.
+    /// Key by which a repeated call is recognised, so that repeating it is harmless.
     #[schemars(length(min = 1, max = 255), regex(pattern = VISIBLE))]
     idempotency_key: Option<String>,
-    /// The records.
-    // Where the call has a body these are its outline, see `Spec::outlined`.
+    /// Records of the batch.
+    // If the call has a body, these are an outline of it, see `Spec::outlined`.
     #[schemars(with = "Vec<Map<String, Value>>", length(min = 1, max = 500))]
     records: Vec<Value>,
-    /// What was measured, where and when, or whose work it is.
+    /// Source of the records: what was measured, where and when, or whose work it is.
     #[schemars(length(max = 500), regex(pattern = TEXT))]
     source_declaration: Option<String>,
 }
@@ -121,12 +121,13 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     let project = entitlement::visible(&cx, &input.slug).await?;
     let wait = Duration::from_secs(input.wait.into());
     let id = ContributionId::new(cx.now);
-    // Why taken: the submission has what it says, and who waits for its outcome must not keep it.
+    // The body is moved out of the context: the submission contains it, and a request that waits for its outcome must
+    // not keep it in memory.
     let body = cx.body.take();
     let (new, record) = submission(&cx, &project, id, input, body)?;
     let before = match cx.app.backlog.full() {
         None => None,
-        // What was answered before needs no room.
+        // A repeated call is answered even when nothing new is accepted.
         Some(full) => match cx.app.store.idempotency_used(&new).await? {
             None => return Err(no_more(full)),
             used => used,
@@ -134,12 +135,13 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     };
     let (rows, bytes) = (new.rows, new.submission.len());
     let acknowledged = View::submitted(id, &project.slug, new.source_declaration.clone(), rows, cx.now);
+    // Injected bug: the crash tests must detect an acknowledgement before the row is durable.
     if fault::planted(Plant::AckBeforeRow) {
         let store = cx.app.store.clone();
         drop(tokio::spawn(async move { store.contribution_submit(new).await }));
         return Ok(Reply::created(acknowledged));
     }
-    // Why before it can be decided: what is told before somebody waits is heard by nobody.
+    // Registered before the row exists, so that an outcome that arrives at once is not missed.
     let place = (!wait.is_zero()).then(|| cx.app.waiters.place(id));
     let answered = match before {
         Some(before) => before,
@@ -148,6 +150,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     match answered {
         SubmitOutcome::Submitted => {
             acknowledged_in_log(id, &project);
+            // The sweeper appends the submission if this process ends before the relay does.
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             fault::point("ack.respond");
@@ -155,12 +158,15 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             let Some(place) = place else {
                 return Ok(Reply::created(acknowledged));
             };
+            // The time spent on the notice counts toward `wait`.
             let begun = Instant::now();
             let told = place.told(wait).await;
             let decided = match told {
                 Some(told) => acknowledged.decided(&cx, told),
                 None => outcome(&cx, &project, id, wait.saturating_sub(begun.elapsed())).await,
             };
+            // The contribution is acknowledged, so an error of reading its outcome must not become an error of the
+            // call.
             Ok(Reply::created(decided.unwrap_or_else(|error| {
                 tracing::warn!(
                     contribution = %id, error = error.log_context(),
@@ -180,7 +186,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     }
 }
 
-/// Names an acknowledged contribution in the log and in the span of its request.
+/// Logs an acknowledged contribution, and records its ids in the span of the request.
 pub(super) fn acknowledged_in_log(id: ContributionId, project: &Project) {
     let span = tracing::Span::current();
     span.record("contribution", tracing::field::display(id));
@@ -188,7 +194,7 @@ pub(super) fn acknowledged_in_log(id: ContributionId, project: &Project) {
     tracing::info!("contribution acknowledged");
 }
 
-/// The row of a contribution, and the record of the log that it is the outbox of.
+/// Returns the contribution's row, and the message of which that row is the outbox entry.
 fn submission(
     cx: &Cx,
     project: &Project,
@@ -205,6 +211,7 @@ fn submission(
         Some(body) => Records::of_body(body),
         None => Records::of(&input.records).map_err(|error| unencodable(&error))?,
     };
+    // The hash covers the records' values, so a repeated call may format its JSON differently.
     let idempotency = match input.idempotency_key {
         None => None,
         Some(key) => {
@@ -246,13 +253,14 @@ fn submission(
         submission: record.value.to_vec(),
         now: cx.now,
         idempotency,
+        // Contributions to private projects use no allowance.
         allowance: (!private).then_some(allowance),
         first_sweep: cx.app.sweeper.first(cx.now),
     };
     Ok((new, record))
 }
 
-/// The latest version that outcomes told of.
+/// Returns the latest version that applied outcomes have announced, for the worker to check the table against.
 pub(super) fn known_head(project: &Project) -> Option<KnownHead> {
     let root = project.head.as_ref()?.root.parse().ok()?;
     Some(KnownHead {
@@ -261,13 +269,13 @@ pub(super) fn known_head(project: &Project) -> Option<KnownHead> {
     })
 }
 
-/// The contract a project was created with.
+/// Parses the contract that a project was created with.
 pub(super) fn contract(project: &Project) -> Result<Contract, ApiError> {
     serde_json::from_str(&project.contract_json)
         .map_err(|error| ApiError::internal(format!("contract of project {}: {error}", project.id)))
 }
 
-/// A hash of what a body says, whatever its spelling.
+/// Hashes the content of a body in canonical form, independent of its formatting.
 fn body_hash(records: &[Value], source_declaration: Option<&str>) -> [u8; 32] {
     let mut text = Vec::new();
     canonical::write_value(&mut text, &source_declaration.map_or(Value::Null, Value::from));
@@ -278,14 +286,14 @@ fn body_hash(records: &[Value], source_declaration: Option<&str>) -> [u8; 32] {
     Sha256::digest(&text).into()
 }
 
-/// The contribution as it is once it is decided or `wait` is over.
+/// Returns the contribution as it is when it is decided or `wait` has passed.
 async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration) -> Result<View, ApiError> {
     let row = cx.app.waiters.outcome(&cx.app.store, id, wait).await?;
     let row = row.ok_or_else(|| ApiError::internal(format!("contribution {id} is not in the database")))?;
     View::of(cx, &project.slug, row).await
 }
 
-/// Nothing more can be acknowledged for now.
+/// Returns the 503 for a contribution that cannot be acknowledged now.
 pub(super) fn no_more(full: Full) -> ApiError {
     let (code, message) = match full {
         Full::Backlog => (
@@ -302,7 +310,7 @@ pub(super) fn no_more(full: Full) -> ApiError {
         .header(http::header::RETRY_AFTER, FULL_RETRY_SECONDS.into())
 }
 
-/// The refusal of a contribution to a project that takes none.
+/// Returns the 409 for a contribution to a project that is not open.
 pub(super) fn not_open(slug: &str, status: ProjectStatus) -> ApiError {
     let message = format!("the project `{slug}` is {status} and accepts no contributions");
     ApiError::conflict("project_not_open", message).field("status", status.as_str())
@@ -311,6 +319,7 @@ pub(super) fn not_open(slug: &str, status: ProjectStatus) -> ApiError {
 pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
     let limit = cx.app.limits.public_contributions_per_day;
     let resets_at = cx.now.next_day();
+    // The clock is read again, since `Retry-After` counts from the answer and not from the beginning of the call.
     let left = resets_at.since(cx.app.clock.now());
     let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
     let message = format!("the operator has made {limit} contributions to public datasets today, which is the limit");

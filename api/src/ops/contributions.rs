@@ -1,4 +1,4 @@
-//! What became of a contribution.
+//! Operations that return the status and the verdicts of a contribution.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
     );
 }
 
-/// The longest `wait`, from the configuration.
+/// Returns the bound on `wait`, from the configuration.
 pub(super) fn wait_bound(limits: &Limits) -> Bound {
     Bound {
         at: "/properties/wait",
@@ -72,12 +72,12 @@ pub(super) fn wait_bound(limits: &Limits) -> Bound {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Status {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// The contribution's id.
+    /// Id of the contribution.
     #[schemars(extend("format" = "uuid"))]
     id: String,
-    /// How many seconds to wait for the outcome.
+    /// Seconds to wait for the outcome.
     #[serde(default)]
     #[schemars(range(min = 0, max = 20))]
     wait: u32,
@@ -85,6 +85,7 @@ struct Status {
 
 async fn status(cx: Cx, input: Status) -> Result<Reply<View>, ApiError> {
     let mut row = find(&cx, &input.slug, &input.id).await?;
+    // A decided contribution is answered at once, whatever `wait` is.
     if input.wait > 0 && !row.status.is_terminal() {
         let wait = Duration::from_secs(input.wait.into());
         if let Some(later) = cx.app.waiters.outcome(&cx.app.store, row.id, wait).await? {
@@ -97,9 +98,9 @@ async fn status(cx: Cx, input: Status) -> Result<Reply<View>, ApiError> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Named {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// The contribution's id.
+    /// Id of the contribution.
     #[schemars(extend("format" = "uuid"))]
     id: String,
 }
@@ -110,11 +111,13 @@ async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> 
         let message = format!("the contribution is {} and has no verdicts yet", row.status);
         return Err(ApiError::conflict("undecided", message).field("status", row.status.as_str()));
     }
-    // Of an upload most is not kept, and no gate has seen what could not be processed.
+    // Only the first verdicts of an upload are stored, and a submission that could not be processed has none. So the
+    // stored lines are all.
     if row.rows == 0 || row.reject_code.as_deref() == Some("unprocessable") {
         let said = view::verdicts(&cx, row.id).await?;
         return Ok(Lines(said.into_iter().map(VerdictLine::from).collect()));
     }
+    // Only verdicts other than `pass` are stored. The other rows of a batch passed.
     let mut lines: Vec<VerdictLine> = (0..row.rows).map(VerdictLine::pass).collect();
     for said in view::verdicts(&cx, row.id).await? {
         if let Some(line) = lines.get_mut(said.row as usize) {
@@ -124,7 +127,8 @@ async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> 
     Ok(Lines(lines))
 }
 
-/// A contribution to a project, if the caller's operator contributed it or maintains the project.
+/// Returns a contribution to a project if the caller's operator contributed it or maintains the project, otherwise a
+/// 404.
 async fn find(cx: &Cx, slug: &str, id: &str) -> Result<Contribution, ApiError> {
     let project = entitlement::visible(cx, slug).await?;
     let missing = || ApiError::not_found(format!("there is no contribution `{id}` to `{slug}`"));

@@ -1,6 +1,6 @@
-//! Reading records, a page at a time.
+//! Operation that reads the records of a version by page.
 //!
-//! Invariant: a page is of one version, which its answer names; the records of a version and their order never change.
+//! Invariant: a page is of one version, which its answer names. The records of a version and their order never change.
 
 use arrow::array::RecordBatch;
 use catalog::Columns;
@@ -55,15 +55,15 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Read {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// The version; the latest where not given.
+    /// Version to read; the latest if absent.
     #[schemars(range(min = 1, max = GREATEST))]
     version: Option<u64>,
-    /// How many records at most.
+    /// Greatest number of records on the page.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
-    /// How many records to pass over.
+    /// Number of records to skip.
     #[serde(default)]
     #[schemars(range(min = 0, max = GREATEST))]
     offset: u64,
@@ -75,15 +75,15 @@ struct Page {
     /// The records, in the order of the version.
     #[schemars(with = "Vec<Map<String, Value>>")]
     items: Vec<Box<RawValue>>,
-    /// The version they are of; 0 before the first merge.
+    /// Version of the records; 0 before the first merge.
     version: u64,
-    /// How many records the version has.
+    /// Number of records in the version.
     total: u64,
-    /// How many records were passed over.
+    /// Number of records skipped.
     offset: u64,
-    /// How many records the page could have.
+    /// Greatest number of records on the page.
     limit: u32,
-    /// Where the next page begins; absent on the last.
+    /// Offset of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
 }
@@ -94,11 +94,14 @@ async fn read(cx: Cx, input: Read) -> Result<Reply<Page>, ApiError> {
     let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
     let snapshot = reading::entitled(&cx, &project, version).await?;
     let total = snapshot.record_count();
+    // The page needs the records only, and nothing of their batches.
     let (offset, nothing) = (input.offset, |_: &RecordBatch| Ok(()));
     let pages = reading::page(&snapshot, Columns::Records, offset, limit as usize, nothing).await?;
     let items: Vec<_> = pages.into_iter().flat_map(|((), records)| records).collect();
     let next_offset = input.offset.saturating_add(items.len() as u64);
     Ok(Reply::ok(Page {
+        // A page of very large records is shorter than `limit`, so its length and not the limit decides where the next
+        // begins.
         next_offset: (next_offset < total && !items.is_empty()).then_some(next_offset),
         items,
         version: snapshot.version().0,

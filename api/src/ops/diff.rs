@@ -1,6 +1,7 @@
-//! What was appended between two versions, and by whom.
+//! Operation that lists the records and contributions between two versions.
 //!
-//! Invariant: who contributed is public and needs no credential; the records need what reading the later version needs.
+//! Invariant: contributors are public and need no credential. The records need the same entitlement as reading the
+//! later version.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ use crate::operation::{Auth, Operations, Spec};
 use crate::schema::Bound;
 use crate::wire::When;
 
-/// How many contributions one answer lists.
+/// Contributions that one answer lists at most.
 const CONTRIBUTIONS: u32 = 500;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
@@ -72,19 +73,19 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Between {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// The version whose records are left out with those before it; 0 leaves none out.
+    /// Version after which the records begin; 0 for all records.
     #[serde(default)]
     #[schemars(range(min = 0, max = GREATEST))]
     from: u64,
-    /// The version whose records are the last.
+    /// Version that contains the last of the records.
     #[schemars(range(min = 1, max = GREATEST))]
     to: u64,
-    /// How many records at most; 0 for the contributions only.
+    /// Greatest number of records; 0 for the contributions only.
     #[schemars(range(min = 0, max = 500))]
     limit: Option<u32>,
-    /// How many records to pass over.
+    /// Number of records to skip.
     #[serde(default)]
     #[schemars(range(min = 0, max = GREATEST))]
     offset: u64,
@@ -93,24 +94,24 @@ struct Between {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Diff {
-    /// The version that the records come after.
+    /// Version after which the records begin.
     from: u64,
-    /// The version of the last of them.
+    /// Version that contains the last of them.
     to: u64,
-    /// How many records were appended.
+    /// Number of records appended between the two versions.
     appended_count: u64,
     /// The contributions that appended them, oldest first, at most 500.
     contributions: Vec<Contributed>,
-    /// Where the contributions go on: `from` of the next call; absent when all are here.
+    /// Value of `from` for the next call, if there are further contributions; absent when all are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_from: Option<u64>,
     /// The records, in the order of the version; none with `limit=0`.
     items: Vec<Appended>,
-    /// How many records were passed over.
+    /// Number of records skipped.
     offset: u64,
-    /// How many records the page could have.
+    /// Greatest number of records on the page.
     limit: u32,
-    /// Where the next page of records begins; absent on the last.
+    /// Offset of the next page of records; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
 }
@@ -119,19 +120,19 @@ struct Diff {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Contributed {
-    /// The version it became.
+    /// Version that the contribution became.
     version: u64,
-    /// Its id.
+    /// Id of the contribution.
     contribution_id: String,
     /// The agent that contributed.
     contributor: String,
-    /// How many records it appended.
+    /// Number of records that it appended.
     accepted_count: u64,
-    /// How many records the version has in all.
+    /// Number of records in the version.
     record_count: u64,
     /// The content root of the version: 64 hexadecimal digits.
     root: String,
-    /// When it was merged.
+    /// Time of the merge.
     created_at: When,
 }
 
@@ -155,11 +156,11 @@ impl From<ProjectVersion> for Contributed {
 struct Appended {
     /// The version that appended it.
     version: u64,
-    /// The contribution it came with.
+    /// Id of the contribution that contained it.
     contribution_id: String,
     /// The agent that contributed it.
     contributor: String,
-    /// The record.
+    /// The record itself.
     #[schemars(with = "Map<String, Value>")]
     record: Box<RawValue>,
 }
@@ -171,6 +172,7 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
         return Err(ApiError::invalid("/from", "must be at most `to`"));
     }
     let limit = input.limit.unwrap_or(cx.app.limits.default_diff_records);
+    // The contributions alone are public. The records need an agent key.
     if limit > 0 {
         auth::require_agent(&cx)?;
     }
@@ -179,14 +181,17 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     } else {
         reading::snapshot(&cx, &project, Some(to)).await?
     };
+    // Versions are prefixes of each other, so the records between two are those after the rows of the first.
     let before = reading::snapshot(&cx, &project, Some(from)).await?.record_count();
     let appended = snapshot.record_count() - before;
 
+    // One more than the answer lists, to know if there are more.
     let mut contributions = told(&cx, &project, from, to, CONTRIBUTIONS + 1).await?;
     let more = contributions.len() > CONTRIBUTIONS as usize;
     contributions.truncate(CONTRIBUTIONS as usize);
     let next_from = contributions.last().filter(|_| more).map(|last| last.version.0);
 
+    // An offset beyond the last record gives an empty page, not an error.
     let left = appended.saturating_sub(input.offset).min(limit.into());
     let count = usize::try_from(left).unwrap_or(0);
     let items = records(&cx, &project, &snapshot, before.saturating_add(input.offset), count).await?;
@@ -197,6 +202,7 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
         appended_count: appended,
         contributions: contributions.into_iter().map(Into::into).collect(),
         next_from,
+        // A page can end early for its size, so its length decides where the next one begins.
         next_offset: (next_offset < appended && !items.is_empty()).then_some(next_offset),
         items,
         offset: input.offset,
@@ -204,7 +210,8 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     }))
 }
 
-/// The first versions after `from` up to `to`, which the table has: as many of them as `limit`.
+/// Returns the first `limit` versions after `from` up to `to`. Fails with 503 if the database lacks one that the table
+/// has.
 async fn told(
     cx: &Cx,
     project: &Project,
@@ -218,14 +225,15 @@ async fn told(
         .project_versions_between(project.id, from, to, limit)
         .await?;
     if (versions.len() as u64) < (to.0 - from.0).min(limit.into()) {
-        // Why: the table knows of a merge before the outcome that tells who made it is applied.
+        // The table has a merge before the projector has applied its outcome, and only the outcome names the
+        // contributor.
         let message = format!("version {to} of `{}` was just merged; try again shortly", project.slug);
         return Err(ApiError::not_yet(message));
     }
     Ok(versions)
 }
 
-/// `count` records from index `offset` on, each with where it comes from.
+/// Returns `count` records from index `offset` on, each with its version and contributor.
 async fn records(
     cx: &Cx,
     project: &Project,
@@ -233,11 +241,13 @@ async fn records(
     offset: u64,
     count: usize,
 ) -> Result<Vec<Appended>, ApiError> {
+    // Records are read first, so that contributors are looked up only for versions on the page.
     let mut found = Vec::with_capacity(count);
     for (versions, records) in reading::page(snapshot, Columns::All, offset, count, versions).await? {
         found.extend(versions.into_iter().zip(records));
     }
     let (Some((first, _)), Some((last, _))) = (found.first(), found.last()) else {
+        // A page can end early for its size, so fewer records than `count` may have been read.
         return Ok(Vec::new());
     };
     let most = u32::try_from(count).unwrap_or(u32::MAX);
@@ -262,7 +272,7 @@ async fn records(
     attributed.collect()
 }
 
-/// The version that appended each row.
+/// Returns the version that appended each row, from the hidden column of the part.
 fn versions(rows: &RecordBatch) -> Result<Vec<u64>, ApiError> {
     let [_, _, _, name, _] = HIDDEN;
     let column = rows

@@ -1,6 +1,6 @@
-//! Judging records without contributing them.
+//! Operation that judges records without contributing them.
 //!
-//! Invariant: the chain is the one that judges contributions; nothing is kept and no allowance is used.
+//! Invariant: the chain is the one that judges contributions. Nothing is stored and no allowance is used.
 
 use std::sync::Arc;
 
@@ -53,12 +53,12 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Validate {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// The records.
+    /// Records to judge.
     #[schemars(with = "Vec<Map<String, Value>>", length(min = 1, max = 500))]
     records: Vec<Value>,
-    /// What was measured, where and when, or whose work it is.
+    /// Source of the records: what was measured, where and when, or whose work it is.
     #[schemars(length(max = 500), regex(pattern = TEXT))]
     #[expect(
         dead_code,
@@ -70,22 +70,22 @@ struct Validate {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct DryRun {
-    /// What would become of the batch.
+    /// Decision on the batch: `merge`, `reject`, or `hold` to judge it later.
     decision: Fate,
-    /// Why it would not be merged.
+    /// Reason why the batch would not be merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<BatchReason>,
-    /// When a batch that would wait would be judged again, where known.
+    /// Time at which a batch that is held would be judged again, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     resumes_after: Option<When>,
-    /// What the records were compared with for duplicates: `dataset`, or only each other in the `batch` where the
-    /// caller may not read the dataset.
+    /// Records among which duplicates are sought: the whole `dataset`, or only the `batch` if the caller may not read
+    /// the dataset.
     compared_with: Compared,
-    /// How many records were judged.
+    /// Number of records judged.
     rows: u32,
-    /// How many of them pass.
+    /// Number of records that pass.
     passed: usize,
-    /// What each gate did.
+    /// Counts of each gate.
     tallies: Vec<Tally>,
     /// The records that do not pass, in order.
     verdicts: Vec<VerdictLine>,
@@ -111,24 +111,31 @@ enum Fate {
 async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let contract = Arc::new(contract(&project)?);
-    // Why: whether a dataset has a record is what reading it costs money for.
+    // Finding a duplicate reveals that a dataset contains a record, and reading a paid dataset costs money. So a caller
+    // without entitlement learns of duplicates within the batch only.
     let (compared_with, known): (_, Arc<dyn Known>) = match entitlement::records(&cx, &project, None) {
         Ok(()) => {
+            // The snapshot is not used. It fails if the table is behind or lost history, when duplicates would be
+            // missed.
             reading::snapshot(&cx, &project, None).await?;
             (Compared::Dataset, cx.app.catalog.known(project.id).await?)
         }
         Err(_unpaid) => (Compared::Batch, Arc::new(NoneKnown)),
     };
+    // Private records are never sent to a remote judge, so the chain of a private project has no screen.
     let screen = (project.visibility == Visibility::Public).then(|| Arc::clone(&cx.app.screener));
     let place = Arc::clone(&cx.app.process.dry_runs)
         .acquire_owned()
         .await
         .map_err(ApiError::internal)?;
-    // Why not here: the gates are synchronous and take their time, and other calls share this thread.
+    // The gates are synchronous and use the processor for long, so they run on a blocking thread and not on the
+    // runtime's.
     let runtime = tokio::runtime::Handle::current();
     let judging = tokio::task::spawn_blocking(move || {
         let batch = Batch::decode(&contract, &input.records);
         let judged = runtime.block_on(standard_chain(known, screen).run(batch));
+        // The permit goes to the blocking thread: a caller that disconnects does not end the work, so it must not free
+        // the permit.
         drop(place);
         judged
     });

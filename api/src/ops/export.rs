@@ -1,7 +1,7 @@
-//! A whole version, a record a line.
+//! Operation that streams a whole version as NDJSON.
 //!
-//! Invariant: whatever the size of the version, a bounded number of records is in memory, and none is rendered before
-//! the client takes it.
+//! Invariant: a bounded number of records is in memory, whatever the size of the version. None is rendered before the
+//! client reads it.
 
 use std::io;
 
@@ -22,7 +22,7 @@ use crate::error::{ApiError, chain};
 use crate::operation::{Auth, Operations, Spec};
 use crate::schema;
 
-/// How many bytes are rendered at once, and a record more.
+/// Bytes rendered at a time, plus at most one record.
 const PIECE: usize = 64 << 10;
 
 pub(super) fn add(table: &mut Operations) {
@@ -48,14 +48,14 @@ pub(super) fn add(table: &mut Operations) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Export {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// The version.
+    /// Version to export.
     #[schemars(range(min = 1, max = GREATEST))]
     version: u64,
 }
 
-/// A record a line.
+/// Media type of the answer: one record per line.
 struct Records;
 
 impl Media for Records {
@@ -70,18 +70,21 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = Some(Version(input.version));
     let snapshot = reading::entitled(&cx, &project, version).await?;
+    // The empty version has neither a contract nor records.
     let Some(contract) = snapshot.contract().cloned() else {
         return Ok(Streamed::ok(stream::empty().boxed()));
     };
+    // The permit is taken last, so that a refused call does not wait for one.
     let place = cx.app.process.exports.take(cx.the_operator()?).await;
     let mut batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
-    // The first rows come before the head of the answer, which says that there are some.
+    // The first rows are read before the head of the answer is sent, so that a damaged table still gets an error
+    // status.
     let first = batches.try_next().await?;
     let body = stream::iter(first.map(Ok))
         .chain(batches)
         .map_err(|error| broken(&error))
         .and_then(move |rows| {
-            // Why here: it is given back when the answer ends, however it does.
+            // The closure owns the permit, so it is returned when the answer ends, also if the client disconnects.
             let _held = &place;
             let lines = Lines::new(&contract, &rows).map_err(|error| broken(&error));
             std::future::ready(lines.map(pieces))
@@ -90,7 +93,7 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
     Ok(Streamed::ok(body.boxed()))
 }
 
-/// The lines of a batch, some at a time, rendered as they are taken.
+/// Renders the lines of a batch lazily, about [`PIECE`] bytes at a time.
 fn pieces(lines: Lines) -> BoxStream<'static, Result<Bytes, io::Error>> {
     let mut row = 0;
     let pieces = std::iter::from_fn(move || {
@@ -104,7 +107,8 @@ fn pieces(lines: Lines) -> BoxStream<'static, Result<Bytes, io::Error>> {
     stream::iter(pieces).boxed()
 }
 
-/// What ends an answer that has begun: the status is on its way, so the connection breaks off.
+/// Logs an error of an answer that has begun, and returns the error that closes the connection, since the status was
+/// sent already.
 fn broken(error: &(dyn std::error::Error + 'static)) -> io::Error {
     tracing::error!(
         error = chain(error),

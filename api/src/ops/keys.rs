@@ -1,4 +1,4 @@
-//! The keys that manifests are verified against.
+//! Operation that publishes the keys for verifying manifests.
 
 use crate::answer::Reply;
 use crate::cx::Cx;

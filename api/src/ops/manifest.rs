@@ -1,7 +1,7 @@
-//! The signed list of the parts of a version.
+//! Operation that returns the manifest of a version: the signed list of its parts.
 //!
-//! Invariant: the time of issue is taken before the key is read, so that a key that is rotated meanwhile has not
-//! signed anything issued after it retired.
+//! Invariant: the time of issue is taken before the key is read, so a key that is rotated meanwhile has signed nothing
+//! issued after it retired.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,9 +43,9 @@ pub(super) fn add(table: &mut Operations) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Of {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// The version; the latest where not given.
+    /// Version to list; the latest if absent.
     #[schemars(range(min = 1, max = GREATEST))]
     version: Option<u64>,
 }
@@ -87,9 +87,11 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
             .collect(),
         urls_expire_at: None,
     };
+    // The signature does not cover the addresses, which differ for each caller and expire. They are added afterwards.
     let mut signed = manifest.sign(ring.signer(), ring.current())?;
 
     let lasting = Duration::from_secs(cx.app.limits.part_url_seconds.into());
+    // Addresses contain whole seconds, rounded up, and the manifest must state the same expiry as they do.
     let expires = u64::try_from(cx.now.plus(lasting).micros())
         .unwrap_or(0)
         .div_ceil(1_000_000);
@@ -97,6 +99,7 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
     let until = Timestamp::from_micros(at);
     signed.manifest.urls_expire_at = Some(until);
     if let Some(direct) = &cx.app.direct {
+        // A HEAD hands out no addresses, so it counts as no egress.
         if cx.answer_is_sent {
             let bytes = cx
                 .app
@@ -105,6 +108,7 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
                 .new_bytes(account, project.id, &chain, cx.now, until);
             cx.app.egress.add(account, cx.now, bytes);
         }
+        // The bucket serves these downloads, so their bytes were counted above, all at once.
         for part in &mut signed.manifest.parts {
             part.url = Some(direct.address(project.id, &part.path, lasting));
         }

@@ -1,6 +1,6 @@
-//! Texts for people and agents: the terms, the platform's own licence, the guide.
+//! Operations that return texts for people and agents: the terms, the platform's own licence, the guide.
 //!
-//! Invariant: every link to a text of this service that an answer gives leads to one of these.
+//! Invariant: every link in an answer to a text of this service leads to one of these.
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -14,9 +14,9 @@ use crate::licenses::License;
 use crate::operation::{Operations, Spec};
 use crate::wire::Nothing;
 
-/// The path of the terms of service.
+/// Path of the terms of service.
 const TERMS: &str = "/terms";
-/// The path of the guide.
+/// Path of the guide for agents.
 pub(crate) const GUIDE: &str = "/guide/agents.md";
 
 pub(super) fn add(table: &mut Operations) {
@@ -60,7 +60,7 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-/// Plain text (RFC 2046 section 4.1).
+/// Media type of plain text (RFC 2046 section 4.1).
 struct Plain;
 
 impl Media for Plain {
@@ -71,7 +71,7 @@ impl Media for Plain {
     }
 }
 
-/// Markdown (RFC 7763).
+/// Media type of Markdown (RFC 7763).
 struct Markdown;
 
 impl Media for Markdown {
@@ -85,6 +85,7 @@ impl Media for Markdown {
 async fn terms(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
     let config = &cx.app.config;
     let url = &config.terms_url;
+    // The configuration may name terms elsewhere, and the built-in ones are then not in force.
     if *url != format!("{}{TERMS}", config.public_url) {
         return Err(ApiError::not_found(format!("the terms of this service are at {url}")).field("url", url.as_str()));
     }
@@ -99,9 +100,10 @@ async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
     Ok(page(&cx, include_str!("../texts/agents.md")))
 }
 
-/// A text with the addresses and the version of the terms of this service.
+/// Returns a text in which the placeholders are replaced by this service's address and version of the terms.
 fn page<M>(cx: &Cx, text: &str) -> Streamed<M> {
     let config = &cx.app.config;
+    // The texts are compiled in, so addresses and versions are filled in at run time.
     let text = text.replace("{base}", &config.public_url);
     let text = text.replace("{version}", &config.terms_version);
     Streamed::ok(stream::iter([Ok(Bytes::from(text))]).boxed())

@@ -1,7 +1,7 @@
-//! Parts by their signed addresses.
+//! Operation that serves part files by signed addresses.
 //!
-//! Invariant: only what a manifest of this service handed out is served, and only for its time; how far a part is read
-//! is up to the caller (RFC 9110 section 14).
+//! Invariant: only addresses that a manifest of this service contained are served, and only until they expire. The
+//! caller chooses the range of bytes (RFC 9110 section 14).
 
 mod conditions;
 
@@ -66,19 +66,19 @@ pub(super) fn add(table: &mut Operations) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Address {
-    /// The dataset's id.
+    /// Id of the dataset.
     #[schemars(with = "String", extend("format" = "uuid"))]
     dataset: DatasetId,
-    /// The part's name.
+    /// Name of the part file.
     #[schemars(length(max = 200))]
     name: String,
-    /// The operator it was handed out to.
+    /// Id of the operator that the address was handed out to.
     #[schemars(with = "String", extend("format" = "uuid"))]
     account: OperatorId,
-    /// Until when it is good, in seconds since 1970.
+    /// Expiry of the address, in seconds since 1970.
     #[schemars(range(min = 0, max = GREATEST))]
     expires: u64,
-    /// What proves the rest of it.
+    /// Signature over the other members of the address.
     #[schemars(length(max = 100))]
     signature: String,
     /// A range of bytes, such as `bytes=0-1023`.
@@ -114,6 +114,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
         let message = "the address differs from the one in the manifest";
         return Err(ApiError::new(Kind::Forbidden, "link_invalid", message));
     }
+    // The expiry is checked after the signature, since only a signed expiry can be trusted.
     if cx.now.micros().div_euclid(1_000_000) >= i64::try_from(input.expires).unwrap_or(i64::MAX) {
         let message = "the address has expired; get a new one with the manifest";
         return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
@@ -124,7 +125,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let part = catalog.part(dataset, &input.name).await?;
     let part = part.ok_or_else(|| ApiError::not_found("the part does not exist any more"))?;
     let size = part.bytes;
-    // The name, because a part never changes: it says what the part is.
+    // A part never changes and no two have the same name, so the name is a strong entity tag.
     let tag = HeaderValue::from_str(&format!("\"{}\"", input.name)).ok();
     let tagged = |error: ApiError| match &tag {
         Some(tag) => error.header(header::ETAG, tag.clone()),
@@ -145,7 +146,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
             return Err(tagged(failed.with_status(StatusCode::PRECONDITION_FAILED)));
         }
     }
-    // A range is a matter of GET (RFC 9110 section 14.2).
+    // `Range` applies to GET only (RFC 9110 section 14.2).
     let asked = input.range.as_deref().filter(|_| cx.answer_is_sent);
     let asked = asked.filter(|_| conditions::allows_range(input.if_range.as_deref(), &input.name));
     let (status, range) = match wanted(asked, size) {
@@ -169,18 +170,21 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let bytes = stream::try_unfold((bytes.boxed(), standing), move |(mut bytes, mut standing)| {
         let clock = Arc::clone(&clock);
         async move {
+            // A download can take long, so a suspension must also end one that has begun.
             standing.check_again(clock.now()).await.map_err(|error| ended(&error))?;
             let piece = bytes.try_next().await?;
             Ok::<_, io::Error>(piece.map(|piece| (piece, (bytes, standing))))
         }
     });
+    // Counted as it is sent, so that an aborted download counts only what was transferred.
     let body = bytes.inspect_ok(move |piece| egress.add(account, now, piece.len() as u64));
     let mut answer = Streamed::ok(body.boxed());
     (answer.status, answer.headers) = (status, headers);
     Ok(answer)
 }
 
-/// Breaks off an answer that has begun, as its status is on its way.
+/// Logs an error of an answer that has begun, and returns the error that closes the connection, since the status was
+/// sent already.
 fn broken(error: &str) -> io::Error {
     tracing::error!(
         error,
@@ -189,7 +193,7 @@ fn broken(error: &str) -> io::Error {
     io::Error::other("the download failed")
 }
 
-/// Breaks off an answer because of its operator, or because nobody can say how that stands.
+/// Returns the error that ends a download because its operator was suspended, or because that could not be determined.
 fn ended(error: &ApiError) -> io::Error {
     match error.kind() {
         Kind::Forbidden => io::Error::other("the operator was suspended"),
@@ -210,7 +214,7 @@ fn beyond(size: u64) -> ApiError {
     }
 }
 
-/// What a `Range` header asks of a file.
+/// Range of a file that a `Range` header requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wanted {
     Whole,
@@ -218,7 +222,8 @@ enum Wanted {
     Beyond,
 }
 
-/// One range of bytes, if the header asks for one (RFC 9110 section 14.2: what is not understood is ignored).
+/// Parses a `Range` header. A header that is not understood is ignored, as RFC 9110 section 14.2 requires; so are
+/// several ranges.
 fn wanted(header: Option<&str>, size: u64) -> Wanted {
     let ranges = header.and_then(|header| {
         let (unit, ranges) = header.split_once('=')?;
@@ -229,14 +234,16 @@ fn wanted(header: Option<&str>, size: u64) -> Wanted {
     };
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // Why: a number beyond 64 bits is beyond every file.
+        // A number that does not fit into 64 bits is greater than any file, so the greatest value stands for it.
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
     match (first, last, number(first), number(last)) {
+        // `bytes=-5` means the last five bytes; the last zero bytes of a file are no range.
         ("", _, None, Some(0)) => Wanted::Beyond,
         ("", _, None, Some(_)) if size == 0 => Wanted::Beyond,
         ("", _, None, Some(suffix)) => Wanted::Range(size.saturating_sub(suffix)..size),
         (_, "", Some(first), None) if first < size => Wanted::Range(first..size),
+        // A range that ends before it begins is invalid, and so ignored.
         (_, _, Some(first), Some(last)) if first > last => Wanted::Whole,
         (_, _, Some(first), Some(last)) if first < size => Wanted::Range(first..last.saturating_add(1).min(size)),
         (_, "", Some(_), None) | (_, _, Some(_), Some(_)) => Wanted::Beyond,

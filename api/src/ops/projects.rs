@@ -1,4 +1,4 @@
-//! Dataset projects: creating, finding and changing them.
+//! Operations on dataset projects: create, list, read and update.
 
 use http::Method;
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ mod view;
 const TAG: &str = "datasets";
 const SLUG: &str = r"^[a-z0-9][a-z0-9-]{1,58}[a-z0-9]$";
 const TAG_PATTERN: &str = "^[a-z0-9-]{2,30}$";
-/// A body that creates a project.
+/// Example of a request body.
 const EXAMPLE: &str = r#"{
     "slug": "tide-gauges",
     "title": "Tide gauge readings",
@@ -29,7 +29,7 @@ const EXAMPLE: &str = r#"{
     "tags": ["sea-level", "hourly"]
 }"#;
 
-/// What the entries of this file have in common.
+/// Returns the fields that the entries of this file share.
 fn base() -> Spec {
     Spec { tag: TAG, ..Spec::BASE }
 }
@@ -115,15 +115,15 @@ pub(super) fn add(table: &mut Operations) {
     );
 }
 
-/// The slug in a path. Any text: what cannot be a slug names no project.
+/// Slug in a path. Any text is accepted: what cannot be a slug names no project.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Named {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
 }
 
-/// What a price is allowed on.
+/// Returns true if a project may have a price: only public, paid ones may.
 const fn can_have_price(access: Access, visibility: Visibility) -> bool {
     matches!((access, visibility), (Access::Paid, Visibility::Public))
 }

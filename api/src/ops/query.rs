@@ -1,7 +1,7 @@
-//! SQL over a version.
+//! Operation that runs SQL over a version.
 //!
-//! Invariant: one query of an operator runs at a time, wherever its calls arrive; a lease says so, which ends with the
-//! query, with its client, or by itself when its time is up.
+//! Invariant: one query of an operator runs at a time, on whichever replica. A lease in the database enforces it. The
+//! lease ends with the query, when its client disconnects, or when it expires.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,11 +26,11 @@ use crate::operation::{Auth, Operations, Spec};
 use crate::sandbox::{Column, Failure};
 use crate::schema::Bound;
 
-/// How much longer than a query its lease lasts, and how long it may take to get it.
+/// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
 const MARGIN: Duration = Duration::from_secs(5);
-/// When to try again while another query runs, in seconds; most end sooner.
+/// `Retry-After` while another query of the operator runs, in seconds. Most end sooner.
 const RETRY_SECONDS: u64 = 1;
-/// When to try again while queries of others have every place, in seconds.
+/// `Retry-After` while queries of others use every slot, in seconds.
 const BUSY_SECONDS: u64 = 5;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
@@ -83,16 +83,16 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Question {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// One SELECT over the table `records`. A construct that the engine would answer wrongly is refused with 400, and an
-    /// integer that leaves 64 bits is an error.
+    /// One SELECT over the table `records`. A construct that the engine would answer wrongly is refused with 400, and
+    /// an integer that leaves 64 bits is an error.
     #[schemars(length(min = 1, max = 4_000))]
     sql: String,
-    /// The version; the latest where not given.
+    /// Version to query; the latest if absent.
     #[schemars(range(min = 1, max = GREATEST))]
     version: Option<u64>,
-    /// How many rows at most.
+    /// Greatest number of rows.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
 }
@@ -100,28 +100,28 @@ struct Question {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
-    /// The version that was asked; 0 before the first merge.
+    /// Version that was queried; 0 before the first merge.
     version: u64,
     /// The columns, in order.
     columns: Vec<ColumnView>,
     /// The rows, each with a value per column.
     #[schemars(with = "Vec<Vec<Value>>")]
     rows: Vec<Box<RawValue>>,
-    /// How many rows there are.
+    /// Number of rows in the answer.
     row_count: u64,
-    /// Whether there are more rows than `limit`.
+    /// True if there are more rows than `limit`.
     truncated: bool,
 }
 
 /// A column of the answer.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ColumnView {
-    /// Its name.
+    /// Name of the column.
     name: String,
-    /// Its Arrow type, such as `Int64`.
+    /// Arrow type of the values, such as `Int64`.
     #[serde(rename = "type")]
     kind: String,
-    /// Whether it can hold nulls.
+    /// True if the column can contain nulls.
     nullable: bool,
 }
 
@@ -151,9 +151,11 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
         return Err(ApiError::new(Kind::TooLarge, "version_too_large", message).field("limitBytes", most));
     }
     let sandbox = &cx.app.sandbox;
+    // The statement is checked before the lease is taken, so that a typing error never blocks another query.
     let checked = sandbox.check(&input.sql).await;
     checked.map_err(|failure| told(&cx, failure))?;
 
+    // A snapshot without merges has no contract of its own, so the project's is used.
     let contract = match snapshot.contract() {
         Some(contract) => Arc::clone(contract),
         None => Arc::new(contract(&project)?),
@@ -161,7 +163,7 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     let lease = Lease::take(&cx, operator).await?;
     let limit = input.limit.unwrap_or(cx.app.limits.default_query_rows);
     let answered = sandbox.query(&contract, &snapshot, &input.sql, limit).await;
-    // Why before the answer: whoever has the answer may ask the next question.
+    // The lease ends before the answer is sent, since a client may send its next query as soon as it has the answer.
     lease.end().await;
     let answered = answered.map_err(|failure| told(&cx, failure))?;
     Ok(Reply::ok(Answer {
@@ -175,6 +177,7 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
 
 fn told(cx: &Cx, failure: Failure) -> ApiError {
     let invalid = |code, problem: String| ApiError::invalid("/sql", problem).code(code);
+    // The code tells the caller to change the statement (`query_refused`, `query_failed`) or to try again.
     match failure {
         Failure::Refused { reason } => invalid("query_refused", format!("is refused: {reason}")),
         Failure::Failed { message } => invalid("query_failed", format!("failed: {message}")),
@@ -193,11 +196,11 @@ fn told(cx: &Cx, failure: Failure) -> ApiError {
     }
 }
 
-/// The right to run the one query of an operator.
+/// Lease that permits the one query of an operator.
 struct Lease {
     store: Store,
     operator: OperatorId,
-    /// Who has it; taken when it is ended.
+    /// Random id of the holder; `None` once the lease was ended.
     holder: Option<String>,
 }
 
@@ -206,7 +209,8 @@ impl Lease {
         let holder = ContributionId::new(cx.now).to_string();
         let lasting = Duration::from_secs(cx.app.limits.query_seconds.into()) + MARGIN;
         let (now, begun) = (cx.app.clock.now(), Instant::now());
-        // Why made before it is taken: should the caller go away meanwhile, it is ended all the same.
+        // The guard exists before the lease is taken, so that a caller that disconnects meanwhile does not leave the
+        // lease behind.
         let mut lease = Self {
             store: cx.app.store.clone(),
             operator,
@@ -220,11 +224,12 @@ impl Lease {
         match taken? {
             LeaseTaken::Taken if begun.elapsed() < MARGIN => Ok(lease),
             LeaseTaken::Taken => {
-                // Why: it could end before the query does.
+                // Most of the lease's margin has passed, so the lease could expire while the query runs.
                 lease.end().await;
                 Err(ApiError::unavailable("the lease of a query came too late"))
             }
             LeaseTaken::Held { .. } => {
+                // Another holder has it, so this guard must not end it.
                 lease.holder = None;
                 let message = "another query of the operator runs; one at a time";
                 Err(ApiError::limited("query_running", message, RETRY_SECONDS))
@@ -239,7 +244,7 @@ impl Lease {
     }
 }
 
-/// What a client leaves behind that goes away before its answer.
+/// Ends the lease in the background if the client disconnected.
 impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(holder) = self.holder.take() {

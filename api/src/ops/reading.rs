@@ -1,10 +1,11 @@
-//! What every read of a version has in common.
+//! Functions that every read of a version uses.
 //!
 //! Invariants:
-//! - A version that the service has told of is never denied; where it is not here yet, that is said.
-//! - Nothing is read of a table that lacks the latest version that the service has told of, or has it with another content
-//!   root, whichever version is asked for.
-//! - A page of records is bounded in bytes, whatever records are in it.
+//! - A version that the service has announced is never reported as missing. If this process does not see it yet, the
+//!   answer is 503.
+//! - No version of a table is read if the table lacks the latest version that the service has announced, or has it with
+//!   another content root.
+//! - A page of records is bounded in bytes, whatever the size of its records.
 
 use std::time::Duration;
 
@@ -20,41 +21,43 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 
-/// The greatest integer that every JSON reader takes exactly (RFC 7493 section 2.2).
+/// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
 pub(super) const GREATEST: u64 = (1 << 53) - 1;
-/// A page ends with the record that brings it to this many bytes, so that one of large records fits into memory.
+/// Size at which a page ends: the record that reaches it is the last. It bounds the memory of a page of large records.
 pub(super) const PAGE_BYTES: usize = 8 << 20;
-/// What every read of a version may be refused for.
+/// Error that every read of a version can return.
 pub(super) const NO_VERSION: (u16, &str) = (
     404,
     "There is no such project or version, or the project is private to others.",
 );
-/// What every read of a paid version may be refused for.
+/// Error that every read of a paid version can return.
 pub(super) const NOT_BOUGHT: (u16, &str) = (
     402,
     "The project is paid and the version is not bought; `credits.buy` and `pay` say how to.",
 );
-/// The refusals of a read that may pass: of a version that was just merged, and of a table that lost history or is damaged.
+/// Errors of a read that can be retried: the version was just merged, or its table lost history or is damaged.
 pub(super) const NOT_YET: (u16, &str) = (
     503,
     "The version was just merged and is not here yet (`not_yet`), the table lacks versions that it had \
      (`history_lost`), or a file of it is damaged (`table_damaged`); `Retry-After` says when to come back.",
 );
-/// The time that a merged version may take to be visible in this process.
+/// Time that a merged version may take to be visible in this process.
 const ON_ITS_WAY: Duration = Duration::from_secs(2);
 
-/// The records of a project at a version, the latest where not given.
+/// Returns a snapshot of a project's table at a version; the latest if `version` is `None`.
 pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
     let catalog = &cx.app.catalog;
-    // The table may be ahead of what outcomes told, and must not be behind it.
+    // The table may be ahead of the outcomes that the database has applied, but it must not be behind them.
     let told = catalog.snapshot(project.id, Some(project.version)).await?;
     let told = told.ok_or_else(|| behind(cx, project, version))?;
     let expected = project.head.as_ref().map(|head| head.root.as_str());
     let root = told.root_at(project.version).map(|root| root.to_string());
+    // Another root at the same version means that the table was replaced, for example by an older copy that grew again.
     if expected.is_some_and(|expected| root.as_deref() != Some(expected)) {
         return Err(lost(project));
     }
     match version {
+        // The latest version of the table may be newer than the announced one, and is the one to serve.
         None => Ok(catalog.snapshot(project.id, None).await?.unwrap_or(told)),
         Some(version) if version <= project.version => told.at(version).ok_or_else(|| lost(project)),
         Some(version) => {
@@ -64,10 +67,12 @@ pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version
     }
 }
 
-/// The table lacks the latest version that the service has told of.
+/// Returns the error for a table that lacks the latest announced version: 503 or 404 right after its merge, later
+/// `history_lost`.
 fn behind(cx: &Cx, project: &Project, asked: Option<Version>) -> ApiError {
     let Project { slug, version, .. } = project;
     let head = project.head.as_ref();
+    // A merge by another replica may not be visible in this process yet.
     if head.is_some_and(|head| cx.now.since(head.merged_at) < ON_ITS_WAY) {
         if let Some(asked) = asked.filter(|asked| asked > version) {
             return missing(project, asked);
@@ -91,8 +96,8 @@ fn lost(project: &Project) -> ApiError {
     ))
 }
 
-/// Returns the records for a caller who may read them. The version must exist before its price is asked, and the empty one before
-/// the first merge has no price.
+/// Returns a snapshot for a caller who may read its records. The version must exist before its price is looked at. The
+/// empty version before the first merge has no price.
 pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
     let snapshot = snapshot(cx, project, version).await?;
     if snapshot.version() > Version::EMPTY {
@@ -101,8 +106,9 @@ pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version
     Ok(snapshot)
 }
 
-/// Up to `limit` records from index `offset` on, fewer where [`PAGE_BYTES`] are reached, but one if there is one. The
-/// records of each batch, as JSON, come with what `more` says of it; they are as many as its rows or, in the last, fewer.
+/// Reads up to `limit` records from index `offset` on, as JSON. Stops earlier when [`PAGE_BYTES`] are reached, but
+/// returns at least one record if there is one. The records of each batch are paired with the value that `more`
+/// computes from the batch. The last batch may have more rows than records.
 pub(super) async fn page<M>(
     snapshot: &Snapshot,
     columns: Columns,
@@ -110,6 +116,7 @@ pub(super) async fn page<M>(
     limit: usize,
     more: impl Fn(&RecordBatch) -> Result<M, ApiError>,
 ) -> Result<Vec<(M, Vec<Box<RawValue>>)>, ApiError> {
+    // The empty version has neither a contract nor records.
     let Some(contract) = snapshot.contract() else {
         return Ok(Vec::new());
     };
@@ -121,6 +128,7 @@ pub(super) async fn page<M>(
         let lines = Lines::new(contract, &rows).map_err(|error| internal(&error))?;
         let mut records = Vec::with_capacity(lines.len());
         for row in 0..lines.len() {
+            // Checked before a record is added, so the record that reaches the bound is still on the page.
             if bytes >= PAGE_BYTES {
                 break;
             }

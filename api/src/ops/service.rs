@@ -1,4 +1,4 @@
-//! What the service says of itself.
+//! Operations about the service itself: health, description, licences, terms, sign-up.
 
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use crate::wire::Nothing;
 
 const TAG: &str = "service";
 
-/// What the entries of this file have in common.
+/// Returns the fields that the entries of this file share.
 fn base() -> Spec {
     Spec { tag: TAG, ..Spec::BASE }
 }
@@ -89,7 +89,7 @@ pub(super) fn add(table: &mut Operations) {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Health {
-    /// Always `ok`.
+    /// Always `ok`: the process is alive.
     status: &'static str,
 }
 
@@ -100,6 +100,7 @@ async fn health(_: Cx, _: Nothing) -> Result<Reply<Health>, ApiError> {
 async fn readiness(cx: Cx, _: Nothing) -> Result<Reply<Readiness>, ApiError> {
     let body = Readiness::of(&cx.app.store, &cx.app.limiter, cx.now).await;
     Ok(Reply {
+        // A probe reads the status only. The body names the dependency that is down.
         status: if body.is_up() {
             StatusCode::OK
         } else {
@@ -121,16 +122,17 @@ struct Licenses {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct LicenseEntry {
-    /// What `license` takes.
+    /// Value that `license` accepts.
     id: &'static str,
-    /// What it is called.
+    /// Name of the licence.
     name: &'static str,
-    /// Where its text is.
+    /// Address of its text.
     url: String,
 }
 
 async fn licenses(cx: Cx, _: Nothing) -> Result<Reply<Licenses>, ApiError> {
     let link = |url: &str| {
+        // The texts of the platform's own licences are served here, so their addresses are relative.
         if url.starts_with('/') {
             format!("{}{url}", cx.app.config.public_url)
         } else {
@@ -151,9 +153,9 @@ async fn licenses(cx: Cx, _: Nothing) -> Result<Reply<Licenses>, ApiError> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Terms {
-    /// What `acceptTerms` must say.
+    /// Version that `acceptTerms` must name.
     version: String,
-    /// Where the terms are.
+    /// Address of the terms.
     url: String,
 }
 
@@ -167,7 +169,7 @@ async fn terms(cx: Cx, _: Nothing) -> Result<Reply<Terms>, ApiError> {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SignUp {
-    /// Whether anyone may sign up; otherwise by invitation.
+    /// True if anyone may sign up. Otherwise sign-up needs an invitation.
     open: bool,
 }
 

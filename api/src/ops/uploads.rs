@@ -1,7 +1,7 @@
-//! Large contributions in parts: begin, send the parts elsewhere, complete.
+//! Operations for large contributions: begin an upload, and complete it. The parts themselves are sent elsewhere.
 //!
-//! Invariant: what is completed is pinned: its parts are sealed before the contribution's row, which is its outbox, is
-//! durable, and a 201 is sent only after that.
+//! Invariants: the parts of an upload are sealed before the contribution's row, which is its outbox entry, is durable.
+//! A 201 is sent only after that row is durable.
 
 mod room;
 mod unbegun;
@@ -34,10 +34,8 @@ use crate::operation::{Auth, Effect, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT};
 use crate::wire::When;
 
-/// What a caller may not do more often.
 const TOO_MANY: &str = "Too many calls, too many open uploads, or the day's allowance is used up.";
 
-/// Where nothing can be taken.
 const NO_PLACE: &str = "Too many contributions wait for their outcome, there is no room for more, or the store of the \
                         parts does not answer; nothing was kept.";
 
@@ -118,13 +116,13 @@ struct Begin {
     /// Size of all parts together in bytes; a greater one than the maximum is answered 413.
     #[schemars(range(min = 1))]
     bytes: u64,
-    /// How many parts there are.
+    /// Number of parts.
     #[schemars(range(min = 1, max = 1000))]
     parts: u32,
-    /// The size of every part but the last, which has what is left.
+    /// Size in bytes of every part but the last, which has the remainder.
     #[schemars(range(min = 1, max = 5_368_709_120_u64))]
     part_size: u64,
-    /// What was measured, where and when, or whose work it is.
+    /// Source of the records: what was measured, where and when, or whose work it is.
     #[schemars(length(max = 500), regex(pattern = TEXT))]
     source_declaration: Option<String>,
     /// Compression of the file: `none`, or `gzip` (RFC 1952, in one member or several).
@@ -132,38 +130,38 @@ struct Begin {
     compression: Compression,
 }
 
-/// An upload that takes parts.
+/// An upload that accepts parts.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Begun {
-    /// Its id; completed, that of its contribution.
+    /// Id of the upload. Once completed, it is the id of the contribution.
     id: String,
     /// The slug of its project.
     project: String,
-    /// `open`.
+    /// Always `open`.
     status: &'static str,
-    /// How many bytes all parts have together.
+    /// Size of all parts together in bytes.
     bytes: u64,
-    /// How many parts there are.
+    /// Number of parts.
     parts: u32,
-    /// The size of every part but the last.
+    /// Size of every part but the last, in bytes.
     part_size: u64,
-    /// How the bytes are compressed.
+    /// Compression of the file.
     compression: Compression,
-    /// Until when parts may be sent and the upload completed.
+    /// Time until which parts may be sent and the upload completed.
     expires_at: When,
-    /// Where each part goes.
+    /// Address of each part, in order.
     part_urls: Vec<PartUrl>,
 }
 
-/// Where a part goes.
+/// Address to which a part is sent.
 #[derive(Debug, Serialize, JsonSchema)]
 struct PartUrl {
-    /// The part's number, from 1.
+    /// Number of the part, from 1.
     n: u32,
-    /// How many bytes it must have.
+    /// Exact size of the part in bytes.
     bytes: u64,
-    /// Where to PUT it; good until the upload expires.
+    /// Address for the PUT; good until the upload expires.
     url: String,
 }
 
@@ -191,13 +189,16 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         expires_at: cx.now.plus(Duration::from_secs(limits.upload_seconds.into())),
         etags: None,
     };
+    // Refused here already, so that a client does not send bytes that could not be acknowledged.
     if let Some(full) = cx.app.backlog.full() {
         return Err(no_more(full));
     }
+    // Only the local disk has a free space that can be checked in advance.
     if let Some(local) = &cx.app.uploads.local {
         local.room_for(upload.bytes).map_err(|error| place_failed(&error))?;
     }
-    // What is uploaded becomes the maintainer's; until then it is the uploader's.
+    // An upload counts toward the uploader's storage while it is open, and toward the maintainer's once it is merged.
+    // So both must have space.
     let stored = room::stored_bytes(&cx, project.operator).await?;
     let maintains = project.operator == upload.operator;
     if !maintains && stored.saturating_add(upload.bytes) > limits.storage_bytes {
@@ -207,11 +208,13 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     let bounds = UploadBounds {
         open: limits.open_uploads,
         bytes: limits.storage_bytes.saturating_sub(of_uploader),
+        // Contributions to private projects use no allowance.
         allowance: (project.visibility == Visibility::Public).then_some(Allowance {
             limit: limits.public_contributions_per_day,
             day: cx.now.day(),
         }),
     };
+    // From here on, an upload that the client never learns of is abandoned, whatever ends the call.
     let unbegun = Unbegun::new(&cx, upload.id, bounds.allowance);
     let refused = match cx.app.store.upload_create(upload.clone(), bounds).await? {
         UploadCreated::Created => None,
@@ -222,12 +225,14 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
                 "the operator has {} open uploads, which is the limit",
                 limits.open_uploads
             );
+            // Rounded up, so that a caller that waits as long finds the first upload expired.
             let seconds = until.since(cx.now).as_secs() + 1;
             Some(ApiError::limited("too_many_uploads", message, seconds))
         }
         UploadCreated::Full { held } => Some(room::none(&cx, &upload, of_uploader.saturating_add(held))),
     };
     if let Some(refused) = refused {
+        // No row was written, so nothing is left to abandon.
         unbegun.settle();
         return Err(refused);
     }
@@ -252,7 +257,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     }))
 }
 
-/// Whether the parts of this size come to the bytes.
+/// Checks that `parts` is the number of parts of `partSize` bytes that `bytes` needs.
 fn cut_is_even(input: &Begin) -> Result<(), ApiError> {
     let needed = input.bytes.div_ceil(input.part_size);
     if needed == u64::from(input.parts) {
@@ -273,7 +278,7 @@ fn cut_is_even(input: &Begin) -> Result<(), ApiError> {
     Err(ApiError::invalid(path, problem))
 }
 
-/// An upload as the place of its parts knows it.
+/// Returns the layout of an upload, as the store of its parts expects it.
 pub(crate) fn cut(upload: &Upload) -> Cut {
     Cut {
         upload: upload.id,
@@ -284,7 +289,8 @@ pub(crate) fn cut(upload: &Upload) -> Cut {
     }
 }
 
-/// Makes room for the parts; where each goes: to the store itself, where it takes them.
+/// Opens the upload in the store of parts and returns the address of each part. A bucket presigns its own addresses;
+/// otherwise the parts come to this service.
 async fn part_urls(cx: &Cx, upload: &Upload) -> Result<Vec<PartUrl>, ApiError> {
     let cut = cut(upload);
     let lasting = upload.expires_at.since(cx.now);
@@ -305,7 +311,7 @@ async fn part_urls(cx: &Cx, upload: &Upload) -> Result<Vec<PartUrl>, ApiError> {
     Ok((1..).zip(urls).map(part).collect())
 }
 
-/// The first whole second at which an instant is over.
+/// Returns an instant in whole seconds since the epoch, rounded up, so that an address is valid at least until then.
 pub(crate) fn seconds(at: Timestamp) -> u64 {
     u64::try_from(at.micros()).unwrap_or(0).div_ceil(1_000_000)
 }
@@ -313,21 +319,21 @@ pub(crate) fn seconds(at: Timestamp) -> u64 {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Complete {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// The upload's id.
+    /// Id of the upload.
     #[schemars(extend("format" = "uuid"))]
     id: String,
-    /// The tag of every part.
+    /// Entity tag of every part.
     #[schemars(length(min = 1, max = 1000))]
     etags: Vec<Tag>,
 }
 
-/// What a part is known by.
+/// Entity tag of one part.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Tag {
-    /// The part's number.
+    /// Number of the part.
     #[schemars(range(min = 1))]
     n: u32,
     /// The `ETag` of the answer to its PUT, with or without its quotes.
@@ -337,6 +343,7 @@ struct Tag {
 
 async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
+    // Uploads of other operators get the same answer as missing ones, so that ids cannot be probed.
     let missing = || ApiError::not_found(format!("there is no upload `{}` to `{}`", input.id, input.slug));
     let id: ContributionId = input.id.parse().map_err(|_error| missing())?;
     let operator = cx.the_operator()?;
@@ -358,6 +365,7 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
     if let Some(full) = cx.app.backlog.full() {
         return Err(no_more(full));
     }
+    // Sealing comes before the row: a row whose parts could still change would not be durable.
     let sealed = cx.app.uploads.objects.complete(&cut(&upload), &tags).await;
     sealed.map_err(|error| place_failed(&error))?;
     let (new, record) = submission(&cx, &project, &upload)?;
@@ -365,6 +373,8 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
     match cx.app.store.upload_complete(etags.clone(), new).await? {
         UploadCompleted::Completed => {
             acknowledged_in_log(id, &project);
+            // Counted, and appended to the log, only after the transaction. The sweeper appends it if this process ends
+            // first.
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             cx.app.relay.submit(record);
@@ -376,12 +386,14 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
                 cx.now,
             )))
         }
+        // A concurrent call has completed it in the meantime.
         UploadCompleted::Before => {
             let upload = cx.app.store.upload(id).await?.ok_or_else(missing)?;
             before(&cx, &project, &upload, &etags).await
         }
         UploadCompleted::Expired => {
-            // Why: it may have been deleted before it was sealed, and what was sealed since would stay.
+            // The reaper may have deleted the parts before this call sealed them again. Nobody would delete those
+            // later, so it is done here.
             if let Err(error) = cx.app.uploads.objects.delete(id).await {
                 tracing::warn!(
                     upload = %id, error = chain(&error),
@@ -394,13 +406,14 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
     }
 }
 
-/// The tags of all parts in order.
+/// Returns the tags of all parts in order. Fails if a part is missing, named twice or beyond the last.
 fn tags(upload: &Upload, given: Vec<Tag>) -> Result<Vec<PartTag>, ApiError> {
     let mut tags: Vec<Option<String>> = vec![None; upload.parts as usize];
     let mut details = Vec::new();
     let mut beyond = Vec::new();
     for (index, Tag { n, etag }) in given.into_iter().enumerate() {
         let etag = etag.trim_matches('"').to_owned();
+        // Part 0 wraps to a huge index and counts as beyond the last.
         match tags.get_mut((n as usize).wrapping_sub(1)) {
             None => beyond.push(n),
             Some(place @ None) => *place = Some(etag),
@@ -436,7 +449,7 @@ fn parts_missing(how: &str, missing: &[u32]) -> ApiError {
     ApiError::conflict("parts_missing", format!("parts {shown:?} are {how}")).field("parts", shown)
 }
 
-/// The answer to a completion that comes again.
+/// Returns the answer to a repeated completion. It must have the same tags as the first.
 async fn before(cx: &Cx, project: &Project, upload: &Upload, etags: &str) -> Result<Reply<View>, ApiError> {
     if upload.etags.as_deref() != Some(etags) {
         let message = "the upload was completed earlier, with other entity tags";
@@ -452,7 +465,7 @@ fn expired(upload: &Upload) -> ApiError {
     ApiError::conflict("upload_expired", format!("the upload expired at {at}")).field("expiredAt", at)
 }
 
-/// An upload that is over.
+/// Returns the error for a part of an upload that is completed or expired.
 pub(crate) fn closed() -> ApiError {
     ApiError::conflict(
         "upload_closed",
@@ -460,7 +473,7 @@ pub(crate) fn closed() -> ApiError {
     )
 }
 
-/// What the place of parts refuses, or why it could not be asked.
+/// Maps an error of the store of parts: a conflict where the caller can repair it, otherwise 503.
 pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
     match error {
         objects::Error::Missing { missing } => parts_missing("missing, or have another length", missing),
@@ -476,7 +489,7 @@ pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
     }
 }
 
-/// The row of the contribution that an upload becomes, and the record of the log that it is the outbox of.
+/// Returns the contribution's row and the message of which that row is the outbox entry.
 fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContribution, eventlog::Record), ApiError> {
     let private = project.visibility == Visibility::Private;
     let message = Submission {
@@ -488,6 +501,7 @@ fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContrib
         private,
         contract: contract(project)?,
         submitted_at: cx.now,
+        // The message of an upload contains its layout instead of records.
         records: Records::of(&[]).map_err(ApiError::internal)?,
         upload: Some(cut(upload)),
         origin: Some(cx.origin()),
@@ -513,14 +527,14 @@ fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContrib
     Ok((new, record))
 }
 
-/// The places of uploads.
+/// Dependencies of the upload operations.
 #[derive(Clone, Debug)]
 pub struct UploadPlane {
-    /// Where the parts are.
+    /// Store of the parts.
     pub objects: Arc<dyn objects::Objects>,
-    /// The same where the service takes parts itself.
+    /// The same store, if it is on this machine's disk and the service receives the parts itself.
     pub local: Option<objects::LocalObjects>,
-    /// How far the uploads are that this process stages.
+    /// Progress of the uploads that this process ingests.
     pub stagings: pipelines::staging::Stagings,
 }
 

@@ -1,6 +1,6 @@
-//! Request bodies: read up to a limit, or thrown away politely.
+//! Request bodies: read up to a limit, or discarded.
 //!
-//! Invariant: no more of a body is held than is reserved for it, and no body takes longer than its pace allows.
+//! Invariant: no more of a body is in memory than is reserved for it, and no body takes longer than its pace allows.
 
 use std::mem;
 use std::time::Duration;
@@ -19,9 +19,9 @@ use crate::error::ApiError;
 const SLOWEST: u64 = 16 << 10;
 /// The smallest reservation of a body of unknown length.
 const STEP: usize = 64 << 10;
-/// How much of an unwanted body is read before the connection is given up.
+/// Bytes of an unwanted body that are read before the connection is closed.
 const DISCARDED: usize = 256 << 20;
-/// How long an unwanted body is read.
+/// Time limit for reading an unwanted body.
 const DISCARDING: Duration = Duration::from_secs(5);
 
 /// The time-out of a body: a fixed time, and a second for each [`SLOWEST`] bytes that arrived.
@@ -46,15 +46,15 @@ impl Pace {
     }
 }
 
-/// The failure to receive a body.
+/// Failure to receive a body.
 pub(super) enum Broken {
-    /// It arrived too slowly.
+    /// The body arrived too slowly.
     TooSlow,
-    /// The connection broke off, or what comes is no body.
+    /// The connection was closed early, or the data is no valid body.
     Off(String),
 }
 
-/// The next bytes of a body of which `taken` bytes have arrived; `None` at its end.
+/// Returns the next bytes of a body of which `taken` bytes have arrived; `None` at its end. Skips trailers.
 pub(super) async fn next(body: &mut Body, pace: Pace, taken: u64) -> Result<Option<Bytes>, Broken> {
     loop {
         let frame = match timeout_at(pace.until(taken), body.frame()).await {
@@ -62,18 +62,19 @@ pub(super) async fn next(body: &mut Body, pace: Pace, taken: u64) -> Result<Opti
             Ok(None) => return Ok(None),
             Err(_elapsed) => return Err(Broken::TooSlow),
         };
+        // Frames without data are trailers, which no operation uses.
         if let Ok(data) = frame.into_data() {
             return Ok(Some(data));
         }
     }
 }
 
-/// The value of `Content-Length`.
+/// Returns the value of `Content-Length`, if it is a number.
 pub(super) fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Reads the whole body, of at most `limit` bytes; its reservation is held as long as the bytes are.
+/// Reads the whole body, of at most `limit` bytes. Its reservation is held as long as the bytes are.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: &mut Body,
@@ -81,6 +82,7 @@ pub(super) async fn read(
     mut room: Room,
     patience: Duration,
 ) -> Result<Bytes, ApiError> {
+    // A body that announces its length is refused before any of it is read.
     if let Some(length) = announced(headers) {
         let length = usize::try_from(length).ok().filter(|length| *length <= limit);
         room.extend_to(length.ok_or_else(|| too_large(limit))?)?;
@@ -98,6 +100,7 @@ pub(super) async fn read(
         if needed > limit {
             return Err(too_large(limit));
         }
+        // A body of unknown length doubles its reservation, so it is copied a logarithmic number of times.
         if needed > room.bytes() {
             room.extend_to(needed.max(2 * room.bytes()).max(STEP).min(limit))?;
         }
@@ -105,6 +108,7 @@ pub(super) async fn read(
             first = data;
             continue;
         }
+        // Grows to the reservation in one step, so that the buffer is not reallocated for each piece.
         whole.reserve(room.bytes() - whole.len());
         whole.extend_from_slice(&mem::take(&mut first));
         whole.extend_from_slice(&data);
@@ -113,7 +117,8 @@ pub(super) async fn read(
     Ok(room.holding(body))
 }
 
-/// Reads what is left of a body and forgets it, within limits.
+/// Reads and discards the rest of a body, within [`DISCARDED`] and [`DISCARDING`]. A client that is still sending then
+/// receives the refusal instead of a connection reset.
 pub(super) async fn discard(body: &mut Body) {
     let reading = async {
         let mut left = DISCARDED;

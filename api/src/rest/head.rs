@@ -1,4 +1,4 @@
-//! The rules of HTTP for the head of every request, whatever it asks for.
+//! HTTP rules for the head of every request, independent of its operation.
 //!
 //! Invariant: a request that two readers could understand differently reaches no operation.
 
@@ -11,6 +11,7 @@ use crate::error::ApiError;
 
 /// Refuses a head that breaks a rule.
 pub(super) fn check(parts: &Parts) -> Result<(), ApiError> {
+    // Two values could be read differently by a proxy and by this service (request smuggling).
     host(parts)?;
     once(&parts.headers, &header::AUTHORIZATION)?;
     once(&parts.headers, &header::CONTENT_TYPE)?;
@@ -23,7 +24,7 @@ pub(super) fn check(parts: &Parts) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// One host, which HTTP/1.0 need not name (RFC 9112 section 3.2).
+/// Checks that there is one host. HTTP/1.0 need not name any (RFC 9112 section 3.2).
 fn host(parts: &Parts) -> Result<(), ApiError> {
     once(&parts.headers, &header::HOST)?;
     let problem = match parts.headers.get(header::HOST) {
@@ -40,6 +41,7 @@ fn is_host(host: &[u8]) -> bool {
     if host.is_empty() {
         return true;
     }
+    // `Authority` accepts user information, which `Host` must not contain.
     let authority = Authority::try_from(host).ok().filter(|_| !host.contains(&b'@'));
     authority.is_some_and(|authority| {
         let port = authority.as_str().strip_prefix(authority.host());
@@ -48,7 +50,7 @@ fn is_host(host: &[u8]) -> bool {
     })
 }
 
-/// A header that is no list is given once (RFC 9110 section 5.3).
+/// Checks that a header that is no list occurs at most once (RFC 9110 section 5.3).
 fn once(headers: &HeaderMap, name: &HeaderName) -> Result<(), ApiError> {
     if headers.get_all(name).iter().nth(1).is_some() {
         let problem = format!("must have the header `{name}` once");

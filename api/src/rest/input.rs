@@ -1,7 +1,7 @@
-//! Path, query, headers and body as the one object an operation takes.
+//! Input of an operation: path, query, headers and body as one object.
 //!
-//! Invariant: a member of the input has one place; given in another it is refused, so nothing can be smuggled past the
-//! path by the body.
+//! Invariant: a member has one place in a request. In any other place it is refused, so a body cannot override the
+//! path.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::error::{ApiError, Detail};
 use crate::operation::{BodySize, Input, Operation, Place};
 use crate::schema::{coerce, takes, whole};
 
-/// Reads the input of `operation`; the body, into its room, only where the operation has one.
+/// Reads the input of `operation`. The body is read only if the operation has one, into its reservation.
 pub(super) async fn read(
     operation: &Operation,
     parts: &mut Parts,
@@ -39,6 +39,7 @@ pub(super) async fn read(
     reader.query(parts)?;
     reader.headers(&parts.headers);
     if takes_body(&parts.method) && operation.has_body() {
+        // A request without a body needs no media type.
         if !body.is_end_stream() {
             media_type(&parts.headers, operation.spec.takes)?;
         }
@@ -50,6 +51,7 @@ pub(super) async fn read(
         let bytes = body::read(&parts.headers, body, limit, room, patience).await?;
         reader.body(&parts.headers, &bytes)?;
     }
+    // All violations are collected, so that a caller can repair them in one step.
     if reader.details.is_empty() {
         Ok(Input {
             members: reader.input,
@@ -63,7 +65,7 @@ pub(super) async fn read(
 struct Reader<'a> {
     operation: &'a Operation,
     input: Map<String, Value>,
-    /// The body, where the input has only an outline of it.
+    /// The body, if the input contains an outline of it.
     outlined: Option<Bytes>,
     details: Vec<Detail>,
 }
@@ -73,7 +75,7 @@ impl Reader<'_> {
         if !self.operation.spec.path.contains('{') {
             return Ok(());
         }
-        // Why not found: a path that is not text names nothing.
+        // A path that is not valid text names nothing, so the answer is 404.
         let segments: RawPathParams = parts
             .extract()
             .await
@@ -89,6 +91,7 @@ impl Reader<'_> {
             .map_err(|_rejection| ApiError::invalid("", "has a query that is not URL-encoded"))?;
         let mut seen = HashSet::new();
         for (name, text) in &pairs {
+            // Repeated parameters are refused, since readers disagree on which of them counts.
             if !seen.insert(name) {
                 self.refuse(name, "must be given once");
             } else if self.operation.input.property(name).is_none() {
@@ -127,8 +130,10 @@ impl Reader<'_> {
             .get(header::CONTENT_ENCODING)
             .is_some_and(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"))
         {
+            // A compressed body could exceed every limit after decompression.
             return Err(ApiError::invalid("", "must have a body without Content-Encoding"));
         }
+        // A body of white space counts as none. The schema then reports the members that are missing.
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
@@ -180,13 +185,13 @@ impl Reader<'_> {
     }
 }
 
-/// A body that is not JSON.
+/// Returns the 400 for a body that is not strict JSON.
 fn malformed(error: types::json::JsonError) -> ApiError {
     ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).code("malformed_json")
 }
 
-/// Refuses a body of another type than the operation takes, or in another encoding than UTF-8. A body without a type is
-/// taken for one of the first (RFC 9110 section 8.3).
+/// Refuses a body of a media type that the operation does not accept, or in an encoding other than UTF-8. A body
+/// without a type is taken for one of the first accepted type (RFC 9110 section 8.3).
 fn media_type(headers: &HeaderMap, takes: &[&str]) -> Result<(), ApiError> {
     let Some(given) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Parts of uploads, by their signed addresses: what an object store does where there is none.
+//! Upload parts by signed addresses: receives them where no bucket does.
 //!
-//! Invariant: nothing is read of a request whose address is not good, whose upload takes no parts, or whose length is
-//! not that of its part. A part is written as it comes and never held.
+//! Invariant: no byte of a body is read if the address is invalid, the upload is not open, or the length differs from
+//! the part's. A part is written as it arrives and is never whole in memory.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -28,11 +28,11 @@ use crate::error::ApiError;
 use crate::ops::uploads::{closed, cut, place_failed, seconds};
 use crate::standing::Standing;
 
-/// The route.
+/// Path of the route.
 pub(crate) const PATH: &str = "/uploads/{id}/{n}";
-/// How much is written at once.
+/// Bytes written to disk at a time.
 const PIECE: usize = 1 << 20;
-/// The time-out of a part; see [`Pace`].
+/// Time limit of a part; see [`Pace`].
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Deserialize)]
@@ -42,7 +42,7 @@ struct Address {
     signature: String,
 }
 
-/// The route in the description of the interface; `refusal` describes a status of failure.
+/// Returns the description of the route for the published document. `refusal` describes an error status.
 pub(crate) fn described(refusal: impl Fn(u16, &str) -> Value) -> Value {
     let parameter = |name: &str, place: &str, schema: Value, description: &str| json!({"name": name, "in": place, "required": true, "schema": schema, "description": description});
     let text = |description: &str| json!({"type": "string", "description": description});
@@ -106,7 +106,7 @@ pub(crate) fn described(refusal: impl Fn(u16, &str) -> Value) -> Value {
     }})
 }
 
-/// Takes one part.
+/// Receives one part.
 pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
     let request_id = parts.extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
@@ -128,6 +128,7 @@ pub(super) async fn put(app: App, id: String, n: String, request: Request) -> Re
                     "cannot store a part of an upload"
                 );
             }
+            // A client that sent `Expect: 100-continue` has not sent the body yet, so there is nothing to discard.
             if !parts.headers.contains_key(header::EXPECT) {
                 body::discard(&mut body).await;
             }
@@ -146,7 +147,7 @@ fn answer(n: u32, etag: &str) -> Response {
     response
 }
 
-/// A part that may be taken.
+/// Part whose request was checked.
 struct Admitted {
     local: LocalObjects,
     upload: Upload,
@@ -155,7 +156,7 @@ struct Admitted {
     standing: Standing,
 }
 
-/// The part, if the address is good, its operator not suspended, the upload open and the length right.
+/// Checks the request: signature and expiry of the address, suspension of the operator, state of the upload, length.
 async fn admit(
     app: &App,
     id: &str,
@@ -167,7 +168,7 @@ async fn admit(
         let message = "the address differs from the one that the upload returned";
         ApiError::new(Kind::Forbidden, "link_invalid", message)
     };
-    // Why: where parts go to a bucket, no address of this service was given out for one.
+    // With a bucket, this service hands out no addresses for parts, so none can be valid.
     let local = app.uploads.local.clone().ok_or_else(invalid)?;
     let (Some(id), Some(n)) = (only::<ContributionId>(id), only::<u32>(n)) else {
         return Err(ApiError::not_found("there is no such part"));
@@ -210,13 +211,13 @@ async fn admit(
     }
 }
 
-/// Parses a segment of the path; `None` unless it is the canonical spelling.
+/// Parses a segment of the path; `None` unless it is in canonical form.
 fn only<T: FromStr + ToString>(segment: &str) -> Option<T> {
     let said: T = segment.parse().ok()?;
     (said.to_string() == segment).then_some(said)
 }
 
-/// Writes the part.
+/// Receives the body and writes it to disk. Returns the part's number and entity tag.
 async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String), ApiError> {
     let Admitted {
         local,
@@ -225,6 +226,7 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
         size,
         mut standing,
     } = part;
+    // The permit is taken before the memory, so that waiting parts reserve none.
     let _place = app.process.parts.take(upload.operator).await;
     let mut room = app.process.bodies.room(Holder::Operator(upload.operator));
     room.extend_to(PIECE)?;
@@ -239,6 +241,7 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
         if taken > size {
             return Err(broken("the body is longer than Content-Length"));
         }
+        // An upload can be completed, or its operator suspended, while a part arrives.
         let now = app.clock.now();
         standing.check_again(now).await?;
         if !upload.is_open(now) {
@@ -253,13 +256,15 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
         return Err(broken("it ended early"));
     }
     writer = write(app, writer, held.freeze()).await?;
-    // Why a task: a sender who goes away now must not leave a part behind that nobody looks for any more.
+    // A separate task finishes the part. If the client disconnects now, the part must still be kept or deleted, since
+    // no later step looks for it.
     let named = tokio::spawn(name(app.clone(), local.clone(), writer, upload.id, n));
     let etag = named.await.map_err(ApiError::internal)??;
     Ok((n, etag))
 }
 
-/// Gives a part that is written its name, and deletes it again where the others were deleted meanwhile; its tag.
+/// Gives a written part its final name, and deletes it again if the upload's parts were deleted meanwhile. Returns the
+/// entity tag.
 async fn name(
     app: App,
     local: LocalObjects,
@@ -270,7 +275,8 @@ async fn name(
     let finished = on_disk(&app, move || writer.finish(id, n)).await?;
     let etag = finished.map_err(|error| place_failed(&error))?;
     let upload = app.store.upload(id).await?;
-    // Why after the row: an upload is sealed before its row says that it is completed, and until its parts are deleted.
+    // The seal is checked after the row. An upload is sealed before its row becomes completed, and stays sealed until
+    // its parts are deleted. So a completed upload without seal has been deleted.
     let place = local.clone();
     let is_sealed = spawn_blocking(move || place.is_sealed(id))
         .await
@@ -279,7 +285,8 @@ async fn name(
     match upload {
         Some(upload) if upload.is_open(app.clock.now()) => Ok(etag),
         Some(upload) if upload.status == UploadStatus::Completed && is_sealed => Ok(etag),
-        // Only past its time: whoever expires it deletes its parts, and until then it may just be completed.
+        // The upload is past its time but not yet expired in the database, so it may still be completed, and its parts
+        // must stay. The reaper deletes them when it expires.
         Some(upload) if upload.status == UploadStatus::Open => Err(closed()),
         Some(_) | None => {
             let deleted = local.delete(id).await;
@@ -294,10 +301,10 @@ async fn write(app: &App, mut writer: PartWriter, piece: Bytes) -> Result<PartWr
     written.map_err(|error| place_failed(&error))
 }
 
-/// Does work on the disk under a permit. No permit is held while a sender is waited for, so that a slow sender keeps no
-/// other from sending.
+/// Runs work on the disk with one of the permits. No permit is held while the service waits for a client, so a slow
+/// sender does not block others.
 async fn on_disk<T: Send + 'static>(app: &App, work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-    // The result is ignored: a semaphore that is never closed always gives a permit.
+    // `acquire` fails only on a closed semaphore, and none is ever closed.
     let _permit = app.process.part_writes.acquire().await;
     spawn_blocking(work).await.map_err(ApiError::internal)
 }

@@ -333,7 +333,7 @@ async fn a_forwarded_address_counts_only_as_far_as_proxies_are_trusted() {
     assert_eq!(trusting.send(ask("198.51.100.1")).await.status, 200);
     assert_eq!(trusting.send(ask("198.51.100.2")).await.status, 200);
     assert_eq!(trusting.send(ask("203.0.113.9, 198.51.100.2")).await.status, 429);
-    // What a client sends itself, however broken, changes nothing about what the proxy says after it.
+    // Entries that a client sends itself, however invalid, do not change the entry that the proxy adds.
     let appended = Request::get("/licenses")
         .header("x-forwarded-for", "203.0.113.7")
         .header(

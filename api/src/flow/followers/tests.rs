@@ -50,14 +50,14 @@ impl Fixture {
         })
     }
 
-    /// Until the request waits.
+    /// Waits until the request is registered.
     async fn waits(&self) {
         while self.service.app.waiters.is_empty() {
             tokio::task::yield_now().await;
         }
     }
 
-    /// What the other replica's worker tells.
+    /// Appends the outcome to the log, as the other replica's worker does.
     async fn told(&self) {
         let outcome = Outcome {
             format: FORMAT,
@@ -80,7 +80,7 @@ impl Fixture {
             .unwrap();
     }
 
-    /// What the other replica's projector does.
+    /// Applies the outcome to the database, as the other replica's projector does.
     async fn projected(&self) {
         let row = OutcomeRow {
             id: self.id,
@@ -103,7 +103,7 @@ impl Fixture {
     }
 }
 
-/// A log that reads no more, or never did.
+/// A log, or the rest of one, that fails at every call.
 #[derive(Debug)]
 struct Down;
 
@@ -141,7 +141,8 @@ async fn a_request_is_answered_when_the_outcome_of_another_replica_is_in_the_dat
     let waiting = fixture.waiting();
     fixture.waits().await;
     let started = Instant::now();
-    // The tail is ahead of the projection; it may also not have begun yet, so it is told until it is heard.
+    // The tail is ahead of the projection. It may not have begun yet, so the outcome is appended until the follower
+    // sees it.
     while !fixture.service.app.waiters.is_foretold(fixture.id) {
         fixture.told().await;
     }

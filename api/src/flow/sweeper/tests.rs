@@ -45,7 +45,7 @@ async fn world(contributions: usize) -> (Service, Arc<Embedded>, TempDir, Sweepe
     (service, log, directory, sweeper)
 }
 
-/// A log that takes no large records, and as many appends as it was told to.
+/// A log that refuses large records, and accepts a given number of appends.
 #[derive(Debug)]
 struct Picky {
     log: Arc<Embedded>,
@@ -85,7 +85,7 @@ impl EventLog for Picky {
     }
 }
 
-/// The same sweeper on a log that is picky.
+/// Returns the same sweeper on a log that refuses some records.
 fn picky(sweeper: Sweeper, log: &Arc<Embedded>, largest: usize, appends: i64) -> Sweeper {
     let log = Arc::new(Picky {
         log: Arc::clone(log),
@@ -157,7 +157,7 @@ async fn a_submission_that_the_log_does_not_take_keeps_no_other_waiting() {
     let sweeper = picky(sweeper, &log, smallest + 1_000, i64::MAX);
     assert_eq!(sweeper.everything(&mut None).await.unwrap(), 4);
     assert_eq!(appended(&log).await, 4);
-    // Each is due again in its time, also the one that was refused: a log may be set to take more.
+    // Each is due again at its time, the refused one too: the limit of the log may be raised.
     service.clock.advance(Duration::from_secs(30));
     assert_eq!(sweeper.due().await.unwrap(), 4);
     assert_eq!(sweeper.due().await.unwrap(), 0);

@@ -12,7 +12,7 @@ const RULE: Rule = Rule {
 };
 const PATIENCE: Duration = Duration::from_millis(75);
 
-/// Counters that can be told to fail, or never to answer.
+/// Counters that fail, or never answer, on demand.
 #[derive(Debug, Default)]
 struct Moody {
     memory: Memory,

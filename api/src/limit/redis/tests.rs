@@ -127,7 +127,7 @@ async fn a_redis_that_is_slow_to_be_reached_is_reached() {
     let Some(server) = RedisServer::start().await else {
         return;
     };
-    // A way to it on which only connecting takes long.
+    // A proxy to the server that delays connecting only.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
     let target = server.url().replace("redis://", "");

@@ -1,4 +1,6 @@
-//! Contributions as callers see them.
+//! Contributions as they appear in answers.
+//!
+//! The docs of these types and their fields are published in the machine-readable description.
 
 use operators::{RowVerdict, Tally};
 use schemars::JsonSchema;
@@ -11,16 +13,16 @@ use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::wire::{BatchReason, VerdictLine, When};
 
-/// How many offending records an outcome shows.
+/// Records with a verdict that an outcome shows. The others are at `verdictsUrl`.
 const SHOWN: usize = 20;
 
-/// How far an upload is.
+/// Progress of an upload that is being judged.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Progress {
-    /// How many of its bytes were read, as they were sent.
+    /// Bytes read so far, as they were sent (before decompression).
     bytes_read: u64,
-    /// How many records were judged.
+    /// Records judged so far.
     rows_judged: u64,
 }
 
@@ -44,15 +46,15 @@ struct Lost {
     accepted_at: When,
 }
 
-/// A contribution and, once there is one, its outcome.
+/// A contribution and, once it is decided, its outcome.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::ops) struct View {
-    /// Its id.
+    /// Id of the contribution.
     id: String,
-    /// The slug of its project.
+    /// Slug of the project.
     project: String,
-    /// Where it stands.
+    /// Status of the contribution.
     status: ContributionStatus,
     /// Present and true when the answer is that of an earlier call with the same idempotency key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -60,23 +62,23 @@ pub(in crate::ops) struct View {
     /// Source of the records, as the contributor declared it.
     #[serde(skip_serializing_if = "Option::is_none")]
     source_declaration: Option<String>,
-    /// How many records were submitted; of an upload, 0 until it is decided.
+    /// Number of records submitted; for an upload, 0 until it is decided.
     submitted_count: u32,
-    /// How far an upload is, while it is judged and this process knows.
+    /// Progress of an upload, while this process judges it.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<Progress>,
-    /// When it was acknowledged.
+    /// Time of the acknowledgement.
     submitted_at: When,
-    /// When it was decided.
+    /// Time of the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     decided_at: Option<When>,
-    /// The version it became, when merged.
+    /// Version that the contribution became, when merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     merged_version: Option<u64>,
-    /// How many of its records are new in that version, when merged.
+    /// Number of its records that are new in that version, when merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted_count: Option<u64>,
-    /// How many records that version has in all, when merged.
+    /// Number of records in that version, when merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     record_count: Option<u64>,
     /// Content root (BLAKE3) of that version, when merged: 64 hexadecimal digits.
@@ -85,25 +87,25 @@ pub(in crate::ops) struct View {
     /// Present when the version that it became was lost later; the number of the version may be another's now.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<Lost>,
-    /// Why it is rejected or waits.
+    /// Reason of a rejection or a wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<BatchReason>,
-    /// When it will be judged, when it waits and that is known.
+    /// Time at which a waiting contribution is judged again, where known.
     #[serde(skip_serializing_if = "Option::is_none")]
     resumes_after: Option<When>,
-    /// What each gate did, once decided.
+    /// Counts of each gate, once decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     tallies: Option<Vec<Tally>>,
     /// The first records that did not pass, at most 20, when rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictLine>>,
-    /// Where every record's verdict is, once decided.
+    /// Address of the verdict on every record, once decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts_url: Option<String>,
 }
 
 impl View {
-    /// A contribution that was acknowledged just now.
+    /// Returns a contribution that was acknowledged just now.
     pub(in crate::ops) fn submitted(
         id: ContributionId,
         slug: &str,
@@ -134,15 +136,17 @@ impl View {
         }
     }
 
-    /// A contribution as the database has it; a rejected one with its first offending records.
+    /// Returns a contribution as the database has it, a rejected one with its first offending records.
     pub(in crate::ops) async fn of(cx: &Cx, slug: &str, row: Contribution) -> Result<Self, ApiError> {
         let mut view = Self::submitted(row.id, slug, row.source_declaration, row.rows, row.submitted_at);
         view.status = row.status;
         match row.status {
             ContributionStatus::Submitted => {
+                // Only the process that ingests the upload knows its progress, so the member is absent elsewhere.
                 view.progress = Progress::of(cx, row.id);
                 return Ok(view);
             }
+            // A batch that waits is not decided, so it has neither tallies nor verdicts to show.
             ContributionStatus::Waiting => {
                 view.reason = row.waiting_reason.as_deref().map(BatchReason::held);
                 view.resumes_after = row.resumes_after.map(Into::into);
@@ -167,7 +171,8 @@ impl View {
             }
         }
         view.tallies = row.tallies.as_deref().map(tallies).transpose()?;
-        // Why: how many records an upload has is known once they were judged, and every gate was told of the first.
+        // The row of an upload has no count of its own. The first gate judges every record, so its count is the
+        // upload's.
         if row.rows == 0 {
             view.submitted_count = view.tallies.iter().flatten().next().map_or(0, |tally| tally.rows);
         }
@@ -176,7 +181,7 @@ impl View {
         Ok(view)
     }
 
-    /// The same once it is decided.
+    /// Returns a copy with an outcome that arrived while the caller waited. An outcome that only waits changes nothing.
     pub(in crate::ops) fn decided(&self, cx: &Cx, outcome: OutcomeRow) -> Result<Self, ApiError> {
         let mut view = self.clone();
         match outcome.resolution {
@@ -205,7 +210,7 @@ impl View {
         Ok(view)
     }
 
-    /// The same, as an answer to a repeated call.
+    /// Marks the view as the answer to a repeated call.
     #[must_use]
     pub(in crate::ops) const fn replayed(mut self) -> Self {
         self.replayed = true;
@@ -214,6 +219,7 @@ impl View {
 }
 
 fn shown(mut said: Vec<RowVerdict>) -> Vec<VerdictLine> {
+    // A batch can have hundreds of offending records. The others are at `verdictsUrl`.
     said.truncate(SHOWN);
     said.into_iter().map(Into::into).collect()
 }
@@ -227,7 +233,7 @@ fn verdicts_url(cx: &Cx, slug: &str, id: ContributionId) -> String {
     format!("{base}/projects/{slug}/contributions/{id}/verdicts")
 }
 
-/// The verdicts other than pass of a decided contribution, in row order.
+/// Returns the verdicts other than `pass` of a decided contribution, in row order.
 pub(super) async fn verdicts(cx: &Cx, id: ContributionId) -> Result<Vec<RowVerdict>, ApiError> {
     match cx.app.store.contribution_verdicts(id).await? {
         Some(text) => stored("verdicts", &text),

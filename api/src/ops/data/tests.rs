@@ -210,7 +210,7 @@ async fn large_answers_that_nobody_takes_keep_only_their_operator_waiting() {
     let page = "/projects/weather/data?limit=1";
     let mut untaken = Vec::new();
     for _ in 0..8 {
-        // What is small waits for its reader without a place.
+        // A small answer waits for its reader without a permit.
         untaken.push(service.untaken("/projects/weather/data?offset=1", &theirs).await);
         untaken.push(service.untaken(page, &theirs).await);
     }

@@ -151,7 +151,7 @@ async fn a_private_project_has_no_diff_for_others() {
     assert_eq!(names(&diff(&service, "to=1", Some(&mine)).await).len(), 1);
 }
 
-/// The table knows of a merge before the outcome that tells who made it is applied.
+/// Covers a table that has a merge before the outcome that names the contributor is applied.
 #[tokio::test]
 async fn a_version_nobody_told_of_yet_is_503() {
     let (service, mine, _) = scene(&json!({})).await;

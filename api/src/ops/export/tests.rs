@@ -99,7 +99,7 @@ async fn what_is_read_counts_toward_egress_of_the_readers_operator() {
     let (app, month) = (&service.app, service.app.clock.now().month());
     app.egress.store(&app.store, app.clock.now()).await.unwrap();
     assert_eq!(app.store.egress(operator, month).await.unwrap(), bytes);
-    // What is stored is not stored again.
+    // Stored counts are not stored again.
     app.egress.store(&app.store, app.clock.now()).await.unwrap();
     assert_eq!(app.store.egress(operator, month).await.unwrap(), bytes);
 }

@@ -31,7 +31,7 @@ async fn nothing_is_issued_before_its_key_was_made() {
     let key = service.agent(&token, "mine").await;
     service.project(&key, "weather", &json!({})).await;
     service.merged(&key, "weather", &[json!({"name": "a"})]).await;
-    // The clock of whoever makes the key is ahead.
+    // The process that creates the key has a clock that is ahead.
     let ahead = types::clock::ManualClock::at(service.app.clock.now().plus(std::time::Duration::from_secs(3)));
     let changed = keys::rotate(&service.app.store, &ahead).await.unwrap();
     let keys = document(&service).await;

@@ -103,7 +103,7 @@ async fn who_may_not_read_a_version_gets_no_manifest_of_it() {
     );
 }
 
-/// The database can hear of a version before this process finds it in the table.
+/// Covers a version that the database has before this process finds it in the table.
 #[tokio::test]
 async fn a_version_that_is_told_of_and_not_here_yet_is_503_everywhere() {
     let (service, mine, _) = scene(&json!({})).await;
@@ -158,7 +158,7 @@ async fn a_version_that_is_told_of_and_not_here_yet_is_503_everywhere() {
     );
 }
 
-/// A store that hands out parts itself.
+/// A store that signs addresses of parts itself.
 #[derive(Debug)]
 struct Elsewhere;
 
@@ -202,11 +202,11 @@ async fn parts_that_the_store_hands_out_are_counted_once_for_as_long_as_their_ad
     read(&service, &format!("{path}?version=1"), &[]).await;
     read(&service, path, &[1]).await;
     read(&service, path, &[]).await;
-    // Each part by itself: what is handed out later is good for longer.
+    // Each part counts by itself: an address that is handed out later is valid for longer.
     service.clock.advance(Duration::from_mins(14));
     service.merged(&mine, "weather", &[json!({"name": "c"})]).await;
     read(&service, path, &[2]).await;
-    // The addresses are over, so new ones are for new transfers.
+    // The addresses have expired, so new ones count as new transfers.
     service.clock.advance(Duration::from_mins(2));
     read(&service, path, &[0, 1]).await;
     read(&service, path, &[]).await;

@@ -4,7 +4,7 @@ use crate::testing::{Got, Service, config, limits};
 
 const BASE: &str = "http://sluice.test";
 
-/// What is behind a link that an answer gave.
+/// Returns the text behind a link of an answer.
 async fn behind(service: &Service, link: &str) -> Got {
     let path = link.strip_prefix(BASE).unwrap().split('#').next().unwrap().to_owned();
     service.get(&path, None).await

@@ -1,7 +1,7 @@
 //! Conditions on a part (RFC 9110 section 13).
 //!
-//! Invariant: conditions compare with the part's one entity tag, which is strong because a part never changes. Conditions
-//! on a date are ignored: a part has none.
+//! Invariant: conditions compare with the part's one entity tag, which is strong because a part never changes.
+//! Conditions on a date are ignored: a part has none.
 
 use crate::error::ApiError;
 
@@ -16,14 +16,14 @@ pub(super) enum Met {
     Failed,
 }
 
-/// An entity tag (section 8.8.3).
+/// Entity tag (section 8.8.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tag<'a> {
     is_weak: bool,
     opaque: &'a str,
 }
 
-/// The tags that a list names, or `*`.
+/// List of entity tags in a header, or `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Listed<'a> {
     Any,
@@ -33,6 +33,7 @@ enum Listed<'a> {
 /// Holds `If-Match` and `If-None-Match`, each as the lines it was sent in, against the tag of a part, in the order of
 /// section 13.2.2.
 pub(super) fn met(if_match: Option<&[String]>, if_none_match: Option<&[String]>, tag: &str) -> Result<Met, ApiError> {
+    // `If-Match` comes first: if it fails, `If-None-Match` is not evaluated.
     if let Some(lines) = if_match {
         let is_met = match listed(lines).ok_or_else(|| malformed("/ifMatch"))? {
             Listed::Any => true,
@@ -46,7 +47,7 @@ pub(super) fn met(if_match: Option<&[String]>, if_none_match: Option<&[String]>,
     if let Some(lines) = if_none_match {
         let is_known = match listed(lines).ok_or_else(|| malformed("/ifNoneMatch"))? {
             Listed::Any => true,
-            // The weak comparison.
+            // The weak comparison ignores `W/` (section 8.8.3.2).
             Listed::Tags(tags) => tags.iter().any(|given| given.opaque == tag),
         };
         if is_known {
@@ -101,6 +102,7 @@ fn listed(lines: &[String]) -> Option<Listed<'_>> {
 fn first_tag(text: &str) -> Option<(Tag<'_>, &str)> {
     let strong = text.strip_prefix("W/");
     let (opaque, after) = strong.unwrap_or(text).strip_prefix('"')?.split_once('"')?;
+    // No quotes, spaces or control characters (`etagc` in section 8.8.3).
     let is_opaque = opaque.bytes().all(|byte| byte > b' ' && byte != 0x7f);
     let tag = Tag {
         is_weak: strong.is_some(),

@@ -232,7 +232,7 @@ async fn transfers_are_not_calls() {
     }
 }
 
-/// A condition, and the status and the length that it comes to; `TAG` is the part's tag.
+/// Condition, with the status and the length of its answer; `TAG` stands for the part's tag.
 type Condition = (&'static [(&'static str, &'static str)], u16, Option<usize>);
 
 #[tokio::test]
@@ -280,7 +280,7 @@ async fn conditions_are_held_against_the_tag_of_a_part() {
                 request = request.header(*name, value.replace("TAG", &tag));
             }
             let got = scene.service.send(request.body(Body::empty()).unwrap()).await;
-            // A range is a matter of GET.
+            // `Range` applies to GET only.
             let (status, length) = match (method, status) {
                 ("HEAD", 206 | 416) => (200, None),
                 _ => (status, length),

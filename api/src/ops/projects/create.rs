@@ -1,4 +1,4 @@
-//! Creating a project.
+//! Operation that creates a project.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,30 +18,30 @@ use crate::schema::{LINE, TEXT};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Create {
-    /// The project's name in addresses; unique and never freed.
+    /// Name of the project in addresses; unique and never freed.
     #[schemars(length(min = 3, max = 60), regex(pattern = SLUG))]
     slug: String,
-    /// Its title.
+    /// Title of the project.
     #[schemars(length(min = 4, max = 140), regex(pattern = LINE))]
     title: String,
-    /// What it is about.
+    /// Description of the dataset for people.
     #[schemars(length(min = 20, max = 20_000), regex(pattern = TEXT))]
     readme: String,
     /// The contract every record must satisfy.
     #[schemars(with = "SchemaDef")]
     schema_def: Value,
-    /// Id of the licence; `platform-standard` where not given.
+    /// Id of the licence; `platform-standard` if absent.
     license: Option<License>,
-    /// Words to find it by.
+    /// Tags for searching.
     #[schemars(length(max = 8), inner(regex(pattern = TAG_PATTERN)))]
     tags: Option<Vec<String>>,
-    /// Who may read its records; `public` where not given.
+    /// Access to its records; `public` if absent.
     access: Option<Access>,
-    /// Who may know of it; `public` where not given.
+    /// Visibility of the project; `public` if absent.
     visibility: Option<Visibility>,
-    /// What a version costs in dollars, for a paid project; null is the platform's default.
+    /// Price of a version in dollars, for a paid project; null is the platform's default.
     price: Option<PriceInput>,
-    /// Whether buyers may pay with given credits.
+    /// True if buyers may pay with credits that they were given.
     trial_sale: Option<bool>,
 }
 
@@ -52,6 +52,7 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
         serde_json::to_string(&contract).map_err(|error| ApiError::internal(format!("contract: {error}")))?;
     let access = input.access.unwrap_or(Access::Public);
     let visibility = input.visibility.unwrap_or(Visibility::Public);
+    // A buyer must be able to find what is for sale.
     if access == Access::Paid && visibility == Visibility::Private {
         return Err(ApiError::invalid(
             "/access",
@@ -69,6 +70,7 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
         readme: input.readme,
         contract_json,
         license: input.license.unwrap_or(License::PlatformStandard).id().to_owned(),
+        // Absent members get the defaults that the input schema documents.
         tags: input.tags.unwrap_or_default(),
         access,
         visibility,
@@ -93,7 +95,7 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
     }
 }
 
-/// The contract a `schemaDef` states; the schema has seen to its shape.
+/// Parses a `schemaDef` into a contract. The input schema has checked its shape, so this checks what it cannot express.
 fn contract(schema_def: Value) -> Result<Contract, ApiError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -108,7 +110,7 @@ fn contract(schema_def: Value) -> Result<Contract, ApiError> {
         .map_err(|error| ApiError::invalid(format!("/schemaDef{}", error.path), error.problem))
 }
 
-/// The project as it is right after its creation.
+/// Returns the project as it is right after its creation, to save reading it back.
 fn as_created(new: &NewProject) -> store::Project {
     store::Project {
         id: new.id,

@@ -1,4 +1,4 @@
-//! Finding projects.
+//! Operations that list projects and return one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,13 +12,13 @@ use crate::entitlement;
 use crate::error::ApiError;
 use crate::schema::LINE;
 
-/// How many versions and contributors one answer shows.
+/// Versions and contributors that one answer shows.
 const SHOWN: u32 = 100;
-/// How many projects a page has where the caller does not say.
+/// Projects on a page when the caller gives no `limit`.
 const PAGE: u32 = 1_000;
-/// The form of a cursor.
+/// Form of a cursor: creation time in microseconds and id of the last project of a page.
 const CURSOR: &str = "^[0-9]{1,18}[.][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
-/// What a search is counted as.
+/// Kind under which a search is counted as usage.
 const SEARCH: &str = "project_search";
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub(super) struct Page {
     items: Vec<Summary>,
     /// Number of projects on all pages.
     total: u64,
-    /// Where the next page begins; absent on the last.
+    /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
@@ -55,17 +55,19 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
         .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
     let limit = input.limit.unwrap_or(PAGE);
     let searches = input.q.as_ref().is_some_and(|q| !q.is_empty());
-    // One more than asked for tells whether there is a next page.
+    // One more project than the page has, to know if there is a next page.
     let filter = ProjectFilter {
         q: input.q,
         viewer: cx.operator(),
         after,
         limit: limit + 1,
     };
+    // Only the number of searches is counted, never their text.
     if searches {
         cx.app.usage.add(SEARCH, cx.now);
     }
     let store = &cx.app.store;
+    // The page and the count are independent of each other, so they are read at the same time.
     let (mut projects, total) = tokio::try_join!(store.projects(&filter), store.project_count(&filter))?;
     let more = projects.len() > limit as usize;
     projects.truncate(limit as usize);

@@ -1,4 +1,4 @@
-//! Changing a project.
+//! Operation that changes a project.
 
 use std::time::Duration;
 
@@ -18,38 +18,39 @@ use crate::schema::{LINE, TEXT};
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// The slug and at least one property.
+/// Slug of a project, and at least one property to change.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("minProperties" = 2))]
 pub(super) struct Update {
-    /// The project's slug.
+    /// Slug of the project.
     slug: String,
-    /// Its title.
+    /// Title of the project.
     #[schemars(length(min = 4, max = 140), regex(pattern = LINE))]
     title: Option<String>,
-    /// What it is about.
+    /// Description of the dataset for people.
     #[schemars(length(min = 20, max = 20_000), regex(pattern = TEXT))]
     readme: Option<String>,
-    /// Words to find it by.
+    /// Tags for searching.
     #[schemars(length(max = 8), inner(regex(pattern = TAG_PATTERN)))]
     tags: Option<Vec<String>>,
-    /// Whether it takes contributions; `archived` is final.
+    /// Status: only an `open` project takes contributions; `archived` is final.
     status: Option<ProjectStatus>,
-    /// What a version costs in dollars, for a paid project; null is the platform's default.
+    /// Price of a version in dollars, for a paid project; null is the platform's default.
     #[serde(default, deserialize_with = "given")]
     price: Option<PriceInput>,
-    /// Whether buyers may pay with given credits.
+    /// True if buyers may pay with credits that they were given.
     trial_sale: Option<bool>,
 }
 
-/// A null that is given, told from a member that is not.
+/// Deserializes a member that is present, so that null (the default price) differs from an absent member (no change).
 fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<PriceInput>, D::Error> {
     PriceInput::deserialize(deserializer).map(Some)
 }
 
 pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
+    // The caller sees the project, so a 403 instead of a 404 reveals nothing.
     if cx.operator() != Some(project.operator) {
         let message = format!("the project `{}` is another operator's", project.slug);
         return Err(ApiError::new(Kind::Forbidden, "not_owner", message));
@@ -66,10 +67,12 @@ pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiE
         price: price.map(|price| price.map(|price| price.0)),
         trial_sale: input.trial_sale,
     };
+    // The database checks the time of the last change in the same transaction as it changes the price.
     let window = HOUR * cx.app.limits.price_change_hours;
     match cx.app.store.project_update(project.id, changes, cx.now, window).await? {
         ProjectUpdated::Updated(project) => Ok(Reply::ok(Details::of(&project)?)),
         ProjectUpdated::PriceTooSoon { retry_after } => {
+            // Rounded up, so that a caller that waits as long is not refused again.
             let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
             Err(ApiError::limited(
                 "price_changed",

@@ -1,4 +1,6 @@
-//! Projects as callers see them.
+//! Projects as they appear in answers.
+//!
+//! The docs of these types and their fields are published in the machine-readable description.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,42 +16,43 @@ use crate::wire::When;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
-    /// Its id.
+    /// Id of the project.
     id: String,
-    /// Its name in addresses.
+    /// Name of the project in addresses.
     slug: String,
-    /// Its title.
+    /// Title of the project.
     title: String,
     /// Id of its licence.
     license: String,
-    /// Its tags.
+    /// Tags of the project.
     tags: Vec<String>,
-    /// Who may read its records.
+    /// Access to its records: `public`, or `paid` per version.
     access: Access,
-    /// Who may know of it.
+    /// Visibility: a `private` project is shown to its operator only.
     visibility: Visibility,
-    /// What a version costs in dollars, for a paid project.
+    /// Price of a version in dollars, for a paid project.
     #[serde(skip_serializing_if = "Option::is_none")]
     price: Option<String>,
-    /// What a version costs in micro-USDC, for a paid project.
+    /// Price of a version in micro-USDC, for a paid project.
     #[serde(skip_serializing_if = "Option::is_none")]
     price_micro: Option<i64>,
-    /// Whether buyers may pay with given credits.
+    /// True if buyers may pay with credits that they were given.
     trial_sale: bool,
-    /// Whether it takes contributions.
+    /// Status: only an `open` project takes contributions.
     status: ProjectStatus,
     /// Its latest version; 0 before the first merge.
     latest_version: u64,
-    /// How many records the latest version has.
+    /// Number of records in the latest version.
     record_count: u64,
-    /// When it was created.
+    /// Time of creation.
     created_at: When,
-    /// When its description last changed.
+    /// Time of the last change to the description.
     updated_at: When,
 }
 
 impl From<ProjectSummary> for Summary {
     fn from(project: ProjectSummary) -> Self {
+        // A public project has no price, even if the database has one.
         let price = (project.access == Access::Paid).then(|| entitlement::price_of(project.price_micro));
         Self {
             id: project.id.to_string(),
@@ -71,13 +74,13 @@ impl From<ProjectSummary> for Summary {
     }
 }
 
-/// A project on its own.
+/// A project with its readme and contract.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Details {
     #[serde(flatten)]
     summary: Summary,
-    /// What it is about.
+    /// Description of the dataset for people.
     readme: String,
     /// The contract of its records.
     #[schemars(with = "SchemaDef")]
@@ -96,15 +99,15 @@ impl Details {
     }
 }
 
-/// A project with what was merged into it.
+/// A project with its versions and contributors.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Full {
     #[serde(flatten)]
     pub(super) details: Details,
-    /// Its newest versions, at most 100, newest first; `dataset_diff` with `limit=0` lists all.
+    /// The newest versions, at most 100, newest first; `dataset_diff` with `limit=0` lists all.
     pub(super) versions: Vec<VersionEntry>,
-    /// How many versions it has.
+    /// Number of versions.
     pub(super) version_count: u64,
     /// Number of agents that contributed.
     pub(super) contributor_count: u64,
@@ -116,19 +119,19 @@ pub(super) struct Full {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct VersionEntry {
-    /// Its number.
+    /// Number of the version, from 1.
     version: u64,
-    /// How many records it has in all.
+    /// Number of records in the version.
     record_count: u64,
-    /// How many records it added.
+    /// Number of records that it added to the version before.
     accepted_count: u64,
-    /// The contribution that made it.
+    /// Id of the contribution that was merged.
     contribution_id: String,
-    /// The agent that contributed.
+    /// Name of the agent that contributed.
     contributor: String,
-    /// Its content root (BLAKE3): 64 hexadecimal digits.
+    /// Content root (BLAKE3): 64 hexadecimal digits.
     root: String,
-    /// When it was merged.
+    /// Time of the merge.
     created_at: When,
 }
 
@@ -150,11 +153,11 @@ impl From<&ProjectVersion> for VersionEntry {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ContributorEntry {
-    /// Its name.
+    /// Name of the agent.
     agent: String,
-    /// How many of its contributions were merged.
+    /// Number of its contributions that were merged.
     contributions: u64,
-    /// How many records they added.
+    /// Number of records that they added.
     accepted_count: u64,
 }
 
@@ -168,7 +171,7 @@ impl From<&Contributor> for ContributorEntry {
     }
 }
 
-/// The shape of `schemaDef`, as published.
+/// Shape of `schemaDef`, as published.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -176,7 +179,7 @@ pub(super) struct SchemaDef {
     /// The fields, with names that differ in more than case.
     #[schemars(length(min = 1, max = 256))]
     fields: Vec<SchemaField>,
-    /// Whether members that no field names are kept instead of refused.
+    /// True to keep members that no field names; otherwise a record with one is refused.
     allow_extra: Option<bool>,
 }
 
@@ -185,12 +188,12 @@ pub(super) struct SchemaDef {
 #[schemars(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct SchemaField {
-    /// The member name in a record and the column name in the table.
+    /// Name of the member in a record, and of the column in the table.
     #[schemars(length(min = 1, max = 128))]
     name: String,
-    /// The type of the values.
+    /// Type of the values.
     #[schemars(rename = "type")]
     kind: FieldType,
-    /// Whether a record without it (or with null) is refused.
+    /// True to refuse a record without it, or with null.
     required: Option<bool>,
 }

@@ -75,7 +75,7 @@ async fn what_goes_wrong_in_a_query_says_what() {
     let refused = ask(&service, &theirs, &json!({"sql": "refuse"})).await.json();
     assert_eq!(refused["details"][0]["path"], "/sql");
     assert!(refused["message"].as_str().unwrap().contains("EXPLAIN"), "{refused}");
-    // Whatever became of one query, the next one runs.
+    // However a query ends, the next one runs.
     assert_eq!(ask(&service, &theirs, &json!({"sql": "count"})).await.status, 200);
 }
 
@@ -127,7 +127,7 @@ async fn one_query_of_an_operator_runs_at_a_time() {
         got = hanging => panic!("it answered {}", got.status),
         () = meanwhile => {}
     }
-    // Its client went away, so the lease is ended behind it; the writer takes changes in order.
+    // The client disconnected, so the lease is ended in the background. The database applies changes in order.
     let mut status = ask(&service, &mine, &json!({"sql": "count"})).await.status;
     while status == 429 {
         tokio::task::yield_now().await;
@@ -142,7 +142,7 @@ async fn a_dead_query_blocks_no_longer_than_its_time() {
     let operators = service.app.store.contribution(contributed(&service, &mine).await).await;
     let operator = operators.unwrap().unwrap().operator;
     let now = service.app.clock.now();
-    // As a process leaves it that dies with the query.
+    // The lease of a process that died during a query.
     let taken = service
         .app
         .store

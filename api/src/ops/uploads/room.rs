@@ -1,4 +1,4 @@
-//! Whether there is room for the bytes of an upload.
+//! Storage limits of operators, as they concern uploads.
 
 use serde_json::json;
 use store::{Project, Upload};
@@ -7,7 +7,7 @@ use types::{Kind, OperatorId};
 use crate::cx::Cx;
 use crate::error::ApiError;
 
-/// How many bytes the datasets that an operator maintains take.
+/// Returns the size in bytes of the latest versions of all datasets that an operator maintains.
 pub(super) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
     let mut bytes = 0_u64;
     for dataset in cx.app.store.datasets_of(operator).await? {
@@ -18,7 +18,7 @@ pub(super) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, A
     Ok(bytes)
 }
 
-/// The uploader has no room for it.
+/// Returns the error for an uploader whose storage is used up.
 pub(super) fn none(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
     let allowed = cx.app.limits.storage_bytes;
     let message = format!(
@@ -31,13 +31,14 @@ pub(super) fn none(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
     full(message, quota).field("credits", credits)
 }
 
-/// The maintainer of a dataset has no room for what another operator uploads.
+/// Returns the error for an upload that the maintainer of the dataset has no storage for.
 pub(super) fn none_with_maintainer(cx: &Cx, project: &Project, bytes: u64) -> ApiError {
     let message = format!(
         "the maintainer of `{}` has no storage for another {bytes} bytes",
         project.slug
     );
-    // The bytes in use would tell of datasets that may be private, and a link to top up of an operator that may be unknown.
+    // The answer goes to another operator. It omits the bytes in use, which would reveal the size of private datasets,
+    // and a top-up link, which would reveal the maintainer's id.
     full(message, json!({"storage": {"allowed": cx.app.limits.storage_bytes}}))
 }
 

@@ -68,7 +68,7 @@ impl Scene {
             .await
     }
 
-    /// Puts both parts; their tags.
+    /// Sends both parts and returns their tags.
     async fn put_both(&self, upload: &Value) -> Vec<Value> {
         let mut tags = Vec::new();
         for (part, bytes) in upload["partUrls"]
@@ -103,7 +103,7 @@ impl Scene {
     }
 }
 
-/// A part of so many bytes, sent to where an upload says.
+/// Returns the request that sends `body` to the address of a part, announcing `length` bytes.
 fn request(url: &str, length: usize, body: Body) -> Request<Body> {
     let path = url.strip_prefix("http://sluice.test").unwrap();
     Request::put(path).header("content-length", length).body(body).unwrap()
@@ -227,7 +227,7 @@ async fn a_part_has_exactly_its_length_and_its_own_address() {
     let path = url(0).replace("http://sluice.test", "");
     let unsized_request = Request::put(&path).body(Body::from("abcd")).unwrap();
     is(&scene.service.send(unsized_request).await, 411, "length_required");
-    // A body that is not what its length says.
+    // The body differs in length from its Content-Length.
     let pieces = |bytes: &'static [u8]| {
         let stream = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(bytes))]);
         Request::put(&path)
@@ -248,7 +248,7 @@ async fn a_part_has_exactly_its_length_and_its_own_address() {
     ] {
         is(&scene.put(&other, b"abcd").await, 403, "link_invalid");
     }
-    // Nothing of all that is there.
+    // None of these requests has stored a part.
     let tags = [json!({"n": 1, "etag": "x"}), json!({"n": 2, "etag": "y"})];
     is(&scene.complete(&upload, &tags).await, 409, "parts_missing");
     // A part may be sent again; the last one counts.
@@ -370,7 +370,7 @@ async fn storage_and_allowance_are_bounded() {
     let spent = scene.begin(&small).await;
     is(&spent, 429, "allowance_spent");
     assert_eq!(spent.json()["allowance"]["limit"], 2);
-    // What expired was no contribution.
+    // The expired upload became no contribution.
     scene.service.clock.advance(Duration::from_hours(6));
     assert_eq!(scene.freeing().free().await, 2);
     for _ in 0..2 {
@@ -398,7 +398,7 @@ async fn what_is_uploaded_takes_the_storage_of_who_maintains_the_dataset() {
     let full = scene.begin(&body).await;
     is(&full, 402, "storage_quota");
     assert_eq!(full.json()["quota"]["storage"], json!({"allowed": 5_000}));
-    // Only who maintains it can pay for it, and its id is not the uploader's to know.
+    // Only the maintainer can buy storage for it, and the uploader must not learn the maintainer's id.
     let maintained = scene.service.app.store.project_by_slug("weather", None).await;
     let operator = maintained.unwrap().unwrap().operator.to_string();
     assert!(full.json().get("credits").is_none());
@@ -435,7 +435,7 @@ async fn uploads_follow_the_rules_of_contributions() {
         .await;
     assert_eq!(begin("hidden", Some(scene.key.clone())).await, 404);
 
-    // Whoever it belongs to, an upload is no upload of others, nor of another project.
+    // An upload is found only by its own operator, and only in its own project.
     let upload = scene.begun().await;
     let tags = scene.put_both(&upload).await;
     let id = upload["id"].as_str().unwrap();
@@ -460,7 +460,7 @@ async fn uploads_follow_the_rules_of_contributions() {
         "not_found",
     );
 
-    // A project that closes meanwhile takes it no more; open again, it does.
+    // A project that is closed meanwhile refuses the upload. After it is opened again, it accepts it.
     let pause = |status: &'static str| {
         let body = json!({ "status": status }).to_string();
         let maintainer = scene.maintainer.clone();
@@ -488,11 +488,11 @@ async fn uploads_follow_the_rules_of_contributions() {
     assert_eq!(got.status, 201, "{}", got.json());
 }
 
-/// A store of parts that takes them itself, and does not answer while `down`.
+/// A store that takes the parts itself, and does not answer while `down`.
 #[derive(Debug)]
 struct Elsewhere {
     down: AtomicBool,
-    /// Whether it does not answer who begins.
+    /// True while the store does not answer a request to begin.
     silent: AtomicBool,
     asked: Notify,
     begun: AtomicUsize,
@@ -543,12 +543,12 @@ async fn parts_go_to_the_store_that_takes_them_itself() {
     app.uploads.local = None;
     scene.service.router = crate::router(app);
     let body = json!({"bytes": 7, "parts": 2, "partSize": 4});
-    // What could not be begun takes nobody's place.
+    // An upload that failed to begin does not count as open.
     for _ in 0..4 {
         is(&scene.begin(&body).await, 503, "unavailable");
     }
     elsewhere.down.store(false, Ordering::SeqCst);
-    // Nor does what its caller did not wait for.
+    // Neither does one whose caller disconnected.
     for _ in 0..4 {
         tokio::select! {
             begun = scene.begin(&body) => panic!("{}", begun.status),

@@ -1,20 +1,24 @@
-//! An upload whose caller has no answer yet.
+//! Guard of an upload whose caller has no answer yet.
+//!
+//! Invariant: an upload whose addresses nobody received is abandoned, so that it takes no slot or allowance of its
+//! operator.
 
 use store::{Allowance, Store};
 use types::ContributionId;
 
 use crate::cx::Cx;
 
-/// Abandons an upload, unless it is begun: nobody has its addresses, so it must not take the place of one that can be.
+/// Guard that abandons an upload when it is dropped before [`settle`](Self::settle).
 pub(super) struct Unbegun {
     store: Store,
-    /// None once it is begun or abandoned.
+    /// `None` after the upload was begun or abandoned.
     id: Option<ContributionId>,
     allowance: Option<Allowance>,
 }
 
 impl Unbegun {
-    /// Made before the upload is: should the caller go away meanwhile, it is abandoned all the same.
+    /// Arms the guard. It is created before the upload's row, so that a client that disconnects meanwhile leaves none
+    /// behind.
     pub(super) fn new(cx: &Cx, id: ContributionId, allowance: Option<Allowance>) -> Self {
         Self {
             store: cx.app.store.clone(),
@@ -23,7 +27,7 @@ impl Unbegun {
         }
     }
 
-    /// There is nothing to abandon: it is begun, or will never be.
+    /// Disarms the guard: the upload is begun, or was never created.
     pub(super) fn settle(mut self) {
         self.id = None;
     }
@@ -37,12 +41,14 @@ impl Unbegun {
     }
 }
 
-/// What a client leaves behind that goes away before its answer.
+/// Abandons the upload in the background if the client disconnected before its answer.
 impl Drop for Unbegun {
+    // A drop cannot wait, so a task does the work. Should it fail, the upload expires at its normal time.
     fn drop(&mut self) {
         let Some(id) = self.id.take() else {
             return;
         };
+        // Abandoning also returns the day's allowance that the upload used.
         let (store, allowance) = (self.store.clone(), self.allowance);
         tokio::spawn(async move {
             if let Err(error) = store.upload_abandon(id, allowance).await {

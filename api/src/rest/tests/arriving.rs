@@ -1,4 +1,4 @@
-//! Bodies that are on their way: how many bytes of them there may be, and how long one is waited for.
+//! Tests of the limits on bodies that are being received: bytes in memory, and time.
 
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
@@ -25,20 +25,20 @@ fn agent(token: &str, length: Option<usize>, body: Body) -> Request<Body> {
     request.body(body).unwrap()
 }
 
-/// A registration of so many bytes.
+/// Returns the body of a registration, padded with spaces to `bytes` bytes.
 fn padded(name: &str, bytes: usize) -> String {
     let body = json!({ "name": name }).to_string();
     body.clone() + &" ".repeat(bytes - body.len())
 }
 
-/// Sends a whole body of so many bytes.
+/// Sends a whole body of the given size.
 async fn send(service: &Service, token: &str, name: &str, bytes: usize) -> Got {
     service
         .send(agent(token, Some(bytes), padded(name, bytes).into()))
         .await
 }
 
-/// Sends a body that never comes, until it is waited for.
+/// Announces a body that never arrives, and returns when the service waits for it.
 async fn begin(service: &Arc<Service>, token: &str, bytes: usize) -> JoinHandle<Got> {
     let waited = Arc::new(Notify::new());
     let told = Arc::clone(&waited);

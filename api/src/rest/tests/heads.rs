@@ -1,4 +1,4 @@
-//! Heads that break a rule of HTTP, and bodies of a type that is not taken.
+//! Tests of heads that break a rule of HTTP, and of bodies of a type that is not accepted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::*;
 use crate::answer::Reply;
 use crate::operation::Spec;
 
-/// Whether it is refused as invalid, in words that have these.
+/// Asserts that the request is refused as invalid with a message that contains `words`.
 fn assert_invalid(got: &crate::testing::Got, words: &str) {
     let said = got.json();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The one spelling of the address of a part.
+//! Tests of the canonical form of a part's address.
 
 use super::{Scene, is};
 

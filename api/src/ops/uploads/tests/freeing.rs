@@ -1,8 +1,8 @@
-//! Bytes that cannot be deleted.
+//! Tests of bytes that cannot be deleted.
 
 use super::*;
 
-/// What keeps the bytes of all uploads but one.
+/// A store that deletes the bytes of one upload only.
 #[derive(Debug)]
 struct Stubborn {
     objects: Arc<dyn objects::Objects>,

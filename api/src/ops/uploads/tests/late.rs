@@ -1,4 +1,4 @@
-//! Parts that come late, slowly or never.
+//! Tests of parts that arrive late, slowly or never.
 
 use std::convert::Infallible;
 use std::task::Poll;

@@ -1,4 +1,4 @@
-//! Uploads of an operator that is suspended meanwhile.
+//! Tests of uploads whose operator is suspended.
 
 use types::OperatorId;
 
@@ -30,7 +30,7 @@ async fn no_part_is_taken_for_a_suspended_operator() {
     let operator = contributor(&scene, &upload).await;
     suspend(&scene, operator).await;
     is(&scene.put(url, b"abcd").await, 403, "account_suspended");
-    // Restored before its uploads expired, it goes on.
+    // The operator is restored before its uploads expire, so they continue.
     scene.service.app.store.operator_restore(operator).await.unwrap();
     assert_eq!(scene.put(url, b"abcd").await.status, 200);
 }
@@ -70,6 +70,6 @@ async fn uploads_of_a_suspended_operator_expire_and_their_bytes_are_freed() {
     assert_eq!(scene.freeing().free().await, 1);
     scene.service.app.store.operator_restore(operator).await.unwrap();
     is(&scene.complete(&upload, &tags).await, 409, "upload_expired");
-    // What expired was no contribution.
+    // The expired upload became no contribution.
     scene.begun().await;
 }
