@@ -1,8 +1,8 @@
 //! Configuration: loaded once, checked, then passed down as values.
 //!
 //! Invariants:
-//! - `default.toml` names every key; a key that it does not name is refused. No type here has a `Default`.
-//! - This module is the only reader of the environment; after [`Loaded::load`] nobody reads configuration again.
+//! - `default.toml` names every key. Any other key is refused. No type here has a `Default`.
+//! - This module is the only reader of the environment. After [`Loaded::load`] nothing reads configuration again.
 
 mod check;
 #[cfg(feature = "faults")]
@@ -32,83 +32,85 @@ pub use units::{Size, Span, UnitError};
 
 /// Every key with its default and a comment.
 const DEFAULTS: &str = include_str!("../default.toml");
-/// What the names of environment variables begin with, and what divides their parts.
+/// First part of the names of environment variables, and the separator of their parts.
 const PREFIX: &str = "SLUICE";
 const SEPARATOR: &str = "__";
 
-/// The whole configuration; each field is a section of the file.
+/// The whole configuration. Each field is a section of the file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Config {
-    /// The HTTP server.
+    /// Settings of the HTTP server.
     pub server: Server,
-    /// What is kept.
+    /// Settings of the data folder.
     pub data: Data,
-    /// The metadata database.
+    /// Settings of the metadata database.
     pub database: Database,
-    /// Where tables are kept.
+    /// Settings of the store of the tables.
     pub objects: Objects,
-    /// The time.
+    /// Settings of the service's clock.
     pub clock: Clock,
-    /// What is logged.
+    /// Settings of the log, the metrics and the traces.
     pub telemetry: Telemetry,
-    /// The terms of service.
+    /// Version and address of the terms of service.
     pub terms: Terms,
-    /// Who may sign up.
+    /// Settings of the registration of operators.
     pub signup: Signup,
-    /// The limits of the interface.
+    /// Limits that the API enforces.
     pub limits: Limits,
-    /// The event log.
+    /// Settings of the event log.
     pub log: Log,
-    /// The processes that queries run in.
+    /// Settings of the processes that run queries.
     pub sql: Sql,
-    /// The worker.
+    /// Settings of the worker.
     pub worker: Worker,
-    /// The cache that replicas share.
+    /// Settings of the cache that replicas share.
     pub cache: Cache,
-    /// The compaction of tables.
+    /// Settings of the compaction of tables.
     pub compaction: Compaction,
-    /// The sweeper of open contributions.
+    /// Settings of the sweeper of open contributions.
     pub sweeper: Sweeper,
 }
 
-/// The HTTP server.
+/// Section `server`: the HTTP server.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Server {
-    /// Where to listen.
+    /// The address and port to listen on. Port 0 takes a free one.
     pub listen: SocketAddr,
-    /// The address callers use; empty for the one listened on.
+    /// The address that callers use. Empty means the address listened on.
     pub public_url: String,
-    /// How many proxies stand before the service.
+    /// The number of proxies in front of the service, which selects the entry of `X-Forwarded-For`. 0 ignores the
+    /// header.
     pub trusted_proxies: u8,
-    /// How long a peer may take to send the head of a request.
+    /// The time-out for the head of a request, which also ends idle connections.
     pub header_timeout: Span,
-    /// How many connections are served at a time.
+    /// The most connections that are served at a time. More wait in the operating system's queue.
     pub connections: NonZeroUsize,
-    /// How long running requests may take to end when the service stops.
+    /// The time that running requests have to end when the service stops.
     pub drain_timeout: Span,
-    /// How long the service still serves once it says that it is to be left alone.
+    /// The time that a stopping service still serves requests while `/drainz` answers 503.
     pub drain_notice: Span,
 }
 
-/// What is kept.
+/// Section `data`: the data folder.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Data {
-    /// The folder of everything the service keeps.
+    /// The folder of everything that the service keeps.
     pub dir: PathBuf,
-    /// How much of the disk stays free.
+    /// The disk space that stays free. With less, contributions and upload parts are refused with 503. 0 checks
+    /// nothing.
     pub reserve: Size,
 }
 
-/// The metadata database.
+/// Section `database`: the metadata database.
 #[derive(Clone, Deserialize)]
 pub struct Database {
-    /// Its URL, with its password; empty for a file in the data folder.
+    /// The URL with its password. Empty means a file in the data folder.
     pub url: String,
-    /// How many reads run at once.
+    /// The number of connections for reads.
     pub readers: NonZeroU32,
-    /// How many changes run at once where the database can.
+    /// The number of connections for writes. It applies to PostgreSQL only.
     pub writers: NonZeroU32,
-    /// The longest that a call may take.
+    /// The longest that a call may wait for the database.
     pub timeout: Span,
 }
 
@@ -123,161 +125,162 @@ impl fmt::Debug for Database {
     }
 }
 
-/// The time.
+/// Section `clock`: the service's clock.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Clock {
-    /// How far the service's clock runs ahead.
+    /// The time that the service's clock is ahead of the system's.
     pub offset: Span,
 }
 
-/// What is logged.
+/// Section `telemetry`: log, metrics and traces.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Telemetry {
-    /// A level or directives.
+    /// The level or directives for the log.
     pub filter: String,
-    /// How a line looks.
+    /// The format of the log's lines.
     pub format: Format,
-    /// Where measures are fetched.
+    /// The address and port where Prometheus fetches metrics. Empty means that nothing is measured.
     pub metrics: Listen,
     /// Address of the collector of traces; empty for none.
     pub traces: String,
-    /// Level or directives for the spans that are sent there.
+    /// The level or directives for the spans that are sent to the collector.
     pub trace_filter: String,
 }
 
-/// How a line of the log looks.
+/// The format of the log's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// For people.
+    /// Text for people, with colours on a terminal.
     Text,
-    /// One JSON object.
+    /// One JSON object per line.
     Json,
 }
 
-/// The terms of service.
+/// Section `terms`: the terms of service.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Terms {
-    /// The version in force.
+    /// The version in force, which new operators accept.
     pub version: String,
-    /// Where they are; empty for a page of the service.
+    /// The address of the terms. Empty means a page of the service.
     pub url: String,
 }
 
-/// Who may sign up.
+/// Section `signup`: the registration of operators.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Signup {
-    /// Whether anyone may.
+    /// True if anyone may sign up. Otherwise operators need an invitation.
     pub open: bool,
 }
 
-/// The limits of the interface.
+/// Section `limits`: the limits that the API enforces.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Limits {
-    /// API calls of one address in a minute.
+    /// The most API calls of one address in a minute.
     pub calls_per_ip_per_minute: NonZeroU32,
-    /// Registrations of agents by one address in an hour.
+    /// The most attempts to register an agent from one address in an hour.
     pub agent_registrations_per_ip_per_hour: u32,
-    /// Agents of one operator.
+    /// The most agents of one operator.
     pub agents_per_operator: u32,
-    /// Projects of one operator that are not archived.
+    /// The most projects of one operator that are not archived.
     pub active_projects_per_operator: u32,
-    /// Contributions of one operator to public datasets in a UTC day.
+    /// The most contributions of one operator to public datasets in a UTC day.
     pub public_contributions_per_day: u32,
-    /// Contributions without an outcome beyond which none is acknowledged.
+    /// The most contributions without an outcome. Beyond it none is acknowledged.
     pub open_contributions: u64,
-    /// Bytes of them beyond which none is acknowledged.
+    /// The most bytes of contributions without an outcome. Beyond it none is acknowledged.
     pub open_bytes: Size,
-    /// Records of one contribution.
+    /// The most records of one contribution.
     pub records_per_contribution: NonZeroU32,
     /// The largest body of a contribution or a dry run.
     pub contribution_body: Size,
     /// The largest body of any other call.
     pub body: Size,
-    /// The bodies of one operator that are in memory at once.
+    /// The most bytes of request bodies of one operator in memory at once.
     pub bodies_per_operator: Size,
-    /// All bodies that are in memory at once.
+    /// The most bytes of request bodies in memory at once.
     pub bodies: Size,
-    /// The time-out of a body; every 16 KiB that arrive extend it by a second.
+    /// The time-out of a body. Every 16 KiB that arrive extend it by a second.
     pub body_patience: Span,
-    /// The longest `wait` for an outcome.
+    /// The longest `wait` for an outcome, at least 20 s.
     pub wait: Span,
-    /// How long an idempotency key replays its first answer.
+    /// The time for which an idempotency key replays its first answer.
     pub idempotency_window: Span,
-    /// How long after a change of its price a project's price stays.
+    /// The time after a change of its price for which a project's price stays.
     pub price_change_window: Span,
-    /// Records of one page of data at most.
+    /// The most records of one page of data.
     pub page_records: NonZeroU32,
-    /// Records of one page of data where the caller does not say.
+    /// The records of one page of data if the caller names no number.
     pub default_page_records: NonZeroU32,
-    /// Records of one page of a diff at most.
+    /// The most records of one page of a diff.
     pub diff_records: NonZeroU32,
-    /// Records of one page of a diff where the caller does not say.
+    /// The records of one page of a diff if the caller names no number.
     pub default_diff_records: NonZeroU32,
-    /// Characters of a query's statement.
+    /// The most characters of a query's statement.
     pub query_characters: NonZeroU32,
-    /// Rows of the answer to a query at most.
+    /// The most rows of a query's answer.
     pub query_rows: NonZeroU32,
-    /// Rows of the answer to a query where the caller does not say.
+    /// The rows of a query's answer if the caller names no number.
     pub default_query_rows: NonZeroU32,
-    /// How long a query may take.
+    /// The time-out of a query.
     pub query_timeout: Span,
-    /// The largest version that can be queried.
+    /// The largest version, in bytes of its parts, that can be queried.
     pub query_version: Size,
-    /// How long the addresses of parts are good.
+    /// The time for which the addresses of parts are valid.
     pub part_urls: Span,
-    /// The largest upload.
+    /// The most bytes of an upload.
     pub upload: Size,
-    /// How long an upload may take to be completed.
+    /// The time within which an upload must be completed.
     pub upload_window: Span,
-    /// Uploads of one operator that are open.
+    /// The most open uploads of one operator.
     pub open_uploads: u32,
-    /// What the datasets and uploads of one operator may take.
+    /// The most bytes that the datasets and uploads of one operator may take.
     pub storage_per_operator: Size,
 }
 
-/// The processes that queries run in.
+/// Section `sql`: the processes that run queries.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Sql {
-    /// How many are kept ready.
+    /// The number of idle processes that are kept ready.
     pub standby: usize,
-    /// How many queries run at once.
+    /// The most queries that run at once. More wait, within their own time-out.
     pub at_once: NonZeroUsize,
-    /// How many threads run one query.
+    /// The threads that run one query.
     pub threads: NonZeroUsize,
-    /// The address space of one process.
+    /// The most address space of one process.
     pub memory: Size,
 }
 
-/// The event log.
+/// Section `log`: the event log.
 #[derive(Clone, Deserialize)]
 pub struct Log {
-    /// Where messages are kept.
+    /// The backend that keeps messages.
     pub backend: LogBackend,
-    /// The partitions of each topic.
+    /// The partitions of each topic. The number is fixed once the log exists.
     pub partitions: NonZeroU32,
-    /// Embedded: how many records per partition stay after every reader has done them; of
-    /// contributions none but up to 63.
+    /// Embedded: the number of records per partition that stay after every reader is done with them. The topic of
+    /// contributions keeps at most 63 of them.
     pub retain: u64,
-    /// Kafka, with all that follows: where the brokers are.
+    /// Kafka: the brokers as `host:port`, separated by commas. All fields that follow apply to Kafka only.
     pub brokers: String,
-    /// What the names of topics and groups begin with.
+    /// First part of the names of topics and groups.
     pub prefix: String,
-    /// The copies of each partition.
+    /// The number of copies of each partition, for topics that are created.
     pub replication: u16,
-    /// How many copies must have a record before it is acknowledged.
+    /// The number of copies that must have a record before it is acknowledged, for topics that are created.
     pub min_in_sync: u16,
-    /// How long records stay.
+    /// The retention time of records, for topics that are created.
     pub retention: Span,
-    /// The name of this process in its groups; empty for none.
+    /// The name of this process in its groups, under which it keeps its partitions over a short restart. Empty means
+    /// none.
     pub instance: String,
-    /// After how long without a sign of life a process loses its partitions.
+    /// The time without a heartbeat after which a process loses its partitions.
     pub session: Span,
-    /// After how long without reading on it does.
+    /// The time without a poll after which a process loses its partitions.
     pub patience: Span,
-    /// How long an append is tried.
+    /// The time for which an append is retried.
     pub delivery: Span,
-    /// Properties of librdkafka; secret.
+    /// Properties of librdkafka as `name=value`, separated by `;` or line ends. They are secret.
     pub properties: String,
 }
 
@@ -292,49 +295,49 @@ impl fmt::Debug for Log {
     }
 }
 
-/// Where messages are kept.
+/// Backend of the event log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogBackend {
-    /// In the data directory.
+    /// Files in the data folder, for one process.
     Embedded,
-    /// On a Kafka cluster.
+    /// Topics on a Kafka cluster, for many processes.
     Kafka,
 }
 
-/// The worker.
+/// Section `worker`: the worker.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Worker {
-    /// How many submissions of a dataset are judged ahead.
+    /// The most submissions of a dataset that are judged ahead of the one being committed.
     pub judged_ahead: NonZeroUsize,
     /// The most bytes that one dataset may have queued in memory.
     pub dataset_queue: Size,
     /// The most bytes that all datasets together may have queued in memory.
     pub queue: Size,
-    /// After how long without work a dataset's table is closed.
+    /// The time without work after which the table of a dataset is closed.
     pub idle: Span,
-    /// The first wait after a failure.
+    /// The wait after the first failure. It doubles up to `retry_most`.
     pub retry_first: Span,
-    /// The longest wait after a failure.
+    /// The longest wait between two tries.
     pub retry_most: Span,
-    /// How long a stopping worker lets its datasets end what they have begun.
+    /// The time that a stopping worker gives its table writers to finish.
     pub grace: Span,
-    /// How long everything else waits for what may have ended the process before.
+    /// The time that other work waits for a suspect that runs alone.
     pub alone: Span,
-    /// How many processes may end with a submission alone in work before it becomes a dead letter; 0 for any number.
+    /// The number of strikes after which a submission becomes a dead letter. 0 means never.
     pub ends: usize,
 }
 
-/// The cache that replicas share.
+/// Section `cache`: the cache that replicas share.
 #[derive(Clone, Deserialize)]
 pub struct Cache {
-    /// Its address, with its password; empty for none.
+    /// The address with its password. Empty means no cache.
     pub url: String,
-    /// How long a call may wait for it.
+    /// The longest that a call may wait for the cache.
     pub timeout: Span,
 }
 
-/// Why by hand: the address may have a password.
+/// Shows everything but the address, which may contain a password.
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache")
@@ -343,27 +346,28 @@ impl fmt::Debug for Cache {
     }
 }
 
-/// The compaction of tables.
+/// Section `compaction`: the compaction of tables.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Compaction {
-    /// Whether there is any.
+    /// True if tables are compacted.
     pub enabled: bool,
-    /// How many adjacent parts become one.
+    /// The number of adjacent parts that become one, at least 2.
     pub fan_in: NonZeroUsize,
-    /// The largest part that is made so.
+    /// The most bytes of a compacted part.
     pub target: Size,
 }
 
-/// The sweeper of open contributions.
+/// Section `sweeper`: the sweeper of open contributions.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Sweeper {
-    /// How often contributions that are due are looked for.
+    /// The interval between two sweeps.
     pub every: Span,
-    /// How long a contribution may be open before it is appended again for the first time.
+    /// The age at which an open contribution is appended again for the first time. It doubles each time, up to 64 times
+    /// as long.
     pub first: Span,
 }
 
-/// Why there is no configuration.
+/// An error in the configuration. Each case but [`Error::Invalid`] names the key.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A source cannot be read, or a value has the wrong type.
@@ -375,62 +379,62 @@ pub enum Error {
         /// The key, with its section.
         key: String,
     },
-    /// A duration is finer than what it measures.
+    /// A duration is zero, or has a fraction of its unit.
     #[error("`{key}` must be a whole number of {unit}, at least one")]
     Fraction {
         /// The key, with its section.
         key: &'static str,
-        /// What it is counted in.
+        /// The unit: seconds or hours.
         unit: &'static str,
     },
-    /// A time is too short to do anything in.
+    /// A duration is shorter than one millisecond.
     #[error("`{key}` must be at least one millisecond")]
     Instant {
         /// The key, with its section.
         key: &'static str,
     },
-    /// A number is too small for what it is about.
+    /// A value is below its lower bound.
     #[error("`{key}` must be at least {least}")]
     TooSmall {
         /// The key, with its section.
         key: &'static str,
-        /// The least that works.
+        /// The lower bound, as text.
         least: &'static str,
     },
-    /// A value is more than the parts of the service can have.
+    /// A value is above its upper bound.
     #[error("`{key}` must be at most {most}")]
     TooLarge {
         /// The key, with its section.
         key: &'static str,
-        /// The most that works.
+        /// The upper bound, as text.
         most: String,
     },
-    /// A default is more than what it is a default for may be.
+    /// A value is larger than that of the key that bounds it.
     #[error("`{key}` must not be more than `{most}`")]
     Beyond {
         /// The key, with its section.
         key: &'static str,
-        /// The key of the most.
+        /// The key that is the upper bound.
         most: &'static str,
     },
-    /// Something that is no address of a service.
+    /// A value is not an address of a service.
     #[error("`{key}` must begin with http:// or https:// and a host, and have no query")]
     Address {
         /// The key, with its section.
         key: &'static str,
     },
-    /// What a crash test asks for does not exist.
+    /// A variable of a crash test names something that does not exist.
     #[cfg(feature = "faults")]
     #[error("{0}")]
     Fault(String),
 }
 
-/// A configuration with what it was made of.
+/// A configuration, with the merged values that it was read from.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The values.
+    /// The values as typed sections.
     pub config: Config,
-    /// What a crash test asks for.
+    /// The faults that the environment asks for.
     #[cfg(feature = "faults")]
     pub faults: Faults,
     merged: Value,
@@ -457,6 +461,7 @@ impl Loaded {
         let merged = builder.build()?;
         let values: Value = merged.clone().try_deserialize()?;
         let known: Value = defaults().build()?.try_deserialize()?;
+        // Serde would ignore a misspelt key, and the service would run with the default in its place.
         if let Some(key) = unknown_key(&values, &known) {
             return Err(Error::UnknownKey { key });
         }
@@ -470,7 +475,7 @@ impl Loaded {
         })
     }
 
-    /// The configuration as a commented TOML file, secrets masked.
+    /// Returns the configuration as a commented TOML file with masked secrets.
     pub fn show(&self) -> String {
         show::show(DEFAULTS, &self.merged)
     }
@@ -482,7 +487,7 @@ fn environment() -> Environment {
         .separator(SEPARATOR)
 }
 
-/// The first key of `values` that `known` does not have.
+/// Returns the first key of `values` that `known` does not have, with its section.
 fn unknown_key(values: &Value, known: &Value) -> Option<String> {
     let (Value::Object(values), Value::Object(known)) = (values, known) else {
         return None;

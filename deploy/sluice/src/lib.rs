@@ -1,8 +1,8 @@
 //! The binary: configuration, commands, assembly, telemetry.
 //!
 //! Invariants:
-//! - [`assemble`](mod@assemble) is the only place that names every package; nothing depends on this one but the tests.
-//! - Only [`config`](mod@config) reads the environment, once; only [`terminal`] writes to standard output.
+//! - [`assemble`](mod@assemble) is the only place that names every package. Only the tests depend on this package.
+//! - Only [`config`](mod@config) reads the environment, once. Only [`terminal`] writes to standard output.
 
 pub mod admin;
 pub mod assemble;
@@ -41,14 +41,16 @@ use config::Loaded;
 use mimalloc::MiMalloc;
 use roles::Role;
 
-/// Why: a batch is a tree of many small values, made on one thread and dropped on another.
+/// The allocator. A batch is a tree of many small values that one thread allocates and another frees, which mimalloc is
+/// made for.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Runs a command to its end.
+/// Runs a command to its end and returns the exit code of the process.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     refuse_huge_pages();
     let loaded = Loaded::load(cli.global.config.as_deref(), &cli.global.flags())?;
+    // These two commands need no runtime and open nothing.
     match cli.command {
         Command::Config(_) => terminal::line(loaded.show().trim_end())?,
         Command::Openapi => {
@@ -57,6 +59,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             terminal::json(&api::openapi(&config.limits.clone().into(), &public_url))?;
         }
         command => {
+            // Files that a client command writes are the caller's own results, which keep the caller's umask.
             if !matches!(command, Command::Query(_) | Command::Pull(_) | Command::Push(_)) {
                 keep_private();
             }
@@ -66,32 +69,33 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Has the kernel back the memory of this process, and of those that it starts, with small pages only, also where huge
-/// ones are given unasked; the allocator asks for none.
+/// Disables transparent huge pages for this process and for the processes that it starts.
 ///
-/// Why: a huge page is cleared whole at its first byte, and every thread and every query's process begins a few of its
-/// own for what they hold for a moment.
+/// The kernel clears a huge page as a whole at its first byte. Every thread, and every process that runs a query,
+/// begins a few of its own for short-lived memory.
 fn refuse_huge_pages() {
     #[cfg(target_os = "linux")]
-    // Why ignored: a kernel that knows no such setting only costs more memory.
+    // The result is ignored: on a kernel without this setting the service only uses more memory.
     rustix::thread::disable_transparent_huge_pages(true).ok();
 }
 
-/// Has every file that is made be for the user alone who runs the service: the database has the keys that sign.
+/// Sets the umask so that only the user who runs the service can read the files it creates. The database contains the
+/// signing keys.
 fn keep_private() {
     #[cfg(unix)]
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
-/// The commands that open the data directory.
+/// Starts the telemetry, runs a command on the runtime, and sends the spans that are left.
 async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
     let config = &loaded.config;
     let mut telemetry = config.telemetry.clone();
     if !matches!(command, Command::Serve(_)) && telemetry.filter == "info" {
-        // Why: these commands talk to a person, who asks for more than warnings by naming another filter.
+        // The output of these commands is read by a person, who can ask for more than warnings with another filter.
         "warn".clone_into(&mut telemetry.filter);
     }
     if !matches!(command, Command::Serve(_) | Command::Quickstart(_)) {
+        // Only the commands that run the service send traces.
         telemetry.traces.clear();
     }
     let traces = telemetry::start(&telemetry)?;
@@ -117,6 +121,7 @@ async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
+// The signals are caught before anything opens, so that a signal during the start also stops the service in order.
 async fn serve(loaded: &Loaded, role: Role) -> anyhow::Result<()> {
     let mut signals = signals::Signals::listen()?;
     let running = assemble::assemble(loaded, role).await?;

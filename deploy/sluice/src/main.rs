@@ -6,7 +6,8 @@ use clap::Parser;
 use sluice::{cli::Cli, terminal};
 
 fn main() -> ExitCode {
-    // Why before all else: the child of a query has no configuration, no runtime and nothing to say to a person.
+    // This comes before everything else: the process of a query has no configuration, no runtime and no output for
+    // people.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|argument| argument == sql::child::ARGUMENT)

@@ -1,18 +1,18 @@
-//! What a configuration may not say although its types would let it.
+//! Rules for a configuration that the types of its values cannot express.
 
 use std::time::Duration;
 
 use super::{Backend, Config, Error, Size, Span};
 
-/// What the interface promises of `wait`, and its clients ask for.
+/// The longest `wait` that the interface promises and its clients ask for.
 const WAIT: Duration = Duration::from_secs(20);
-/// For how long the address of a part in a bucket is good at most: a suspension ends with it, as nothing else does.
+/// The longest validity of a part's address in a bucket. Nothing else ends the access of a suspended operator.
 const PART: Duration = Duration::from_mins(15);
-/// For how long a bucket takes an address at most.
+/// The longest validity of an address that S3 accepts (Signature Version 4).
 const ADDRESS: Duration = Duration::from_hours(7 * 24);
 
 impl Config {
-    /// Checks what the types of the values cannot.
+    /// Checks the rules that types cannot express; the error names the first key that breaks one.
     pub(super) fn check(&self) -> Result<(), Error> {
         if !self.server.public_url.is_empty() && !is_address(&self.server.public_url) {
             return Err(Error::Address {
@@ -43,6 +43,7 @@ impl Config {
                 return Err(Error::Instant { key });
             }
         }
+        // These are handed on in whole seconds or hours, so a fraction would be lost silently.
         let seconds = [
             ("database.timeout", self.database.timeout),
             ("limits.body_patience", self.limits.body_patience),
@@ -73,6 +74,7 @@ impl Config {
                 least: "20s",
             });
         }
+        // The addresses of a local store are the service's own, which ends them itself.
         let addresses: [(_, Span, _, _); 2] = [
             ("limits.part_urls", self.limits.part_urls, PART, "15m"),
             ("limits.upload_window", self.limits.upload_window, ADDRESS, "7d"),
@@ -102,7 +104,7 @@ impl Config {
                 return Err(Error::TooSmall { key, least: said });
             }
         }
-        // A body that no room is large enough for would be refused for ever.
+        // A body larger than the memory for bodies would be refused for ever.
         let (own, all) = (self.limits.bodies_per_operator, self.limits.bodies);
         for (key, size, most, at_most) in [
             ("limits.contribution_body", batch, "limits.bodies_per_operator", own),
@@ -113,7 +115,7 @@ impl Config {
                 return Err(Error::Beyond { key, most });
             }
         }
-        // Why: a contribution goes through the log with the contract of its dataset.
+        // A contribution and the contract of its dataset must fit into one message of the log.
         for (key, size, most) in [
             ("limits.contribution_body", batch, 8 << 20),
             ("limits.body", body, 4 << 20),
@@ -144,7 +146,7 @@ impl Config {
     }
 }
 
-/// Whether it is where callers can reach a service.
+/// Returns true if clients can reach a service at the address: a scheme of HTTP, a host, and no query.
 fn is_address(url: &str) -> bool {
     url.parse::<http::Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https"))

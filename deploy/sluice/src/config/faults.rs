@@ -1,4 +1,4 @@
-//! What a crash test asks of this process, by the environment: test builds only.
+//! Faults that a crash test requests through the environment. Test builds only.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,21 @@ use types::fault::{self, Plant};
 
 use super::Error;
 
-/// The faults of this process.
+/// Faults that the process has from its start.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
-    /// Whether a second worker with a catalog of its own takes part in every table (`SLUICE_FAULT_RIVAL=1`).
+    /// True if a second worker with its own catalog competes for every table (`SLUICE_FAULT_RIVAL=1`).
     pub rival: bool,
 }
 
 impl Faults {
-    /// Reads the environment and arms the process: `SLUICE_FAULT_POINT` names where it kills itself,
-    /// `SLUICE_FAULT_NTH` at which passage from 1, `SLUICE_FAULT_AFTER` a file before which none counts,
-    /// `SLUICE_FAULT_PLANT` the bug it has, `SLUICE_FAULT_LETHAL` a text that ends it when it is judged.
+    /// Reads the environment and arms the process.
+    ///
+    /// - `SLUICE_FAULT_POINT`: the crash point at which the process kills itself.
+    /// - `SLUICE_FAULT_NTH`: the passage at which it does so, from 1.
+    /// - `SLUICE_FAULT_AFTER`: a file; passages count only once it exists.
+    /// - `SLUICE_FAULT_PLANT`: the injected bug.
+    /// - `SLUICE_FAULT_LETHAL`: a text that kills the process when a record with it is judged.
     pub(super) fn read() -> Result<Self, Error> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");

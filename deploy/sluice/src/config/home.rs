@@ -1,17 +1,17 @@
-//! Where a person's data is kept.
+//! Folders for the data and state of the user (XDG Base Directory Specification).
 //!
-//! Invariant: a relative path in the environment is no place, as the XDG Base Directory Specification demands.
+//! Invariant: a relative path in the environment is ignored, as the specification demands.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// `$XDG_DATA_HOME`, or `.local/share` in the home folder; none where there is neither.
+/// Returns `$XDG_DATA_HOME`, or else `.local/share` in the home folder. `None` if neither is an absolute path.
 pub fn data_home() -> Option<PathBuf> {
     resolve(env::var_os("XDG_DATA_HOME"), env::var_os("HOME"), ".local/share")
 }
 
-/// `$XDG_STATE_HOME`, or `.local/state` in the home folder; none where there is neither.
+/// Returns `$XDG_STATE_HOME`, or else `.local/state` in the home folder. `None` if neither is an absolute path.
 pub fn state_home() -> Option<PathBuf> {
     resolve(env::var_os("XDG_STATE_HOME"), env::var_os("HOME"), ".local/state")
 }

@@ -1,6 +1,6 @@
-//! The section `objects`: where tables are kept.
+//! The section `objects`: the store of the tables.
 //!
-//! Invariant: a secret is not shown, whatever is printed.
+//! Invariant: no output shows a secret.
 
 use std::fmt;
 
@@ -8,40 +8,40 @@ use serde::Deserialize;
 
 use super::{Size, Span};
 
-/// What keeps the tables.
+/// Backend of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
-    /// The folder of the service's data.
+    /// A folder in the data folder.
     Local,
     /// A bucket of an S3 API.
     S3,
 }
 
-/// Where tables are kept.
+/// Section `objects`: the store of the tables.
 #[derive(Clone, Deserialize)]
 pub struct Objects {
-    /// What keeps them.
+    /// The backend of the store.
     pub backend: Backend,
-    /// The address of the S3 service; empty for Amazon's in the region.
+    /// The address of the S3 service. Empty means Amazon's in the region.
     pub endpoint: String,
-    /// The region that signatures name.
+    /// The region that requests are signed for.
     pub region: String,
-    /// The bucket.
+    /// The name of the bucket.
     pub bucket: String,
-    /// What the names of all objects begin with.
+    /// First part of the names of all objects.
     pub prefix: String,
-    /// Whose key is used.
+    /// The id of the access key.
     pub access_key: String,
-    /// The secret of the key.
+    /// The secret of the access key.
     pub secret_key: String,
-    /// Whether the bucket is named in the path rather than in the host.
+    /// True if the bucket is named in the path of an address, false if in the host.
     pub path_style: bool,
-    /// How long one try of a request may take.
+    /// The time-out of one attempt of a request. A put has a second more per MiB.
     pub attempt: Span,
-    /// For how long a request is tried again.
+    /// The time for which a request is retried.
     pub patience: Span,
-    /// How much of the disk copies of parts for queries may take.
+    /// The most disk space for the copies of parts that queries read.
     pub cache: Size,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Objects {
 
 #[cfg(feature = "s3")]
 impl Objects {
-    /// The bucket.
+    /// Returns the settings of the bucket.
     pub fn bucket(&self) -> catalog::storage::s3::S3Config {
         catalog::storage::s3::S3Config {
             endpoint: self.endpoint.clone(),

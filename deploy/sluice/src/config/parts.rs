@@ -1,11 +1,11 @@
-//! What the configuration says to each package.
+//! Conversions of the configuration into the settings of each package.
 
 use std::net::SocketAddr;
 
 use super::{Compaction, Config, Limits, Log, Size, Span, Sweeper, Worker};
 
 impl Config {
-    /// How the service presents itself when it listens on `address`.
+    /// Returns the settings of the API for a service that listens on `address`.
     pub fn api(&self, address: SocketAddr) -> api::Config {
         let public_url = match self.server.public_url.trim_end_matches('/') {
             "" => format!("http://{address}"),
@@ -63,7 +63,7 @@ impl From<Limits> for api::Limits {
 }
 
 impl Log {
-    /// How the embedded log is kept.
+    /// Returns the settings of the embedded event log.
     pub fn options(&self) -> eventlog::Options {
         eventlog::Options {
             partitions: self.partitions.get(),
@@ -71,12 +71,13 @@ impl Log {
         }
     }
 
-    /// How a log on Kafka is used.
+    /// Returns the settings of an event log on Kafka.
     ///
     /// # Errors
     /// A property that is not `name=value`.
     #[cfg(feature = "kafka")]
     pub fn kafka(&self) -> Result<eventlog::kafka::Options, String> {
+        // With line ends as separators a value may contain `;`.
         let divider = if self.properties.contains('\n') { '\n' } else { ';' };
         let lines = self
             .properties
@@ -107,7 +108,7 @@ impl Log {
 }
 
 impl Worker {
-    /// How a worker of the consumer group `group` behaves.
+    /// Returns the settings of a worker in the consumer group `group`.
     pub fn of_group(&self, group: &str) -> pipelines::Config {
         pipelines::Config {
             group: group.to_owned(),
@@ -125,7 +126,7 @@ impl Worker {
 }
 
 impl Compaction {
-    /// When tables are compacted; never, if it is off.
+    /// Returns the compaction policy, or `None` if compaction is disabled.
     pub fn policy(&self) -> Option<catalog::Policy> {
         self.enabled
             .then(|| catalog::Policy::new(self.fan_in.get(), self.target.0))
@@ -142,7 +143,7 @@ impl From<Sweeper> for api::flow::SweeperConfig {
 }
 
 impl Size {
-    /// The size as a count of what memory can hold.
+    /// Returns the bytes as `usize`, at most [`usize::MAX`].
     pub fn bytes(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }

@@ -1,12 +1,12 @@
 //! The merged configuration as a file: the text of the defaults with the values in force.
 //!
-//! Invariant: the value of a key whose comment has the word `Secret` is never shown.
+//! Invariant: the value of a key whose comment contains the word `Secret` is masked.
 
 use serde_json::Value;
 
-/// Replaces every value of `template` by the one of `values`.
+/// Replaces every value of `template` with the one of `values`.
 ///
-/// The template has one key per line, under section heads of one level.
+/// The template has one key per line, in sections of one level.
 pub(super) fn show(template: &str, values: &Value) -> String {
     let mut shown = String::with_capacity(template.len());
     let mut section = "";
@@ -18,9 +18,10 @@ pub(super) fn show(template: &str, values: &Value) -> String {
             secret |= comment.contains("Secret");
         } else if let Some((key, _)) = line.split_once(" = ") {
             let value = match &values[section][key] {
+                // An empty secret is shown as empty, so that a reader sees that it is not set.
                 Value::String(text) if text.is_empty() => "\"\"".to_owned(),
                 _ if secret => "\"…\"".to_owned(),
-                // Why: JSON's strings, numbers, booleans and arrays of them are TOML's too.
+                // Strings, numbers, booleans and arrays of them are written in JSON as in TOML.
                 value => value.to_string(),
             };
             shown.extend([key, " = ", &value, "\n"]);

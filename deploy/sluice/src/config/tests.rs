@@ -1,4 +1,4 @@
-//! The order of the sources, and what is refused.
+//! Tests of the order of the sources and of the rules.
 
 use std::collections::HashMap;
 

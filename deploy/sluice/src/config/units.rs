@@ -16,7 +16,7 @@ pub struct Span(pub Duration);
 #[serde(try_from = "String", into = "String")]
 pub struct Size(pub u64);
 
-/// The unit's name and how many milliseconds it has, longest first.
+/// Units of durations with their milliseconds, longest first.
 const SPANS: [(&str, u64); 5] = [
     ("d", 86_400_000),
     ("h", 3_600_000),
@@ -24,10 +24,10 @@ const SPANS: [(&str, u64); 5] = [
     ("s", 1_000),
     ("ms", 1),
 ];
-/// The unit's name and how many bytes it has, largest first.
+/// Units of sizes with their bytes, largest first.
 const SIZES: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// Why a text is not a quantity.
+/// The error of a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
 pub struct UnitError {
@@ -50,7 +50,7 @@ fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u6
         })
 }
 
-/// In the largest unit that is exact; zero in the smallest but one, as people write it.
+/// Formats a value in the largest unit that is exact. Zero is `zero`, since every unit would be exact.
 fn show(value: u64, units: &[(&str, u64)], zero: &str) -> String {
     units
         .iter()
