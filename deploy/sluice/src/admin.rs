@@ -1,4 +1,4 @@
-//! Administration: reads and changes the database beside a service that may be running, prints JSON.
+//! `sluice admin`: reads and changes the database beside a running service. Prints JSON.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::database;
 use crate::losses;
 use crate::terminal;
 
-/// How many dead letters are read at once.
+/// Dead letters that are read at once.
 const PAGE: u32 = 500;
-/// The longest e-mail address and name, in characters.
+/// The most characters of an e-mail address and of a name.
 const MAX_EMAIL: usize = 254;
 const MAX_NAME: usize = 80;
 
@@ -33,6 +33,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
             .with_context(|| format!("cannot create the data directory `{}`", config.data.dir.display()))?;
     }
     let schema = if creates { Schema::Made } else { Schema::Current };
+    // A misspelt --data would create a second service silently, so the creation is reported.
     let is_new = creates && config.database.url.is_empty() && !Layout::new(&config.data.dir).database().exists();
     let store = database::connect(config, schema).await?;
     if is_new {
@@ -52,13 +53,13 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     result
 }
 
-/// An operator that was added, with its token, which is shown this once.
+/// A new operator with its token, which is not shown again.
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Added {
-    /// The operator's id.
+    /// The id of the operator.
     pub operator_id: String,
-    /// Its token.
+    /// The operator token, in plain text.
     pub token: String,
 }
 
@@ -71,7 +72,11 @@ impl fmt::Debug for Added {
     }
 }
 
-/// Adds an operator that has verified its address and accepted the terms in force; `None` when the address is taken.
+/// Adds an operator with a verified address and the terms in force accepted. `None` if another operator has the
+/// address.
+///
+/// # Errors
+/// An address or name that breaks the rules, or a database that does not answer.
 pub async fn operator_add(
     store: &Store,
     clock: &Arc<dyn Clock>,
@@ -89,6 +94,7 @@ pub async fn operator_add(
         email: email.to_owned(),
         display_name: name.to_owned(),
         terms_version: config.terms.version.clone(),
+        // The database stores only the hash, so the token can be printed only now.
         token_hash: secret.hash(),
         now,
     };
@@ -198,7 +204,7 @@ async fn replay(store: &Store, clock: &Arc<dyn Clock>, id: String) -> anyhow::Re
     Ok(())
 }
 
-/// The submission in a dead letter under its new generation.
+/// Returns the submission of a dead letter with its new generation, or `None` if it cannot be decoded.
 fn renewed(payload: &[u8], generation: u32) -> Option<Vec<u8>> {
     let submission = Submission {
         generation,

@@ -1,4 +1,4 @@
-//! The keys that manifests are signed with: rotated and revoked beside a service that may be running, prints JSON.
+//! `sluice keys`: rotates and revokes the keys that sign manifests, beside a running service. Prints JSON.
 
 use anyhow::bail;
 use api::keys::{self, Changed};
@@ -13,10 +13,10 @@ use crate::config::Config;
 use crate::database;
 use crate::terminal;
 
-/// The longest reason, in characters.
+/// The most characters of a reason.
 const MAX_REASON: usize = 500;
 
-/// Runs a command and prints what became of the keys.
+/// Runs a command and prints the changed key and the current one.
 pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
     let store = database::connect(config, Schema::Current).await?;
     let clock = assemble::clock(config);
@@ -30,6 +30,7 @@ pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
             revoked.map(|changed| told("revoked", &changed))
         }
     };
+    // The database is closed after an error too.
     store.close().await;
     terminal::json(&changed?)?;
     Ok(())

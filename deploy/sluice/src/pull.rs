@@ -1,6 +1,6 @@
-//! `sluice pull`: a version into a folder.
+//! `sluice pull`: pulls a version into a folder.
 //!
-//! Invariant: what it says at the end is true of the folder; how far it is goes to standard error.
+//! Invariant: the final line is true of the folder. Progress goes to standard error.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::cli::{Pull, Trust};
 use crate::config;
 use crate::terminal;
 
-/// Pulls and says what there is now.
+/// Pulls a version and prints its root, its parts and the key that signed it.
 pub async fn run(arguments: Pull) -> anyhow::Result<()> {
     let client = arguments.remote.client()?;
     let pull = client::Pull {
@@ -56,7 +56,7 @@ pub async fn run(arguments: Pull) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The file of the services this machine has met.
+/// Returns the file of the services that this machine has met.
 pub(crate) fn known_keys(trust: &Trust) -> anyhow::Result<KnownKeys> {
     let default = || config::data_home().map(|data| data.join("sluice/known-keys.json"));
     let path = trust.known_keys.clone().or_else(default);
@@ -64,7 +64,7 @@ pub(crate) fn known_keys(trust: &Trust) -> anyhow::Result<KnownKeys> {
     Ok(KnownKeys::at(path))
 }
 
-/// A bar of this form on standard error, where somebody watches.
+/// Returns a progress bar on standard error. It is hidden if that is no terminal.
 pub(crate) fn bar(template: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template(template) {
@@ -73,7 +73,7 @@ pub(crate) fn bar(template: &str) -> ProgressBar {
     bar
 }
 
-/// A path as a shell reads it.
+/// Quotes a path for a POSIX shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);

@@ -1,7 +1,7 @@
-//! `sluice push`: a file into a dataset.
+//! `sluice push`: uploads a file into a dataset.
 //!
-//! Invariant: what is sent is one JSON record a line; another file becomes that here, by the project's contract, in a
-//! file of its own, so that a push can go on where it broke off.
+//! Invariant: JSON Lines are sent. Another file is converted by the project's contract into a file of its own, so that
+//! an interrupted push can continue with the same bytes.
 
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -30,10 +30,10 @@ mod convert;
 mod csv;
 mod made;
 
-/// How gzip begins (RFC 1952 section 2.3.1).
+/// First two bytes of a gzip file (RFC 1952 section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Pushes and says what became of it; fails where it was rejected.
+/// Pushes a file and prints the outcome. The exit code is a failure if the contribution was rejected.
 pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     let client = arguments.remote.client()?;
     let folder = state_folder(&arguments)?;
@@ -55,7 +55,7 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
         () = interrupted.asked() => Err(anyhow!("interrupted; the same command resumes the push")),
     };
     sending.finish_and_clear();
-    // The state file refers to the parts of this very file.
+    // While the state file exists, the next push needs exactly the converted file.
     let removed = match prepared.made.filter(|_| !place.state.exists()) {
         Some(made) => fs::remove_file(&made).with_context(|| format!("`{}` could not be removed", made.display())),
         None => Ok(()),
@@ -70,7 +70,7 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Shows on a bar how a push goes.
+/// Returns a callback that shows the progress of a push on `bar`.
 fn watcher(bar: &ProgressBar) -> Watcher {
     let bar = bar.clone();
     Arc::new(move |pushing| match pushing {
@@ -91,7 +91,7 @@ fn watcher(bar: &ProgressBar) -> Watcher {
     })
 }
 
-/// The same error, which names the file that was to be pushed where it is about what was made of it.
+/// Replaces the path of the converted file in an error with that of the caller's file.
 fn of_file(error: client::Error, made: &Path, file: &Path) -> client::Error {
     match error {
         client::Error::File { path, source } if path.file_name() == made.file_name() => client::Error::File {
@@ -106,7 +106,8 @@ fn of_file(error: client::Error, made: &Path, file: &Path) -> client::Error {
     }
 }
 
-/// The places in the file of the records with these numbers, counted from 0 and in order.
+/// Returns the place in the file of each record: its line, or its row in a Parquet file. Records are counted from 0 and
+/// in order.
 fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
     let numbered = |name: &str, numbers: &[u64]| numbers.iter().map(|number| format!("{name} {number}")).collect();
     let counted: Vec<u64> = records.iter().map(|record| record + 1).collect();
@@ -117,7 +118,8 @@ fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// A message of the service, which counts the lines of what it was sent, with the place in the file.
+/// Replaces the line number in a message of the service, which counts converted lines, with the place in the caller's
+/// file.
 fn of_the_file(arguments: &Push, message: &str) -> String {
     let placed = message.split_once("on line ").and_then(|(before, after)| {
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -129,7 +131,7 @@ fn of_the_file(arguments: &Push, message: &str) -> String {
     placed.unwrap_or_else(|| message.to_owned())
 }
 
-/// Says what became of a contribution.
+/// Prints the outcome of a contribution: tallies of the gates, and the refused records with their reasons.
 fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> {
     let (slug, id) = (&arguments.project, &contribution.id);
     let verdicts = contribution.verdicts.iter().filter(|_| !contribution.is_merged());
@@ -186,24 +188,25 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// The folder for files of pushes that go on.
+/// Returns the folder that remembers the progress of pushes.
 fn state_folder(arguments: &Push) -> anyhow::Result<PathBuf> {
     let default = || config::state_home().map(|state| state.join("sluice/push"));
     let folder = arguments.state.clone().or_else(default);
     folder.context("there is no home folder for the state of the push; name a folder with --state")
 }
 
-/// Where the files of one push are.
+/// Paths of the files of one push.
 #[derive(Debug)]
 struct Place {
-    /// How far it is.
+    /// The state file.
     state: PathBuf,
-    /// What is sent, where it has to be made.
+    /// The converted file.
     made: PathBuf,
 }
 
 impl Place {
-    /// The place of this push: the same file to the same project of the same service has the same.
+    /// Returns the paths of a push. They are the same for the same file, options, project and service, which is how a
+    /// push is found again.
     fn of(arguments: &Push, folder: &Path) -> anyhow::Result<Self> {
         let file = &arguments.file;
         let shown = || format!("`{}` cannot be read", file.display());
@@ -211,6 +214,7 @@ impl Place {
         let found = path.metadata().with_context(shown)?;
         let modified = found.modified().with_context(shown)?;
         let mut hasher = DefaultHasher::new();
+        // Size and time of change are in the hash, so a changed file is a new push.
         let what = (
             &path,
             found.len(),
@@ -227,16 +231,16 @@ impl Place {
     }
 }
 
-/// What is sent.
+/// The file that is sent.
 #[derive(Debug)]
 struct Prepared {
     file: PathBuf,
     gzip: bool,
-    /// The file, where it was made for this.
+    /// The converted file, to be removed at the end. `None` if the caller's file is sent.
     made: Option<PathBuf>,
 }
 
-/// Makes the file that is sent, unless it is that already or was made before.
+/// Converts or compresses the file if needed, unless an earlier push has done so.
 async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Result<Prepared> {
     let file = arguments.file.clone();
     let format = format_of(arguments);
@@ -249,6 +253,7 @@ async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Re
         });
     }
     let made = place.made.clone();
+    // The file has its name only once it is whole, so an existing one is complete.
     if !made.exists() {
         let contract = match format {
             PushFormat::Ndjson => None,
@@ -285,7 +290,7 @@ fn starts_with_gzip(file: &Path) -> anyhow::Result<bool> {
     Ok(begin == GZIP)
 }
 
-/// The contract of a project.
+/// Fetches the contract of a project.
 async fn contract(client: &Client, slug: &str) -> anyhow::Result<Contract> {
     let project = client.project(slug).await?;
     let schema = project
@@ -295,9 +300,10 @@ async fn contract(client: &Client, slug: &str) -> anyhow::Result<Contract> {
     Ok(serde_json::from_value(schema.clone())?)
 }
 
-/// Writes the lines of a file to `target`, which is there only once it is whole.
+/// Converts a file to `target`, which exists only once it is whole.
 fn make(file: &Path, format: PushFormat, contract: Option<&Contract>, gzip: bool, target: &Path) -> anyhow::Result<()> {
     if let Some(folder) = target.parent() {
+        // The folder contains copies of the caller's records, so only the user may read it.
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
     let made = Made::begin(target)?;

@@ -1,6 +1,6 @@
-//! `sluice query`: a question to a service, and its answer in a form of choice.
+//! `sluice query`: sends a query to a service and prints the answer.
 //!
-//! Invariant: what comes back is data of other agents; a terminal is shown no control character of it.
+//! Invariant: answers contain data of other agents, so a terminal receives no control character of them.
 
 mod parquet;
 mod text;
@@ -14,7 +14,7 @@ use crate::terminal;
 
 pub(crate) use text::table;
 
-/// Asks and prints.
+/// Sends the query and prints the answer in the chosen format.
 pub async fn run(arguments: &Query) -> anyhow::Result<()> {
     if arguments.format == QueryFormat::Parquet && io::stdout().is_terminal() {
         bail!("--format parquet: send the output to a file");

@@ -1,7 +1,7 @@
-//! The quickstart: the whole flow on real data, through the same doors as everybody's.
+//! `sluice quickstart`: runs the service and shows the whole flow on real data.
 //!
-//! Invariant: it reaches the service over HTTP and by the code of `admin`, never past them, so what it shows is what
-//! the service does. A data directory may have had quickstarts before; each gets names of its own.
+//! Invariant: it uses the service over HTTP and through the code of `admin` only, so it shows the service's real
+//! behaviour. A data directory may have had quickstarts before. Each gets names of its own.
 
 mod dataset;
 mod readers;
@@ -28,23 +28,24 @@ use crate::terminal;
 
 use report::{grouped, head, item};
 
-/// The fewest records it streams.
+/// The fewest records that a quickstart streams.
 pub const FEWEST: u32 = 5_000;
-/// How many records the dataset has.
+/// Records of the dataset.
 pub const ALL: u32 = 34_888;
-/// Records of a contribution; the most the interface takes.
+/// Records of a contribution: the most that the interface takes.
 const BATCH: usize = 500;
-/// How many contributions are under way at once.
+/// Contributions under way at once.
 const AT_ONCE: usize = 4;
-/// How many records are kept back for the batch that is half known.
+/// Records that are held back for the batch of which half is new.
 const KEPT: usize = BATCH / 2;
 /// The longest `wait` of the interface, in seconds.
 const WAIT: u32 = 20;
-/// How often an outcome is asked for before giving up.
+/// The most requests for one outcome.
 const ASKS: usize = 15;
 
-/// Starts the service, shows the flow, and leaves the service running unless asked not to.
+/// Starts the service, shows the flow, and keeps the service running unless `--exit` is given.
 pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<()> {
+    // The signals are registered first, so that one during the start stops the service in order.
     let mut signals = Signals::listen()?;
     let running = assemble(loaded, Role::All).await?;
     let shown = tokio::select! {
@@ -61,7 +62,7 @@ pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<
     }
 }
 
-/// What a quickstart works with.
+/// The agent, client and project of a quickstart.
 struct Stage {
     agent: Agent,
     client: Client,
@@ -99,6 +100,7 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
     let project = stage.client.project(&stage.slug).await?;
     report::versions(&project)?;
     report::gates(&batches)?;
+    // A version in the middle shows that an old one stays readable.
     let middle = (project.latest_version / 2).max(1);
     let whole = stage.client.data(&stage.slug, Some(middle), 0, 1).await?.total;
     let offset = whole / 2;
@@ -107,7 +109,7 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
     go_on(&stage, middle)
 }
 
-/// An operator, its agent and its project, under the first names that are free.
+/// Creates an operator, its agent and its project under the first names that are free.
 async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
     let address = reachable(running.address());
     let base = format!("http://{address}");
@@ -169,7 +171,7 @@ async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
     bail!("every name is taken")
 }
 
-/// `None` when what was to be made exists.
+/// Returns `None` if the name is taken.
 fn unless_taken<T>(made: Result<T, client::Error>) -> anyhow::Result<Option<T>> {
     match made {
         Ok(made) => Ok(Some(made)),
@@ -178,7 +180,7 @@ fn unless_taken<T>(made: Result<T, client::Error>) -> anyhow::Result<Option<T>> 
     }
 }
 
-/// An address of this machine where one that means every address is listened on.
+/// Replaces the address that means all interfaces with the loopback address, which a client can connect to.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
@@ -188,7 +190,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Contributes all of `records`, a few batches at a time, and returns what became of each.
+/// Contributes all of `records`, [`AT_ONCE`] batches at a time, and returns the outcomes in order.
 async fn stream_through(stage: &Stage, records: &[Value]) -> anyhow::Result<Vec<Contribution>> {
     let progress = Progress::new(records.len() as u64);
     stream::iter(records.chunks(BATCH).enumerate())
@@ -208,8 +210,9 @@ async fn stream_through(stage: &Stage, records: &[Value]) -> anyhow::Result<Vec<
         .await
 }
 
-/// Contributes a batch and waits until it is decided.
+/// Contributes a batch and waits for its outcome.
 async fn contribute(stage: &Stage, records: &[Value], name: &str) -> anyhow::Result<Contribution> {
+    // The client repeats a call only with an idempotency key. The slug makes the key different in every quickstart.
     let key = format!("{}-{name}", stage.slug);
     let (client, slug) = (&stage.client, &stage.slug);
     let mut batch = client.contribute(slug, records, WAIT, Some(&key)).await?;
@@ -222,7 +225,7 @@ async fn contribute(stage: &Stage, records: &[Value], name: &str) -> anyhow::Res
     Err(anyhow::anyhow!("{batch:?}")).context("a batch has no outcome")
 }
 
-/// How far the stream is: a bar where somebody watches, a line now and then elsewhere.
+/// Progress of the stream: a bar on a terminal, otherwise a line per quarter.
 struct Progress {
     bar: ProgressBar,
     watched: bool,
@@ -272,7 +275,7 @@ fn timing(records: usize, batches: usize, took: Duration) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// What to try next.
+/// Prints commands to try next.
 fn go_on(stage: &Stage, version: u64) -> anyhow::Result<()> {
     let Stage { agent, base, slug, .. } = stage;
     let key = &agent.key;

@@ -1,22 +1,22 @@
-//! Which service a client command talks to, and as whom.
+//! Arguments of client commands: the address of the service and the credential.
 
 use client::Client;
 
-/// Where a service of the default configuration listens.
+/// Address of a service with the default configuration.
 const HERE: &str = "http://127.0.0.1:8080";
 
-/// The service of a client command.
+/// The service that a client command talks to.
 #[derive(Clone, clap::Args)]
 pub struct Remote {
-    /// The address of the service
+    /// Address of the service
     #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = HERE)]
     pub server: String,
-    /// The agent key; safer in the environment, where other users of the machine do not see it
+    /// Agent key; safer in the environment, where other users of the machine do not see it
     #[arg(long, env = "SLUICE_KEY", value_name = "KEY", hide_env_values = true)]
     pub key: Option<String>,
 }
 
-/// Shows that there is a key, never the key.
+/// Shows the presence of a key, never the key.
 impl std::fmt::Debug for Remote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Remote")
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// A client of the service, with the key if there is one.
+    /// Returns a client of the service, with the key if there is one.
     pub fn client(&self) -> Result<Client, client::Error> {
         match &self.key {
             Some(key) => Client::new(&self.server, key.as_str()),

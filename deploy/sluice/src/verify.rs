@@ -1,6 +1,6 @@
-//! `sluice verify`: a pulled version, offline.
+//! `sluice verify`: verifies a pulled version offline.
 //!
-//! Invariant: it succeeds only if keys, signature, parts and records are proven, and asks nobody.
+//! Invariant: it succeeds only if keys, signature, parts and records are proven, and it uses no network.
 
 use anyhow::anyhow;
 use indicatif::HumanCount;
@@ -9,7 +9,7 @@ use crate::cli::Verify;
 use crate::pull::{bar, known_keys};
 use crate::terminal;
 
-/// Verifies and says what is proven.
+/// Verifies a folder and prints the result.
 pub fn run(arguments: &Verify) -> anyhow::Result<()> {
     let known = known_keys(&arguments.trust)?;
     let verify = client::Verify {

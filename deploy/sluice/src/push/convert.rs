@@ -1,6 +1,6 @@
-//! Values of tables as those of JSON records, and Parquet files as such records, by the contract of the project they go to.
+//! Conversion of table values into JSON values by the contract of the project, and of Parquet files into JSON Lines.
 //!
-//! Invariant: a value becomes what its field's type says, or the file is refused.
+//! Invariant: a value keeps its meaning in the type of its field, or the file is refused.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -23,12 +23,12 @@ use std::sync::Arc;
 use types::render::lines::Lines;
 use types::{Contract, FieldType, Timestamp, json};
 
-/// The largest number of rows that are read at once.
+/// The most rows that are read at once.
 const ROWS: u64 = 8_192;
-/// About how many bytes are read and converted at once; one row may have more.
+/// About the most bytes that are read and converted at once. One row may have more.
 const BYTES: u64 = 16 << 20;
 
-/// The type of a column's field; none of an extra one.
+/// Returns the type of a column's field, or `None` if the contract allows the column as an extra member.
 pub(super) fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>> {
     match contract.fields().iter().find(|field| field.name == name) {
         Some(field) => Ok(Some(field.kind)),
@@ -47,7 +47,7 @@ pub(super) fn integer(cell: &str) -> anyhow::Result<i64> {
     cell.parse().context("it is no integer of 64 bits")
 }
 
-/// An integer as one, so that who takes the record sees when a double would round it.
+/// Parses a number and keeps integers exact, so that the service detects one that a double would round.
 pub(super) fn number(cell: &str) -> anyhow::Result<Number> {
     let integer = cell.parse::<i64>().map(Number::from);
     let integer = integer.or_else(|_| cell.parse::<u64>().map(Number::from));
@@ -65,7 +65,7 @@ pub(super) fn boolean(cell: &str) -> anyhow::Result<bool> {
     }
 }
 
-/// The records of a Parquet file.
+/// Writes the records of a Parquet file as JSON Lines.
 pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
     let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
     let mut seen = HashSet::new();
@@ -86,6 +86,7 @@ pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> 
         .build()?
     {
         let batch = batch?;
+        // A few texts of a dictionary may fill many rows, so a batch is cut again by the bytes of its texts.
         let mut rest = 0..batch.num_rows();
         while !rest.is_empty() {
             let piece = batch.slice(rest.start, piece(&batch, rest.clone()));
@@ -100,7 +101,7 @@ pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> 
     Ok(())
 }
 
-/// The schema with texts that share their bytes: a text that many rows of a dictionary have is in memory once.
+/// Replaces texts by views of shared bytes: a dictionary's text that many rows have is in memory once.
 fn shared_texts(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let values = match field.data_type() {
@@ -118,7 +119,7 @@ fn shared_texts(schema: &Schema) -> SchemaRef {
     ))
 }
 
-/// The number of rows that have about [`BYTES`], by the sizes of the row groups.
+/// Returns the number of rows of about [`BYTES`], by the sizes of the row groups.
 fn rows_at_once(metadata: &ParquetMetaData) -> usize {
     let groups = metadata.row_groups().iter().map(|group| {
         let (rows, bytes) = (group.num_rows().unsigned_abs(), group.total_byte_size().unsigned_abs());
@@ -127,7 +128,7 @@ fn rows_at_once(metadata: &ParquetMetaData) -> usize {
     usize::try_from(groups.min().unwrap_or(ROWS).clamp(1, ROWS)).unwrap_or(1)
 }
 
-/// The number of these rows whose texts have about [`BYTES`]; at least one.
+/// Returns the number of the first `rows` whose texts have about [`BYTES`], at least one.
 fn piece(batch: &RecordBatch, rows: Range<usize>) -> usize {
     let texts: Vec<_> = batch
         .columns()
@@ -136,7 +137,7 @@ fn piece(batch: &RecordBatch, rows: Range<usize>) -> usize {
         .collect();
     let mut bytes = 0;
     let of_row = |row: usize| -> u64 {
-        // The lower half of the first half of a view is its length.
+        // The length is the lowest 32 bits of a view (Arrow columnar format, variable-size binary view layout).
         let lengths = texts.iter().map(|texts| texts.views()[row] & u128::from(u32::MAX));
         lengths.map(|length| u64::try_from(length).unwrap_or(0)).sum()
     };
@@ -147,7 +148,7 @@ fn piece(batch: &RecordBatch, rows: Range<usize>) -> usize {
     more.count().max(1)
 }
 
-/// The columns of the contract; those that a file does not have are null.
+/// Casts the columns to the contract. A missing column is null.
 fn shaped(contract: &Contract, batch: &RecordBatch) -> anyhow::Result<RecordBatch> {
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
@@ -166,7 +167,7 @@ fn shaped(contract: &Contract, batch: &RecordBatch) -> anyhow::Result<RecordBatc
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
-/// A column as a type, if every value of it is one of that type.
+/// Casts a column, or fails if a value would change.
 fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
     let strict = CastOptions {
         safe: false,
@@ -180,7 +181,7 @@ fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
     if is_number && matches!(kind, FieldType::Boolean | FieldType::Timestamp) {
         bail!("its values are {}", column.data_type());
     }
-    // Why through the zone: a time without one is taken as UTC, whatever its unit.
+    // The cast goes through the zone, so that a time without one is taken as UTC in any unit.
     let column = match column.data_type() {
         DataType::Timestamp(unit, None) => {
             let zoned = DataType::Timestamp(*unit, Some("UTC".into()));
@@ -189,7 +190,7 @@ fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
         _ => Arc::clone(column),
     };
     let cast = cast_with_options(&column, &kind.arrow(), &strict)?;
-    // Why back again: a cast of numbers and times cuts off what does not fit, and says nothing of it.
+    // The cast is checked by casting back, because casts of numbers and times truncate silently.
     if column.data_type().is_primitive() {
         let back = cast_with_options(&cast, column.data_type(), &strict)?;
         let kept = not_distinct(&back, &column)?;
@@ -211,8 +212,8 @@ fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
     }
 }
 
-/// The same values in a type that says no less of them: texts of one kind, no dictionaries, and no zero below zero where
-/// integers are wanted.
+/// Returns the same values in a plainer type: one kind of texts, no dictionaries, and no negative zero where integers
+/// are wanted.
 fn plain(column: &ArrayRef, kind: FieldType, strict: &CastOptions<'_>) -> anyhow::Result<ArrayRef> {
     let values = match column.data_type() {
         DataType::Dictionary(_, values) => cast_with_options(column, values, strict)?,
@@ -225,6 +226,7 @@ fn plain(column: &ArrayRef, kind: FieldType, strict: &CastOptions<'_>) -> anyhow
             Arc::new(
                 doubles
                     .as_primitive::<Float64Type>()
+                    // Adding 0.0 turns -0.0 into 0.0, which would otherwise fail the check of casting back.
                     .unary::<_, Float64Type>(|double| double + 0.0),
             )
         }
@@ -232,7 +234,7 @@ fn plain(column: &ArrayRef, kind: FieldType, strict: &CastOptions<'_>) -> anyhow
     })
 }
 
-/// A column of texts as a type: each as a cell of CSV is read.
+/// Parses a column of texts as a type, with the rules for cells of CSV.
 fn of_texts(texts: &StringArray, kind: FieldType) -> anyhow::Result<ArrayRef> {
     fn each<T, A: FromIterator<Option<T>>>(
         texts: &StringArray,
@@ -257,7 +259,7 @@ fn of_texts(texts: &StringArray, kind: FieldType) -> anyhow::Result<ArrayRef> {
     })
 }
 
-/// A number as a double, which has to have its value.
+/// Parses a number as a double and fails if the double has another value.
 fn double(cell: &str) -> anyhow::Result<f64> {
     let number = number(cell)?;
     let integer = number

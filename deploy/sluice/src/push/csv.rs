@@ -1,7 +1,7 @@
-//! CSV as JSON records, by the contract of the project they go to.
+//! Conversion of CSV (RFC 4180) into JSON Lines by the contract of the project.
 //!
-//! Invariant: a line that is named is the line of the file on which the record begins, with the header, the lines inside of
-//! cells and empty ones counted.
+//! Invariant: a line number in an error is the line of the file on which the record begins. The header, line ends
+//! inside cells and empty lines count.
 
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -13,12 +13,12 @@ use types::{Contract, FieldType, json};
 
 use super::convert::{boolean, integer, kind_of, number};
 
-/// The most columns of a file: a record has no more members than anybody reads.
+/// The most columns of a file, which bounds the memory that a header can take.
 const MOST_COLUMNS: usize = 10_000;
-/// The mark that some programs put before UTF-8.
+/// The byte order mark that some programs put before UTF-8.
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// The records of a CSV file whose first line names the fields.
+/// Converts a CSV file whose first line names the fields.
 pub(super) fn convert(mut input: impl Read + Seek, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
     let begin = skip_mark(&mut input)?;
     let mut reader = Reader::from_reader(input);
@@ -29,7 +29,7 @@ pub(super) fn convert(mut input: impl Read + Seek, contract: &Contract, out: &mu
     Err(refused.problem.context(format!("line {line}")))
 }
 
-/// The lines of a file on which these of its records begin; records are counted from 0 and in order.
+/// Returns the line on which each of `records` begins. Records are counted from 0 and in order.
 pub(super) fn lines_of(mut input: impl Read + Seek, records: &[u64]) -> anyhow::Result<Vec<u64>> {
     let begin = skip_mark(&mut input)?;
     let mut reader = Reader::from_reader(input);
@@ -51,13 +51,13 @@ pub(super) fn lines_of(mut input: impl Read + Seek, records: &[u64]) -> anyhow::
     Ok(lines.collect::<Result<_, _>>()?)
 }
 
-/// A record that cannot be sent.
+/// The first record that cannot be converted.
 struct Refused {
     position: Position,
     problem: anyhow::Error,
 }
 
-/// Converts records up to the first that cannot be.
+/// Converts records up to the first that cannot be converted, and returns that one.
 fn records(
     reader: &mut Reader<impl Read>,
     contract: &Contract,
@@ -88,6 +88,7 @@ fn records(
         }
         let mut members = Map::new();
         for ((name, kind), cell) in names.iter().zip(&kinds).zip(&record) {
+            // CSV has no null. An empty cell is a missing member.
             if cell.is_empty() {
                 continue;
             }
@@ -106,7 +107,7 @@ fn records(
     }
 }
 
-/// The names of the columns, each once.
+/// Reads the header. Each name may occur once.
 fn names(reader: &mut Reader<impl Read>) -> anyhow::Result<Vec<String>> {
     let header = reader.headers().context("the header cannot be read")?;
     if header.len() > MOST_COLUMNS {
@@ -132,7 +133,7 @@ fn value(cell: &str, kind: Option<FieldType>) -> anyhow::Result<Value> {
     })
 }
 
-/// Goes past the mark, if there is one; where the text begins.
+/// Skips the byte order mark, if there is one, and returns the offset of the text.
 fn skip_mark(input: &mut (impl Read + Seek)) -> io::Result<u64> {
     let mut first = Vec::new();
     input.by_ref().take(3).read_to_end(&mut first)?;
@@ -140,8 +141,8 @@ fn skip_mark(input: &mut (impl Read + Seek)) -> io::Result<u64> {
     input.seek(SeekFrom::Start(begin))
 }
 
-/// The line on which the first record after a position begins. The reader of CSV takes it to begin where the one before it
-/// ended, which may be before a line end and empty lines.
+/// Returns the line on which the first record after a position begins. The CSV reader's position is the end of the
+/// previous record, which may be before a line end and empty lines.
 fn line_at(input: &mut (impl Read + Seek), begin: u64, position: &Position) -> io::Result<u64> {
     input.seek(SeekFrom::Start(begin + position.byte()))?;
     let mut line = position.line();

@@ -1,7 +1,7 @@
-//! The file that is made to be sent.
+//! The converted file of a push.
 //!
-//! Invariant: it has a name once it is whole. Before that nothing of it is left when the process ends, however it does,
-//! where the file system has files without a name; elsewhere when it is dropped.
+//! Invariant: the file has a name only once it is whole. On file systems with unnamed files (`O_TMPFILE`) an ended
+//! process leaves nothing behind, even after a crash. On others the file is removed when it is dropped.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 use rustix::io::Errno;
 
-/// A file that is not whole yet.
+/// A file that is still being written.
 #[derive(Debug)]
 pub(super) struct Made {
     file: File,
-    /// Its name for now, where it must have one.
+    /// The temporary name, on file systems without unnamed files.
     named: Option<PathBuf>,
 }
 
 impl Made {
-    /// An empty file in the folder of `target`.
+    /// Creates an empty file in the folder of `target`.
     pub(super) fn begin(target: &Path) -> io::Result<Self> {
         let folder = target.parent().unwrap_or_else(|| Path::new("."));
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -40,17 +40,17 @@ impl Made {
         }
     }
 
-    /// The file, to write to.
+    /// Returns a handle to write to.
     pub(super) fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// Returns true if nothing was written.
+    /// Returns true if the file is empty.
     pub(super) fn is_empty(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.len() == 0)
     }
 
-    /// Gives the file its name; one of that name stays, as it was made of the same.
+    /// Gives the file its name. An existing file of that name stays, because it was converted from the same input.
     pub(super) fn finish(mut self, target: &Path) -> io::Result<()> {
         if let Some(named) = &self.named {
             fs::rename(named, target)?;

@@ -1,6 +1,7 @@
-//! Answers as Parquet.
+//! Answers as Parquet files.
 //!
-//! Invariant: a column that JSON carries exactly has its own type; every other column is text, as it was answered.
+//! Invariant: a column has its own type if JSON carries that type exactly. Every other column is text, as in the
+//! answer.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 use types::Timestamp;
 
-/// The rows as one Parquet file.
+/// Encodes the rows as one Parquet file, compressed with Zstandard.
 pub(super) fn encode(answer: &Answer) -> anyhow::Result<Vec<u8>> {
     let mut fields = Vec::with_capacity(answer.columns.len());
     let mut columns = Vec::with_capacity(answer.columns.len());
@@ -27,6 +28,7 @@ pub(super) fn encode(answer: &Answer) -> anyhow::Result<Vec<u8>> {
         columns.push(array);
     }
     let schema = Arc::new(Schema::new(fields));
+    // An answer without columns still has a number of rows, which Arrow cannot derive.
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(answer.rows.len()));
     let rows = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
     let properties = WriterProperties::builder()
@@ -71,7 +73,7 @@ fn array<'a>(column: &AnswerColumn, values: impl Iterator<Item = &'a Value>) -> 
     })
 }
 
-/// A double, which may be one that JSON has no number for.
+/// Reads a double, which may be a text for the three that JSON has no number for.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => match text.as_str() {

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use client::model::{Answer, AnswerColumn};
 use serde_json::Value;
 
-/// How many characters of a value a table shows.
+/// The most characters of a value in a table. Longer values are cut.
 const WIDEST: usize = 60;
 
-/// A table with a line of types, numbers to the right.
+/// Formats the answer as a table: names, types, then the rows, with numbers to the right.
 pub(crate) fn table(answer: &Answer) -> String {
     let mut lines: Vec<Vec<String>> = vec![
         answer.columns.iter().map(|column| shown(&column.name)).collect(),
@@ -38,12 +38,12 @@ pub(crate) fn table(answer: &Answer) -> String {
     }
     let rows = answer.rows.len();
     let plural = if rows == 1 { "" } else { "s" };
-    // Why ignored: a string takes every write.
+    // Writes to a string cannot fail.
     writeln!(text, "({rows} row{plural} of version {})", answer.version).unwrap_or_default();
     text
 }
 
-/// A head line and a line per row. A null is empty, an empty text is `""`, arrays and objects are JSON.
+/// Formats the answer as CSV with a header line. A null is empty, an empty text is `""`, arrays and objects are JSON.
 pub(super) fn csv(answer: &Answer) -> String {
     let mut text = String::new();
     let names: Vec<String> = answer.columns.iter().map(|column| quoted(&column.name)).collect();
@@ -68,7 +68,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// A value without the quotes of a text.
+/// Formats a value; a text has no quotes, and a null is `null`.
 fn plain(value: &Value, null: &str) -> String {
     match value {
         Value::Null => null.to_owned(),
@@ -77,7 +77,8 @@ fn plain(value: &Value, null: &str) -> String {
     }
 }
 
-/// A text for one cell: of one line, not too wide, and without what a terminal would obey.
+/// Makes a text safe for one cell: one line, at most [`WIDEST`] characters, without control characters, which a
+/// terminal would obey.
 fn shown(text: &str) -> String {
     let mut cell = String::new();
     for (count, character) in text.chars().enumerate() {
@@ -94,7 +95,7 @@ fn shown(text: &str) -> String {
     cell
 }
 
-/// Whether a character reorders the text around it (Unicode Standard Annex 9).
+/// Returns true if a character reorders the text around it (Unicode Standard Annex 9).
 const fn is_direction(character: char) -> bool {
     matches!(character, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

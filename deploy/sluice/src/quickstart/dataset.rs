@@ -1,5 +1,5 @@
-//! The dataset that ships with the program: the named characters of Unicode 15.0; its source and licence are told in
-//! `data/README.md`.
+//! The dataset that ships with the program: the named characters of Unicode 15.0. `data/README.md` has its source and
+//! licence.
 
 use std::io::{BufRead, BufReader};
 
@@ -7,18 +7,18 @@ use anyhow::Context;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
-/// One JSON record a line, compressed.
+/// JSON Lines, compressed with gzip.
 const RECORDS: &[u8] = include_bytes!("../../data/unicode-characters.ndjson.gz");
 
-/// What it is, in a line.
+/// Title of the project.
 pub(super) const TITLE: &str = "The named characters of Unicode 15.0";
-/// What its project says of it.
+/// Readme of the project.
 pub(super) const README: &str = "Every named code point of Unicode 15.0 with its properties, one record a character, \
     from UnicodeData.txt as Debian's package unicode-data 15.0.0-1 carries it; reformatted, and without the markers of \
     ranges. Copyright Unicode, Inc.; distributed under the terms of use in https://www.unicode.org/copyright.html, which \
     allow anyone to use, change and pass on the data files with this notice.";
 
-/// The contract of the records.
+/// Returns the contract of the records.
 pub(super) fn schema_def() -> Value {
     let field = |name: &str, kind: &str, required: bool| json!({ "name": name, "type": kind, "required": required });
     json!({ "fields": [
@@ -38,7 +38,7 @@ pub(super) fn schema_def() -> Value {
     ] })
 }
 
-/// The first `count` records, or as many as there are.
+/// Returns the first `count` records, or all if there are fewer.
 pub(super) fn records(count: usize) -> anyhow::Result<Vec<Value>> {
     BufReader::new(GzDecoder::new(RECORDS))
         .lines()
@@ -48,7 +48,7 @@ pub(super) fn records(count: usize) -> anyhow::Result<Vec<Value>> {
         .context("the dataset in this program is damaged")
 }
 
-/// A batch of which only the first record keeps the rules.
+/// Returns a batch in which only the first record passes the gates.
 pub(super) fn bad_records() -> Vec<Value> {
     let fine = json!({
         "codePoint": "U+E000", "value": 57_344, "name": "EXAMPLE ONE", "category": "Co", "combiningClass": 0,

@@ -1,6 +1,6 @@
-//! What a reader does with a version: asks it questions, compares it, takes it along and checks it without the service.
+//! The steps of a reader: queries a version, compares it with another, pulls it and verifies it offline.
 //!
-//! Invariant: as in the rest of the quickstart, everything goes through the doors that everybody has.
+//! Invariant: as in the rest of the quickstart, every step uses the public interface.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ use super::report::{grouped, head, item};
 use crate::query;
 use crate::terminal::line;
 
-/// The question.
+/// The query that is shown.
 const QUESTION: &str = "SELECT category, count(*) AS characters, min(name) AS \"for example\" FROM records \
                         GROUP BY category ORDER BY characters DESC, category LIMIT 4";
-/// The folder within the data directory that versions are pulled to.
+/// Folder in the data directory that versions are pulled to.
 const PULLED: &str = "pulled";
 
-/// Shows it for the latest version.
+/// Runs the steps for the version `latest` and prints their results.
 pub(super) async fn show(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<()> {
     head(&format!("Version {latest} queried in SQL, in a sandboxed process:"))?;
     line(&format!("  {QUESTION}\n"))?;
@@ -55,7 +55,7 @@ async fn difference(stage: &Stage, latest: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Pulls the version, verifies it offline, changes a byte of it, and puts the byte back.
+/// Pulls the version, verifies it offline, changes one bit of a part, and restores the part.
 async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<()> {
     let (folder, known) = (
         data.join(PULLED).join(&stage.slug),
@@ -100,6 +100,7 @@ async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<
     changed[middle] ^= 1;
     fs::write(&part, changed)?;
     let refused = verified(&folder, &known).await?;
+    // The part is restored before the result is judged, so that the folder is whole in every case.
     fs::write(&part, whole)?;
     match refused {
         Ok(()) => bail!("a changed part verified"),
@@ -112,7 +113,7 @@ async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<
     Ok(())
 }
 
-/// Whether the folder verifies, on a thread that may block.
+/// Verifies the folder on a thread that may block. The outer error is a failure to run.
 async fn verified(folder: &Path, known: &KnownKeys) -> anyhow::Result<Result<(), client::Error>> {
     let (folder, known): (PathBuf, _) = (folder.to_owned(), known.clone());
     let verify = move || {

@@ -1,4 +1,4 @@
-//! What the quickstart says.
+//! Output of the quickstart.
 
 use std::io;
 
@@ -7,22 +7,22 @@ use serde_json::Value;
 
 use crate::terminal::line;
 
-/// How many versions are shown.
+/// The most versions that are shown.
 const VERSIONS: usize = 4;
-/// How many records of a page are shown.
+/// The most records of a page that are shown.
 const RECORDS: usize = 3;
 
-/// A head line with space before it.
+/// Prints a heading after an empty line.
 pub(super) fn head(text: &str) -> io::Result<()> {
     line(&format!("\n{text}"))
 }
 
-/// A name and what there is to say of it.
+/// Prints a name and its value in two columns.
 pub(super) fn item(name: &str, text: &str) -> io::Result<()> {
     line(&format!("  {name:<26} {text}"))
 }
 
-/// A number with its thousands apart.
+/// Formats a number with commas between the thousands.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -35,7 +35,7 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// What became of a batch, with the first reasons where it was refused.
+/// Prints the outcome of a batch, with the reasons of the refused records.
 pub(super) fn outcome(name: &str, batch: &Contribution) -> io::Result<()> {
     let dropped: u64 = batch.tallies.iter().map(|tally| tally.dropped).sum();
     let text = match (batch.merged_version, &batch.reason) {
@@ -59,7 +59,7 @@ pub(super) fn outcome(name: &str, batch: &Contribution) -> io::Result<()> {
     Ok(())
 }
 
-/// The newest versions of a project.
+/// Prints the newest versions of a project.
 pub(super) fn versions(project: &Project) -> io::Result<()> {
     head(&format!(
         "{} versions, each immutable; the newest:",
@@ -85,7 +85,7 @@ pub(super) fn versions(project: &Project) -> io::Result<()> {
     Ok(())
 }
 
-/// What each gate did with all the batches together.
+/// Prints the sum of each gate's tallies over all batches.
 pub(super) fn gates(batches: &[Contribution]) -> io::Result<()> {
     let mut sums: Vec<Tally> = Vec::new();
     for tally in batches.iter().flat_map(|batch| &batch.tallies) {
@@ -116,7 +116,7 @@ pub(super) fn gates(batches: &[Contribution]) -> io::Result<()> {
     Ok(())
 }
 
-/// The first records of a page.
+/// Prints the first records of a page, without their nulls.
 pub(super) fn page(page: &Page, offset: u64) -> io::Result<()> {
     let (version, total) = (page.version, grouped(page.total));
     head(&format!(
