@@ -1,12 +1,12 @@
-//! The counters of limits per address: this process's own, or a Redis that replicas share.
+//! The rate limiter's counters: in this process, or in a Redis that replicas share.
 //!
-//! Invariant: an address is never shown, because it may have a password.
+//! Invariant: no output shows the address of the Redis, because it may contain a password.
 
 use api::limit::Limiter;
 
 use crate::config::Cache;
 
-/// Whoever holds calls to limits, as the configuration asks.
+/// Returns the rate limiter that the configuration selects.
 pub fn limiter(config: &Cache) -> anyhow::Result<Limiter> {
     if config.url.is_empty() {
         return Ok(Limiter::default());

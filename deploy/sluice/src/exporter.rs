@@ -1,7 +1,7 @@
-//! What is measured, for Prometheus to fetch.
+//! Metrics for Prometheus.
 //!
-//! Invariant: it listens on an address of its own, because what it tells is for those who run the service and not for its
-//! callers. Where it is off, measuring costs next to nothing.
+//! Invariant: the exporter listens on an address of its own, because metrics are for the people who run the service and
+//! not for its callers. If it is off, a measurement costs next to nothing.
 
 mod registry;
 
@@ -17,10 +17,10 @@ use types::metric::{self, Kind, Labels};
 
 pub use registry::Registry;
 
-/// The media type of the text format.
+/// Media type of Prometheus's text format.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The exporter's socket, bound, and what it tells.
+/// The exporter's bound socket, and the registry that it serves.
 #[derive(Debug)]
 pub struct Exporter {
     listener: TcpListener,
@@ -28,8 +28,8 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Begins to measure and binds `address`. From now on every measure of the process is taken, and each counter whose
-    /// labels are known is there with 0.
+    /// Binds `address` and installs the registry of the process. Each counter with known labels exists from then on,
+    /// with 0.
     pub async fn bind(address: SocketAddr) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address)
             .await
@@ -41,12 +41,12 @@ impl Exporter {
         Ok(Self { listener, registry })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on. It differs from the configured one if that has port 0.
     pub fn address(&self) -> anyhow::Result<SocketAddr> {
         Ok(self.listener.local_addr()?)
     }
 
-    /// Answers `/metrics` until `stop`.
+    /// Serves `/metrics` until `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let Self { listener, registry } = self;
         let answer = async move || ([(CONTENT_TYPE, TEXT)], registry.render());
@@ -56,7 +56,7 @@ impl Exporter {
     }
 }
 
-/// Begins the counters at 0 that can be, so that the first event is seen as a change.
+/// Creates every counter with known labels at 0, so that Prometheus sees the first event as an increase.
 fn begin() {
     for metric in metric::ALL.iter().filter(|metric| metric.kind == Kind::Counter) {
         match metric.labels {

@@ -1,7 +1,8 @@
-//! One service per data directory.
+//! Lock of the data directory: one service per directory.
 //!
 //! Invariant: while a [`DirectoryLock`] lives, no other process holds one on the same directory. The operating system
-//! gives it back when the process dies, however it dies. The directory itself survives a power cut once it is locked.
+//! releases the lock when the process ends, even after a crash. The directory itself survives a power cut once it is
+//! locked.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -15,34 +16,34 @@ pub struct DirectoryLock {
     _file: File,
 }
 
-/// Why a data directory cannot be used.
+/// An error that keeps a data directory from being used.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process runs the service on it.
+    /// Another process holds the lock.
     #[error(
         "the data directory `{}` is in use by another service{}; stop that one, or name another directory with --data",
         directory.display(),
         holder.as_ref().map(|process| format!(" (process {process})")).unwrap_or_default()
     )]
     Held {
-        /// The directory.
+        /// The data directory.
         directory: PathBuf,
-        /// The id of the process that holds it, as far as it is known.
+        /// The id of that process, if the lock file names one.
         holder: Option<u32>,
     },
-    /// It cannot be made or written.
+    /// The directory cannot be created or written.
     #[error("the data directory `{}` cannot be used", directory.display())]
     Unusable {
-        /// The directory.
+        /// The data directory.
         directory: PathBuf,
-        /// The cause.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
 }
 
 impl DirectoryLock {
-    /// Makes `directory` where it is missing and locks it.
+    /// Creates `directory` if it is missing, and locks it.
     pub fn acquire(directory: &Path) -> Result<Self, LockError> {
         let unusable = |source| LockError::Unusable {
             directory: directory.to_owned(),
@@ -54,6 +55,7 @@ impl DirectoryLock {
             .read(true)
             .write(true)
             .create(true)
+            // The file keeps the process id of the holder, which the error names.
             .truncate(false)
             .open(&path)
             .map_err(unusable)?;

@@ -1,6 +1,6 @@
-//! Measures of the parts that the service is put together from.
+//! Instrumented wrappers of the event log and the store of the tables.
 //!
-//! Invariant: a metered part does what the part in it does, and answers what that answers.
+//! Invariant: a wrapper behaves like the inner implementation and returns the same results.
 
 mod log;
 mod objects;

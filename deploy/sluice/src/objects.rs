@@ -1,6 +1,6 @@
-//! Where tables are kept, as the configuration says: a local folder, or a bucket of an S3 API.
+//! The store of the tables that the configuration names: a local folder, or a bucket of an S3 API.
 //!
-//! Invariant: a bucket is tried before anything is written to it, and one that cannot carry tables is refused.
+//! Invariant: a bucket is probed before anything is written to it. One that lacks a needed operation is refused.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,22 +17,23 @@ use types::DatasetId;
 use crate::assemble::Layout;
 use crate::config::{Backend, Config};
 
-/// The store of the tables.
+/// The store of the tables, with the services that only a bucket has.
 #[derive(Clone, Debug)]
 pub struct Objects {
-    /// The store.
+    /// The store that the catalog reads and writes.
     pub store: Arc<dyn DurableStore>,
-    /// What signs addresses at the store, where it hands out parts itself.
+    /// The signer of addresses of parts. `None` if the service itself sends parts.
     pub direct: Option<Arc<dyn DirectParts>>,
-    /// Where the parts of uploads are, where that is the store too.
+    /// The store of upload parts. `None` if they are in the data folder.
     pub uploads: Option<Arc<dyn objects::Objects>>,
 }
 
-/// Opens the store of the tables for those who write.
+/// Opens the store of the tables for reading and writing.
 pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<Objects> {
     match config.objects.backend {
         Backend::Local => {
             let tables = layout.tables();
+            // Opening waits for the disk.
             let opened = tokio::task::spawn_blocking(move || DurableLocal::open(&tables)).await?;
             let store = opened.with_context(|| cannot_open(&layout.tables()))?;
             Ok(Objects {
@@ -45,7 +46,7 @@ pub async fn open(config: &Config, layout: &Layout) -> anyhow::Result<Objects> {
     }
 }
 
-/// Opens the store of the tables for those who read, and changes nothing; `None` before the first table.
+/// Opens the store of the tables for reading only, and changes nothing. `None` before the first table.
 pub fn open_to_read(config: &Config, layout: &Layout) -> anyhow::Result<Option<Arc<dyn ObjectStore>>> {
     match config.objects.backend {
         Backend::Local => {
@@ -93,7 +94,7 @@ mod bucket {
     use super::Objects;
     use crate::config::Config;
 
-    /// Addresses of parts in a bucket.
+    /// Signs addresses of parts in a bucket.
     #[derive(Debug)]
     struct Signed(Presigner);
 

@@ -1,4 +1,4 @@
-//! Whether the disk has room for more than what is acknowledged.
+//! Watcher of the free disk space.
 //!
 //! Invariant: contributions are refused before the disk is full, because a full disk stops the event log for good, and
 //! with it the service.
@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Data;
 
-/// How often the disk is asked.
+/// Interval between two looks at the disk.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Tells the backlog, until `stop`, whether more than the reserve is free.
+/// Sets whether the backlog accepts contributions, until `stop`: only while more than the reserve is free.
 pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken) {
     if data.reserve.0 == 0 {
         return stop.cancelled().await;

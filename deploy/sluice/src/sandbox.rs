@@ -1,6 +1,6 @@
-//! The query sandbox behind the door that the API has for one.
+//! The query sandbox as the API's trait.
 //!
-//! Invariant: of a version the sandbox is given the files of its parts and nothing else.
+//! Invariant: the sandbox gets the files of one version's parts and nothing else.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use types::{Classify, Clock, Contract, Kind, Proof, metric};
 
 use crate::config::Config;
 
-/// Where the files of parts are.
+/// Source of the files of parts.
 #[derive(Debug)]
 pub enum Files {
-    /// In this folder of the tables.
+    /// The folder of the tables.
     Folder(PathBuf),
-    /// Elsewhere: they are fetched.
+    /// A cache of copies, which are fetched from the bucket.
     Fetched(PartCache),
 }
 
-/// Runs queries in processes of their own, over parts in local files.
+/// Runs each query in a process of its own, over parts in local files.
 #[derive(Debug)]
 pub struct Sandbox {
     files: Files,
-    /// How long a query may take, from before its parts are fetched.
+    /// The time-out of a query, which includes fetching its parts.
     time: Duration,
     processes: sql::Sandbox,
 }
 
 impl Sandbox {
-    /// Starts the processes that are kept ready.
+    /// Starts the idle processes.
     pub fn start(config: &Config, files: Files, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
         let settings = sql::Config {
             standby: config.sql.standby,
@@ -52,7 +52,7 @@ impl Sandbox {
     }
 }
 
-/// This program, whatever becomes of its file.
+/// Returns a path of the running program that stays valid when its file is replaced or removed.
 fn program() -> anyhow::Result<PathBuf> {
     let itself = PathBuf::from("/proc/self/exe");
     if itself.exists() {
@@ -76,7 +76,7 @@ impl api::sandbox::Sandbox for Sandbox {
     ) -> Result<Answered, Failure> {
         let until = Instant::now() + self.time;
         let parts = snapshot.parts();
-        // Why kept to the end: until the process has them open, files must not make room for others.
+        // The copies stay held until the process has opened them. Otherwise the cache could remove them to make space.
         let (paths, held): (Vec<PathBuf>, Option<Held>) = match &self.files {
             Files::Folder(tables) => {
                 let path = |part: &catalog::PartInfo| tables.join(part.path(snapshot.dataset()).as_ref());
@@ -106,9 +106,10 @@ impl api::sandbox::Sandbox for Sandbox {
         let query = measured(self.processes.query(&records, sql, limit));
         let answered = match self.files {
             Files::Folder(_) => query.await,
-            // Why here: what fetching took is not there for the query any more.
+            // The sandbox has its own time-out, which does not know the time that fetching took.
             Files::Fetched(_) => timeout_at(until, query).await.map_err(|_late| Failure::TimedOut)?,
         };
+        // The next query fetches the damaged copies again.
         if let (Err(sql::Error::Damaged { .. }), Some(held)) = (&answered, &held) {
             held.forget();
         }
@@ -132,7 +133,7 @@ fn unavailable(context: &str) -> Failure {
     }
 }
 
-/// Why the parts of a version are not there to be queried.
+/// Converts an error of preparing the parts of a version.
 fn not_ready(error: &(impl Classify + std::error::Error)) -> Failure {
     let context = chain(error);
     match error.kind() {
@@ -141,13 +142,13 @@ fn not_ready(error: &(impl Classify + std::error::Error)) -> Failure {
     }
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// A query that runs until it is dropped.
+/// A running query, counted until it is dropped, so also when its caller goes away.
 struct Run(Instant);
 
 impl Run {
@@ -202,7 +203,7 @@ fn failure(error: sql::Error) -> Failure {
             message: error.to_string(),
         },
         sql::Error::Crashed { .. } => {
-            // Why the caller's: its process served this statement and nothing else.
+            // The failure is the caller's: the process served this statement and nothing else.
             tracing::warn!(%error, "a query crashed its process; only that query failed");
             Failure::Failed {
                 message: "the query crashed its process".to_owned(),

@@ -1,7 +1,7 @@
-//! The HTTP server: accepts connections, bounds what a peer can hold, and ends without cutting an answer off.
+//! The HTTP server: accepts connections, bounds the resources of a peer, and stops without cutting an answer off.
 //!
 //! Invariant: HTTP/1.1 only. A head that does not arrive in time, a connection beyond the limit and a peer that never
-//! reads cost a bounded amount of memory for a bounded time; TLS and HTTP/2 are the business of what stands in front.
+//! reads cost a bounded amount of memory for a bounded time. TLS and HTTP/2 belong to the proxy in front.
 
 mod taken;
 
@@ -27,16 +27,17 @@ use tower::ServiceExt;
 use self::taken::Taken;
 use crate::config;
 
-/// The pause after an accept that failed for want of file descriptors or memory.
+/// Pause after an accept that failed for lack of file descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts connections until `stop`, then lets running requests end, for at most the drain time-out.
+/// Accepts connections until `stop`, then lets running requests end within the drain time-out.
 ///
 /// Each request carries its peer's address as `ConnectInfo<SocketAddr>`.
 pub async fn serve(listener: TcpListener, router: Router, config: config::Server, stop: CancellationToken) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(config.header_timeout.0)
+        // The head of a request must fit into the buffer.
         .max_buf_size(64 * 1024);
     let connections = Arc::new(Semaphore::new(config.connections.get()));
     let graceful = GracefulShutdown::new();
@@ -51,9 +52,11 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
             if let Err(error) = connection.await {
                 tracing::debug!(%peer, %error, "connection ended");
             }
+            // The permit is held until the connection has ended, so that the limit counts open connections.
             drop(permit);
         });
     }
+    // New connections are refused from here on, instead of waiting in the listener's queue.
     drop(listener);
     if tokio::time::timeout(config.drain_timeout.0, graceful.shutdown())
         .await
@@ -63,7 +66,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
     }
 }
 
-/// The next connection, or `None` once stopped. Beyond the limit, peers wait in the listener's queue.
+/// Returns the next connection, or `None` once stopped. Beyond the limit, peers wait in the listener's queue.
 async fn next(
     listener: &TcpListener,
     connections: &Arc<Semaphore>,
@@ -87,7 +90,7 @@ async fn next(
 
 async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, peer) = listener.accept().await?;
-    // Why: answers are small and written whole; Nagle's algorithm would only delay them.
+    // Answers are small and written whole, so Nagle's algorithm would only delay them.
     stream.set_nodelay(true)?;
     Ok((stream, peer))
 }

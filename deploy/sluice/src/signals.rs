@@ -1,10 +1,10 @@
-//! When the operating system asks the process to stop.
+//! Signals of the operating system that ask the process to stop.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask to stop: SIGTERM and SIGINT.
+/// Receiver of SIGTERM and SIGINT.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
@@ -12,7 +12,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on; the signals no longer end the process by themselves.
+    /// Registers the handlers. From then on the signals no longer end the process by themselves.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -20,7 +20,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next of the signals.
     pub async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

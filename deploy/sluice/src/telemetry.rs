@@ -1,8 +1,8 @@
-//! The log of the process, structured events on standard error, and its traces, which go to a collector where one is
+//! The log of the process, as structured events on standard error, and its traces, which go to a collector if one is
 //! configured.
 //!
-//! Invariant: the spans of stages have the level `debug`. Where neither the log nor a collector takes that level, they cost
-//! one comparison each.
+//! Invariant: the spans of stages have the level `debug`. If neither the log nor a collector takes that level, a span
+//! costs one comparison.
 
 use std::io;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use crate::config::{Format, Telemetry};
 #[cfg(feature = "otel")]
 mod otlp;
 
-/// Why there is no log.
+/// An error at the start of the log or the traces.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The filter is not one.
+    /// A filter cannot be parsed.
     #[error("`telemetry.{key}`: `{filter}` is not a level or a list of directives")]
     Filter {
-        /// Name of the filter.
+        /// The key of the filter in the section `telemetry`.
         key: &'static str,
-        /// Its value.
+        /// The value of the key.
         filter: String,
-        /// The cause.
+        /// The error of the parser.
         #[source]
         source: ParseError,
     },
     /// Spans cannot be sent to the collector.
     #[error("`telemetry.traces`: `{address}`: {problem}")]
     Traces {
-        /// Address of the collector.
+        /// The address of the collector.
         address: String,
-        /// The rule that it breaks.
+        /// The broken rule.
         problem: String,
     },
 }
 
-/// The traces of the process; does nothing where no collector is configured.
+/// Handle of the process's traces. Does nothing if no collector is configured.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Traces {
@@ -51,7 +51,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Sends the spans that have ended and were not sent yet.
+    /// Sends the spans that have ended and are not sent yet.
     pub async fn flush(self) {
         #[cfg(feature = "otel")]
         if let Some(provider) = self.provider {
@@ -60,8 +60,8 @@ impl Traces {
     }
 }
 
-/// Starts the log and the traces; a second call in one process changes nothing. Must be called within a tokio runtime where
-/// a collector is configured.
+/// Starts the log and the traces. A second call in one process changes nothing. Must be called within a tokio runtime
+/// if a collector is configured.
 pub fn start(config: &Telemetry) -> Result<Traces, Error> {
     let filter = filter("filter", &config.filter)?;
     // A line that cannot be written, as on a full disk, would be reported there too, and panic.
@@ -87,12 +87,13 @@ pub fn start(config: &Telemetry) -> Result<Traces, Error> {
     Ok(traces)
 }
 
-/// Returns what carries traces of this process into messages and out of them.
+/// Returns the propagator that writes trace positions into messages and reads them.
 pub fn propagator(config: &Telemetry) -> Arc<dyn Propagator> {
     #[cfg(feature = "otel")]
     if !config.traces.is_empty() {
         return Arc::new(otlp::TraceContext);
     }
+    // A build without the feature `otel` does not read the argument.
     let _ = config;
     Arc::new(NoTraces)
 }

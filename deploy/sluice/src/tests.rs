@@ -22,7 +22,7 @@ async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> Running {
     assemble(&Loaded::load(None, &flags).unwrap(), Role::All).await.unwrap()
 }
 
-/// The head and body of an answer, over a connection that the server is left to close or not.
+/// Returns the head and body of an answer; `connection` is the value of the request's header.
 async fn get(address: SocketAddr, path: &str, connection: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: {connection}\r\n\r\n");

@@ -1,7 +1,7 @@
-//! Every measure of the process, as Prometheus reads it (text format 0.0.4).
+//! The metrics of the process in Prometheus's text format 0.0.4.
 //!
-//! Invariant: a metric that `types::metric` does not name is not kept, so what is told has bounded size: labels take few
-//! values. Counting takes no lock but a shared one.
+//! Invariant: a metric that `types::metric` does not name is dropped, and labels have few values, so the output has a
+//! bounded size. Recording takes a read lock only.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -12,12 +12,12 @@ use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Re
 use parking_lot::RwLock;
 use types::metric::{ALL, Kind};
 
-/// The bounds of a distribution of times, in seconds: from a commit on a local disk to the longest request.
+/// Upper bounds of a histogram's buckets, in seconds: from a commit on a local disk to the longest request.
 const BOUNDS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 
-/// What was measured. Clones share it.
+/// The metrics of a process. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     cells: Arc<RwLock<HashMap<Key, Cell>>>,
@@ -26,32 +26,33 @@ pub struct Registry {
 #[derive(Clone, Debug)]
 enum Cell {
     Counter(Arc<AtomicU64>),
-    /// The bits of a double.
+    /// Holds the bits of an `f64`.
     Gauge(Arc<AtomicU64>),
     Histogram(Arc<Distribution>),
 }
 
-/// How many values are at most each bound, and their sum.
+/// A histogram: counts per bucket, and the sum of the values.
 #[derive(Debug, Default)]
 struct Distribution {
-    /// Those above a bound and not above the next; the last has those above every bound.
+    /// Values above the previous bound up to this one. The last cell counts values above every bound.
     counts: [AtomicU64; BOUNDS.len() + 1],
-    /// The bits of a double.
+    /// Holds the bits of an `f64`.
     sum: AtomicU64,
 }
 
 impl HistogramFn for Distribution {
     fn record(&self, value: f64) {
+        // A bucket includes its upper bound (`le`), so a value equal to a bound belongs to that bucket.
         let place = BOUNDS.partition_point(|bound| *bound < value);
         self.counts[place].fetch_add(1, Ordering::Relaxed);
         let add = |sum| Some(f64::to_bits(f64::from_bits(sum) + value));
-        // Why ignored: it always adds.
+        // The closure never returns `None`, so the update cannot fail.
         self.sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok();
     }
 }
 
 impl Registry {
-    /// The cell of a key, made where there is none; `None` where the metric is of another kind, or is none.
+    /// Returns the cell of a key and creates it if needed. `None` if `types::metric` has no such metric of this kind.
     fn cell(&self, key: &Key, kind: Kind) -> Option<Cell> {
         if let Some(cell) = self.cells.read().get(key) {
             return Some(cell.clone());
@@ -70,8 +71,9 @@ impl Registry {
         })
     }
 
-    /// Everything as text.
+    /// Returns all metrics as text, in the order of `types::metric`.
     pub fn render(&self) -> String {
+        // The cells are collected first, so that the lock is not held while the text is built.
         let mut by_name: BTreeMap<String, Vec<(String, Cell)>> = BTreeMap::new();
         for (key, cell) in &*self.cells.read() {
             let labels = key
@@ -94,7 +96,7 @@ impl Registry {
                 Kind::Gauge => "gauge",
                 Kind::Histogram => "histogram",
             };
-            // Why ignored, here and below: a string takes whatever is written to it.
+            // Writes to a string cannot fail. The same holds below.
             writeln!(text, "# HELP {} {}\n# TYPE {0} {kind}", metric.name, metric.help).ok();
             for (labels, cell) in cells {
                 show(&mut text, metric.name, &labels, &cell);
@@ -118,6 +120,7 @@ fn show(text: &mut String, name: &str, labels: &str, cell: &Cell) {
             let mut count = 0;
             let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
             for (bound, cell) in bounds.zip(&distribution.counts) {
+                // Prometheus wants cumulative counts.
                 count += cell.load(Ordering::Relaxed);
                 writeln!(text, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}").ok();
             }
@@ -127,7 +130,7 @@ fn show(text: &mut String, name: &str, labels: &str, cell: &Cell) {
     };
 }
 
-/// The value of a label, as the format wants it.
+/// Escapes a label's value.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What the dashboard asks for, as it is in the repository.
+/// The dashboard's definition in the repository.
 const DASHBOARD: &str = include_str!("../../../grafana/sluice.json");
 
 /// Every expression of the dashboard.

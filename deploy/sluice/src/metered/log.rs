@@ -1,7 +1,8 @@
-//! A measured event log: how long appends take, what fails, how far each group of this process is behind.
+//! An instrumented event log: durations of appends, failures, and the lag of each consumer group of this process.
 //!
-//! Invariant: of a partition that this process reads, the lag is what is appended and not marked as done. A partition is
-//! counted from the first record that was delivered here, so what others read is not counted twice.
+//! Invariant: the lag of a partition is the number of records that are appended and not committed. A partition counts
+//! from the first record that was delivered to this process, so records that other processes read are not counted
+//! twice.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use types::metric;
 
-/// How often lags are looked at.
+/// Interval between two measurements of the lags.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// For each topic and group, the next offset of each partition that is not done.
+/// The next uncommitted offset of each partition, by topic and group.
 type Marks = HashMap<(String, String), HashMap<u32, u64>>;
 
-/// A log that is measured.
+/// An event log that records metrics. Clones share the marks.
 #[derive(Clone, Debug)]
 pub struct Log {
     inner: Arc<dyn EventLog>,
@@ -30,7 +31,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Measures `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: Arc<dyn EventLog>) -> Self {
         Self {
             inner,
@@ -38,7 +39,7 @@ impl Log {
         }
     }
 
-    /// Looks at the lags until `stop`.
+    /// Records the lags every [`EVERY`] until `stop`.
     pub async fn watch(self, stop: CancellationToken) {
         let watching = async {
             let mut rounds = Rounds::every(EVERY, &stop);
@@ -50,9 +51,10 @@ impl Log {
     }
 
     async fn look(&self) {
+        // A copy, because the lock must not be held while the log answers.
         let marks = lock(&self.marks).clone();
         for ((topic, group), done) in marks {
-            // Why ignored: a log that does not answer has told so where it was needed.
+            // The error is ignored: a log that does not answer is reported by the calls that need the answer.
             let Ok(bounds) = self.inner.bounds(&topic).await else {
                 continue;
             };
@@ -66,10 +68,11 @@ impl Log {
     }
 }
 
-/// How many records are appended and not done.
+/// Returns the number of records that are appended and not committed.
 fn lag(done: &HashMap<u32, u64>, bounds: &[Bounds]) -> u64 {
     let of = |(partition, next): (&u32, &u64)| {
         let bounds = bounds.get(*partition as usize)?;
+        // Retention may have removed records that were never committed. They are no work that is left.
         Some(bounds.next.saturating_sub((*next).max(bounds.first)))
     };
     done.iter().filter_map(of).sum()
@@ -133,17 +136,18 @@ impl EventLog for Log {
     }
 }
 
-/// A measured subscription.
+/// A subscription that records failures and keeps the marks of its group.
 #[derive(Debug)]
 struct Reader {
     inner: Box<dyn Subscription>,
-    /// Its topic and group; none for a tail, whose lag matters to nobody.
+    /// The topic and group. `None` for a tail, which has no lag.
     group: Option<(String, String)>,
     marks: Arc<Mutex<Marks>>,
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        // Another process reads the partitions from now on, so this one must not report their lag any more.
         if let Some(group) = &self.group {
             lock(&self.marks).remove(group);
         }

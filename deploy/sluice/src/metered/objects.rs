@@ -1,6 +1,6 @@
-//! A measured store of tables: how many requests it gets, and which fail.
+//! An instrumented store of tables: the number of requests, and of failures.
 //!
-//! Invariant: a failure is one of the store. That an object is not there, or is there already, is an answer.
+//! Invariant: only errors of the store are failures. A missing object and one that exists already are answers.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,14 +17,14 @@ use object_store::{
 use tracing::Instrument as _;
 use types::metric;
 
-/// A store that is measured.
+/// A store of tables that records metrics.
 #[derive(Debug)]
 pub struct Objects {
     inner: Arc<dyn DurableStore>,
 }
 
 impl Objects {
-    /// Measures `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: Arc<dyn DurableStore>) -> Self {
         Self { inner }
     }
@@ -75,7 +75,7 @@ impl DurableStore for Objects {
     }
 }
 
-/// An object whose creation is measured.
+/// A prepared object whose creation is counted as a put.
 struct Measured<'a>(Box<dyn Prepared + 'a>);
 
 #[async_trait]

@@ -1,7 +1,7 @@
-//! A connection whose peer has to take what it is sent.
+//! A connection with a write-stall time-out.
 //!
-//! Invariant: a peer is waited for for [`PATIENCE`] in all, of which it gets a second back for every [`SLOWEST`] bytes that it
-//! takes; then writing fails, and the connection with it.
+//! Invariant: writes wait for a peer at most [`PATIENCE`] in total. Every [`SLOWEST`] bytes that the peer takes restore
+//! one second. Beyond that writing fails, and the connection ends.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -11,17 +11,17 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a peer is waited for that takes nothing.
+/// The longest total wait for a peer that takes nothing.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// How many bytes a peer takes in a second at least, on average, while it is waited for.
+/// The bytes that restore a second: the slowest average rate, in bytes per second, that a peer may keep up for ever.
 const SLOWEST: u64 = 16 << 10;
 
-/// A stream with a peer that is not waited for without end.
+/// A stream whose writes time out if the peer does not read.
 pub(super) struct Taken<S> {
     stream: S,
-    /// How long it may still be waited for.
+    /// The time that is left for waiting.
     left: Duration,
-    /// Since when it is waited for, and what ends that.
+    /// The start of the current wait and the timer that ends it. `None` while no write waits.
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -40,6 +40,8 @@ impl<S: AsyncWrite + Unpin> Taken<S> {
         write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = write(Pin::new(&mut self.stream), cx) {
+            // Only the time between a blocked write and the next one that succeeds counts: an idle connection costs
+            // nothing.
             let waited = self.waiting.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
             let written = written?;
             self.left = left(self.left, waited, written as u64);
@@ -56,7 +58,7 @@ impl<S: AsyncWrite + Unpin> Taken<S> {
     }
 }
 
-/// How long a peer may be waited for that was waited for so long, of what was left, and then took so many bytes.
+/// Returns the time that is left after a wait of `waited` that ended with `bytes` taken, at most [`PATIENCE`].
 fn left(left: Duration, waited: Duration, bytes: u64) -> Duration {
     let earned = Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST);
     left.saturating_sub(waited).saturating_add(earned).min(PATIENCE)

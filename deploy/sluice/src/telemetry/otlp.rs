@@ -1,4 +1,4 @@
-//! Spans sent to a collector by OTLP over HTTP, and positions in traces as text (W3C Trace Context).
+//! Export of spans to a collector (OTLP over HTTP), and trace positions as text (W3C Trace Context).
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 use types::trace::Propagator;
 
-/// Sends the spans of the process.
+/// The layer of the subscriber that exports spans.
 pub(super) type Layer = Box<dyn tracing_subscriber::Layer<Registry> + Send + Sync>;
 
-/// The name of the header that carries a position.
+/// Name of the header that carries a trace position (W3C Trace Context section 3.2).
 const TRACEPARENT: &str = "traceparent";
 
-/// Makes what sends spans to the collector at `address`, in batches, on a thread of its own.
+/// Returns a provider that sends spans in batches to the collector at `address`, on a thread of its own.
 pub(super) fn provider(address: &str) -> Result<SdkTracerProvider, String> {
     let client = client::SpanClient::new(address).map_err(|error| error.to_string())?;
     let exporter = SpanExporter::builder()
@@ -35,7 +35,7 @@ pub(super) fn provider(address: &str) -> Result<SdkTracerProvider, String> {
         .build())
 }
 
-/// Makes the layer that turns spans which pass `filter` into spans of `provider`.
+/// Returns the layer that turns the spans that pass `filter` into spans of `provider`.
 pub(super) fn layer(provider: &SdkTracerProvider, filter: EnvFilter) -> Layer {
     tracing_opentelemetry::layer()
         .with_tracer(provider.tracer("sluice"))
@@ -47,8 +47,9 @@ pub(super) fn layer(provider: &SdkTracerProvider, filter: EnvFilter) -> Layer {
         .boxed()
 }
 
-/// Sends what is left and ends the thread that sends.
+/// Sends the remaining spans and ends the exporting thread. A failure is logged, not returned.
 pub(super) async fn shut_down(provider: SdkTracerProvider) {
+    // `shutdown` blocks until the exporting thread has ended, which may take its time-out.
     match tokio::task::spawn_blocking(move || provider.shutdown()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "the last spans could not be sent to `telemetry.traces`"),
@@ -56,7 +57,7 @@ pub(super) async fn shut_down(provider: SdkTracerProvider) {
     }
 }
 
-/// Positions in traces as `traceparent` texts.
+/// Trace positions as `traceparent` texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TraceContext;
 
@@ -64,6 +65,7 @@ impl Propagator for TraceContext {
     fn inject(&self, span: &Span) -> Option<String> {
         let context = span.context();
         if !context.span().span_context().is_valid() {
+            // A span that the filter dropped has no valid position.
             return None;
         }
         let mut headers = HashMap::new();
