@@ -1,9 +1,9 @@
-//! Puts the service together: the one place that names every package.
+//! Assembly of the service: the one place that names every package.
 //!
 //! Invariants:
-//! - Parts start in the order of the flow backwards, so nothing is accepted before what carries it on runs.
-//! - Stopping goes the other way: first load balancers are told, and everything is served still; then no new connection,
-//!   then the requests that run (their outcomes still arrive), then the tasks behind them, then the database. What is
+//! - Parts start in the reverse order of the flow, so nothing is accepted before the next stage runs.
+//! - They stop in the order of the flow: load balancers are notified while everything is still served, then new
+//!   connections end, then running requests (their outcomes still arrive), then tasks, then the database. Work that is
 //!   acknowledged and not decided is in the database.
 
 use std::net::SocketAddr;
@@ -50,69 +50,69 @@ use crate::telemetry;
 
 /// The consumer group of the worker.
 const WORKERS: &str = "workers";
-/// How long stopping tasks may take beyond the worker's grace.
+/// Time beyond the worker's grace that stopping tasks have.
 const MARGIN: Duration = Duration::from_secs(5);
-/// How often it is counted what is counted elsewhere.
+/// Interval at which counters of other packages are copied into metrics.
 const COUNTED: Duration = Duration::from_secs(5);
 
-/// Where the parts of a data directory are.
+/// Paths in a data directory.
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: PathBuf,
 }
 
 impl Layout {
-    /// The layout of the directory at `root`.
+    /// Returns the layout of the directory at `root`. Creates nothing.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// The event log.
+    /// Returns the folder of the embedded event log.
     pub fn log(&self) -> PathBuf {
         self.root.join("log")
     }
 
-    /// The metadata database.
+    /// Returns the file of the embedded metadata database.
     pub fn database(&self) -> PathBuf {
         self.root.join("sluice.db")
     }
 
-    /// The tables, one folder per dataset.
+    /// Returns the folder of the tables, which has one folder per dataset.
     pub fn tables(&self) -> PathBuf {
         self.root.join("tables")
     }
 
-    /// The parts of uploads, until their contribution is decided.
+    /// Returns the folder of upload parts, which are kept until their contribution is decided.
     pub fn uploads(&self) -> PathBuf {
         self.root.join("uploads")
     }
 
-    /// The key indexes; derived from the tables.
+    /// Returns the folder of the key indexes, which are derived from the tables.
     pub fn index(&self) -> PathBuf {
         self.root.join("index")
     }
 
-    /// Copies of parts for queries, where the tables are elsewhere.
+    /// Returns the folder of the copies of parts that queries read while the tables are in a bucket.
     pub fn parts(&self) -> PathBuf {
         self.root.join("parts")
     }
 }
 
-/// The clock that the configuration asks for.
+/// Returns the system's clock, moved ahead by `clock.offset`.
 pub fn clock(config: &Config) -> Arc<dyn Clock> {
     Arc::new(SystemClock::ahead(config.clock.offset.0))
 }
 
-/// The service while it runs.
+/// The running service.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
     metrics: Option<SocketAddr>,
     store: Option<Store>,
     clock: Arc<dyn Clock>,
-    /// Tells load balancers.
+    /// The flag that load balancers see.
     drain: Drain,
-    /// How long everything is served after that.
+    /// The time for which everything is still served after that.
     notice: Duration,
     /// Ends accepting connections.
     closing: CancellationToken,
@@ -124,11 +124,16 @@ pub struct Running {
     _lock: DirectoryLock,
 }
 
-/// Opens what the role needs, starts its tasks and accepts connections.
+/// Opens the parts that the role needs, starts their tasks and accepts connections.
+///
+/// # Errors
+/// A role that the configuration does not allow, a data directory in use, an address that is taken, or a part that
+/// cannot be opened.
 pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let config = &loaded.config;
     role.check(config)?;
     let layout = Layout::new(&config.data.dir);
+    // The lock comes before anything that writes into the directory.
     let lock = DirectoryLock::acquire(&config.data.dir)?;
     let listener = TcpListener::bind(config.server.listen)
         .await
@@ -140,6 +145,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
             "`server.public_url` is not set: links in answers begin with this address, which clients cannot reach"
         );
     }
+    // The exporter is first, so that the metrics of the start are recorded.
     let mut tasks = Tasks::default();
     let metrics = match config.telemetry.metrics.0 {
         None => None,
@@ -181,6 +187,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         tasks.spawn("worker", |stop| worker.run(stop));
     }
     #[cfg(feature = "faults")]
+    // A second worker with its own index and consumer group sees every message and competes for every commit.
     if loaded.faults.rival {
         let objects = objects::open(config, &layout).await?;
         let rival = open_catalog(objects.store, layout.index().with_extension("rival"), &clock).await?;
@@ -222,7 +229,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     })
 }
 
-/// What the interface is made of.
+/// The parts that the API is built from.
 struct Parts<'a> {
     layout: &'a Layout,
     store: Store,
@@ -236,7 +243,7 @@ struct Parts<'a> {
     drain: Drain,
 }
 
-/// Starts what carries requests on, and puts the interface before it.
+/// Starts the tasks behind the API and returns its router.
 fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut Tasks) -> anyhow::Result<Router> {
     let Parts {
         layout,
@@ -252,7 +259,8 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
     } = parts;
     let waiters = Waiters::default();
     if config.log.backend == LogBackend::Kafka {
-        // Others project outcomes too, of contributions that were made here.
+        // Other processes may project the outcomes of contributions that this one accepted, so it follows the topic
+        // itself.
         let follower = Follower::new(Arc::clone(&log), waiters.clone());
         tasks.spawn("follower", |stop| follower.run(stop).map(anyhow::Ok));
     }
@@ -310,7 +318,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
     Ok(api::router(app))
 }
 
-/// Measures the database's transactions until `stop`.
+/// Copies the count of the database's transactions into a metric until `stop`.
 async fn count_commits(store: Store, stop: CancellationToken) {
     let mut rounds = Rounds::every(COUNTED, &stop);
     while rounds.next().await {
@@ -337,7 +345,7 @@ async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dy
     Ok(log)
 }
 
-/// Measures how often readers lost their places in the log until `stop`.
+/// Copies the counts of lost positions and restarted consumers into metrics until `stop`.
 #[cfg(feature = "kafka")]
 async fn count_lost(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
     let mut rounds = Rounds::every(COUNTED, &stop);
@@ -361,7 +369,7 @@ async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<d
     Ok(Arc::new(log))
 }
 
-/// The places of uploads: the store of the tables where it takes parts, or else a folder, which one process has.
+/// Opens the store of upload parts: the bucket if the tables are in one, otherwise a folder.
 async fn open_uploads(
     store: Option<Arc<dyn pipelines::staging::objects::Objects>>,
     config: &Config,
@@ -376,6 +384,7 @@ async fn open_uploads(
         });
     }
     let (path, reserve) = (layout.uploads(), Reserve(config.data.reserve.0));
+    // Opening waits for the disk. The same holds for the catalog.
     let opened = tokio::task::spawn_blocking(move || LocalObjects::open(path, reserve)).await?;
     let local = opened.with_context(|| format!("the uploads `{}` cannot be opened", layout.uploads().display()))?;
     Ok(UploadPlane {
@@ -400,7 +409,7 @@ async fn open_catalog(
         .with_context(|| format!("the tables `{shown}` cannot be opened"))
 }
 
-/// The catalog as it is configured.
+/// Returns the catalog with the configured reserve and compaction policy.
 fn configured(config: &Config, catalog: Catalog) -> Catalog {
     let catalog = catalog.with_reserve(Reserve(config.data.reserve.0));
     match config.compaction.policy() {
@@ -409,7 +418,7 @@ fn configured(config: &Config, catalog: Catalog) -> Catalog {
     }
 }
 
-/// The tasks behind the requests, and what ends them.
+/// The background tasks and their stop signal.
 #[derive(Debug, Default)]
 struct Tasks {
     set: JoinSet<(&'static str, anyhow::Result<()>)>,
@@ -417,6 +426,7 @@ struct Tasks {
 }
 
 impl Tasks {
+    // The name is kept with the result, so that an error says which task failed.
     fn spawn<E, F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
     where
         E: Into<anyhow::Error>,
@@ -428,30 +438,30 @@ impl Tasks {
 }
 
 impl Running {
-    /// Where the service listens.
+    /// Returns the address that the service listens on, with the port that was taken for port 0.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where measures are fetched, if they are.
+    /// Returns the address of the metrics, or `None` if they are off.
     pub const fn metrics(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
-    /// The metadata database; a worker has none.
+    /// Returns the metadata database. A worker has none.
     pub const fn store(&self) -> Option<&Store> {
         self.store.as_ref()
     }
 
-    /// The one source of time.
+    /// Returns the clock of the service.
     pub const fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// Runs until `signals` ask to stop, then stops in order; a second signal stops at once.
+    /// Runs until `signals` ask to stop, then stops in order. A second signal stops at once.
     ///
     /// # Errors
-    /// A task that ended by itself, or one that did not end in time.
+    /// A task that ended by itself, or did not end in time.
     pub async fn run(mut self, signals: &mut Signals) -> anyhow::Result<()> {
         let failure = tokio::select! {
             () = signals.asked() => None,
@@ -465,13 +475,12 @@ impl Running {
         failure.map_or(stopped, Err)
     }
 
-    /// Tells load balancers to leave this process alone; everything is served still.
+    /// Makes `/drainz` answer 503, so that load balancers send no more requests. Everything is still served.
     pub fn drain(&self) {
         self.drain.begin();
     }
 
-    /// Tells load balancers and serves on for the time of the notice, ends accepting, lets running requests end, then
-    /// ends every task.
+    /// Drains for the notice, stops accepting connections, lets running requests end, then ends every task.
     ///
     /// # Errors
     /// A task that failed, or did not end in time.
@@ -489,6 +498,7 @@ impl Running {
             anyhow::Ok(())
         };
         let ended = tokio::time::timeout(self.grace, ending).await;
+        // The database is closed last, and also if a task did not end in time.
         if let Some(store) = self.store {
             store.close().await;
         }
@@ -501,7 +511,7 @@ impl Running {
     }
 }
 
-/// What to say of a task that ended while the service ran.
+/// Returns the error of a task that ended while the service ran.
 fn failure(ended: Option<Result<(&'static str, anyhow::Result<()>), tokio::task::JoinError>>) -> anyhow::Error {
     match ended {
         Some(Ok((name, Err(error)))) => error.context(format!("the {name} failed")),

@@ -1,9 +1,8 @@
-//! Proves that the database and the tables tell the same story, and that nothing is in the way of more; works beside a
-//! service that runs.
+//! `sluice check`: proves that the database and the tables agree, also while a service runs.
 //!
-//! Invariant: it changes nothing. The database is read before and after a table: what it said before must be in the
-//! table, and what the table has must be in the database after, decided or still open. So work that goes on meanwhile
-//! is never a violation.
+//! Invariant: it changes nothing. The database is read before and after each table: everything it has before must be in
+//! the table, and everything in the table must be in the database after, decided or open. Work that goes on meanwhile
+//! is therefore never a violation.
 
 mod blocked;
 mod compare;
@@ -24,7 +23,7 @@ use crate::terminal;
 
 use compare::{Counts, compare};
 
-/// Checks every dataset, prints what it found, and fails when a rule is broken.
+/// Checks every dataset and prints its counts and violations. The exit code is a failure if there is a violation.
 pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitCode> {
     let layout = Layout::new(&config.data.dir);
     let clock = assemble::clock(config);
@@ -38,7 +37,7 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
         let before = store.check_project(project.id).await?;
         let tables = match &objects {
             Some(tables) => Some(Arc::clone(tables)),
-            // Why again: the first table may be there by now.
+            // A worker may have created the first table since the start of the check.
             None => objects::open_to_read(config, &layout)?,
         };
         let report = match &tables {
@@ -75,7 +74,7 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
         total.add(&counts);
         projects.insert(project.id.to_string());
     }
-    // Why: a folder that was there before the projects were listed has its project among them.
+    // The folders were listed before the projects, so the project of each of them was listed too.
     for folder in folders.difference(&projects) {
         terminal::line(&format!(
             "{folder}: VIOLATION table_without_project: no project has this table"

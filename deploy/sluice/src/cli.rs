@@ -13,15 +13,15 @@ use crate::roles::Role;
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, propagate_version = true)]
 pub struct Cli {
-    /// The options of every command.
+    /// Options that every command accepts.
     #[command(flatten)]
     pub global: Global,
-    /// The command.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The options of every command.
+/// Options that every command accepts.
 #[derive(Clone, Debug, Args)]
 pub struct Global {
     /// Folder of all data of the service [default: ./data]
@@ -36,7 +36,7 @@ pub struct Global {
 }
 
 impl Global {
-    /// The flags as keys of the configuration.
+    /// Returns the flags that are set, as keys of the configuration with their values.
     pub fn flags(&self) -> Vec<(&'static str, String)> {
         let data = self
             .data
@@ -120,7 +120,7 @@ pub enum Table {
     AcceptLoss {
         /// The project's slug
         slug: String,
-        /// Why, for those whose contributions are lost
+        /// The reason, for the agents whose contributions are lost
         #[arg(long, value_name = "R")]
         reason: String,
     },
@@ -209,7 +209,7 @@ pub struct Query {
     /// The format of the output
     #[arg(long, value_enum, default_value_t = QueryFormat::Table)]
     pub format: QueryFormat,
-    /// The service.
+    /// The service that the command talks to.
     #[command(flatten)]
     pub remote: Remote,
 }
@@ -217,13 +217,13 @@ pub struct Query {
 /// The output formats of `query`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum QueryFormat {
-    /// For people
+    /// Aligned columns for people
     Table,
     /// RFC 4180 with line feeds; a null is empty
     Csv,
     /// The answer of the service
     Json,
-    /// A Parquet file
+    /// A Parquet file, for a redirected output
     Parquet,
 }
 
@@ -259,7 +259,7 @@ pub struct Push {
     /// Folder for the state of pushes [default: `$XDG_STATE_HOME/sluice/push`]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// The service.
+    /// The service that the command talks to.
     #[command(flatten)]
     pub remote: Remote,
 }
@@ -287,10 +287,10 @@ pub struct Pull {
     /// The folder to pull into [default: ./SLUG]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// The service.
+    /// The service that the command talks to.
     #[command(flatten)]
     pub remote: Remote,
-    /// The keys.
+    /// The service keys that are trusted.
     #[command(flatten)]
     pub trust: Trust,
 }
@@ -304,7 +304,7 @@ pub struct Verify {
     /// folder's keys must be those of a service that this machine knows
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
-    /// The keys.
+    /// The service keys that are trusted.
     #[command(flatten)]
     pub trust: Trust,
 }

@@ -1,6 +1,7 @@
-//! The metadata database that the configuration names, or the one in the data directory.
+//! Connection to the metadata database: the configured one, or the file in the data directory.
 //!
-//! Invariant: a database that is missing beside tables is never made anew: what the tables have would be nobody's.
+//! Invariant: a database that is missing beside existing tables is never created anew, because the tables' records
+//! would then belong to no project.
 
 use std::path::Path;
 
@@ -11,10 +12,11 @@ use crate::assemble::Layout;
 use crate::config::Config;
 use crate::objects;
 
-/// Connects to the database that the configuration names, or to the one in the data directory; it then has the schema so.
+/// Connects to the configured database, or to the one in the data directory, and brings its schema to the state
+/// `schema`.
 ///
 /// # Errors
-/// Also where the database is missing, or knows no project, and there are tables.
+/// Also if there are tables while the database is missing or has no project.
 pub async fn connect(config: &Config, schema: Schema) -> anyhow::Result<Store> {
     if !knows_projects(config).await? && has_tables(config).await? {
         let database = if config.database.url.is_empty() {
@@ -34,7 +36,7 @@ pub async fn connect(config: &Config, schema: Schema) -> anyhow::Result<Store> {
 
 /// Returns true if the database exists and has a project. Creates nothing.
 async fn knows_projects(config: &Config) -> anyhow::Result<bool> {
-    // A file without bytes would be given some by the opening.
+    // Opening an empty file would write to it.
     let file = std::fs::metadata(Layout::new(&config.data.dir).database());
     if config.database.url.is_empty() && file.map_or(0, |file| file.len()) == 0 {
         return Ok(false);
@@ -44,7 +46,7 @@ async fn knows_projects(config: &Config) -> anyhow::Result<bool> {
         Err(error) => {
             return match error.downcast_ref::<store::Error>() {
                 Some(store::Error::Absent) => Ok(false),
-                // It is brought up to date before it is asked more, or refused with the reason.
+                // The caller then migrates the schema or reports the reason. Until then it cannot be queried.
                 Some(store::Error::Outdated) => Ok(true),
                 _ => Err(error),
             };
@@ -61,7 +63,7 @@ async fn has_tables(config: &Config) -> anyhow::Result<bool> {
     Ok(!objects::tables(objects.as_ref()).await?.is_empty())
 }
 
-/// Connects whatever there is.
+/// Connects without the check for tables.
 async fn open(config: &Config, schema: Schema) -> anyhow::Result<Store> {
     let database = &config.database;
     let options = store::Options {
@@ -69,11 +71,12 @@ async fn open(config: &Config, schema: Schema) -> anyhow::Result<Store> {
         readers: database.readers.get(),
         writers: database.writers.get(),
         timeout: database.timeout.0,
+        // A wait for a lock must end within the time-out of the call, so that the call can still report it.
         busy_timeout: database.timeout.0 / 2,
         ..store::Options::default()
     };
     if !database.url.is_empty() {
-        // Why not its URL: that has the password.
+        // The error does not name the URL, which contains the password.
         let connected = Store::connect(&database.url, options).await;
         return connected.context("the database of `database.url` cannot be opened");
     }
@@ -92,7 +95,7 @@ async fn open(config: &Config, schema: Schema) -> anyhow::Result<Store> {
         .with_context(|| format!("the database `{}` cannot be opened", file.display()))
 }
 
-/// A path as the path of a URL (RFC 3986 section 3.3).
+/// Percent-encodes a path for a URL (RFC 3986 section 3.3).
 fn percent_encoded(path: &Path) -> String {
     let encode = |&byte: &u8| match byte {
         b'/' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),

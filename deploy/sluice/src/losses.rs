@@ -1,7 +1,8 @@
-//! Accepting that a table lost versions; works beside a service that runs, prints JSON.
+//! `sluice admin table accept-loss`: accepts that a table lost versions, beside a running service. Prints JSON.
 //!
-//! Invariant: the database is changed first, and then the workers are told beside the table, so that no version is merged
-//! whose number the database still has for a lost one. Both are done again by a second call, which changes nothing more.
+//! Invariant: the loss is recorded in the database first and beside the table second, so that no worker merges a
+//! version whose number the database still has for a lost one. A second call repeats both steps and changes nothing
+//! more.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::assemble::Layout;
 use crate::config::Config;
 use crate::{keys, objects, terminal};
 
-/// Accepts that the table of a project lacks versions, and prints which.
+/// Accepts the loss of versions by a project's table and prints the lost versions.
 pub async fn accept(
     store: &Store,
     clock: &Arc<dyn Clock>,
@@ -41,6 +42,7 @@ pub async fn accept(
         now: clock.now(),
     };
     let accepted = store.loss_accept(new).await?;
+    // This comes before the result is judged: an earlier call may have ended between the two steps.
     tell(store, &tables, project.id).await?;
     let LossAccepted::Accepted { loss, contributions } = accepted else {
         bail!("the table of `{slug}` has every version that it is known to have; there is no loss to accept");
@@ -60,7 +62,7 @@ pub async fn accept(
     Ok(())
 }
 
-/// Records beside the table which versions are lost.
+/// Records the lost versions beside the table, where workers read them.
 async fn tell(store: &Store, tables: &Arc<dyn ObjectStore>, dataset: DatasetId) -> anyhow::Result<()> {
     let lost = known(store, dataset).await?;
     if !lost.is_empty() {
@@ -70,12 +72,13 @@ async fn tell(store: &Store, tables: &Arc<dyn ObjectStore>, dataset: DatasetId) 
     Ok(())
 }
 
-/// The versions of a project whose loss was accepted.
+/// Returns the versions of a project whose loss was accepted.
 pub(crate) async fn known(store: &Store, dataset: DatasetId) -> anyhow::Result<Vec<KnownHead>> {
     let lost = store.lost_versions(dataset).await?;
     let heads = lost.into_iter().filter_map(|lost| {
         Some(KnownHead {
             version: lost.version,
+            // A root that does not parse cannot be the root of any table.
             root: lost.root.parse().ok()?,
         })
     });

@@ -61,7 +61,7 @@ pub fn open_to_read(config: &Config, layout: &Layout) -> anyhow::Result<Option<A
     }
 }
 
-/// The names of the folders that can only be tables.
+/// Returns the folders whose names are ids of datasets.
 pub async fn tables(objects: Option<&Arc<dyn ObjectStore>>) -> anyhow::Result<BTreeSet<String>> {
     let Some(objects) = objects else {
         return Ok(BTreeSet::new());

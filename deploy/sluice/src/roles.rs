@@ -1,16 +1,16 @@
-//! What a process of the service does.
+//! Roles: the part of the service that a process runs.
 //!
-//! Invariant: parts that belong to one process (a folder, a file) are used by one process. A role that is only a share of
-//! the service is refused where a part of it could not be reached by the rest.
+//! Invariant: a backend that only one process can use (a folder, a file) is used by one process. A role that is a part
+//! of the service is refused if other processes cannot reach a backend it needs.
 
 use clap::ValueEnum;
 
 use crate::config::{Backend, Config, LogBackend};
 
-/// The share of the service that a process is.
+/// The part of the service that a process runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Role {
-    /// Everything
+    /// The whole service
     #[default]
     All,
     /// The interface: requests, and outcomes into the database
@@ -19,7 +19,7 @@ pub enum Role {
     Worker,
 }
 
-/// The role cannot be played with the parts that are configured.
+/// The error of a role that needs backends other processes can reach.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`serve --role {role}` shares its parts with other processes, but no other process can use {} in `{directory}`; \
@@ -28,20 +28,20 @@ pub enum Role {
     listed(parts.iter().map(|part| part.instead))
 )]
 pub struct RoleError {
-    /// The role.
+    /// The name of the role.
     pub role: &'static str,
-    /// The folder of the parts.
+    /// The data folder, which has the backends.
     pub directory: String,
-    /// The parts that are of one process.
+    /// The backends that only one process can use.
     pub parts: Vec<Embedded>,
 }
 
-/// A part that is of one process.
+/// A backend that only one process can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Embedded {
     /// Its name for the error message, with the article.
     pub what: &'static str,
-    /// What to configure in its place.
+    /// The backend to configure in its place, with the key.
     pub instead: &'static str,
 }
 
@@ -62,17 +62,17 @@ const TABLES: Embedded = Embedded {
 };
 
 impl Role {
-    /// Whether the process answers the interface.
+    /// Returns true if the process serves the API.
     pub const fn serves(self) -> bool {
         matches!(self, Self::All | Self::Api)
     }
 
-    /// Whether the process has a worker.
+    /// Returns true if the process runs a worker.
     pub const fn works(self) -> bool {
         matches!(self, Self::All | Self::Worker)
     }
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -81,7 +81,7 @@ impl Role {
         }
     }
 
-    /// Checks that every part can be reached by the processes with the other roles.
+    /// Checks that processes with other roles can reach every backend.
     pub fn check(self, config: &Config) -> Result<(), RoleError> {
         let parts = match self {
             Self::All => Vec::new(),
@@ -98,7 +98,7 @@ impl Role {
     }
 }
 
-/// The parts that this configuration keeps in the data folder.
+/// Returns the backends that this configuration keeps in the data folder.
 pub fn embedded(config: &Config) -> Vec<Embedded> {
     let parts = [
         (LOG, config.log.backend == LogBackend::Embedded),
@@ -111,7 +111,7 @@ pub fn embedded(config: &Config) -> Vec<Embedded> {
         .collect()
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins words as in `a`, `a and b`, `a, b and c`.
 fn listed(words: impl Iterator<Item = &'static str>) -> String {
     let words: Vec<_> = words.collect();
     match words.split_last() {

@@ -1,7 +1,7 @@
-//! Looks for obstacles to the next message in the log and to the next commit in a table.
+//! Search for obstacles to the next message of the log and to the next commit of a table.
 //!
-//! Invariant: nothing of the service is changed. The log is read from a copy, as opening one writes to it; a log that a
-//! service has open is left alone, which is said.
+//! Invariant: it changes nothing of the service. It reads a copy of the log, because opening a log writes to it. A log
+//! that a service has open is not read, and the output says so.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -17,26 +17,27 @@ use crate::assemble::Layout;
 use crate::config::{Backend, Config, LogBackend};
 use crate::terminal;
 
-/// The number of records in one read of the log.
+/// Records in one read of the log.
 const FETCH: usize = 256;
 
-/// A folder that is removed in the end.
+/// A temporary folder that is removed on drop.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It is in the folder of temporary files, which is cleaned by whoever runs the machine.
+        // A failure is ignored, since the system cleans the folder of temporary files.
         fs::remove_dir_all(&self.0).unwrap_or_default();
     }
 }
 
-/// Reads every submission and outcome in the embedded log; the violations with the number of records read, or none where
-/// there is no such log or a service has it open.
+/// Decodes every submission and outcome in the embedded log and returns the violations. Returns none if the log is not
+/// embedded or does not exist, or if a service has it open.
 pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<Violation>> {
     let path = layout.log();
     if config.log.backend != LogBackend::Embedded || !path.exists() {
         return Ok(Vec::new());
     }
+    // The lock is held while the log is copied, so that no service writes to it meanwhile.
     let lock = File::open(path.join("lock")).and_then(|file| match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -54,6 +55,7 @@ pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<
     };
     let scratch = Scratch(std::env::temp_dir().join(format!("sluice-check-{}", std::process::id())));
     let copied = copy(&path, &scratch.0);
+    // A service may start from here on.
     drop(lock);
     copied.with_context(|| format!("the log `{}` cannot be copied to be read", path.display()))?;
     let (copy, options) = (scratch.0.clone(), config.log.options());
@@ -80,7 +82,7 @@ pub(super) async fn log(config: &Config, layout: &Layout) -> anyhow::Result<Vec<
     Ok(violations)
 }
 
-/// Reads every record of a topic. Returns their number.
+/// Decodes every record of a topic and returns their number.
 async fn records(log: &dyn EventLog, topic: &str, violations: &mut Vec<Violation>) -> Result<u64, eventlog::Error> {
     let bounds = log.bounds(topic).await?;
     let mut left: u64 = bounds.iter().map(|bounds| bounds.next - bounds.first).sum();
@@ -106,7 +108,7 @@ async fn records(log: &dyn EventLog, topic: &str, violations: &mut Vec<Violation
     Ok(count)
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder with its contents. Fails if `to` exists.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -121,7 +123,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Finds names in the folder of a table that a commit needs and that are not regular files.
+/// Returns a violation for each name in a local table's folder that a commit needs and that is not a regular file.
 pub(super) fn commits(config: &Config, layout: &Layout, dataset: DatasetId) -> Vec<Violation> {
     if config.objects.backend != Backend::Local {
         return Vec::new();
@@ -141,6 +143,7 @@ pub(super) fn commits(config: &Config, layout: &Layout, dataset: DatasetId) -> V
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_suffix(".json"));
         let is_commit = number.is_some_and(|number| number.len() == 20 && number.bytes().all(|b| b.is_ascii_digit()));
+        // A commit is put if absent, so anything of that name stops the table for good.
         is_commit && entry.file_type().is_ok_and(|kind| !kind.is_file())
     });
     blocked

@@ -1,4 +1,4 @@
-//! The rules between a project's rows in the database and its table.
+//! Rules between a project's rows in the database and its table.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use catalog::check::{CheckedVersion, Report};
 use store::{ContributionEntry, ContributionStatus, ProjectEntries, ProjectEntry};
 use types::Timestamp;
 
-/// A rule that is broken.
+/// A broken rule, with the place and the values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
     rule: &'static str,
@@ -26,7 +26,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What was looked at.
+/// Counts of the checked versions, records and contributions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     versions: u64,
@@ -63,9 +63,9 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Compares what the database said before and after with what the table had in between.
+/// Compares the database before and after with the table in between.
 ///
-/// A contribution without an outcome is a violation when it was acknowledged before `open_since`.
+/// A contribution without an outcome is a violation if it was acknowledged before `open_since`.
 pub(super) fn compare(
     project: &ProjectEntry,
     before: &ProjectEntries,
@@ -89,6 +89,8 @@ pub(super) fn compare(
             .or_default()
             .push(Commit { version, record_count });
     }
+    // A row that was read after the table may name a version that the report lacks. So a merged contribution must be in
+    // the table if it was merged before.
     for entry in &after.contributions {
         rules.status(entry, open_since);
     }
@@ -116,14 +118,14 @@ pub(super) fn compare(
     (counts, rules.violations)
 }
 
-/// A version of the table, with how many records there are up to it.
+/// A version of the table, with the number of records up to it.
 struct Commit<'a> {
     version: &'a CheckedVersion,
     record_count: u64,
 }
 
 struct Rules<'a> {
-    /// By the contribution they name.
+    /// The commits by the id of their contribution.
     commits: HashMap<&'a str, Vec<Commit<'a>>>,
     violations: Vec<Violation>,
 }
@@ -133,7 +135,7 @@ impl Rules<'_> {
         self.violations.push(Violation { rule, detail });
     }
 
-    /// A decided contribution has left the outbox, an open one is in it, and none is open for long.
+    /// Checks that a contribution is in the outbox exactly while it is open, and that it is not open for too long.
     fn status(&mut self, entry: &ContributionEntry, open_since: Timestamp) {
         let (id, status) = (entry.id, entry.status);
         if status.is_terminal() == entry.in_outbox {
@@ -151,9 +153,9 @@ impl Rules<'_> {
         }
     }
 
-    /// A merged contribution is exactly one commit, and they agree; a rejected one is none.
+    /// Checks that a merged contribution is one commit that agrees with it, and that a rejected one is none.
     fn merged(&mut self, entry: &ContributionEntry) {
-        // A version that was lost may be another's by now.
+        // The number of a lost version may belong to another contribution by now.
         if entry.lost {
             return;
         }
@@ -174,7 +176,7 @@ impl Rules<'_> {
         }
     }
 
-    /// The versions in the database have no gaps, and each is its contribution's.
+    /// Checks that the versions in the database have no gaps, and that each agrees with its contribution.
     fn versions(&mut self, project: &ProjectEntry, entries: &ProjectEntries) {
         let contributions: HashMap<_, _> = entries.contributions.iter().map(|entry| (entry.id, entry)).collect();
         for (expected, entry) in (1..).zip(&entries.versions) {
@@ -212,7 +214,7 @@ impl Rules<'_> {
                 format!("{merged} contributions are merged, but the database has {versions} versions"),
             );
         }
-        // Why at least: versions may have come since the project was read.
+        // The project was read before the versions, so only the version it names is compared: there may be later ones.
         let said = entries.versions.iter().find(|entry| entry.version == project.version);
         if project.version.0 > 0 && said.is_none_or(|entry| entry.record_count != project.record_count) {
             let detail = format!(
@@ -223,7 +225,7 @@ impl Rules<'_> {
         }
     }
 
-    /// The table has the latest version that the database knows of, with the same content root.
+    /// Checks that the table has the latest version in the database, with the same content root.
     fn head(&mut self, before: &ProjectEntries, report: &Report) {
         let Some(known) = before.versions.last() else {
             return;
@@ -255,7 +257,7 @@ impl Rules<'_> {
         );
     }
 
-    /// Every commit names a contribution that the database has, decided as merged or still open.
+    /// Checks that every commit names a contribution in the database.
     fn known(&mut self, after: &ProjectEntries) {
         let known: HashMap<_, _> = after
             .contributions
@@ -288,7 +290,7 @@ pub(super) fn untold(versions: usize) -> Option<Violation> {
     })
 }
 
-/// Where a merged contribution and its commit disagree.
+/// Returns the disagreement of a merged contribution and its commit, if there is one.
 fn differences(entry: &ContributionEntry, commit: &Commit<'_>) -> Option<String> {
     let said = (
         entry.version.map(|version| version.0),
