@@ -1,4 +1,4 @@
-//! One request to the service, and the calls of the interface.
+//! A request to the service, and the calls of the interface.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Call {
     }
 
     fn post<const N: usize>(segments: [&str; N], body: &impl Serialize) -> Self {
-        // Why: the shapes of this crate have text keys and finite numbers, so none of them fails to serialize.
+        // The types of this crate have text keys and finite numbers, so serialization cannot fail.
         let body = serde_json::to_vec(body).unwrap_or_default().into();
         Self {
             body: Some(body),
@@ -63,7 +63,7 @@ impl Call {
         }
     }
 
-    /// Whether doing it twice is the same as doing it once.
+    /// Returns true if sending the call twice has the effect of sending it once.
     pub(crate) const fn repeatable(&self) -> bool {
         self.reads || self.idempotency_key.is_some()
     }
@@ -75,6 +75,7 @@ impl Call {
     pub(crate) fn url(&self, base: &Url) -> Url {
         let mut url = base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
+            // A base address may end with a slash. The segments are percent-encoded here.
             path.pop_if_empty().extend(&self.segments);
         }
         if !self.query.is_empty() {
@@ -85,24 +86,24 @@ impl Call {
 }
 
 impl Client {
-    /// Registers an agent; needs the operator token. The key is in this answer only.
+    /// Registers an agent. Needs the operator token. Only this answer has the key.
     pub async fn agent_create(&self, agent: &NewAgent) -> Result<Agent, Error> {
         self.json(Call::post(["agents"], agent)).await
     }
 
-    /// Creates a dataset project.
+    /// Creates a dataset project that the caller's operator maintains.
     pub async fn project_create(&self, project: &NewProject) -> Result<Project, Error> {
         self.json(Call::post(["projects"], project)).await
     }
 
-    /// The project with its readme, contract, versions and contributors.
+    /// Returns the project with its readme, contract, versions and contributors.
     pub async fn project(&self, slug: &str) -> Result<Project, Error> {
         self.json(Call::get(["projects", slug])).await
     }
 
     /// Contributes 1 to 500 records and waits up to `wait` seconds (0 to 20) for the outcome.
     ///
-    /// With an `idempotency_key` the call is tried again where that can help, and never merges its records twice.
+    /// With an `idempotency_key` the call is retried, and its records are merged at most once.
     pub async fn contribute(
         &self,
         slug: &str,
@@ -115,18 +116,18 @@ impl Client {
         self.json(call).await
     }
 
-    /// A contribution's status; waits up to `wait` seconds (0 to 20) for its outcome.
+    /// Returns a contribution. Waits up to `wait` seconds (0 to 20) for its outcome.
     pub async fn contribution(&self, slug: &str, id: &str, wait: u32) -> Result<Contribution, Error> {
         self.json(Call::get(["projects", slug, "contributions", id]).wait(wait))
             .await
     }
 
-    /// Begins an upload.
+    /// Begins an upload. Not repeatable: each call begins another one.
     pub(crate) async fn upload_begin(&self, slug: &str, upload: &NewUpload<'_>) -> Result<Upload, Error> {
         self.json(Call::post(["projects", slug, "uploads"], upload)).await
     }
 
-    /// Completes an upload; doing it twice is the same as doing it once.
+    /// Completes an upload. Doing it twice has the effect of doing it once.
     pub(crate) async fn upload_complete(&self, slug: &str, id: &str, etags: Vec<Tag>) -> Result<Contribution, Error> {
         let call = Call::post(
             ["projects", slug, "uploads", id, "complete"],
@@ -135,10 +136,11 @@ impl Client {
         self.json(Call { reads: true, ..call }).await
     }
 
-    /// What the gates said of each record of a decided contribution, in row order.
+    /// Returns the verdict on each record of a decided contribution, in row order.
     pub async fn contribution_verdicts(&self, slug: &str, id: &str) -> Result<Vec<RowVerdict>, Error> {
         let call = Call::get(["projects", slug, "contributions", id, "verdicts"]);
         let path = call.path();
+        // The answer is JSON Lines.
         let lines = self.bytes(call).await?;
         serde_json::Deserializer::from_slice(&lines)
             .into_iter()
@@ -150,13 +152,13 @@ impl Client {
             })
     }
 
-    /// Judges records as a contribution of them would be judged, and keeps nothing.
+    /// Judges records as if they were contributed, and stores nothing.
     pub async fn validate(&self, slug: &str, records: &[Value]) -> Result<Validation, Error> {
         let call = Call::post(["projects", slug, "validate"], &json!({ "records": records }));
         self.json(Call { reads: true, ..call }).await
     }
 
-    /// The signed manifest of a version as it was sent; of the latest where none is named.
+    /// Returns the bytes of the signed manifest of a version, by default the latest. They are not verified.
     pub async fn manifest(&self, slug: &str, version: Option<u64>) -> Result<Bytes, Error> {
         let mut call = Call::get(["projects", slug, "manifest"]);
         if let Some(version) = version {
@@ -165,12 +167,12 @@ impl Client {
         self.bytes(call).await
     }
 
-    /// The document of service keys as it was sent; needs no credential.
+    /// Returns the bytes of the document of service keys. They are not verified. Needs no credential.
     pub async fn service_keys(&self) -> Result<Bytes, Error> {
         self.bytes(Call::get([".well-known", "service-keys"])).await
     }
 
-    /// A page of a version's records; the latest version where none is named.
+    /// Returns a page of a version's records, by default of the latest version.
     pub async fn data(&self, slug: &str, version: Option<u64>, offset: u64, limit: u32) -> Result<Page, Error> {
         let mut call = Call::get(["projects", slug, "data"])
             .query("offset", offset)
@@ -181,8 +183,8 @@ impl Client {
         self.json(call).await
     }
 
-    /// Asks the records of a version a question in SQL: one SELECT over the table `records`; of the latest version where
-    /// none is named, with as many rows as the service takes where no limit is given.
+    /// Runs a query, which is one SELECT over the table `records`. The default version is the latest, the default limit
+    /// that of the service.
     pub async fn query(
         &self,
         slug: &str,
@@ -201,7 +203,8 @@ impl Client {
         self.json(Call { reads: true, ..call }).await
     }
 
-    /// Up to `limit` (0 to 500) of the records appended after version `from` up to `to`, with who contributed them.
+    /// Returns up to `limit` (0 to 500) of the records appended after version `from` up to `to`, with their
+    /// contributors.
     pub async fn diff(&self, slug: &str, from: u64, to: u64, offset: u64, limit: u32) -> Result<Diff, Error> {
         let call = Call::get(["projects", slug, "diff"])
             .query("from", from)

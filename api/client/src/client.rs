@@ -1,4 +1,4 @@
-//! The client and its one way to send a call.
+//! The client, and the way that it sends calls.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,10 +13,10 @@ use crate::call::Call;
 use crate::patience::Pauses;
 use crate::{Error, Patience, Problem, tls};
 
-/// How long an answer may take, not counting the `wait` the call asks for.
+/// Time-out for an answer, without the `wait` of the call.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// A client of one service with at most one credential; cheap to clone.
+/// Client of one service, with at most one credential. Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) base: Url,
@@ -26,7 +26,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that authenticates with `key`: an agent key or an operator token.
+    /// Returns a client that authenticates with `key`: an agent key or an operator token.
+    ///
+    /// # Errors
+    /// As [`anonymous`](Self::anonymous).
     pub fn new(base_url: &str, key: impl Into<String>) -> Result<Self, Error> {
         let client = Self::anonymous(base_url)?;
         Ok(Self {
@@ -35,7 +38,11 @@ impl Client {
         })
     }
 
-    /// A client without a credential, for public reads.
+    /// Returns a client without a credential, for public reads.
+    ///
+    /// # Errors
+    /// [`Error::Address`] if the address is neither `http://` nor `https://`, or if no certificate authority is known
+    /// for the latter.
     pub fn anonymous(base_url: &str) -> Result<Self, Error> {
         let refuse = |problem: String| Error::Address {
             address: base_url.to_owned(),
@@ -51,10 +58,12 @@ impl Client {
         let mut http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .connect_timeout(Duration::from_secs(10))
-            // Why: shorter than the service keeps an idle connection, so that none is reused as it closes.
+            // This is shorter than the service keeps an idle connection, so that none is reused while it closes.
             .pool_idle_timeout(Duration::from_secs(20))
             .user_agent(concat!("sluice-client/", env!("CARGO_PKG_VERSION")))
+            // A redirect could carry the credential to another host.
             .redirect(reqwest::redirect::Policy::none());
+        // A proxy cannot reach this machine's loopback addresses.
         if is_this_machine(&base) {
             http = http.no_proxy();
         }
@@ -67,26 +76,27 @@ impl Client {
         })
     }
 
-    /// Returns what it sends requests with.
+    /// Returns the inner HTTP client.
     #[cfg(feature = "otel")]
     pub(crate) fn into_http(self) -> reqwest::Client {
         self.http
     }
 
-    /// The same client with other bounds on trying again.
+    /// Returns the client with other bounds on retries.
     #[must_use]
     pub fn with_patience(self, patience: Patience) -> Self {
         Self { patience, ..self }
     }
 
-    /// Sends a call, again where that is allowed and can help, and reads its answer as JSON.
+    /// Sends a call, with retries, and decodes its answer from JSON.
     pub(crate) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
         let (method, path) = (call.method.to_string(), call.path());
         let body = self.bytes(call).await?;
         serde_json::from_slice(&body).map_err(|source| Error::Answer { method, path, source })
     }
 
-    /// Sends a call, again where that is allowed and can help, and returns the body of its answer.
+    /// Sends a call and returns the body of its answer. Retries within the bounds if the call is repeatable and the
+    /// error is transient.
     pub(crate) async fn bytes(&self, call: Call) -> Result<Bytes, Error> {
         let mut pauses = Pauses::new(self.patience);
         loop {
@@ -95,6 +105,7 @@ impl Client {
                 Err(error) => error,
             };
             let asked = match &error {
+                // Every other error would be the same at the next try.
                 Error::Transport { .. } => None,
                 Error::Refused { problem, .. } if problem.passes() => problem.retry_after,
                 _ => return Err(error),
@@ -132,7 +143,7 @@ impl Client {
     }
 }
 
-/// Whether the address is this machine's own, which no proxy can reach.
+/// Returns true if the address is on this machine's loopback interface.
 fn is_this_machine(base: &Url) -> bool {
     let host = base.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
@@ -147,13 +158,13 @@ fn refused(call: &Call, status: StatusCode, retry_after: Option<Duration>, body:
     }
 }
 
-/// The delay-seconds form of `Retry-After` (RFC 9110 section 10.2.3), the one the service sends.
+/// Returns the delay-seconds form of `Retry-After` (RFC 9110 section 10.2.3), the form that the service sends.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
-/// Shows that there is a key, never the key.
+/// Shows the presence of a key, never the key.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")

@@ -1,4 +1,4 @@
-//! What can go wrong with a call.
+//! Errors of the client.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,90 +11,90 @@ use types::{Classify, Kind, Retry};
 
 use crate::tls::{self, Hopeless};
 
-/// Why a call gave no result, or a version could not be pulled or verified.
+/// An error of a call, of a pull or push, or of a verification.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The base address is not one this client can call.
+    /// The base address cannot be called.
     #[error("`{address}` is not an address of the service: {problem}")]
     Address {
-        /// The address as given.
+        /// The base address as given.
         address: String,
-        /// The rule that is broken.
+        /// The rule that it breaks.
         problem: String,
     },
-    /// The request did not get through, or its answer broke off. What it asked for may have been done.
+    /// The request failed, or its answer broke off. The request may have had its effect.
     #[error("the service did not answer {method} {path}")]
     Transport {
-        /// The HTTP method.
+        /// The HTTP method of the call.
         method: String,
-        /// The path called.
+        /// The path of the call.
         path: String,
-        /// The cause.
+        /// The error of the HTTP library, without the address.
         #[source]
         source: reqwest::Error,
     },
-    /// Whoever answered did not prove to be the service or its store. Nothing was sent.
+    /// The certificate of the service or its object store is not trusted. Nothing was sent.
     #[error(
         "{method} {path}: the server's certificate is not trusted; `SSL_CERT_FILE` names other authorities to trust"
     )]
     Certificate {
-        /// The HTTP method.
+        /// The HTTP method of the call.
         method: String,
-        /// The path called.
+        /// The path of the call.
         path: String,
-        /// What is wrong with the certificate.
+        /// The problem of the certificate.
         #[source]
         source: reqwest::Error,
     },
-    /// The address is nobody's, or whoever is there does not speak this protocol. Nothing was sent.
+    /// The host does not exist or does not speak TLS that both sides know. Nothing was sent.
     #[error("{method} {path} cannot reach the service: {problem}")]
     Unreachable {
-        /// The HTTP method.
+        /// The HTTP method of the call.
         method: String,
-        /// The path called.
+        /// The path of the call.
         path: String,
-        /// Why no other try changes that.
+        /// The reason that no retry can succeed.
         problem: String,
     },
-    /// The service refused.
+    /// The service answered with an error status.
     #[error("{method} {path} was answered {problem}")]
     Refused {
-        /// The HTTP method.
+        /// The HTTP method of the call.
         method: String,
-        /// The path called.
+        /// The path of the call.
         path: String,
-        /// What the service said.
+        /// The error answer.
         problem: Box<Problem>,
     },
-    /// The answer does not have the shape that this client knows.
+    /// The answer cannot be decoded.
     #[error("the answer to {method} {path} does not have the expected form")]
     Answer {
-        /// The HTTP method.
+        /// The HTTP method of the call.
         method: String,
-        /// The path called.
+        /// The path of the call.
         path: String,
-        /// The cause.
+        /// The error of the decoder.
         #[source]
         source: serde_json::Error,
     },
-    /// The answer is well signed and is not what was asked for.
+    /// The manifest is validly signed, but is of another project, version or layout.
     #[error("the service sent another manifest than the one requested: {problem}")]
     OtherManifest {
-        /// What differs.
+        /// The difference to the requested manifest.
         problem: String,
     },
-    /// A part could not be fetched under the address that its manifest gives.
+    /// A part could not be downloaded from the address in its manifest, or uploaded to its address.
     #[error("the part `{part}` could not be fetched: {problem}")]
     Part {
-        /// The part's name.
+        /// The name of the part.
         part: String,
-        /// What went wrong.
+        /// The reason of the last failure.
         problem: String,
     },
-    /// Something is not proven.
+    /// A signature, a hash or a content root does not hold.
     #[error(transparent)]
     Proof(#[from] proof::Error),
-    /// A service shows other keys than it did before.
+    /// The keys of a service contradict those that are known.
     #[error(
         "the keys of {server} are not trusted; if the service was installed again, remove its entry from `{}`",
         known_keys.display()
@@ -102,47 +102,47 @@ pub enum Error {
     Untrusted {
         /// The base address of the service.
         server: String,
-        /// The file that says which keys it had.
+        /// The file with the keys known before.
         known_keys: PathBuf,
-        /// What is wrong with the keys.
+        /// The contradiction between the keys.
         #[source]
         source: Box<proof::Error>,
     },
-    /// Nothing on this machine says whose the keys of a folder are.
+    /// The keys of a folder belong to a service that this machine has never met.
     #[error(
         "this machine does not know the first key of the folder, `{first}`; fetch the keys document from the \
          service itself and name it"
     )]
     UnknownService {
-        /// The first key.
+        /// The first key of the folder's keys document.
         first: KeyId,
     },
-    /// A file or folder of this machine could not be read or written.
+    /// A local file or folder could not be read or written.
     #[error("`{}` could not be read or written", path.display())]
     File {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// The cause.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A file or folder of this machine is not what is needed.
+    /// A local file or folder is not usable for the operation.
     #[error("`{}` {problem}", path.display())]
     Place {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem, as the end of a sentence that begins with the path.
         problem: String,
     },
-    /// The process is stopping, so work was not finished.
+    /// A blocking task was cancelled or panicked, so its work is not finished.
     #[error("the work was stopped")]
     Stopped(#[source] tokio::task::JoinError),
 }
 
 impl Error {
-    /// A request that got no answer.
+    /// Classifies a request without an answer.
     pub(crate) fn unanswered(method: impl Into<String>, path: String, source: reqwest::Error) -> Self {
-        // Why: an address of a part lets whoever reads it read the part.
+        // The URL is removed, because the address of a part grants access to the part.
         let (method, source) = (method.into(), source.without_url());
         match tls::hopeless(&source) {
             Some(Hopeless::Distrust) => Self::Certificate { method, path, source },
@@ -165,7 +165,7 @@ impl Error {
         }
     }
 
-    /// What the service said, where it refused.
+    /// Returns the error answer of the service, if there was one.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Refused { problem, .. } => Some(problem),
@@ -210,34 +210,34 @@ impl Classify for Error {
     }
 }
 
-/// An error answer of the service.
+/// An error answer of the service or of its object store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The HTTP status.
+    /// The HTTP status of the answer.
     pub status: u16,
-    /// The machine code: the body's `error`, or the `Code` of an object store; empty where the answer had none.
+    /// The machine-readable code: `error` of the body, or the `Code` of an object store. Empty if the answer has none.
     pub code: String,
-    /// The sentence for people: the body's `message`, or that of an object store.
+    /// The sentence for people: `message` of the body, or the `Message` of an object store.
     pub message: String,
-    /// What is wrong where, the body's `details`.
+    /// The broken rules: `details` of the body.
     pub details: Vec<Detail>,
-    /// The `Retry-After` header.
+    /// The value of the `Retry-After` header, if it is in seconds.
     pub retry_after: Option<Duration>,
-    /// The whole body, with the fields of the case.
+    /// The whole body. It is empty if it is no JSON object.
     pub body: Map<String, Value>,
 }
 
-/// One broken rule.
+/// A broken rule and its place.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Detail {
-    /// Where: a JSON pointer, or the name of a parameter.
+    /// The place: a JSON pointer (RFC 6901), or the name of a parameter.
     pub path: String,
-    /// The rule.
+    /// The rule that is broken.
     pub problem: String,
 }
 
 impl Problem {
-    /// Returns true for the statuses after which the same call may succeed a little later.
+    /// Returns true for the statuses after which the same call may succeed later.
     pub(crate) fn passes(&self) -> bool {
         matches!(self.status, 408 | 429 | 502..=504)
     }
@@ -263,7 +263,8 @@ impl Problem {
     }
 }
 
-/// What an error document of an object store says (*Error responses*, Amazon S3 API Reference); empty where it is none.
+/// Returns an element of an object store's error document (*Error responses*, Amazon S3 API Reference), or an empty
+/// text.
 fn element_of(document: &[u8], name: &str) -> String {
     let document = String::from_utf8_lossy(document);
     let begins = document.split_once(&format!("<{name}>"));
@@ -271,7 +272,7 @@ fn element_of(document: &[u8], name: &str) -> String {
     content.map(|(content, _)| content.to_owned()).unwrap_or_default()
 }
 
-/// `400 invalid: one sentence (path: rule; path: rule)`.
+/// Formats as `400 invalid: one sentence (path: rule; path: rule)`.
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.status, self.code)?;

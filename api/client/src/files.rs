@@ -1,6 +1,4 @@
-//! Files of this machine: written whole or not at all.
-//!
-//! Invariant: after a crash a file has its old bytes or its new ones.
+//! Files that are replaced atomically.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -8,7 +6,7 @@ use std::path::Path;
 
 use crate::Error;
 
-/// Writes `text` beside `path`, durably, and puts it in its place.
+/// Writes `text` durably to a file beside `path`, and renames it to `path`.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
@@ -21,10 +19,11 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Error> {
         fs::rename(beside, path)
     };
     written().map_err(|source| Error::file(path, source))?;
+    // The rename is durable only once the folder is.
     sync_folder(folder_of(path))
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -32,13 +31,13 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes the names in a folder durable.
+/// Syncs a folder, so that its names are durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|source| Error::file(folder, source))
 }
 
-/// The bytes of a file; `None` where there is none.
+/// Returns the bytes of a file, or `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -47,7 +46,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Runs what waits for the disk where that holds nobody up.
+/// Runs work that waits for the disk on a thread that may block.
 pub(crate) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

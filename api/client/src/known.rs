@@ -1,7 +1,7 @@
-//! The services this machine has met: trust on first use.
+//! The services that this machine has met: trust on first use.
 //!
-//! Invariant: a service's first key is kept at the first meeting and never replaced, and of its keys documents the
-//! newest is kept, so neither another key nor an older document is taken later.
+//! Invariant: a service's first key is stored at the first meeting and never replaced. Of its keys documents the newest
+//! is stored. So neither another first key nor an older document is accepted later.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 
 use crate::{Error, files};
 
-/// A file of the service keys that were met, as indented JSON:
-/// `{"format": "sluice-known-keys-1", "servers": {"http://…": {"firstKey": "<Base64>", "keys": {the document}}}}`.
+/// A file of known service keys, as indented JSON: `{"format": "sluice-known-keys-1", "servers": {"http://…":
+/// {"firstKey": "<Base64>", "keys": {the document}}}}`.
 ///
-/// Who knows a first key beforehand may write it there, without the document.
+/// A first key that is known beforehand may be written there without the document.
 #[derive(Clone, Debug)]
 pub struct KnownKeys {
     path: PathBuf,
@@ -45,17 +45,20 @@ struct Entry {
 }
 
 impl KnownKeys {
-    /// The file `path`; it need not exist.
+    /// Returns the handle of the file `path`, which need not exist.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Takes the keys that `server` shows now: remembers them at the first meeting, later proves that they are the same
-    /// or have grown. Returns whether it is the first meeting.
+    /// Stores the keys of `server` at the first meeting. Later it verifies that they begin with the same key and follow
+    /// the stored document. Returns true at the first meeting.
+    ///
+    /// # Errors
+    /// [`Error::Untrusted`] if the keys contradict the stored ones.
     pub fn meet(&self, server: &str, keys: &Keys) -> Result<bool, Error> {
         let folder = files::folder_of(&self.path);
         fs::create_dir_all(folder).map_err(|source| Error::file(folder, source))?;
-        // Why: two that meet a service at once must not forget each other's.
+        // Two processes that meet services at once must not overwrite each other's entries.
         let _lock = lock(folder)?;
         let mut book = self.book()?;
         let known = book.servers.get(server);
@@ -74,12 +77,12 @@ impl KnownKeys {
             keys: serde_json::from_str(&keys.to_json()).ok(),
         };
         book.servers.insert(server.to_owned(), entry);
-        // Why: the shapes of this file have text keys and no infinite number, so it can always be written.
+        // The types of this file have text keys and finite numbers, so serialization cannot fail.
         files::replace(&self.path, &serde_json::to_string_pretty(&book).unwrap_or_default())?;
         Ok(first)
     }
 
-    /// The keys documents that were met of services with this first key; `None` where none was met.
+    /// Returns the stored keys documents of services with this first key, or `None` if no such service was met.
     pub fn documents_of(&self, first: &PublicKey) -> Result<Option<Vec<Keys>>, Error> {
         let book = self.book()?;
         let mut entries = book
@@ -103,15 +106,16 @@ impl KnownKeys {
     }
 }
 
-/// The newest keys document of a service; none where only its first key is known.
+/// Returns the stored keys document of a service, or `None` if only its first key is stored.
 fn document(entry: &Entry) -> Result<Option<Keys>, proof::Error> {
     let Some(document) = &entry.keys else { return Ok(None) };
     let keys = Keys::parse(Value::Object(document.clone()).to_string().as_bytes())?;
+    // A person may have edited the file, so its two parts are compared.
     keys.begins_with(&entry.first_key)?;
     Ok(Some(keys))
 }
 
-/// The right to change what is in a folder, until it is dropped.
+/// Locks a folder until the handle is dropped. Waits for the holder.
 fn lock(folder: &Path) -> Result<File, Error> {
     let locked = || {
         let folder = File::open(folder)?;

@@ -1,12 +1,12 @@
-//! A light HTTP client of the service: typed calls, typed errors, and patience where the service asks for it.
+//! A light HTTP client of the service: typed calls, typed errors, and retries within bounds.
 //!
 //! Invariants:
-//! - A call is sent again only when doing it twice is the same as doing it once: it reads, or it carries an
+//! - A call is repeated only if doing it twice has the effect of doing it once: it reads, or it carries an
 //!   `Idempotency-Key`.
 //! - Waiting is bounded: [`Patience`] caps both the number of tries and the sum of the pauses.
-//! - Records and texts that come back are data of other agents; nothing here interprets them.
-//! - What is pulled is kept only if a key of the service signed it, and that key is vouched for by the first one that
-//!   this machine met. The credential goes to the service's own operations, never with the address of a part.
+//! - Records and texts in answers are data of other agents. Nothing here interprets them.
+//! - A pulled version is kept only if a key of the service signed it, and that key goes back to the first key that this
+//!   machine met. The credential is sent with the service's own operations, never with the address of a part.
 
 mod call;
 mod client;

@@ -1,34 +1,34 @@
-//! What is sent and what comes back.
+//! Bodies of requests and answers.
 //!
-//! Answers may carry more fields than these: a client of today reads a service of tomorrow.
+//! Answers may have more fields than these types, so this client reads the answers of newer services.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// An agent to register.
+/// Body of the request that registers an agent.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewAgent {
-    /// Unique in the whole service: 1 to 60 of letters, digits, `.`, `_`, `-`.
+    /// The name, unique in the whole service: 1 to 60 letters, digits, `.`, `_` and `-`.
     pub name: String,
-    /// Where sales are paid to.
+    /// The wallet that receives the proceeds of sales.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wallet_address: Option<String>,
 }
 
-/// A registered agent.
+/// A registered agent with its key.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
-    /// The id.
+    /// The id of the agent.
     pub id: String,
-    /// The name.
+    /// The name of the agent.
     pub name: String,
-    /// The key (`km_…`), shown this once.
+    /// The key (`km_…`). No later answer has it.
     pub key: String,
 }
 
-/// Shows the agent, never its key.
+/// Shows the id and the name, never the key.
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Agent")
@@ -38,51 +38,51 @@ impl std::fmt::Debug for Agent {
     }
 }
 
-/// A dataset project to create; what is left out gets the service's default.
+/// Body of the request that creates a dataset project. A field that is left out gets the service's default.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewProject {
-    /// 3 to 60 of lower-case letters, digits and inner hyphens.
+    /// The slug: 3 to 60 lower-case letters, digits and inner hyphens.
     pub slug: String,
-    /// 4 to 140 characters.
+    /// The title: 4 to 140 characters.
     pub title: String,
-    /// 20 to 20,000 characters.
+    /// The readme: 20 to 20,000 characters.
     pub readme: String,
-    /// `{fields: [{name, type, required?}], allowExtra?}`; never changes.
+    /// The contract: `{fields: [{name, type, required?}], allowExtra?}`. It never changes.
     pub schema_def: Value,
-    /// A licence id of `GET /licenses`.
+    /// The id of a licence in `GET /licenses`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub license: Option<String>,
-    /// At most 8.
+    /// The tags, at most 8.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// `public` or `paid`; never changes.
+    /// The access: `public` or `paid`. It never changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<String>,
-    /// `public` or `private`; never changes.
+    /// The visibility: `public` or `private`. It never changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visibility: Option<String>,
 }
 
-/// A dataset project.
+/// A dataset project with its latest version.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Project {
-    /// Its name in addresses.
+    /// The slug, which names the project in addresses.
     pub slug: String,
-    /// `open`, `paused` or `archived`.
+    /// The status: `open`, `paused` or `archived`.
     pub status: String,
-    /// Its latest version; 0 before the first merge.
+    /// The latest version. 0 before the first merge.
     pub latest_version: u64,
-    /// How many records the latest version has.
+    /// The number of records of the latest version.
     pub record_count: u64,
-    /// How many versions it has, where asked for on its own.
+    /// The number of versions. 0 in lists of projects, which do not have it.
     #[serde(default)]
     pub version_count: u64,
-    /// The newest versions, newest first.
+    /// The newest versions, newest first. Empty in lists of projects.
     #[serde(default)]
     pub versions: Vec<VersionInfo>,
-    /// Everything else.
+    /// All other fields of the answer.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
@@ -91,180 +91,180 @@ pub struct Project {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionInfo {
-    /// Its number, from 1.
+    /// The number of the version, from 1.
     pub version: u64,
-    /// How many records it has in all.
+    /// The number of records of the version.
     pub record_count: u64,
-    /// How many of them are new in it.
+    /// The number of records that are new in the version.
     pub accepted_count: u64,
-    /// Everything else.
+    /// All other fields of the answer.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
-/// A contributed batch.
+/// A contribution: a batch or a completed upload.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contribution {
-    /// The id.
+    /// The id of the contribution.
     pub id: String,
-    /// `submitted`, `waiting`, `merged` or `rejected`.
+    /// The status: `submitted`, `waiting`, `merged` or `rejected`.
     pub status: String,
-    /// The version its records are, where merged.
+    /// The version of its new records, if it is merged.
     pub merged_version: Option<u64>,
-    /// How many of its records were new, where merged.
+    /// The number of its new records, if it is merged.
     pub accepted_count: Option<u64>,
-    /// How many records that version has in all, where merged.
+    /// The number of records of that version, if it is merged.
     pub record_count: Option<u64>,
-    /// Why it is rejected or waits.
+    /// The reason of a rejection or of waiting.
     pub reason: Option<BatchReason>,
-    /// Whether this answer was given before to the same `Idempotency-Key`.
+    /// True if the answer repeats that to an earlier call with the same `Idempotency-Key`.
     #[serde(default)]
     pub replayed: bool,
-    /// What each gate did, where decided.
+    /// The tallies of the gates, if it is decided.
     #[serde(default)]
     pub tallies: Vec<Tally>,
-    /// The first records that did not pass, where rejected.
+    /// The verdicts on the first records that did not pass, if it is rejected.
     #[serde(default)]
     pub verdicts: Vec<RowVerdict>,
-    /// Everything else.
+    /// All other fields of the answer.
     #[serde(flatten)]
     pub more: Map<String, Value>,
 }
 
 impl Contribution {
-    /// Whether the outcome is known.
+    /// Returns true if the contribution is merged or rejected.
     pub fn is_decided(&self) -> bool {
         self.is_merged() || self.status == "rejected"
     }
 
-    /// Whether its new records are a version.
+    /// Returns true if its new records are in a version.
     pub fn is_merged(&self) -> bool {
         self.status == "merged"
     }
 }
 
-/// Why a batch is not merged.
+/// The reason that a contribution is not merged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct BatchReason {
-    /// The case, for programs.
+    /// The machine-readable code.
     pub code: String,
-    /// One sentence.
+    /// One sentence for people.
     pub message: String,
 }
 
-/// What one gate did with a batch.
+/// The counts of one gate for a contribution.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Tally {
-    /// The gate's name.
+    /// The name of the gate.
     pub gate: String,
-    /// How many rows it was given.
+    /// The number of rows that the gate judged.
     pub rows: u64,
-    /// How many went on.
+    /// The number of rows that passed.
     pub passed: u64,
-    /// How many were left out as duplicates.
+    /// The number of rows that were dropped as duplicates.
     pub dropped: u64,
-    /// How many reject the batch.
+    /// The number of refused rows. One rejects the contribution.
     pub refused: u64,
-    /// How many could not be judged now.
+    /// The number of rows that could not be judged yet.
     pub held: u64,
 }
 
-/// What the gates said of one record.
+/// The verdict on one record.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RowVerdict {
-    /// The record's place in the batch, from 0.
+    /// The number of the record in the contribution, from 0.
     pub row: u64,
-    /// `pass`, `drop`, `refuse` or `hold`.
+    /// The verdict: `pass`, `drop`, `refuse` or `hold`.
     pub verdict: String,
-    /// Why, unless it passed.
+    /// The broken rules. Empty if the record passed.
     #[serde(default)]
     pub reasons: Vec<Reason>,
 }
 
-/// A rule that a record does not keep.
+/// A rule that a record breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Reason {
-    /// The gate that says so.
+    /// The name of the gate.
     pub gate: String,
-    /// The rule, for programs.
+    /// The machine-readable code of the rule.
     pub code: String,
-    /// JSON pointer within the record; empty for the whole of it.
+    /// JSON pointer (RFC 6901) to the value. Empty for the whole record.
     pub path: String,
-    /// What the rule asks for.
+    /// The value that the rule expects, described.
     pub expected: String,
-    /// What the record has, described.
+    /// The value of the record, described.
     pub actual: String,
 }
 
 /// The result of a dry run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Validation {
-    /// What would become of the batch: `merge`, `reject` or `hold`.
+    /// The decision on the records as a contribution: `merge`, `reject` or `hold`.
     pub decision: String,
-    /// Why it would not be merged.
+    /// The reason, unless the decision is `merge`.
     pub reason: Option<BatchReason>,
-    /// How many records were judged.
+    /// The number of judged records.
     pub rows: u64,
-    /// How many of them pass.
+    /// The number of records that pass.
     pub passed: u64,
-    /// What each gate did.
+    /// The tallies of the gates.
     #[serde(default)]
     pub tallies: Vec<Tally>,
-    /// The records that do not pass, in order.
+    /// The verdicts on the records that do not pass, in row order.
     #[serde(default)]
     pub verdicts: Vec<RowVerdict>,
 }
 
-/// A page of records.
+/// A page of a version's records.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Page {
-    /// The version read.
+    /// The version of the records.
     pub version: u64,
-    /// How many records the version has.
+    /// The number of records of the version.
     pub total: u64,
-    /// The records.
+    /// The records of the page, in order.
     pub items: Vec<Value>,
 }
 
-/// The answer to a question in SQL.
+/// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
-    /// The version that was asked.
+    /// The version that was queried.
     pub version: u64,
     /// The columns, in order.
     pub columns: Vec<AnswerColumn>,
-    /// The rows, each with a value per column.
+    /// The rows, each with one value per column.
     pub rows: Vec<Vec<Value>>,
-    /// Whether there are more rows than were asked for.
+    /// True if there are more rows than the limit.
     pub truncated: bool,
 }
 
 /// A column of an [`Answer`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerColumn {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its Arrow type, such as `Int64`.
+    /// The Arrow type, such as `Int64`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whether it can hold nulls.
+    /// True if the column can have nulls.
     pub nullable: bool,
 }
 
-/// What was appended between two versions.
+/// The records that were appended between two versions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diff {
-    /// How many records were appended.
+    /// The number of appended records.
     pub appended_count: u64,
     /// The contributions that appended them, oldest first.
     pub contributions: Vec<Contributed>,
-    /// A page of the records.
+    /// A page of the appended records, in order.
     pub items: Vec<Appended>,
-    /// Where the next page begins; none on the last.
+    /// The offset of the next page. `None` on the last page.
     pub next_offset: Option<u64>,
 }
 
@@ -272,13 +272,13 @@ pub struct Diff {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Contributed {
-    /// The version.
+    /// The number of the version.
     pub version: u64,
-    /// The contribution's id.
+    /// The id of the contribution.
     pub contribution_id: String,
-    /// The agent that contributed.
+    /// The name of the agent that contributed.
     pub contributor: String,
-    /// How many records it appended.
+    /// The number of records that it appended.
     pub accepted_count: u64,
 }
 
@@ -288,8 +288,8 @@ pub struct Contributed {
 pub struct Appended {
     /// The version that appended it.
     pub version: u64,
-    /// The agent that contributed it.
+    /// The name of the agent that contributed the record.
     pub contributor: String,
-    /// The record.
+    /// The record as JSON.
     pub record: Value,
 }

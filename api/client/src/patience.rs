@@ -1,22 +1,22 @@
-//! How often and how long a call is tried again.
+//! Retries: their number and their pauses.
 
 use std::time::Duration;
 
 use types::Backoff;
 
-/// The bounds on trying a call again after 408, 429, 502 to 504 or a broken connection.
+/// Bounds on repeating a call after 408, 429, 502 to 504 or a broken connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// How many times a call is sent at most; 1 never tries again.
+    /// The most times that a call is sent. 1 means no retry.
     pub tries: u32,
-    /// The pause before the second try where the service names none; it doubles from try to try.
+    /// The pause before the second try. It doubles with each try. A `Retry-After` of the service replaces it.
     pub first_pause: Duration,
-    /// The longest sum of pauses. A `Retry-After` beyond what is left ends the call with the service's answer.
+    /// The longest sum of the pauses. A `Retry-After` beyond the rest ends the call with the service's answer.
     pub total: Duration,
 }
 
 impl Patience {
-    /// Never tries again.
+    /// No retries.
     pub const NONE: Self = Self {
         tries: 1,
         first_pause: Duration::ZERO,
@@ -25,7 +25,7 @@ impl Patience {
 }
 
 impl Default for Patience {
-    /// Eight tries from 100 ms on, at most 90 s in all: outlasts one window of a per-minute limit.
+    /// Returns eight tries from 100 ms on within 90 s of pauses, which outlasts one window of a per-minute limit.
     fn default() -> Self {
         Self {
             tries: 8,
@@ -35,7 +35,7 @@ impl Default for Patience {
     }
 }
 
-/// What is left of a [`Patience`] within one call.
+/// The rest of a [`Patience`] within one call.
 #[derive(Debug)]
 pub(crate) struct Pauses {
     patience: Patience,
@@ -52,7 +52,8 @@ impl Pauses {
         }
     }
 
-    /// The pause before the next try, or `None` when the bounds are reached.
+    /// Returns the pause before the next try, or `None` if a bound is reached. `asked` is the `Retry-After` of the
+    /// answer.
     pub(crate) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
         self.taken += 1;
         if self.taken >= self.patience.tries {

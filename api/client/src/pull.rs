@@ -1,8 +1,8 @@
-//! A version pulled into a folder: its parts, then the keys document and the manifest.
+//! Pull of a version into a folder: its parts, then the keys document and the manifest.
 //!
 //! Invariants:
-//! - A file has the name of a part only if it is that part, durably; what is under way has another name.
-//! - `manifest.json` is written last, so a folder with a manifest of this version has all of it.
+//! - A file has the name of a part only if it is that part, durably. A download under way has another name.
+//! - `manifest.json` is written last, so a folder with the manifest of a version has the whole version.
 //! - Only files that an earlier manifest of the same dataset names are removed.
 
 mod addresses;
@@ -20,55 +20,55 @@ use crate::{Client, Error, KnownKeys, files};
 use addresses::Addresses;
 use place::Place;
 
-/// How many parts are fetched or read at once.
+/// Parts that are downloaded or read at once.
 const AT_ONCE: usize = 8;
 
-/// What to pull, and where to.
+/// A version to pull, with its target.
 #[derive(Clone, Debug)]
 pub struct Pull {
-    /// The project.
+    /// The slug of the project.
     pub slug: String,
-    /// The version; the latest where none is named.
+    /// The version. `None` means the latest.
     pub version: Option<u64>,
-    /// The folder; made where it is missing.
+    /// The folder. It is created if it is missing.
     pub folder: PathBuf,
-    /// The services this machine has met.
+    /// The services that this machine has met.
     pub known: KnownKeys,
 }
 
-/// How a pull goes on, in bytes of parts.
+/// A progress event of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The manifest is known: so much is to be had.
+    /// The manifest is verified.
     Planned {
-        /// Bytes of all parts.
+        /// The bytes of all parts.
         bytes: u64,
     },
-    /// So much of it is here: a part that was there already, or bytes that arrived.
+    /// This many more bytes are in the folder: a part of an earlier pull, or bytes that arrived.
     Here(u64),
-    /// So much of what was here is not what was signed and is fetched again.
+    /// This many bytes of the folder were wrong and are downloaded again.
     Discarded(u64),
 }
 
-/// Whoever wants to know how a pull goes on.
+/// A callback for progress events, from any thread.
 pub(crate) type Watch = dyn Fn(Progress) + Send + Sync;
 
-/// A version that was pulled.
+/// The result of a pull.
 #[derive(Clone, Debug)]
 pub struct Pulled {
-    /// Its manifest.
+    /// The verified manifest of the version.
     pub manifest: VerifiedManifest,
-    /// How many of its parts were fetched, wholly or in part.
+    /// The number of parts that were downloaded, wholly or in part.
     pub fetched: usize,
-    /// Whether the service was met for the first time, so that its first key is taken on trust.
+    /// True if this machine met the service for the first time, so that its first key is trusted without proof.
     pub first_meeting: bool,
 }
 
 impl Client {
-    /// Pulls a version. What the folder has of it already is kept; what an earlier pull left half done is gone on with.
+    /// Pulls a version. Parts that the folder has are kept, and downloads of an interrupted pull are resumed.
     ///
-    /// The manifest is proven to be what was asked for and signed by the service, and each part to be what was signed.
-    /// That the records give the content roots is left to [`crate::Verify`].
+    /// The manifest is verified to be the requested one and signed by the service, and each part to have the signed
+    /// hash. [`crate::Verify`] also verifies that the records give the content roots.
     pub async fn pull(&self, pull: &Pull, progress: Arc<Watch>) -> Result<Pulled, Error> {
         let (manifest, keys, first_meeting) = self.proven_manifest(&pull.slug, pull.version, &pull.known).await?;
         let parts = manifest.manifest().parts.clone();
@@ -82,6 +82,7 @@ impl Client {
         let addresses = Addresses::new(self, pull, manifest.manifest());
         let fetched: Vec<bool> = stream::iter(&parts)
             .map(|part| download::part(self, &addresses, &pull.folder, part, &progress))
+            // The first error ends every download. The next pull resumes them.
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await?;
@@ -94,14 +95,15 @@ impl Client {
         })
     }
 
-    /// The manifest of a version, proven to be what was asked for, with the keys it was judged by.
+    /// Returns the verified manifest of a version, the keys it was verified with, and true at the first meeting.
     async fn proven_manifest(
         &self,
         slug: &str,
         version: Option<u64>,
         known: &KnownKeys,
     ) -> Result<(VerifiedManifest, Keys, bool), Error> {
-        // Why: in this order, so that the keys have the one that signed, even if it was rotated in between.
+        // The keys are fetched after the manifest, so that they include the key that signed it, even after a rotation
+        // in between.
         let text = self.manifest(slug, version).await?;
         let keys = Keys::parse(&self.service_keys().await?)?;
         let (known, server, met) = (known.clone(), self.base.to_string(), keys.clone());
@@ -112,7 +114,7 @@ impl Client {
     }
 }
 
-/// Proves that a manifest is of the project and version asked for: any other is well signed too.
+/// Fails if a manifest is of another project or version. Its signature does not show that it is the requested one.
 fn asked_for(manifest: &Manifest, slug: &str, version: Option<u64>) -> Result<(), Error> {
     let other = |problem: String| Err(Error::OtherManifest { problem });
     if manifest.slug != slug {
@@ -126,7 +128,7 @@ fn asked_for(manifest: &Manifest, slug: &str, version: Option<u64>) -> Result<()
     }
 }
 
-/// Where a part is while it is under way.
+/// Returns the path of a part while it is downloaded.
 fn under_way(folder: &Path, part: &str) -> PathBuf {
     folder.join(format!("{part}.partial"))
 }

@@ -1,7 +1,7 @@
-//! A file to a dataset: in parts, at once and again where it broke off, to its outcome.
+//! Push of a file into a dataset: in parts, resumed after an interruption, followed to its outcome.
 //!
-//! Invariant: what the state file says was sent, the service answered for. A file that changed since is sent anew. The
-//! credential goes to the service's own operations, never with a part.
+//! Invariant: the service has acknowledged every part that the state file marks as sent. A file that has changed since
+//! is sent from the start. The credential is sent with the service's own operations, never with a part.
 
 mod state;
 
@@ -23,57 +23,57 @@ use crate::model::Contribution;
 use crate::patience::Pauses;
 use crate::{Client, Error, Problem};
 
-/// How many parts there may be.
+/// The most parts of an upload.
 const MOST_PARTS: u64 = 1_000;
-/// How many parts are sent at once, each in memory.
+/// Parts that are sent at once, each in memory.
 const AT_ONCE: usize = 4;
-/// How long one part may take.
+/// Time-out for one part.
 const PART_WITHIN: Duration = Duration::from_mins(10);
-/// How long one look at the outcome waits, in seconds.
+/// The `wait` of one request for the outcome, in seconds.
 const WAIT: u32 = 5;
 
-/// What to push.
+/// A file to push, with its target.
 #[derive(Clone, Debug)]
 pub struct Push {
-    /// The file: one JSON record a line.
+    /// The file, which is JSON Lines.
     pub file: PathBuf,
-    /// Whether the file is compressed with gzip.
+    /// True if the file is compressed with gzip.
     pub gzip: bool,
-    /// The project's slug.
+    /// The slug of the project.
     pub slug: String,
-    /// Where the records come from.
+    /// The declared source of the records.
     pub source_declaration: Option<String>,
-    /// The size of a part, unless more parts are needed than there may be.
+    /// The size of a part in bytes. It is larger if the file would have more than 1,000 parts.
     pub part_size: u64,
-    /// The file that remembers how far it is; it is removed at the end.
+    /// The state file. It is removed once there is an outcome.
     pub state: PathBuf,
 }
 
-/// How a push goes.
+/// A progress event of a push.
 #[derive(Clone, Debug)]
 pub enum Pushing {
-    /// The upload is begun, or goes on: this many bytes in all, this many sent before.
+    /// The upload begins or continues.
     Planned {
         /// The size of the file.
         bytes: u64,
-        /// What needs not be sent again.
+        /// The bytes that were sent before.
         sent: u64,
     },
-    /// Bytes that the service has.
+    /// The service has acknowledged this many more bytes.
     Sent(u64),
-    /// Everything is sent; the service judges: how many bytes it read and records it judged, where it says.
+    /// Everything is sent, and the contribution has no outcome yet.
     Judging {
-        /// Bytes read, and records judged.
+        /// The bytes read and the records judged so far, if the service reports them.
         progress: Option<(u64, u64)>,
-        /// Why it waits, if it does.
+        /// The reason of waiting, if the contribution waits.
         waiting: Option<String>,
     },
 }
 
-/// Who is told.
+/// A callback for progress events, from any thread.
 pub type Watcher = Arc<dyn Fn(Pushing) + Send + Sync>;
 
-/// An upload as the service begins it.
+/// The service's answer to the beginning of an upload, with the addresses of its parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Upload {
@@ -100,7 +100,7 @@ pub(crate) struct NewUpload<'a> {
     source_declaration: Option<&'a str>,
 }
 
-/// What a part that was sent is known by.
+/// The number and the `ETag` of a sent part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Tag {
     n: u32,
@@ -108,11 +108,12 @@ pub(crate) struct Tag {
 }
 
 impl Client {
-    /// Pushes a file and follows it to its outcome. Interrupted, it goes on when it is called again with the same state
-    /// file.
+    /// Pushes a file and waits for its outcome. After an interruption, a call with the same state file continues the
+    /// upload.
     ///
     /// # Errors
-    /// Where the service refuses, cannot be reached within the patience of the client, or the file cannot be read.
+    /// If the service refuses, cannot be reached within the client's bounds on retries, or if the file cannot be read
+    /// or changes.
     pub async fn push(&self, push: &Push, watcher: &Watcher) -> Result<Contribution, Error> {
         let source = Source::of(push, self.base.as_str())?;
         let (mut fresh, mut again) = (false, false);
@@ -124,16 +125,18 @@ impl Client {
                 state
             } else {
                 fresh = true;
-                // Why before it is begun: what nobody remembers takes a place until it expires.
+                // The state file is probed first: an upload that is not remembered takes one of the operator's open
+                // uploads until it expires.
                 State::probe(&push.state)?;
                 let upload = new_upload(push, source.bytes);
                 let upload = self.upload_begin(&push.slug, &upload).await?;
                 State::begin(push.state.clone(), source.clone(), upload)?
             };
             match self.go_on(push, state, watcher).await {
-                // Why once: an upload of before may have expired, or be of a service that was set up anew.
+                // This happens once: an upload of an earlier call may have expired, or belong to a service that was set
+                // up anew.
                 Err(error) if !fresh && is_stale(&error) => State::forget(&push.state)?,
-                // Nor is it twice that the service lost what it answered for.
+                // This happens once too: a service that loses acknowledged parts twice is broken.
                 Err(error) if !again && lacks_parts(&error) => again = true,
                 Err(error) => return Err(error),
                 Ok(contribution) => {
@@ -153,6 +156,7 @@ impl Client {
                 bytes: state.upload().part_urls.iter().map(|part| part.bytes).sum(),
                 sent,
             });
+            // The open file is checked, because the path may name another file since the state was loaded.
             state.check(&file)?;
             let (file, left) = (Arc::new(file), state.left());
             let (state, sent_from) = (Mutex::new(state), Arc::clone(&file));
@@ -172,6 +176,7 @@ impl Client {
                 .try_collect::<()>()
                 .await?;
             let mut state = state.into_inner();
+            // A file that changed while it was sent must not be completed, because its parts would not fit together.
             state.check(&sent_from)?;
             self.upload_complete(&push.slug, &id, state.tags()).await?;
             state.complete()?;
@@ -190,7 +195,7 @@ impl Client {
         }
     }
 
-    /// Sends one part, again where that can help; its tag.
+    /// Sends one part, with retries, and returns its tag.
     async fn put(&self, part: &PartUrl, bytes: Bytes) -> Result<String, Error> {
         let mut pauses = Pauses::new(self.patience);
         loop {
@@ -200,7 +205,7 @@ impl Client {
             };
             let asked = match &error {
                 Error::Transport { .. } => None,
-                // An object store says 500 of what may succeed.
+                // Object stores answer 500 for errors that may pass.
                 Error::Refused { problem, .. } if problem.passes() || problem.status == 500 => problem.retry_after,
                 Error::Refused { problem, .. }
                     if matches!(
@@ -255,12 +260,12 @@ impl Client {
     }
 }
 
-/// Whether the service does not know the upload any more, or takes nothing for it.
+/// Returns true if the upload is unknown to the service or closed, or if its addresses have expired.
 fn is_stale(error: &Error) -> bool {
     match error {
         Error::Refused { method, problem, .. } => {
             let code = problem.code.as_str();
-            // Why 403: an object store says so of an address whose time is over.
+            // Object stores answer 403 for an expired address.
             problem.status == 404
                 || (method == "PUT" && problem.status == 403)
                 || matches!(
@@ -272,7 +277,7 @@ fn is_stale(error: &Error) -> bool {
     }
 }
 
-/// Whether the service lacks parts that it answered for, or has others.
+/// Returns true if the service lacks acknowledged parts or has different ones.
 fn lacks_parts(error: &Error) -> bool {
     let Error::Refused { problem, .. } = error else {
         return false;

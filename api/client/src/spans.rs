@@ -1,7 +1,7 @@
-//! An HTTP client that carries spans to a collector of traces (OTLP over HTTP).
+//! An HTTP client that sends spans to a collector of traces (OTLP over HTTP).
 //!
-//! Invariant: a request runs on the runtime that the client was made in, whatever thread polls it: the exporter of spans
-//! has a thread of its own without a runtime.
+//! Invariant: a request runs on the runtime in which the client was created, because the exporter of spans polls it on
+//! a thread without a runtime.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Client, Error};
 
-/// Sends requests that carry spans.
+/// HTTP client of an OTLP exporter.
 #[derive(Clone, Debug)]
 pub struct SpanClient {
     http: reqwest::Client,
@@ -19,11 +19,11 @@ pub struct SpanClient {
 }
 
 impl SpanClient {
-    /// Makes a client for the collector at `address`. Must be called within a tokio runtime.
+    /// Creates a client for the collector at `address`. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::Address`] where the address is not one of `http://` or `https://`, or no certificate authority is known for
-    /// the latter.
+    /// [`Error::Address`] if the address is neither `http://` nor `https://`, or if no certificate authority is known
+    /// for the latter.
     pub fn new(address: &str) -> Result<Self, Error> {
         Ok(Self {
             http: Client::anonymous(address)?.into_http(),
@@ -41,6 +41,7 @@ impl HttpClient for SpanClient {
             let (status, headers) = (answer.status(), answer.headers().clone());
             Ok::<_, reqwest::Error>((status, headers, answer.bytes().await?))
         };
+        // An exporter that gives up must not leave a request behind.
         let exchange = AbortOnDropHandle::new(self.runtime.spawn(exchange));
         let (status, headers, body) = exchange.await??;
         let mut response = Response::new(body);

@@ -1,6 +1,6 @@
-//! TLS with the service and with the store that keeps its parts: rustls, and whom the system trusts.
+//! TLS with the service and the object store: rustls with the system's certificate authorities.
 //!
-//! `SSL_CERT_FILE` and `SSL_CERT_DIR` name other authorities than the system's, as they do for OpenSSL.
+//! `SSL_CERT_FILE` and `SSL_CERT_DIR` replace the system's authorities, as they do for OpenSSL.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -15,10 +15,11 @@ const NO_SUCH_HOST: [&str; 3] = [
     "nodename nor servname provided",
 ];
 
-/// What connections are made with, and why nobody is trusted where that is so.
+/// Returns the configuration of connections, and a problem if no certificate authority is known.
 pub(crate) fn config() -> Result<(ClientConfig, Option<String>), rustls::Error> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
+    // A system's store may contain certificates that rustls cannot parse, which are no reason to fail.
     roots.add_parsable_certificates(found.certs);
     let nobody = roots.is_empty().then(|| {
         let problems: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
@@ -41,9 +42,9 @@ pub(crate) fn config() -> Result<(ClientConfig, Option<String>), rustls::Error> 
 /// The reason for which no further try of a request can succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hopeless {
-    /// The other side did not prove who it is.
+    /// The certificate is not trusted.
     Distrust,
-    /// Another reason, in words.
+    /// Another reason, as a text for people.
     Other(String),
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn hopeless(error: &reqwest::Error) -> Option<Hopeless> {
     let is_connect = error.is_connect();
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);
     while let Some(cause) = next {
-        // Why: an `io::Error` shows what its own cause says as its own, and leaves it out of the chain.
+        // An `io::Error` displays its inner error as its own and leaves it out of the chain of sources.
         let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         let tls = inner.and_then(|inner| inner.downcast_ref());
         match tls.or_else(|| cause.downcast_ref()) {
@@ -62,7 +63,7 @@ pub(crate) fn hopeless(error: &reqwest::Error) -> Option<Hopeless> {
             _ => {}
         }
         let problem = cause.to_string();
-        // The resolver of the system says it in words only.
+        // The resolver's error has no code, so its message is compared.
         if is_connect && NO_SUCH_HOST.iter().any(|said| problem.contains(said)) {
             return Some(Hopeless::Other(problem));
         }

@@ -1,7 +1,7 @@
-//! A pulled version verified offline.
+//! Offline verification of a pulled version.
 //!
-//! Invariant: it asks nobody. A folder verifies only if somebody vouches for its first key: the caller, who names a keys
-//! document, or this machine, which has met the service.
+//! Invariant: it uses no network. A folder verifies only if its first key is trusted: by the caller, who names a keys
+//! document, or by this machine, which has met the service.
 
 use std::path::Path;
 
@@ -9,30 +9,34 @@ use proof::{KeyId, Keys, VerifiedManifest, folder};
 
 use crate::{Error, KnownKeys, files};
 
-/// What to verify, and by whose word.
+/// A folder to verify, with the keys to trust.
 #[derive(Clone, Copy, Debug)]
 pub struct Verify<'a> {
-    /// The folder that was pulled to.
+    /// The folder of the pulled version.
     pub folder: &'a Path,
     /// A keys document to trust instead of the folder's own.
     pub keys: Option<&'a Path>,
-    /// The services this machine has met.
+    /// The services that this machine has met.
     pub known: &'a KnownKeys,
 }
 
-/// A version that is what its service signed.
+/// A version whose manifest is verified.
 #[derive(Clone, Debug)]
 pub struct Verified {
-    /// Its manifest.
+    /// The verified manifest.
     pub manifest: VerifiedManifest,
-    /// The first key of the service, which all trust goes back to.
+    /// The first key of the service, from which all its other keys follow.
     pub first_key: KeyId,
-    /// The sequence of the keys document that was judged by: the newest there is.
+    /// The sequence of the newest keys document, which the manifest was verified with.
     pub sequence: u64,
 }
 
 impl Verify<'_> {
-    /// The keys and the manifest: who signed what. Reads no part.
+    /// Verifies the keys and the signature of the manifest. Reads no part.
+    ///
+    /// # Errors
+    /// [`Error::UnknownService`] if the first key is not trusted, [`Error::Proof`] if something is not proven,
+    /// [`Error::File`] or [`Error::Place`] if a file cannot be read.
     pub fn signatures(&self) -> Result<Verified, Error> {
         let own = self.folder.join(folder::KEYS);
         let mut keys = Keys::parse(&required(self.keys.unwrap_or(&own))?)?;
@@ -41,7 +45,8 @@ impl Verify<'_> {
         if known.is_none() && self.keys.is_none() {
             return Err(Error::UnknownService { first: first_key });
         }
-        // Why: a folder may be older than the last meeting, and a key of it revoked since.
+        // The folder may be older than the last meeting, and one of its keys revoked since then. So the newest document
+        // counts.
         for met in known.into_iter().flatten() {
             if met.document().sequence > keys.document().sequence {
                 met.follows(&keys)?;
@@ -58,8 +63,8 @@ impl Verify<'_> {
         })
     }
 
-    /// The parts and their records against a manifest whose signature holds; calls `verified` with the rows of each
-    /// part that is right.
+    /// Verifies the parts and their records against a verified manifest. Calls `verified` with the number of rows of
+    /// each verified part, from several threads.
     pub fn parts(&self, manifest: &VerifiedManifest, verified: &(dyn Fn(u64) + Sync)) -> Result<(), Error> {
         Ok(folder::verify(manifest, self.folder, verified)?)
     }

@@ -103,7 +103,7 @@ pub fn clock(config: &Config) -> Arc<dyn Clock> {
     Arc::new(SystemClock::ahead(config.clock.offset.0))
 }
 
-/// The running service.
+/// The running service, which must be ended with [`run`](Self::run) or [`stop`](Self::stop).
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,

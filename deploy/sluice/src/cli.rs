@@ -72,11 +72,11 @@ pub enum Command {
     Verify(Verify),
     /// Print the machine-readable description of the interface
     Openapi,
-    /// Show the configuration
+    /// Print the configuration with every key
     Config(ConfigArguments),
 }
 
-/// Options of `serve`.
+/// Options of `serve`: the role of the process.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Serve {
     /// The role of this process; each role can have many processes
@@ -84,7 +84,7 @@ pub struct Serve {
     pub role: Role,
 }
 
-/// Options of `quickstart`.
+/// Options of `quickstart`: the amount of data, and the end.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Quickstart {
     /// Number of records of the dataset to contribute
@@ -99,7 +99,7 @@ pub struct Quickstart {
     pub exit: bool,
 }
 
-/// Commands for administration.
+/// Commands for the administration of a service.
 #[derive(Debug, Subcommand)]
 pub enum Admin {
     /// Operators: the people behind agents
@@ -108,12 +108,12 @@ pub enum Admin {
     /// Submissions that no worker could process
     #[command(subcommand)]
     DeadLetters(DeadLetters),
-    /// Tables of datasets
+    /// Tables of datasets that lost versions
     #[command(subcommand)]
     Table(Table),
 }
 
-/// Administration of tables.
+/// Commands for tables of datasets.
 #[derive(Debug, Subcommand)]
 pub enum Table {
     /// Go on with a table that lacks versions it had, at the latest version that it still has
@@ -126,7 +126,7 @@ pub enum Table {
     },
 }
 
-/// Commands for operators.
+/// Commands for operators and their credentials.
 #[derive(Debug, Subcommand)]
 pub enum Operator {
     /// Add an operator, verified and with the terms accepted, and print a token
@@ -163,12 +163,12 @@ pub enum DeadLetters {
     List,
     /// Submit a dead letter again, under the same contribution id
     Replay {
-        /// The contribution's id
+        /// The id of the dead letter, as `list` prints it
         id: String,
     },
 }
 
-/// Options of `check`.
+/// Options of `check`: the bound on open contributions.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Check {
     /// Time that a contribution may be without an outcome, such as `10m`
@@ -247,7 +247,7 @@ pub struct Push {
     /// Format of the file [default: from its name: .csv, .parquet, otherwise JSON Lines]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<PushFormat>,
-    /// Compress before sending
+    /// Compress with gzip before sending
     #[arg(long)]
     pub gzip: bool,
     /// The source of the records: what was measured, where and when, or whose work it is
@@ -271,7 +271,7 @@ pub enum PushFormat {
     Ndjson,
     /// RFC 4180 with a header line
     Csv,
-    /// Apache Parquet
+    /// A file of Apache Parquet
     Parquet,
 }
 
@@ -309,7 +309,7 @@ pub struct Verify {
     pub trust: Trust,
 }
 
-/// Options of `config`.
+/// Options of `config`, of which one is required.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ConfigArguments {
     /// Print the merged configuration as a commented file, secrets masked

@@ -26,7 +26,7 @@ pub enum LockError {
         holder.as_ref().map(|process| format!(" (process {process})")).unwrap_or_default()
     )]
     Held {
-        /// The data directory.
+        /// The data directory that is in use.
         directory: PathBuf,
         /// The id of that process, if the lock file names one.
         holder: Option<u32>,
@@ -34,7 +34,7 @@ pub enum LockError {
     /// The directory cannot be created or written.
     #[error("the data directory `{}` cannot be used", directory.display())]
     Unusable {
-        /// The data directory.
+        /// The data directory with the problem.
         directory: PathBuf,
         /// The error of the operating system.
         #[source]

@@ -37,7 +37,7 @@ pub enum Error {
     Traces {
         /// The address of the collector.
         address: String,
-        /// The broken rule.
+        /// The rule that the address breaks.
         problem: String,
     },
 }

@@ -1,7 +1,7 @@
-//! Where the parts of a manifest are to be had for now.
+//! Addresses of the parts of a manifest.
 //!
-//! Invariant: addresses are good for minutes; when one is refused the manifest is asked for once for everybody, and
-//! every address that comes of it is of the very parts that are being pulled.
+//! Invariant: addresses are valid for minutes. If one is refused, the manifest is fetched once for all downloads, and
+//! its addresses are used only if it has the same parts.
 
 use std::collections::HashMap;
 
@@ -12,21 +12,21 @@ use tokio::sync::Mutex;
 use super::Pull;
 use crate::{Client, Error};
 
-/// The addresses of the parts of one manifest.
+/// Addresses of the parts of one manifest, shared by concurrent downloads.
 #[derive(Debug)]
 pub(super) struct Addresses<'a> {
     client: &'a Client,
     pull: &'a Pull,
-    /// What is being pulled, without addresses.
+    /// The parts being pulled, without addresses.
     parts: Vec<Part>,
     version: u64,
     current: Mutex<Current>,
 }
 
-/// The addresses of one answer.
+/// Addresses from one answer.
 #[derive(Debug)]
 struct Current {
-    /// How often the manifest was asked for again.
+    /// The number of renewals.
     generation: u64,
     by_part: HashMap<String, String>,
 }
@@ -45,7 +45,7 @@ impl<'a> Addresses<'a> {
         }
     }
 
-    /// The address of a part, and how often addresses were renewed before it.
+    /// Returns the address of a part and its generation.
     pub(super) async fn of(&self, part: &str) -> Result<(u64, Url), Error> {
         let current = self.current.lock().await;
         let failed = |problem: String| Error::Part {
@@ -58,8 +58,9 @@ impl<'a> Addresses<'a> {
         Ok((current.generation, url))
     }
 
-    /// Asks for the manifest again, unless somebody did since `generation`.
+    /// Fetches the manifest again, unless another download has done so since `generation`.
     pub(super) async fn renew(&self, generation: u64) -> Result<(), Error> {
+        // The lock is held over the request, so that concurrent downloads wait for one renewal.
         let mut current = self.current.lock().await;
         if current.generation != generation {
             return Ok(());

@@ -1,4 +1,4 @@
-//! One part: fetched, gone on with where it broke off, hashed as it arrives.
+//! Download of one part: resumed after an interruption, and hashed as it arrives.
 //!
 //! Invariant: a part gets its name only when its bytes have the signed SHA-256 and are durable.
 
@@ -19,27 +19,26 @@ use crate::client::retry_after;
 use crate::patience::Pauses;
 use crate::{Client, Error, tls};
 
-/// How long the next bytes may take.
+/// Time-out for the next bytes.
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
-/// How often addresses are renewed without a byte of the part arriving, and how often a part that is not what was
-/// signed is fetched anew.
+/// The most renewals of addresses without progress, and the most new downloads of a part whose bytes are wrong.
 const AGAIN: u32 = 2;
-/// How much of a file is read at once.
+/// Bytes that are read from a file at once.
 const CHUNK: usize = 256 << 10;
 
-/// Why a try did not end with the part.
+/// The reason that a try did not complete the part.
 enum Halt {
-    /// The address is not good (any more).
+    /// The address is not valid, or not any more. Has its generation and the answer.
     Refused(u64, String),
-    /// The connection broke, or the service is busy; it may have said for how long.
+    /// The connection broke or the service is busy. Has the `Retry-After` of the answer, if there was one.
     Broken(Option<Duration>, String),
-    /// What is here is not what was signed.
+    /// The bytes are not those that were signed.
     Wrong(proof::Error),
-    /// It cannot go on.
+    /// No further try can help.
     Failed(Error),
 }
 
-/// Sees to it that the folder has the part; returns whether it had to be fetched.
+/// Downloads the part unless the folder has it. Returns true if it was downloaded.
 pub(super) async fn part(
     client: &Client,
     addresses: &Addresses<'_>,
@@ -67,6 +66,7 @@ pub(super) async fn part(
             Ok(()) => break,
             Err(halt) => halt,
         };
+        // Progress resets the bounds, so that a large part survives any number of interruptions.
         if download.here > before {
             (pauses, refused) = (Pauses::new(client.patience), 0);
         }
@@ -77,6 +77,7 @@ pub(super) async fn part(
         match halt {
             Halt::Failed(error) => return Err(error),
             Halt::Refused(_, problem) if refused == AGAIN => return Err(failed(problem)),
+            // The manifest has new addresses, and several parts may need them at once.
             Halt::Refused(generation, _) => {
                 addresses.renew(generation).await?;
                 refused += 1;
@@ -92,25 +93,26 @@ pub(super) async fn part(
             }
         }
     }
+    // The folder is synced once for all parts, before the manifest is written.
     fs::rename(&download.path, &path)
         .await
         .map_err(|source| Error::file(&path, source))?;
     Ok(true)
 }
 
-/// A part under way.
+/// A part while it is downloaded.
 struct Download<'a> {
     client: &'a Client,
     addresses: &'a Addresses<'a>,
     part: &'a Part,
     path: PathBuf,
     progress: &'a Arc<Watch>,
-    /// How many bytes are in the file, as far as `progress` was told.
+    /// The bytes in the file that were reported to `progress`.
     here: u64,
 }
 
 impl Download<'_> {
-    /// Fetches what is missing.
+    /// Fetches the missing bytes and verifies the whole part.
     async fn go_on(&mut self) -> Result<(), Halt> {
         let (mut file, mut hasher, mut here) = self.open().await.map_err(|source| self.lost(source))?;
         if here > self.part.size {
@@ -118,6 +120,7 @@ impl Download<'_> {
         }
         if here < self.part.size {
             let (mut response, from) = self.ask(here).await?;
+            // A server may ignore the range and send everything (RFC 9110 section 14.2).
             if from == 0 && here > 0 {
                 (hasher, here) = (Sha256::new(), 0);
                 file.set_len(0).await.map_err(|source| self.lost(source))?;
@@ -125,7 +128,7 @@ impl Download<'_> {
                 self.tell(0);
             }
             let streamed = self.stream(&mut response, &mut file, &mut hasher, here).await;
-            // Why: what arrived before the connection broke is worth keeping.
+            // The bytes are flushed before an error is returned, so that the next try continues after them.
             file.flush().await.map_err(|source| self.lost(source))?;
             here = streamed?;
         }
@@ -143,7 +146,7 @@ impl Download<'_> {
         file.sync_all().await.map_err(|source| self.lost(source))
     }
 
-    /// The file, positioned at its end, with the hash and number of its bytes.
+    /// Opens the file at its end, with the hash and number of its bytes.
     async fn open(&mut self) -> std::io::Result<(File, Sha256, u64)> {
         let mut file = File::options()
             .read(true)
@@ -157,7 +160,7 @@ impl Download<'_> {
         Ok((file, hasher, here))
     }
 
-    /// Asks for the bytes from `from` on; returns the answer and where it begins.
+    /// Requests the bytes from `from` on. Returns the answer and the offset at which it begins.
     async fn ask(&self, from: u64) -> Result<(Response, u64), Halt> {
         let (generation, url) = self.addresses.of(&self.part.path).await.map_err(Halt::Failed)?;
         let mut request = self.client.http.get(url);
@@ -181,6 +184,7 @@ impl Download<'_> {
                     .headers()
                     .get(CONTENT_RANGE)
                     .and_then(|range| range.to_str().ok());
+                // Any other range would put bytes at the wrong place.
                 let expected = format!("bytes {from}-{}/{}", self.part.size - 1, self.part.size);
                 if range == Some(expected.as_str()) {
                     Ok((response, from))
@@ -197,7 +201,7 @@ impl Download<'_> {
         }
     }
 
-    /// Writes what arrives; returns how many bytes the file has then.
+    /// Writes the body to the file. Returns the size of the file.
     async fn stream(
         &mut self,
         response: &mut Response,
@@ -215,6 +219,7 @@ impl Download<'_> {
                 Ok(Err(error)) => return Err(Halt::Broken(None, describe(error))),
                 Err(_) => return Err(Halt::Broken(None, "no more bytes arrived in time".to_owned())),
             };
+            // The size is checked first, so that a wrong answer cannot fill the disk.
             here += chunk.len() as u64;
             if here > self.part.size {
                 return Err(Halt::Wrong(self.wrong_size(here)));
@@ -225,7 +230,7 @@ impl Download<'_> {
         }
     }
 
-    /// Begins anew.
+    /// Removes the file, so that the download starts again.
     async fn discard(&mut self) -> Result<(), Error> {
         fs::remove_file(&self.path)
             .await
@@ -234,7 +239,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Tells how many bytes are in the file.
+    /// Reports the difference to the bytes reported before.
     fn tell(&mut self, here: u64) {
         if here > self.here {
             (self.progress)(Progress::Here(here - self.here));
@@ -257,7 +262,7 @@ impl Download<'_> {
     }
 }
 
-/// Whether a file is the part.
+/// Returns true if the file has the size and the hash of the part.
 async fn is_there(path: &Path, part: &Part) -> Result<bool, Error> {
     let hashed = async {
         let mut file = File::open(path).await?;
@@ -273,7 +278,7 @@ async fn is_there(path: &Path, part: &Part) -> Result<bool, Error> {
     }
 }
 
-/// The hash and number of all bytes from here on.
+/// Hashes a file from its position to its end. Returns the hash and the number of bytes.
 async fn hash(file: &mut File) -> std::io::Result<(Sha256, u64)> {
     let (mut hasher, mut bytes) = (Sha256::new(), 0);
     let mut chunk = vec![0; CHUNK];
@@ -287,7 +292,7 @@ async fn hash(file: &mut File) -> std::io::Result<(Sha256, u64)> {
     }
 }
 
-/// What went wrong on the way, without the address, which opens the part to whoever has it.
+/// Describes an error and its causes, without the address, which grants access to the part.
 fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();

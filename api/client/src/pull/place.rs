@@ -1,6 +1,6 @@
-//! The folder that a version is pulled to.
+//! The folder of a pulled version.
 //!
-//! Invariant: one pull at a time works in a folder, and files of others are never touched.
+//! Invariant: one pull at a time uses a folder, and files that no pull created are never touched.
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::under_way;
 use crate::{Error, files};
 
-/// What an earlier pull says that it put into the folder.
+/// The manifest of an earlier pull, of which only the fields are read that name its files.
 #[derive(Debug, Deserialize)]
 struct Earlier {
     dataset: String,
@@ -24,17 +24,21 @@ struct EarlierPart {
     path: String,
 }
 
-/// A folder, locked.
+/// A folder, locked for one pull.
 #[derive(Debug)]
 pub(super) struct Place {
     folder: PathBuf,
-    /// Parts of the version before that are none of this one.
+    /// Names of an earlier version's parts that this version does not have.
     outdated: Vec<String>,
     _lock: File,
 }
 
 impl Place {
-    /// Makes the folder where it is missing, and sees whether the version can be put there.
+    /// Creates the folder if it is missing, locks it, and checks that the version can be put there.
+    ///
+    /// # Errors
+    /// [`Error::Place`] for a folder that another pull uses, that has another dataset, or that has files no pull
+    /// created.
     pub(super) fn open(folder: &Path, manifest: &Manifest) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(|source| Error::file(folder, source))?;
         let lock = File::open(folder).map_err(|source| Error::file(folder, source))?;
@@ -57,6 +61,7 @@ impl Place {
             .map(|part| part.path)
             .collect();
         let outdated = folder::strangers(&manifest.parts, folder)?;
+        // Verification fails for a folder with unknown parts, so the pull fails before it downloads anything.
         if let Some(stranger) = outdated.iter().find(|name| !ours.contains(*name)) {
             return Err(Error::place(
                 &folder.join(stranger),
@@ -73,7 +78,7 @@ impl Place {
         })
     }
 
-    /// Removes what is outdated and writes keys and manifest, when every part is there.
+    /// Removes outdated files, then writes the keys document and the manifest. Every part must be there.
     pub(super) fn finish(self, keys: &Keys, manifest: &VerifiedManifest) -> Result<(), Error> {
         let parts = &manifest.manifest().parts;
         let left = parts
@@ -84,13 +89,14 @@ impl Place {
         for path in left.chain(outdated) {
             fs::remove_file(&path).map_err(|source| Error::file(&path, source))?;
         }
+        // The parts are durable before the manifest that names them.
         files::sync_folder(&self.folder)?;
         files::replace(&self.folder.join(folder::KEYS), &keys.to_json())?;
         files::replace(&self.folder.join(folder::MANIFEST), &manifest.to_json())
     }
 }
 
-/// The manifest of an earlier pull; what it says is not proven and used only to know its files.
+/// Reads the manifest of an earlier pull. It is not verified, so it serves only to know the names of its files.
 fn earlier(path: &Path) -> Result<Option<Earlier>, Error> {
     let Some(text) = files::read(path)? else {
         return Ok(None);

@@ -1,6 +1,6 @@
-//! How far a push is, in a file beside nothing else.
+//! The state file of a push.
 //!
-//! Invariant: the file is replaced at once, so it is whole whenever the process dies.
+//! Invariant: the file is replaced by renaming, so it is whole if the process dies.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, Metadata};
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use super::{PartUrl, Push, Tag, Upload};
 use crate::Error;
 
-/// What is pushed where; another is another push.
+/// Identity of a push: a state file is used only for an equal one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Source {
     server: String,
     slug: String,
     file: PathBuf,
     pub(super) bytes: u64,
-    /// Nanoseconds since 1970.
+    /// Time of the last change, in nanoseconds since 1970.
     modified: u128,
     gzip: bool,
     #[serde(default)]
@@ -36,7 +36,7 @@ struct Kept {
     completed: bool,
 }
 
-/// How far a push is.
+/// Progress of a push, stored after every change.
 #[derive(Debug)]
 pub(super) struct State {
     path: PathBuf,
@@ -44,7 +44,7 @@ pub(super) struct State {
 }
 
 impl Source {
-    /// What is pushed, as it is now.
+    /// Returns the identity of a push with the file as it is now. An empty file is an error.
     pub(super) fn of(push: &Push, server: &str) -> Result<Self, Error> {
         let broken = |source| Error::file(&push.file, source);
         let file = push.file.canonicalize().map_err(broken)?;
@@ -66,7 +66,7 @@ impl Source {
         })
     }
 
-    /// Fails where the file that is open is not what was to be pushed, or not any more.
+    /// Fails if the open file is not the one of this push, or has changed since.
     fn check(&self, file: &File) -> Result<(), Error> {
         let found = file.metadata().and_then(|found| Ok((found.len(), modified(&found)?)));
         let found = found.map_err(|source| Error::file(&self.file, source))?;
@@ -80,14 +80,14 @@ impl Source {
     }
 }
 
-/// When a file was changed, in nanoseconds since 1970.
+/// Returns the time of a file's last change, in nanoseconds since 1970.
 fn modified(found: &Metadata) -> io::Result<u128> {
     let since = found.modified()?.duration_since(UNIX_EPOCH);
     Ok(since.map_or(0, |since| since.as_nanos()))
 }
 
 impl State {
-    /// What the file says of this source; `None` where it says nothing.
+    /// Loads the state of this push. `None` if there is none, or if it cannot be read.
     pub(super) fn load(path: &Path, source: &Source) -> Option<Self> {
         let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         (kept.source == *source).then(|| Self {
@@ -96,7 +96,7 @@ impl State {
         })
     }
 
-    /// Fails where a state could not be kept in this file.
+    /// Fails if a state could not be stored in this file.
     pub(super) fn probe(path: &Path) -> Result<(), Error> {
         let broken = |source| Error::file(path, source);
         if let Some(folder) = path.parent() {
@@ -107,18 +107,18 @@ impl State {
         fs::remove_file(probe).map_err(broken)
     }
 
-    /// Fails where the file that is open is not what is pushed, or not any more.
+    /// Fails if the open file is not the one of this push, or has changed since.
     pub(super) fn check(&self, file: &File) -> Result<(), Error> {
         self.kept.source.check(file)
     }
 
-    /// Forgets what was sent: the service does not have it.
+    /// Marks every part as unsent, because the service lacks some.
     pub(super) fn send_again(&mut self) -> Result<(), Error> {
         self.kept.tags.clear();
         self.write()
     }
 
-    /// Remembers an upload of which nothing was sent.
+    /// Stores an upload without sent parts.
     pub(super) fn begin(path: PathBuf, source: Source, upload: Upload) -> Result<Self, Error> {
         let kept = Kept {
             source,
@@ -131,7 +131,7 @@ impl State {
         Ok(state)
     }
 
-    /// Removes the file.
+    /// Removes the state file, if it exists.
     pub(super) fn forget(path: &Path) -> Result<(), Error> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::file(path, error)),
@@ -143,7 +143,7 @@ impl State {
         &self.kept.upload
     }
 
-    /// The parts that were not sent.
+    /// Returns the unsent parts.
     pub(super) fn left(&self) -> Vec<PartUrl> {
         let parts = self.kept.upload.part_urls.iter();
         parts
@@ -152,7 +152,7 @@ impl State {
             .collect()
     }
 
-    /// How many bytes were sent.
+    /// Returns the number of bytes in sent parts.
     pub(super) fn sent(&self) -> u64 {
         let parts = self.kept.upload.part_urls.iter();
         parts
@@ -161,13 +161,13 @@ impl State {
             .sum()
     }
 
-    /// Remembers that a part was sent.
+    /// Marks a part as sent.
     pub(super) fn add(&mut self, tag: Tag) -> Result<(), Error> {
         self.kept.tags.insert(tag.n, tag.etag);
         self.write()
     }
 
-    /// The tags of the parts that were sent.
+    /// Returns the tags of the sent parts, in order.
     pub(super) fn tags(&self) -> Vec<Tag> {
         let tag = |(n, etag): (&u32, &String)| Tag {
             n: *n,
@@ -180,7 +180,7 @@ impl State {
         self.kept.completed
     }
 
-    /// Remembers that the upload is complete.
+    /// Marks the upload as completed.
     pub(super) fn complete(&mut self) -> Result<(), Error> {
         self.kept.completed = true;
         self.write()
@@ -191,6 +191,7 @@ impl State {
         let text = serde_json::to_vec(&self.kept).map_err(|error| broken(error.into()))?;
         let written = self.path.with_extension("new");
         let replaced = fs::write(&written, text).and_then(|()| fs::rename(&written, &self.path));
+        // A full disk must not keep half a file.
         if replaced.is_err() {
             fs::remove_file(&written).ok();
         }
@@ -198,7 +199,7 @@ impl State {
     }
 }
 
-/// Makes a folder for what is nobody else's: addresses of parts, and copies of what is sent.
+/// Creates a folder that only the user can read. It contains addresses of parts, which grant access.
 fn private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

@@ -31,7 +31,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Wraps `inner`.
+    /// Wraps `inner`; its lags are recorded only while [`watch`](Self::watch) runs.
     pub fn new(inner: Arc<dyn EventLog>) -> Self {
         Self {
             inner,

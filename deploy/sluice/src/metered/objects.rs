@@ -24,7 +24,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Wraps `inner`.
+    /// Wraps `inner`, whose requests are counted from now on.
     pub fn new(inner: Arc<dyn DurableStore>) -> Self {
         Self { inner }
     }
