@@ -135,7 +135,7 @@ async fn who_contributed_before_there_were_sums_is_counted() {
 async fn names_are_folded_anew(url: &str) {
     let store = Store::connect(url, Options::default()).await.unwrap();
     let operator = fixture::operator(&store, "ada@example.org").await;
-    // What the earlier build stored of each name.
+    // The values that the earlier build stored for each name.
     for (name, skeleton) in [
         ("Fiat-1", "flat-l"),
         ("B0b-Tail", "bob-tall"),

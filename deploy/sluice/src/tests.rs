@@ -15,7 +15,7 @@ async fn start(folder: &tempfile::TempDir, keys: &[(&str, &str)]) -> Running {
     let mut flags = vec![
         ("data.dir", folder.path().join("data").display().to_string()),
         ("server.listen", "127.0.0.1:0".to_owned()),
-        // The program of the processes for queries is not the one that runs here.
+        // The idle processes would run this test binary, which cannot run queries.
         ("sql.standby", "0".to_owned()),
     ];
     flags.extend(keys.iter().map(|(key, value)| (*key, (*value).to_owned())));
@@ -39,7 +39,7 @@ async fn a_service_that_drains_says_so_and_serves_and_a_stopped_one_takes_nothin
     let address = running.address();
     assert!(get(address, "/drainz", "close").await.starts_with("HTTP/1.1 200"));
     running.drain();
-    // Answers close their connections, so these end although they ask to keep them.
+    // A draining service closes its connections, so these end although the client asks to keep them.
     assert!(get(address, "/drainz", "keep-alive").await.starts_with("HTTP/1.1 503"));
     assert!(get(address, "/readyz", "keep-alive").await.starts_with("HTTP/1.1 200"));
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Against a small server on the loopback that answers as it is told.
+//! Tests against a small server on the loopback interface with prepared answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use types::{Classify, Kind};
 
 use super::*;
 
-/// A server with these routes; ends with the test's runtime.
+/// Starts a server with these routes, which ends with the test's runtime.
 async fn serve(router: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -120,7 +120,7 @@ async fn what_cannot_succeed_is_tried_once() {
         assert!(client.contribution("weather", "c1", 0).await.is_err());
         assert_eq!(calls.load(Ordering::SeqCst), 1, "{status}");
     }
-    // One that speaks no TLS.
+    // The next server does not speak TLS.
     let (address, _) = flaky(StatusCode::OK).await;
     let plain = Client::anonymous(&address.replace("http:", "https:")).unwrap();
     let error = plain.project("weather").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Against a small server on the loopback that signs as the service does and fails as it is told.
+//! Tests against a small server on the loopback interface that signs as the service does and fails as a test asks.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -23,18 +23,18 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_micros(second * 1_000_000)
 }
 
-/// How the server goes wrong.
+/// The fault of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whim {
     /// The first answer of each part ends in the middle.
     Break,
     /// Addresses of the first manifest are refused.
     Expire,
-    /// No address is ever good.
+    /// Every address is refused.
     Refuse,
-    /// The first bytes of the second part are others.
+    /// The first bytes of the second part are wrong.
     Corrupt,
-    /// Every answer is of the first part.
+    /// Every answer has the first part.
     Swap,
 }
 
@@ -48,14 +48,14 @@ struct Service {
     manifest_of: Option<u64>,
     whim: Option<Whim>,
     manifests: u64,
-    /// The requests for each part: from which byte on.
+    /// The offsets of the requests for each part.
     asked: HashMap<String, Vec<u64>>,
 }
 
 type Shared = Arc<Mutex<Service>>;
 
 impl Service {
-    /// With so many versions of one part each.
+    /// Creates a service with `versions` versions of one part each.
     fn new(seed: u8, versions: u8) -> Self {
         let secret = SigningKey::from_secret(&[seed; 32]);
         let keys = vec![Key::new(secret.public_key(), at(0), None)];
@@ -215,7 +215,7 @@ async fn serve(service: Service) -> (Shared, String) {
     (shared, address)
 }
 
-/// A machine that pulls.
+/// A client's machine, with a folder and known keys.
 struct Machine {
     home: TempDir,
     address: String,
@@ -241,7 +241,7 @@ impl Machine {
         self.watched(version).await.0
     }
 
-    /// Pulls; returns what came of it, and the bytes that were planned and not told of as here.
+    /// Pulls and returns the result and the planned bytes that were not reported as present.
     async fn watched(&self, version: Option<u64>) -> (Result<Pulled, Error>, i64) {
         let patience = Patience {
             first_pause: std::time::Duration::from_millis(1),
@@ -347,7 +347,7 @@ async fn what_an_earlier_pull_left_half_done_is_gone_on_with() {
     fs::create_dir(machine.folder()).unwrap();
     let half = service.lock().unwrap().parts["part-1.parquet"][..77_777].to_vec();
     fs::write(machine.folder().join("part-1.parquet.partial"), half).unwrap();
-    // Of the second there is more than there can be.
+    // The file of the second part is longer than the part.
     fs::write(machine.folder().join("part-2.parquet.partial"), vec![0; 300_000]).unwrap();
     machine.pull(None).await.unwrap();
     assert_eq!((asked(&service, 1), asked(&service, 2)), (vec![77_777], vec![0]));
@@ -443,7 +443,7 @@ async fn a_folder_is_judged_by_the_newest_keys_this_machine_has_met() {
     let machine = Machine::new(&address);
     machine.pull(None).await.unwrap();
     assert_eq!(machine.signatures().unwrap().sequence, 1);
-    // The key is revoked; this machine hears of it with a pull of something else.
+    // The key is revoked. This machine learns it with a pull of another version.
     {
         let mut service = service.lock().unwrap();
         service.rotate(2_000);

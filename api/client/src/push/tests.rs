@@ -12,25 +12,25 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Patience;
 
-/// The size of a part.
+/// The size of a part in bytes.
 const PART: u64 = 1 << 20;
 
-/// A service that takes uploads and merges everything.
+/// A service that accepts uploads and merges everything.
 #[derive(Default)]
 struct Service {
     begun: AtomicUsize,
     puts: Mutex<Vec<u32>>,
     parts: Mutex<BTreeMap<u32, Bytes>>,
-    /// How many PUTs are refused with 503 before the others are taken.
+    /// The number of PUTs that are refused with 503 at first.
     failing: AtomicUsize,
-    /// From which part on PUTs are refused for good.
+    /// The first part whose PUTs are always refused.
     refused_from: AtomicUsize,
     gone: AtomicUsize,
-    /// Answers as an object store does.
+    /// True if the answers are those of an object store.
     is_store: AtomicBool,
-    /// How often the parts are not there when the upload is completed.
+    /// The number of completions that fail because parts are missing.
     lacking: AtomicUsize,
-    /// The file that somebody writes to when a part arrives.
+    /// The file that is changed when a part arrives.
     written: Mutex<Option<PathBuf>>,
 }
 
@@ -201,7 +201,7 @@ async fn a_push_that_broke_off_sends_only_what_is_missing() {
     assert!(result.unwrap().is_merged());
     assert_eq!((before, first + now), (first, scene.text.len() as u64));
     let mut puts = scene.service.puts.lock().clone();
-    // One that was on its way as the push broke off may have arrived twice.
+    // A part under way at the interruption may have arrived twice.
     puts.sort_unstable();
     puts.dedup();
     assert_eq!(puts, [1, 2, 3]);
@@ -215,7 +215,7 @@ async fn a_file_that_changed_or_an_upload_that_is_over_is_sent_anew() {
     scene.service.refused_from.store(3, Ordering::SeqCst);
     assert!(scene.pushed().await.0.is_err());
     scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
-    // The upload expired meanwhile.
+    // The upload has expired meanwhile.
     scene.service.gone.store(1, Ordering::SeqCst);
     let (result, _, _) = scene.pushed().await;
     assert!(result.unwrap().is_merged());
@@ -240,7 +240,7 @@ async fn an_object_store_is_understood_too() {
     let refused = scene.pushed().await.0.unwrap_err().to_string();
     assert_eq!(refused, "PUT part 3 was answered 400 EntityTooLarge: So it is");
     scene.service.refused_from.store(usize::MAX, Ordering::SeqCst);
-    // The addresses of before are over.
+    // The earlier addresses have expired.
     scene.service.gone.store(1, Ordering::SeqCst);
     assert!(scene.pushed().await.0.unwrap().is_merged());
     assert_eq!(scene.service.begun.load(Ordering::SeqCst), 2);

@@ -105,7 +105,7 @@ pub async fn a_name_and_its_look_alikes_are_one(url: &str) {
     );
 }
 
-/// What is asked of an operator that does not exist fails as missing.
+/// Calls about an operator that does not exist fail as missing.
 pub async fn an_unknown_operator_is_missing(url: &str) {
     let store = open(url).await;
     let nobody = OperatorId::new(at(0));

@@ -91,7 +91,8 @@ pub async fn a_late_outcome_of_the_old_generation_does_not_close_a_replay(url: &
     assert_eq!((row.status, row.generation), (ContributionStatus::Merged, 1));
 }
 
-/// What has no contribution, was decided otherwise, is open, cannot be read or does not exist is told apart.
+/// A replay distinguishes dead letters without a contribution, decided ones, open ones, unreadable ones and unknown
+/// ones.
 pub async fn other_letters_are_not_replayed(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;

@@ -52,7 +52,7 @@ fn loss_of(accepted: LossAccepted) -> (Loss, u64) {
     loss.unwrap()
 }
 
-/// Where the project is, and the roots of its versions, newest first.
+/// Returns the project's version and number of records, and the roots of its versions, newest first.
 async fn head(store: &Store, world: &World) -> (u64, u64, Vec<String>) {
     let project = store.project_by_slug("weather", None).await.unwrap().unwrap();
     let versions = store.project_versions(world.project, None, 10).await.unwrap();
@@ -86,7 +86,7 @@ pub async fn an_accepted_loss_takes_the_versions_that_the_table_lacks(url: &str)
     let by = store.project_contributors(world.project, 10).await.unwrap();
     assert_eq!((by[0].contributions, by[0].accepted), (2, 4));
     assert_eq!(store.project_counts(world.project).await.unwrap().versions, 2);
-    // What is open was due in a minute.
+    // Open submissions were due in a minute.
     let due = store
         .contributions_due(at(100).minus(std::time::Duration::from_secs(50)), 10)
         .await
@@ -117,7 +117,7 @@ pub async fn versions_after_a_loss_have_the_numbers_of_the_lost_ones(url: &str) 
     );
     assert_eq!(head(&store, &world).await, (2, 4, vec![root('x'), root('a')]));
     assert!(store.contribution(ids[1]).await.unwrap().unwrap().loss.is_some());
-    // What was lost and is merged anew is lost no more.
+    // A lost contribution that is merged anew is no longer lost.
     let again = store
         .outcomes_apply(vec![outcome(ids[2], merged(3, 'y'))])
         .await
@@ -132,7 +132,7 @@ pub async fn versions_after_a_loss_have_the_numbers_of_the_lost_ones(url: &str) 
     assert_eq!((by[0].contributions, by[0].accepted), (3, 6));
 }
 
-/// Where the table has another history of the same length, what it has is in the database afterwards.
+/// If the table has another history of the same length, the database has that history afterwards.
 pub async fn a_version_that_the_table_has_instead_takes_the_place_of_the_lost_one(url: &str) {
     let store = open(url).await;
     let (world, ids) = world(&store, "abc").await;

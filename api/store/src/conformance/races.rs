@@ -238,7 +238,7 @@ pub async fn the_first_of_two_outcomes_wins(url: &str) {
     assert_eq!(stores[0].open_count_and_bytes().await.unwrap().open, 0);
 }
 
-/// What is added at once from both sides, in whatever order, is all there.
+/// Concurrent additions from both sides are all stored, in any order.
 pub async fn counts_add_up_under_contention(url: &str) {
     let stores = two(url).await;
     let operators = [OperatorId::new(at(0)), OperatorId::new(at(0)), OperatorId::new(at(0))];

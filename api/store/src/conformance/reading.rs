@@ -196,7 +196,7 @@ pub async fn egress_adds_up_by_month(url: &str) {
     let (ada, eve) = (OperatorId::new(at(0)), OperatorId::new(at(0)));
     let of = |operator, month, bytes| Egress { operator, month, bytes };
     let add = |id: &str, sent, now| store.egress_add(id.to_owned(), sent, at(now));
-    // Those that are added again were added.
+    // An addition that is repeated under the same id counts once.
     for now in [0, 1, 24 * 3_600] {
         let sent = vec![of(ada, 1, 5), of(eve, 1, 7), of(ada, 2, 1)];
         add("first", sent, now).await.unwrap();
@@ -208,7 +208,7 @@ pub async fn egress_adds_up_by_month(url: &str) {
     let beyond = add("third", vec![of(ada, 3, 1), of(ada, 3, u64::MAX)], 2).await;
     assert_eq!(beyond.unwrap_err().kind(), Kind::Invalid);
     assert_eq!(store.egress(ada, 3).await.unwrap(), 0);
-    // What was undone was not added.
+    // A change that was undone added nothing.
     add("third", vec![of(ada, 3, 1)], 3).await.unwrap();
     assert_eq!(store.egress(ada, 3).await.unwrap(), 1);
 }

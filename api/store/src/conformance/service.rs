@@ -68,7 +68,7 @@ pub async fn a_checker_sees_what_is_there(url: &str) {
     );
 }
 
-/// What one handle commits another sees, and both may write.
+/// Each handle sees the commits of the other, and both may write.
 pub async fn two_handles_share_one_database(url: &str) {
     let (one, other) = (open(url).await, open(url).await);
     let ada = operator(&one, "ada@example.org").await;

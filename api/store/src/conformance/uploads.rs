@@ -59,7 +59,7 @@ async fn to_free(store: &Store, now: Timestamp) -> Vec<ContributionId> {
     store.uploads_to_free(now, KEPT, None, 10).await.unwrap()
 }
 
-/// What was begun is found as it was, and becomes a contribution with an outbox entry once.
+/// An upload is found as it was begun, and becomes a contribution with an outbox entry once.
 pub async fn an_upload_becomes_a_contribution_once(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -252,7 +252,7 @@ pub async fn bytes_are_freed_once_nobody_needs_them(url: &str) {
     let applied = store.outcomes_apply(outcomes).await.unwrap();
     assert!(applied.iter().all(|applied| applied.applied));
     assert_eq!(to_free(&store, at(104)).await, [ids[1]]);
-    // What no worker could process may be replayed for a while; these were decided at 10 s.
+    // An unprocessable contribution may be replayed for a while. These were decided at 10 s.
     assert_eq!(to_free(&store, at(10 + 3_600)).await, [ids[1], ids[2]]);
     let page = async |after, limit| {
         let now = at(10 + 3_600);

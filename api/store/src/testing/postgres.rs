@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the server's programs are, when not where packages put them.
+/// Environment variable that names the folder of the server's programs, if they are not in the usual places.
 const PROGRAMS: &str = "SLUICE_TEST_POSTGRES";
 /// The user that the databases belong to; it needs no password from this machine.
 const OWNER: &str = "sluice";
@@ -44,7 +44,7 @@ pub struct Postgres {
     watch: Child,
 }
 
-/// How to stop a server.
+/// Ways to stop a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// In order: connections are ended, everything is written.
@@ -118,7 +118,7 @@ impl Postgres {
         format!("postgres://{OWNER}@{address}/{database}")
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -305,7 +305,7 @@ fn done(command: &mut Command) {
 }
 
 fn signal(name: &str, processes: &[String]) {
-    // Why ignored: one that has ended by itself needs no signal.
+    // The error is ignored: a server that has ended by itself needs no signal.
     Command::new("kill")
         .args(["-s", name])
         .args(processes)

@@ -10,10 +10,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// What a simple query that commits ends with.
+/// The end of the server's answer to a statement that commits.
 const COMMIT: &[u8] = b"COMMIT\0";
 
-/// What the proxy does.
+/// Behaviour of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It passes everything on.
@@ -58,7 +58,7 @@ impl Proxy {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address that the proxy listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -68,7 +68,7 @@ impl Proxy {
         self.mode.send_replace(mode);
     }
 
-    /// How many answers it has lost.
+    /// Returns the number of lost answers.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }

@@ -16,7 +16,7 @@ use crate::{Error, Idempotency, NewContribution, Options, Store, SubmitOutcome};
 
 /// The time limit of every call here.
 const LIMIT: Duration = Duration::from_secs(2);
-/// How much later than its limit a call may end on a machine with other things to do.
+/// The time by which a call may exceed its limit on a busy machine.
 const GRACE: Duration = Duration::from_secs(2);
 
 fn hasty() -> Options {
@@ -167,7 +167,7 @@ async fn a_server_that_stops_refuses_at_once_and_its_return_is_noticed() {
     let store = Store::connect(&server.fresh_database(), hasty()).await.unwrap();
     store.usage_count(1, "search", 1).await.unwrap();
     server.stop(Stop::Fast);
-    // What was connected learns it on the way; from then on nobody waits for a time limit.
+    // Open connections detect the failure; later calls do not wait for a time limit.
     in_time(store.ping()).await.unwrap_err();
     in_time(store.usage_count(1, "search", 1)).await.unwrap_err();
     let began = Instant::now();

@@ -185,7 +185,7 @@ async fn waiting_for_another_replica_ends_and_says_that_trying_again_may_help() 
     run(&mut other, "UPDATE usage_counts SET used = 10").await;
     let error = store.usage_count(1, "search", 1).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
-    // What it does not wait for goes on.
+    // Work that it does not wait for continues.
     store.usage_count(1, "query", 1).await.unwrap();
     run(&mut other, "COMMIT").await;
     store.usage_count(1, "search", 1).await.unwrap();
@@ -227,7 +227,8 @@ async fn changes_that_wait_for_each_other_are_both_made() {
     let (one, other) = tokio::join!(crossing("a", "b"), crossing("b", "a"));
     one.unwrap();
     other.unwrap();
-    // How often they meet is the scheduler's: the one that the server ended may be back before the other goes on.
+    // The scheduler decides how often they meet: a transaction that the server ended may begin again before the other
+    // continues.
     let runs = runs.load(Ordering::Relaxed);
     assert!(runs >= 3, "the one that the server ended ran again: {runs} runs");
     let counts = [("a".to_owned(), 3), ("b".to_owned(), 3)];

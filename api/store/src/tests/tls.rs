@@ -19,7 +19,7 @@ async fn used(url: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is said where the URL is refused.
+/// Returns the error of a URL that must be refused.
 async fn refused(url: &str) -> String {
     let error = used(url).await.expect_err(url);
     assert_eq!(error.kind(), Kind::Invalid, "{error:?}");

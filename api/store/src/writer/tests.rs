@@ -163,7 +163,7 @@ async fn a_group_that_loses_its_transaction_fails_whole_and_the_next_is_made() {
     let store = Store::connect(&url, Options::default()).await.unwrap();
     let held = hold(&store).await;
     let mut first = pin!(store.usage_count(1, "lost", 1));
-    // What an engine does on its own when a disk is full: the transaction is gone under the group.
+    // An engine may end the transaction of a group by itself if a disk is full.
     let mut fatal = pin!(store.write(|cx| {
         Box::pin(async move {
             sqlx::query("ROLLBACK").execute(&mut *cx).await?;

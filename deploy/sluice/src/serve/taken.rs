@@ -144,7 +144,7 @@ mod tests {
         );
         assert_eq!(left(seconds(100), seconds(1), SLOWEST), seconds(100));
         assert_eq!(left(seconds(1), seconds(2), 0), Duration::ZERO);
-        // What was taken quickly is no credit.
+        // Bytes that were taken quickly give no credit beyond the full time.
         assert_eq!(left(seconds(100), Duration::ZERO, 1 << 40), PATIENCE);
     }
 }

@@ -63,7 +63,7 @@ impl Fixture {
     }
 }
 
-/// What comes until the server closes the connection.
+/// Reads the answer until the server closes the connection.
 async fn answer(mut stream: TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();
