@@ -27,6 +27,7 @@ const MAX_NAME: usize = 80;
 
 /// Runs a command and prints its result.
 pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
+    // The first operator is added before the service has run, so only this command creates the folder and the schema.
     let creates = matches!(command, Admin::Operator(Operator::Add { .. }));
     if creates && config.database.url.is_empty() {
         create_directory(&config.data.dir)
@@ -109,6 +110,7 @@ pub async fn operator_add(
 
 fn check_email(email: &str) -> anyhow::Result<()> {
     let plain = |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || c.is_control());
+    // The check is rough on purpose. Only a mail that arrives proves an address.
     let shaped = email
         .split_once('@')
         .is_some_and(|(local, domain)| plain(local) && plain(domain) && !domain.contains('@') && domain.contains('.'));
@@ -155,6 +157,7 @@ fn operator_id(text: &str) -> anyhow::Result<OperatorId> {
 async fn dead_letters(store: &Store) -> anyhow::Result<()> {
     let mut letters: Vec<DeadLetterEntry> = Vec::new();
     loop {
+        // The pages are read until one is empty, since the total is not known.
         let after = letters.last().map(|letter| letter.id.clone());
         let page = store.dead_letters(PAGE, after.as_deref()).await?;
         if page.is_empty() {
@@ -208,6 +211,7 @@ async fn replay(store: &Store, clock: &Arc<dyn Clock>, id: String) -> anyhow::Re
 fn renewed(payload: &[u8], generation: u32) -> Option<Vec<u8>> {
     let submission = Submission {
         generation,
+        // The other fields stay as they were submitted.
         ..Submission::decode(payload).ok()?
     };
     Some(submission.record().ok()?.value.to_vec())

@@ -170,6 +170,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
 
     let uploads = open_uploads(objects.uploads.clone(), config, &layout).await?;
     let staging = Uploads::new(Arc::clone(&uploads.objects), uploads.stagings.clone());
+    // A closure, because a crash test starts a second worker of the same kind.
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&screener), Arc::clone(&clock));
         Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
@@ -209,9 +210,11 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         };
         (interface(config, address, parts, &mut tasks)?, Some(store))
     } else {
+        // A worker answers only the probes of the orchestrator.
         (api::probes::of_worker(drain.clone(), log), None)
     };
     let closing = CancellationToken::new();
+    // Connections are accepted last, when every task runs.
     let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
     Ok(Running {
         address,
@@ -270,6 +273,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
     let (relay, relaying) = Relay::new(Arc::clone(&log));
     tasks.spawn("relay", |stop| relaying.run(stop).map(anyhow::Ok));
     let sweeping = api::flow::SweeperConfig::from(config.sweeper.clone());
+    // The sweeper also deletes idempotency keys that are older than the window.
     let keys = config.limits.idempotency_window.0;
     let sweeper = Sweeper::new(store.clone(), log, Arc::clone(&clock), sweeping.clone(), keys);
     tasks.spawn("sweeper", |stop| sweeper.run(stop).map(anyhow::Ok));
@@ -338,6 +342,7 @@ async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dy
     use pipelines::message::{ATTEMPTS, CONTRIBUTIONS, DEAD_LETTERS, OUTCOMES};
 
     let options = config.log.kafka().map_err(|rule| anyhow!(rule))?;
+    // All topics are created at the start, so that a missing permission shows there.
     let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, OUTCOMES, DEAD_LETTERS, ATTEMPTS]).await;
     let log = opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?;
     let counted = Arc::clone(&log);
@@ -470,6 +475,7 @@ impl Running {
         tracing::info!("stopping: waiting for requests and tasks under way");
         let stopped = tokio::select! {
             stopped = self.stop() => stopped,
+            // A person who asks twice does not want to wait for the grace.
             () = signals.asked() => Err(anyhow!("stopped at once, at a second signal")),
         };
         failure.map_or(stopped, Err)
@@ -488,6 +494,7 @@ impl Running {
         self.drain();
         tokio::time::sleep(self.notice).await;
         self.closing.cancel();
+        // The server ends before the tasks, since running requests wait for them.
         self.server.await.context("the HTTP server failed")?;
         self.stopping.cancel();
         let ending = async {

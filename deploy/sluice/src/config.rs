@@ -460,6 +460,7 @@ impl Loaded {
         }
         let merged = builder.build()?;
         let values: Value = merged.clone().try_deserialize()?;
+        // The defaults name every key, so a key outside of them is a mistake.
         let known: Value = defaults().build()?.try_deserialize()?;
         // Serde would ignore a misspelt key, and the service would run with the default in its place.
         if let Some(key) = unknown_key(&values, &known) {

@@ -82,6 +82,7 @@ async fn open(config: &Config, schema: Schema) -> anyhow::Result<Store> {
     }
     let layout = Layout::new(&config.data.dir);
     let file = layout.database();
+    // This message names the folder, which the database's own error does not.
     if schema == Schema::Current && !file.exists() {
         bail!(
             "there is no service in `{}`; name its folder with --data",

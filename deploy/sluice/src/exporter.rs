@@ -35,6 +35,7 @@ impl Exporter {
             .await
             .with_context(|| format!("`telemetry.metrics`: cannot listen on `{address}`"))?;
         let registry = Registry::default();
+        // The socket is bound first, so that a taken address installs nothing.
         metrics::set_global_recorder(registry.clone())
             .map_err(|_set| anyhow::anyhow!("this process already has a metrics recorder"))?;
         begin();
@@ -66,6 +67,7 @@ fn begin() {
                     metrics::counter!(metric.name, label => *value).absolute(0);
                 }
             }
+            // The values of these labels are known only when they occur.
             Labels::Open(_) => {}
         }
     }

@@ -54,6 +54,7 @@ fn key(key: &Key) -> Value {
         ("reason", key.reason.clone()),
     ];
     for (name, value) in more {
+        // Members without a value are left out, as in the keys document.
         if let Some(value) = value {
             shown[name] = value.into();
         }

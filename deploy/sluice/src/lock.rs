@@ -69,6 +69,7 @@ impl DirectoryLock {
             }
             Err(TryLockError::Error(source)) => return Err(unusable(source)),
         }
+        // The lock is held now, so nothing else writes the process id.
         file.set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(unusable)?;

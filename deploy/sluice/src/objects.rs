@@ -54,6 +54,7 @@ pub fn open_to_read(config: &Config, layout: &Layout) -> anyhow::Result<Option<A
             if !tables.exists() {
                 return Ok(None);
             }
+            // The plain store is enough for reading and creates nothing in the folder.
             let files = LocalFileSystem::new_with_prefix(&tables).with_context(|| cannot_open(&tables))?;
             Ok(Some(Arc::new(files)))
         }

@@ -23,6 +23,7 @@ pub async fn run(arguments: Pull) -> anyhow::Result<()> {
         known: known_keys(&arguments.trust)?,
     };
     let bar = bar("{bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left");
+    // Downloads run concurrently, so each event is a difference.
     let watched = bar.clone();
     let progress = move |progress| match progress {
         Progress::Planned { bytes } => watched.set_length(bytes),
@@ -30,6 +31,7 @@ pub async fn run(arguments: Pull) -> anyhow::Result<()> {
         Progress::Discarded(bytes) => watched.dec(bytes),
     };
     let pulled = client.pull(&pull, Arc::new(progress)).await;
+    // The bar is cleared before an error is printed.
     bar.finish_and_clear();
     let pulled = pulled?;
     let manifest = pulled.manifest.manifest();

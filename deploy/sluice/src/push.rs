@@ -39,6 +39,7 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
     let folder = state_folder(&arguments)?;
     let place = Place::of(&arguments, &folder)?;
     let prepared = prepare(&client, &arguments, &place).await?;
+    // From here on Ctrl-C drops the push, whose state file has every part that was acknowledged.
     let mut interrupted = Signals::listen()?;
     let push = client::Push {
         file: prepared.file,
@@ -60,6 +61,7 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
         Some(made) => fs::remove_file(&made).with_context(|| format!("`{}` could not be removed", made.display())),
         None => Ok(()),
     };
+    // The error of the push is more important than one of the removal.
     let contribution = contribution?;
     removed?;
     summary(&arguments, &contribution)?;
@@ -80,6 +82,7 @@ fn watcher(bar: &ProgressBar) -> Watcher {
         }
         Pushing::Sent(bytes) => bar.inc(bytes),
         Pushing::Judging { progress, waiting } => {
+            // The total of the judgement is unknown, so a spinner replaces the bar.
             bar.set_style(indicatif::ProgressStyle::default_spinner());
             bar.set_message(match (waiting, progress) {
                 (Some(waiting), _) => format!("waiting: {waiting}"),
@@ -94,6 +97,7 @@ fn watcher(bar: &ProgressBar) -> Watcher {
 /// Replaces the path of the converted file in an error with that of the caller's file.
 fn of_file(error: client::Error, made: &Path, file: &Path) -> client::Error {
     match error {
+        // Names are compared, because the client reports the canonical path.
         client::Error::File { path, source } if path.file_name() == made.file_name() => client::Error::File {
             path: file.to_owned(),
             source,
@@ -110,6 +114,7 @@ fn of_file(error: client::Error, made: &Path, file: &Path) -> client::Error {
 /// in order.
 fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
     let numbered = |name: &str, numbers: &[u64]| numbers.iter().map(|number| format!("{name} {number}")).collect();
+    // The service counts records from 0, people count lines and rows from 1.
     let counted: Vec<u64> = records.iter().map(|record| record + 1).collect();
     Ok(match format_of(arguments) {
         PushFormat::Ndjson => numbered("line", &counted),
@@ -121,6 +126,7 @@ fn places_of(arguments: &Push, records: &[u64]) -> anyhow::Result<Vec<String>> {
 /// Replaces the line number in a message of the service, which counts converted lines, with the place in the caller's
 /// file.
 fn of_the_file(arguments: &Push, message: &str) -> String {
+    // Only a message that names a line is changed. Any other is shown as it is.
     let placed = message.split_once("on line ").and_then(|(before, after)| {
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
         let (number, after) = after.split_at(digits);
@@ -137,6 +143,7 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
     let verdicts = contribution.verdicts.iter().filter(|_| !contribution.is_merged());
     let verdicts: Vec<_> = verdicts.collect();
     let records: Vec<u64> = verdicts.iter().map(|said| said.row).collect();
+    // Reading the file again may fail. Then records are named by their number.
     let places = places_of(arguments, &records).unwrap_or_default();
     let place = |at: usize| -> String {
         let told = places.get(at).cloned();
@@ -220,6 +227,7 @@ impl Place {
             found.len(),
             modified,
             arguments.gzip,
+            // The format decides the converted bytes.
             format!("{:?}", arguments.format),
         );
         (what, &arguments.project, &arguments.remote.server).hash(&mut hasher);
@@ -244,6 +252,7 @@ struct Prepared {
 async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Result<Prepared> {
     let file = arguments.file.clone();
     let format = format_of(arguments);
+    // A compressed file is sent as it is, because the service accepts gzip.
     let compressed = format == PushFormat::Ndjson && starts_with_gzip(&file)?;
     if format == PushFormat::Ndjson && (compressed || !arguments.gzip) {
         return Ok(Prepared {
@@ -261,6 +270,7 @@ async fn prepare(client: &Client, arguments: &Push, place: &Place) -> anyhow::Re
         };
         let (target, gzip) = (made.clone(), arguments.gzip);
         let named = format!("`{}`", file.display());
+        // Conversion is bound by the processor and the disk.
         let make = move || make(&file, format, contract.as_ref(), gzip, &target);
         tokio::task::spawn_blocking(make).await?.context(named)?;
     }
@@ -295,6 +305,7 @@ async fn contract(client: &Client, slug: &str) -> anyhow::Result<Contract> {
     let project = client.project(slug).await?;
     let schema = project
         .more
+        // The client's type of a project has no contract, so it is read from the other fields.
         .get("schemaDef")
         .context("the service's answer has no `schemaDef` for the project")?;
     Ok(serde_json::from_value(schema.clone())?)

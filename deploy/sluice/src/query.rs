@@ -16,6 +16,7 @@ pub(crate) use text::table;
 
 /// Sends the query and prints the answer in the chosen format.
 pub async fn run(arguments: &Query) -> anyhow::Result<()> {
+    // Binary output would garble a terminal.
     if arguments.format == QueryFormat::Parquet && io::stdout().is_terminal() {
         bail!("--format parquet: send the output to a file");
     }
@@ -29,6 +30,7 @@ pub async fn run(arguments: &Query) -> anyhow::Result<()> {
         QueryFormat::Json => terminal::json(&answer)?,
         QueryFormat::Parquet => terminal::bytes(&parquet::encode(&answer)?)?,
     }
+    // JSON has `truncated` as a field.
     if answer.truncated && arguments.format != QueryFormat::Json {
         let shown = answer.rows.len();
         terminal::note(&format!(

@@ -58,6 +58,7 @@ pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<
             running.run(&mut signals).await
         }
         Some(shown) => shown.and(running.stop().await),
+        // Stopped by a signal before the end.
         None => running.stop().await,
     }
 }
@@ -92,6 +93,7 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
     report::outcome(&format!("{} known, {KEPT} new", BATCH - KEPT), &mixed)?;
     let bad = contribute(&stage, &dataset::bad_records(), "bad").await?;
     report::outcome("4 bad records of 5", &bad)?;
+    // The batch of known records and the bad one are rejected. The mixed one merges its new half.
     if again.is_merged() || !mixed.is_merged() || bad.is_merged() {
         bail!("the gates gave unexpected verdicts");
     }
@@ -113,6 +115,7 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
 async fn set_up(running: &Running, config: &Config) -> anyhow::Result<Stage> {
     let address = reachable(running.address());
     let base = format!("http://{address}");
+    // An operator whose agent or project name is taken stays behind. It is harmless, and the next number begins anew.
     for number in 1.. {
         let named = |name: &str| {
             if number == 1 {
@@ -205,6 +208,7 @@ async fn stream_through(stage: &Stage, records: &[Value]) -> anyhow::Result<Vec<
                 Ok(merged)
             }
         })
+        // A few at once keep the worker busy, and the order of the results stays that of the batches.
         .buffered(AT_ONCE)
         .try_collect()
         .await
@@ -248,6 +252,7 @@ impl Progress {
         self.bar.inc(records);
         let (now, total) = (before + records, self.bar.length().unwrap_or(u64::MAX));
         let quarter = |position: u64| position * 4 / total;
+        // Output to a file or a pipe gets four lines instead of a bar.
         if !self.watched && quarter(before) != quarter(now) {
             terminal::note(&format!("  {}/{} records", grouped(now), grouped(total)));
         }

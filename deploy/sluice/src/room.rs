@@ -16,6 +16,7 @@ const EVERY: Duration = Duration::from_millis(250);
 
 /// Sets whether the backlog accepts contributions, until `stop`: only while more than the reserve is free.
 pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken) {
+    // The task must not end, because the end of a task stops the service.
     if data.reserve.0 == 0 {
         return stop.cancelled().await;
     }
@@ -23,6 +24,7 @@ pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken)
     while rounds.next().await {
         match catalog::disk::free(&data.dir) {
             Ok(free) => backlog.set_room(free > data.reserve.0),
+            // The last known state stays in force.
             Err(error) => tracing::warn!(%error, "cannot measure the free space of the data folder's disk"),
         }
     }

@@ -54,6 +54,7 @@ impl Sandbox {
 
 /// Returns a path of the running program that stays valid when its file is replaced or removed.
 fn program() -> anyhow::Result<PathBuf> {
+    // The link of Linux names the running program, even after its file was replaced by an update.
     let itself = PathBuf::from("/proc/self/exe");
     if itself.exists() {
         return Ok(itself);
@@ -74,6 +75,7 @@ impl api::sandbox::Sandbox for Sandbox {
         sql: &str,
         limit: u32,
     ) -> Result<Answered, Failure> {
+        // Fetching and running share one time-out.
         let until = Instant::now() + self.time;
         let parts = snapshot.parts();
         // The copies stay held until the process has opened them. Otherwise the cache could remove them to make space.

@@ -50,6 +50,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
         let connection = graceful.watch(http.serve_connection(TokioIo::new(Taken::new(stream)), service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
+                // Peers disconnect all the time, so this is no warning.
                 tracing::debug!(%peer, %error, "connection ended");
             }
             // The permit is held until the connection has ended, so that the limit counts open connections.
@@ -73,6 +74,7 @@ async fn next(
     stop: &CancellationToken,
 ) -> Option<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
     stop.run_until_cancelled(async {
+        // The permit is taken before the connection is accepted, so that the operating system queues the others.
         let permit = Arc::clone(connections).acquire_owned().await.ok()?;
         loop {
             match accept(listener).await {

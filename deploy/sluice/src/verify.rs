@@ -18,6 +18,7 @@ pub fn run(arguments: &Verify) -> anyhow::Result<()> {
         known: &known,
     };
     let verified = verify.signatures().map_err(|error| match error {
+        // The client does not know the command line, so the flag is added here.
         client::Error::UnknownService { .. } => anyhow!("{error}: --keys FILE"),
         error => error.into(),
     })?;

@@ -143,7 +143,7 @@ pub async fn rotations_and_revocations_take_turns(url: &str) {
     assert!(keys[0].revoked.is_some() && keys[1].revoked.is_none());
 }
 
-/// Whoever asks first makes the secret, and everybody gets that one.
+/// The first caller creates the secret, and every caller gets that one.
 pub async fn a_secret_is_made_once(url: &str) {
     let store = open(url).await;
     let told = race([store.clone(), open(url).await], 8, |store, _| async move {

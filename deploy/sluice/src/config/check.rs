@@ -22,6 +22,7 @@ impl Config {
         self.check_times()?;
         self.check_sizes()?;
         self.check_defaults()?;
+        // Replacing one part by itself would go on for ever.
         if self.compaction.fan_in.get() < 2 {
             return Err(Error::TooSmall {
                 key: "compaction.fan_in",

@@ -15,6 +15,7 @@ pub(super) fn show(template: &str, values: &Value) -> String {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             section = name;
         } else if let Some(comment) = line.strip_prefix('#') {
+            // A comment may have several lines, so the mark holds until the next key.
             secret |= comment.contains("Secret");
         } else if let Some((key, _)) = line.split_once(" = ") {
             let value = match &values[section][key] {

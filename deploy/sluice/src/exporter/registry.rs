@@ -67,6 +67,7 @@ impl Registry {
         };
         known.then(|| {
             let mut cells = self.cells.write();
+            // Another thread may have created the cell since the read lock was released.
             cells.entry(key.clone()).or_insert_with(make).clone()
         })
     }

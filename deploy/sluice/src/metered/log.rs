@@ -85,6 +85,7 @@ fn lock(marks: &Mutex<Marks>) -> MutexGuard<'_, Marks> {
 async fn timed<T>(topic: &str, append: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let started = Instant::now();
     let appended = append.instrument(tracing::debug_span!("append to log", topic)).await;
+    // A failed append would count its time-out as a duration.
     if appended.is_ok() {
         let seconds = started.elapsed().as_secs_f64();
         metrics::histogram!(metric::LOG_APPEND_SECONDS, "topic" => topic.to_owned()).record(seconds);
@@ -171,6 +172,7 @@ impl Subscription for Reader {
             Event::Revoked(partitions) => marks.retain(|partition, _| !partitions.contains(partition)),
             Event::Records(records) => {
                 for Delivered { position, .. } in records {
+                    // Only the first record sets the mark. Commits move it.
                     marks.entry(position.partition).or_insert(position.offset);
                 }
             }

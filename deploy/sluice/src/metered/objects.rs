@@ -41,6 +41,7 @@ fn asked(call: &'static str) {
 }
 
 fn failed(call: &'static str, error: &Error) {
+    // Conditional requests use these errors as answers.
     let answers = matches!(
         error,
         Error::NotFound { .. } | Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotModified { .. }

@@ -70,13 +70,16 @@ pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> 
     let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
     let mut seen = HashSet::new();
     for field in metadata.schema().fields() {
+        // Arrow finds a column by its first name only, so the second one would be lost silently.
         if !seen.insert(field.name()) {
             bail!("two columns are called `{}`", field.name());
         }
+        // Extra members have no type to convert to.
         if kind_of(contract, field.name())?.is_none() {
             bail!("the column `{}` is no field of the project; leave it out", field.name());
         }
     }
+    // The sizes of the file's own schema decide the rows at once, so this comes after its metadata.
     let options = ArrowReaderOptions::new().with_schema(shared_texts(metadata.schema()));
     let rows = rows_at_once(metadata.metadata());
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?;
@@ -93,6 +96,7 @@ pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> 
             rest.start += piece.num_rows();
             let piece = shaped(contract, &piece)?;
             let lines = Lines::new(contract, &piece)?;
+            // The buffer is reused for every piece.
             text.clear();
             lines.write(0..lines.len(), &mut text);
             out.write_all(&text)?;
@@ -125,6 +129,7 @@ fn rows_at_once(metadata: &ParquetMetaData) -> usize {
         let (rows, bytes) = (group.num_rows().unsigned_abs(), group.total_byte_size().unsigned_abs());
         rows.saturating_mul(BYTES) / bytes.max(1)
     });
+    // The group with the largest rows decides, because all batches have one size.
     usize::try_from(groups.min().unwrap_or(ROWS).clamp(1, ROWS)).unwrap_or(1)
 }
 
@@ -178,6 +183,7 @@ fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
         return of_texts(texts, kind);
     }
     let is_number = column.data_type().is_numeric();
+    // A cast of numbers to times or booleans would succeed with a meaning that the file does not state.
     if is_number && matches!(kind, FieldType::Boolean | FieldType::Timestamp) {
         bail!("its values are {}", column.data_type());
     }
@@ -202,6 +208,7 @@ fn exactly(column: &ArrayRef, kind: FieldType) -> anyhow::Result<ArrayRef> {
     match kind {
         FieldType::Number => {
             let numbers = cast.as_primitive::<Float64Type>();
+            // JSON has no NaN and no infinities (RFC 8259 section 6).
             if let Some(number) = numbers.iter().flatten().find(|number| !number.is_finite()) {
                 bail!("`{number}` is no number of JSON");
             }

@@ -25,6 +25,7 @@ pub(super) fn convert(mut input: impl Read + Seek, contract: &Contract, out: &mu
     let Some(refused) = records(&mut reader, contract, out)? else {
         return Ok(());
     };
+    // The line is computed only for an error, by reading the file again from the record's position.
     let line = line_at(&mut reader.into_inner(), begin, &refused.position)?;
     Err(refused.problem.context(format!("line {line}")))
 }
@@ -70,6 +71,7 @@ fn records(
         .collect::<Result<_, _>>()?;
     let (mut record, mut line) = (StringRecord::new(), Vec::new());
     loop {
+        // The position is taken before the record is read, since not every error has one.
         let position = reader.position().clone();
         match reader.read_record(&mut record) {
             Ok(true) => {}

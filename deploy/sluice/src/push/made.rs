@@ -29,6 +29,7 @@ impl Made {
                 file: file.into(),
                 named: None,
             }),
+            // These errors mean that the file system or the kernel has no unnamed files (open(2), `O_TMPFILE`).
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
                 let named = target.with_extension("unfinished");
                 Ok(Self {
@@ -57,6 +58,7 @@ impl Made {
             self.named = None;
             return Ok(());
         }
+        // Linking through /proc needs no privilege, unlike `AT_EMPTY_PATH` (open(2)).
         let descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         match linkat(CWD, descriptor, CWD, target, AtFlags::SYMLINK_FOLLOW) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
@@ -68,6 +70,7 @@ impl Made {
 impl Drop for Made {
     fn drop(&mut self) {
         if let Some(named) = &self.named {
+            // A failure leaves a file that the next push of the same file overwrites.
             fs::remove_file(named).ok();
         }
     }

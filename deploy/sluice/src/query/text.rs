@@ -29,6 +29,7 @@ pub(crate) fn table(answer: &Answer) -> String {
             let (left, right) = if number { (gap.as_str(), "") } else { ("", gap.as_str()) };
             text.extend([separator, left, cell, right]);
         }
+        // Padding of the last column is removed.
         text.truncate(text.trim_end_matches(' ').len());
         text.push('\n');
         if number == 1 {

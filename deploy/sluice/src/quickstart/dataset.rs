@@ -59,6 +59,7 @@ pub(super) fn bad_records() -> Vec<Value> {
         record[name] = value;
         record
     };
+    // One record for each kind of broken rule: type, required field, unknown field, personal data.
     let mut nameless = with("value", json!(57_346));
     nameless.as_object_mut().map(|record| record.remove("name"));
     vec![
