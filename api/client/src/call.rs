@@ -56,6 +56,7 @@ impl Call {
 
     fn wait(mut self, seconds: u32) -> Self {
         self.wait = Duration::from_secs(seconds.into());
+        // Without the parameter the service does not wait.
         if seconds == 0 {
             self
         } else {
@@ -133,6 +134,7 @@ impl Client {
             ["projects", slug, "uploads", id, "complete"],
             &json!({ "etags": etags }),
         );
+        // A completed upload stays completed, so the call may be repeated like a read.
         self.json(Call { reads: true, ..call }).await
     }
 
@@ -155,6 +157,7 @@ impl Client {
     /// Judges records as if they were contributed, and stores nothing.
     pub async fn validate(&self, slug: &str, records: &[Value]) -> Result<Validation, Error> {
         let call = Call::post(["projects", slug, "validate"], &json!({ "records": records }));
+        // A dry run changes nothing, so the call may be repeated.
         self.json(Call { reads: true, ..call }).await
     }
 
@@ -200,6 +203,7 @@ impl Client {
             question["limit"] = limit.into();
         }
         let call = Call::post(["projects", slug, "query"], &question);
+        // A query changes nothing, so the call may be repeated.
         self.json(Call { reads: true, ..call }).await
     }
 

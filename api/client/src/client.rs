@@ -50,6 +50,7 @@ impl Client {
         };
         let base = Url::parse(base_url).map_err(|error| refuse(error.to_string()))?;
         let (tls, nobody_is_trusted) = tls::config().map_err(|error| refuse(error.to_string()))?;
+        // Plain HTTP works on a machine without certificate authorities.
         match (base.scheme(), nobody_is_trusted) {
             ("http", _) | ("https", None) => {}
             ("https", Some(problem)) => return Err(refuse(problem)),
@@ -110,6 +111,7 @@ impl Client {
                 Error::Refused { problem, .. } if problem.passes() => problem.retry_after,
                 _ => return Err(error),
             };
+            // A call that is not repeatable may have had its effect, so its error goes to the caller.
             let Some(pause) = call.repeatable().then(|| pauses.next(asked)).flatten() else {
                 return Err(error);
             };

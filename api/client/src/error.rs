@@ -205,6 +205,7 @@ impl Classify for Error {
     fn retry(&self) -> Retry {
         match self.kind() {
             Kind::Limited | Kind::Unavailable => Retry::Backoff,
+            // Any other error stays the same until the caller changes something.
             _ => Retry::Never,
         }
     }
@@ -267,6 +268,7 @@ impl Problem {
 /// text.
 fn element_of(document: &[u8], name: &str) -> String {
     let document = String::from_utf8_lossy(document);
+    // The documents are small and flat, so no XML parser is needed.
     let begins = document.split_once(&format!("<{name}>"));
     let content = begins.and_then(|(_, rest)| rest.split_once(&format!("</{name}>")));
     content.map(|(content, _)| content.to_owned()).unwrap_or_default()

@@ -74,6 +74,7 @@ impl KnownKeys {
         let first = known.is_none();
         let entry = Entry {
             first_key: keys.first().public_key,
+            // A document that was parsed before can be parsed again, so this always stores it.
             keys: serde_json::from_str(&keys.to_json()).ok(),
         };
         book.servers.insert(server.to_owned(), entry);
@@ -90,6 +91,7 @@ impl KnownKeys {
             .values()
             .filter(|entry| entry.first_key == *first)
             .peekable();
+        // `None` means never met. An empty list means that only the first key is stored.
         if entries.peek().is_none() {
             return Ok(None);
         }

@@ -87,6 +87,7 @@ impl Client {
             .try_collect()
             .await?;
         let kept = manifest.clone();
+        // The keys and the manifest come last, and are durable when this returns.
         files::apart(move || place.finish(&keys, &kept)).await?;
         Ok(Pulled {
             manifest,

@@ -172,6 +172,7 @@ impl Client {
                 }
             });
             stream::iter(sending)
+                // Each part is stored as sent at once, so an interruption loses at most the parts under way.
                 .buffer_unordered(AT_ONCE)
                 .try_collect::<()>()
                 .await?;
@@ -187,6 +188,7 @@ impl Client {
                 return Ok(contribution);
             }
             let progress = contribution.more.get("progress");
+            // Only uploads have a progress, and not from every service.
             let number = |name: &str| progress.and_then(|progress| progress[name].as_u64());
             watcher(Pushing::Judging {
                 progress: number("bytesRead").zip(number("rowsJudged")),
@@ -210,6 +212,7 @@ impl Client {
                 Error::Refused { problem, .. }
                     if matches!(
                         problem.code.as_str(),
+                        // The connection broke under the body, as the service or the store saw it.
                         "part_broken" | "RequestTimeout" | "IncompleteBody"
                     ) =>
                 {
@@ -286,6 +289,7 @@ fn lacks_parts(error: &Error) -> bool {
 }
 
 fn new_upload(push: &Push, bytes: u64) -> NewUpload<'_> {
+    // At least one byte, large enough for the most parts, and not larger than the file.
     let part_size = push.part_size.max(1).max(bytes.div_ceil(MOST_PARTS)).min(bytes.max(1));
     NewUpload {
         bytes,
@@ -299,6 +303,7 @@ fn new_upload(push: &Push, bytes: u64) -> NewUpload<'_> {
 async fn read(file: Arc<File>, path: &Path, offset: u64, bytes: u64) -> Result<Bytes, Error> {
     let read = move || -> io::Result<Bytes> {
         let mut part = vec![0; usize::try_from(bytes).map_err(io::Error::other)?];
+        // Reads at an offset need no shared position, so parts are read concurrently.
         file.read_exact_at(&mut part, offset)?;
         Ok(part.into())
     };

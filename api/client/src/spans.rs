@@ -26,6 +26,7 @@ impl SpanClient {
     /// for the latter.
     pub fn new(address: &str) -> Result<Self, Error> {
         Ok(Self {
+            // The spans need the same TLS and proxy rules as calls, and no credential.
             http: Client::anonymous(address)?.into_http(),
             runtime: Handle::current(),
         })

@@ -59,6 +59,7 @@ pub(crate) fn hopeless(error: &reqwest::Error) -> Option<Hopeless> {
         let tls = inner.and_then(|inner| inner.downcast_ref());
         match tls.or_else(|| cause.downcast_ref()) {
             Some(rustls::Error::InvalidCertificate(_)) => return Some(Hopeless::Distrust),
+            // TLS errors on an open connection may be a broken network, and those while connecting are not.
             Some(other) if is_connect => return Some(Hopeless::Other(format!("TLS cannot be agreed on: {other}"))),
             _ => {}
         }

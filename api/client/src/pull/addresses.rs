@@ -54,6 +54,7 @@ impl<'a> Addresses<'a> {
         };
         let text = current.by_part.get(part);
         let text = text.ok_or_else(|| failed("the manifest has no address for it".to_owned()))?;
+        // An address may be relative to the service, or absolute in a bucket.
         let url = self.client.base.join(text).map_err(|error| failed(error.to_string()))?;
         Ok((current.generation, url))
     }
@@ -67,6 +68,7 @@ impl<'a> Addresses<'a> {
         }
         let Pull { slug, known, .. } = self.pull;
         let (manifest, _, _) = self.client.proven_manifest(slug, Some(self.version), known).await?;
+        // A compaction changes the parts of a version. Parts of two layouts do not form one folder.
         if unaddressed(manifest.manifest()) != self.parts {
             return Err(Error::OtherManifest {
                 problem: "a compaction replaced parts during the pull; pull again".to_owned(),

@@ -47,6 +47,7 @@ pub(super) async fn part(
     progress: &Arc<Watch>,
 ) -> Result<bool, Error> {
     let path = folder.join(&part.path);
+    // A part of an earlier pull is hashed again, since its bytes may have changed on this machine.
     if is_there(&path, part).await? {
         progress(Progress::Here(part.size));
         return Ok(false);
@@ -83,6 +84,7 @@ pub(super) async fn part(
                 refused += 1;
             }
             Halt::Wrong(error) if wrong == AGAIN => return Err(error.into()),
+            // A damaged file of an earlier pull is a usual reason, so the part is downloaded again from its first byte.
             Halt::Wrong(_) => {
                 download.discard().await?;
                 wrong += 1;
@@ -155,6 +157,7 @@ impl Download<'_> {
             .truncate(false)
             .open(&self.path)
             .await?;
+        // The bytes that are there are hashed, because the hash of a part covers all of them.
         let (hasher, here) = hash(&mut file).await?;
         self.tell(here);
         Ok((file, hasher, here))
@@ -169,6 +172,7 @@ impl Download<'_> {
         }
         let response = match tokio::time::timeout(NEXT_WITHIN, request.send()).await {
             Ok(Ok(response)) => response,
+            // A certificate or a host name does not become right within a pull.
             Ok(Err(error)) if tls::hopeless(&error).is_some() => {
                 let error = Error::unanswered("GET", self.part.path.clone(), error);
                 return Err(Halt::Failed(error));
@@ -192,11 +196,13 @@ impl Download<'_> {
                     Err(Halt::Wrong(self.wrong_size(from)))
                 }
             }
+            // The file has more bytes than the store's part.
             StatusCode::RANGE_NOT_SATISFIABLE => Err(Halt::Wrong(self.wrong_size(from))),
             StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
                 Err(Halt::Broken(retry_after(response.headers()), status.to_string()))
             }
             _ if status.is_server_error() => Err(Halt::Broken(retry_after(response.headers()), status.to_string())),
+            // An expired address is answered 403 or 404, depending on the store.
             _ => Err(Halt::Refused(generation, format!("the server answered {status}"))),
         }
     }
@@ -212,6 +218,7 @@ impl Download<'_> {
         loop {
             let chunk = match tokio::time::timeout(NEXT_WITHIN, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
+                // A body without a length may end early without an error.
                 Ok(Ok(None)) if here < self.part.size => {
                     return Err(Halt::Broken(None, format!("the answer ended after {here} bytes")));
                 }
@@ -266,6 +273,7 @@ impl Download<'_> {
 async fn is_there(path: &Path, part: &Part) -> Result<bool, Error> {
     let hashed = async {
         let mut file = File::open(path).await?;
+        // The size costs nothing, so it is compared before the hash.
         if file.metadata().await?.len() != part.size {
             return Ok(false);
         }

@@ -41,6 +41,7 @@ impl Place {
     /// created.
     pub(super) fn open(folder: &Path, manifest: &Manifest) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(|source| Error::file(folder, source))?;
+        // The folder itself is locked, so that no lock file is left in it.
         let lock = File::open(folder).map_err(|source| Error::file(folder, source))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -49,6 +50,7 @@ impl Place {
         }
         let earlier = earlier(&folder.join(folder::MANIFEST))?;
         let other = |earlier: &Earlier| earlier.dataset != manifest.dataset.to_string();
+        // The parts of two datasets may have equal names.
         if earlier.as_ref().is_some_and(other) {
             return Err(Error::place(
                 folder,

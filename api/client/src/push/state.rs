@@ -47,6 +47,7 @@ impl Source {
     /// Returns the identity of a push with the file as it is now. An empty file is an error.
     pub(super) fn of(push: &Push, server: &str) -> Result<Self, Error> {
         let broken = |source| Error::file(&push.file, source);
+        // The same file under another name is the same push.
         let file = push.file.canonicalize().map_err(broken)?;
         let found = file.metadata().map_err(broken)?;
         if found.len() == 0 {
@@ -90,6 +91,7 @@ impl State {
     /// Loads the state of this push. `None` if there is none, or if it cannot be read.
     pub(super) fn load(path: &Path, source: &Source) -> Option<Self> {
         let kept: Kept = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+        // A state of another file or target is replaced by the next one.
         (kept.source == *source).then(|| Self {
             path: path.to_owned(),
             kept,
@@ -102,6 +104,7 @@ impl State {
         if let Some(folder) = path.parent() {
             private_folder(folder).map_err(broken)?;
         }
+        // Only writing shows whether the folder is writable and its disk has space.
         let probe = path.with_extension("new");
         File::create(&probe).map_err(broken)?;
         fs::remove_file(probe).map_err(broken)
