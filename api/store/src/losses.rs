@@ -1,9 +1,9 @@
-//! Losses of history: a table lacks versions that it was known to have, and an administrator accepts that.
+//! Accepted losses of versions: a table lacks versions that it was known to have, and an administrator accepts that.
 //!
 //! Invariants:
-//! - Accepting a loss is one transaction: afterwards the versions of the project are those that the table has, the lost
-//!   ones are kept as they were, and their contributions are marked.
-//! - A contribution stays merged, as its outcome said; the mark says that what it became is lost.
+//! - A loss is accepted in one transaction. Afterwards the project has the versions of the table, the lost versions are
+//!   kept in a table of their own, and their contributions are marked.
+//! - A contribution stays merged, as in its outcome. The mark means that its version is lost.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::{Error, Store};
 /// A loss to accept.
 #[derive(Clone, Debug)]
 pub struct NewLoss {
-    /// The project.
+    /// The project whose table lacks versions.
     pub project: DatasetId,
-    /// The content roots of the versions that the table has, from version 1 on: 64 hexadecimal digits each.
+    /// The content roots of the table's versions, from version 1 on: 64 hexadecimal digits each.
     pub roots: Arc<[String]>,
     /// The reason of the administrator.
     pub reason: String,
@@ -32,7 +32,7 @@ pub struct NewLoss {
 /// A loss that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Counts the losses of the project, from 1.
+    /// The number of the loss within the project, from 1.
     pub number: u64,
     /// The last version that the table still had.
     pub kept: Version,
@@ -44,13 +44,13 @@ pub struct Loss {
     pub accepted_at: Timestamp,
 }
 
-/// Result of [`Store::loss_accept`].
+/// The result of [`Store::loss_accept`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum LossAccepted {
-    /// It is accepted.
+    /// The loss was accepted.
     Accepted {
-        /// The loss.
+        /// The loss as stored.
         loss: Loss,
         /// The number of contributions whose version was lost.
         contributions: u64,
@@ -59,16 +59,16 @@ pub enum LossAccepted {
     NothingLost,
 }
 
-/// A version that was lost.
+/// A lost version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostVersion {
-    /// Its number, which a later version may have again.
+    /// The number, which a later version may have again.
     pub version: Version,
-    /// Its content root.
+    /// The content root, 64 hexadecimal digits.
     pub root: String,
 }
 
-/// A merged contribution that the table has, beyond the versions that it agrees about.
+/// A merged contribution whose version is in the table after the last version that both agree about.
 struct Present {
     contribution: ContributionId,
     agent: AgentId,
@@ -80,18 +80,19 @@ struct Present {
 }
 
 impl Store {
-    /// Accepts that a table lacks versions: the versions after the last that the database and the table agree about go,
-    /// their contributions are marked as lost, the project is at the latest version left, and what is open is due at once.
+    /// Accepts that a table lacks versions. All versions after the last one that the database and the table agree about
+    /// are removed, their contributions are marked as lost, the project goes back to its latest remaining version, and
+    /// open submissions are due at once.
     ///
     /// # Errors
-    /// [`Error::Missing`] when there is no such project; [`Error::Text`].
+    /// [`Error::Missing`] if the project does not exist; [`Error::Text`].
     pub async fn loss_accept(&self, new: NewLoss) -> Result<LossAccepted, Error> {
         texts(&[("reason", &new.reason)])?;
         self.write(move |cx| Box::pin(async move { accept(cx, new).await }))
             .await
     }
 
-    /// The accepted losses of a project, oldest first.
+    /// Returns the accepted losses of a project, oldest first.
     pub async fn losses(&self, project: DatasetId) -> Result<Vec<Loss>, Error> {
         self.read(async {
             sqlx::query(
@@ -116,7 +117,7 @@ impl Store {
         .await
     }
 
-    /// Every version of a project whose loss was accepted.
+    /// Returns every lost version of a project, by loss and version.
     pub async fn lost_versions(&self, project: DatasetId) -> Result<Vec<LostVersion>, Error> {
         self.read(async {
             sqlx::query("SELECT version, root FROM lost_versions WHERE project_id = $1 ORDER BY loss, version")
@@ -138,7 +139,7 @@ impl Store {
 
 async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccepted>, Error> {
     let project = new.project.to_string();
-    // Writing the row holds it: outcomes that are applied meanwhile wait.
+    // Writing the row locks it, so outcomes that are applied meanwhile wait.
     let known = sqlx::query("UPDATE projects SET version = version WHERE id = $1 RETURNING version")
         .bind(project.as_str())
         .fetch_optional(&mut *cx)
@@ -149,6 +150,7 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
         })?
         .value::<i64>("version")?;
     let kept = kept(cx, &project, &new.roots).await?;
+    // An earlier call may have accepted the loss already.
     if known <= kept {
         return Ok(Change::Undo(LossAccepted::NothingLost));
     }
@@ -168,6 +170,7 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
     .bind(new.now.micros())
     .execute(&mut *cx)
     .await?;
+    // Contributions that the table has are read before their versions are removed.
     let present = present(cx, &project, kept, &new.roots).await?;
     let contributions = take_away(cx, &project, kept, number).await? - present.len() as u64;
     for present in &present {
@@ -184,6 +187,7 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
     .bind(project.as_str())
     .execute(&mut *cx)
     .await?;
+    // Workers may have waited for this decision, so open submissions do not wait for the next sweep.
     outbox::hurry(cx, new.project, new.now).await?;
     let loss = Loss {
         number: u64::try_from(number).unwrap_or(0),
@@ -201,6 +205,7 @@ async fn kept(cx: &mut AnyConnection, project: &str, roots: &[String]) -> Result
         .bind(project)
         .fetch_all(cx)
         .await?;
+    // Versions are compared from the latest down, so the first match is the longest common history.
     for row in &rows {
         let version: i64 = row.value("version")?;
         if root_at(roots, version) == Some(row.value::<&str>("root")?) {
@@ -210,13 +215,13 @@ async fn kept(cx: &mut AnyConnection, project: &str, roots: &[String]) -> Result
     Ok(0)
 }
 
-/// The root that the table has at a version.
+/// Returns the table's root of a version.
 fn root_at(roots: &[String], version: i64) -> Option<&str> {
     let index = usize::try_from(version).ok()?.checked_sub(1)?;
     roots.get(index).map(String::as_str)
 }
 
-/// The contributions that are merged in a version after `kept` that the table has.
+/// Returns the merged contributions whose versions after `kept` are in the table.
 async fn present(cx: &mut AnyConnection, project: &str, kept: i64, roots: &[String]) -> Result<Vec<Present>, Error> {
     let rows = sqlx::query(
         "SELECT id, agent_id, version, accepted, record_count, root, decided_at FROM contributions
@@ -230,6 +235,7 @@ async fn present(cx: &mut AnyConnection, project: &str, kept: i64, roots: &[Stri
     for row in &rows {
         let version = row.value("version")?;
         let root: &str = row.value("root")?;
+        // Equal roots mean the same records in the same order, so the table has the contribution's version.
         if root_at(roots, version) == Some(root) {
             let present = Present {
                 contribution: row.parsed("id")?,
@@ -246,7 +252,8 @@ async fn present(cx: &mut AnyConnection, project: &str, kept: i64, roots: &[Stri
     Ok(by_version.into_values().collect())
 }
 
-/// Takes away every version after `kept`, and marks the contributions in them; how many these are.
+/// Moves every version after `kept` to the lost ones and marks their contributions. Returns the number of marked
+/// contributions.
 async fn take_away(cx: &mut AnyConnection, project: &str, kept: i64, number: i64) -> Result<u64, Error> {
     sqlx::query(
         "INSERT INTO lost_versions
@@ -273,6 +280,7 @@ async fn take_away(cx: &mut AnyConnection, project: &str, kept: i64, number: i64
         .bind(kept)
         .execute(&mut *cx)
         .await?;
+    // The sums are computed again, because a removed version does not say what else its agent contributed.
     sqlx::query("DELETE FROM contributors WHERE project_id = $1")
         .bind(project)
         .execute(&mut *cx)
@@ -288,12 +296,13 @@ async fn take_away(cx: &mut AnyConnection, project: &str, kept: i64, number: i64
     Ok(marked.rows_affected())
 }
 
-/// Makes the version of a contribution that the table has after all.
+/// Restores the version of a contribution that the table has.
 async fn bring_back(cx: &mut AnyConnection, project: &str, present: &Present) -> Result<(), Error> {
     sqlx::query("UPDATE contributions SET loss = NULL WHERE id = $1")
         .bind(present.contribution.to_string())
         .execute(&mut *cx)
         .await?;
+    // A trigger on `versions` adds the contribution to the sums of its agent.
     sqlx::query(
         "INSERT INTO versions
              (project_id, version, contribution_id, agent_id, accepted, record_count, root, created_at)

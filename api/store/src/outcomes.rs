@@ -2,9 +2,9 @@
 //!
 //! Invariants:
 //! - The first terminal outcome of a contribution's current generation closes it, so outcomes may arrive twice, in any
-//!   order and from several projectors at once. Afterwards only one thing changes it: a merge wins over everything said
-//!   before, whatever its generation, because a worker that was paused may have committed after another one rejected
-//!   the same contribution. A lost contribution may be merged anew.
+//!   order and from several projectors at once. Afterwards only a merge changes it: it replaces any earlier outcome of
+//!   any generation, because a worker that was paused may have committed after another one rejected the same
+//!   contribution. A lost contribution may be merged anew.
 //! - A merged outcome and its version row are one transaction.
 
 use std::time::Duration;

@@ -139,7 +139,7 @@ pub struct ProjectVersion {
 /// Totals of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProjectCounts {
-    /// Number of versions.
+    /// Number of recorded versions.
     pub versions: u64,
     /// Number of agents whose contributions were merged.
     pub contributors: u64,
@@ -286,7 +286,7 @@ impl Store {
         .await
     }
 
-    /// Returns how many versions of a project outcomes told of, and how many agents contributed to them.
+    /// Returns the number of recorded versions of a project and of the agents that contributed to them.
     pub async fn project_counts(&self, id: DatasetId) -> Result<ProjectCounts, Error> {
         self.read(async {
             let row = sqlx::query(

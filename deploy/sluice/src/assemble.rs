@@ -140,6 +140,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         .with_context(|| format!("cannot listen on `{}`", config.server.listen))?;
     let address = listener.local_addr()?;
     if address.ip().is_unspecified() && config.server.public_url.is_empty() {
+        // The service still runs, since only the links in answers are affected.
         tracing::warn!(
             %address,
             "`server.public_url` is not set: links in answers begin with this address, which clients cannot reach"
@@ -187,8 +188,8 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         let worker = worker(catalog.clone(), WORKERS);
         tasks.spawn("worker", |stop| worker.run(stop));
     }
-    #[cfg(feature = "faults")]
     // A second worker with its own index and consumer group sees every message and competes for every commit.
+    #[cfg(feature = "faults")]
     if loaded.faults.rival {
         let objects = objects::open(config, &layout).await?;
         let rival = open_catalog(objects.store, layout.index().with_extension("rival"), &clock).await?;
@@ -368,6 +369,7 @@ async fn open_kafka(_config: &Config, _tasks: &mut Tasks) -> anyhow::Result<Arc<
 }
 
 async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<dyn EventLog>> {
+    // Opening reads the files of the log, which waits for the disk.
     let (path, options) = (layout.log(), config.log.options());
     let opened = tokio::task::spawn_blocking(move || Lasting::open(path, options)).await?;
     let log = opened.with_context(|| format!("the event log `{}` cannot be opened", layout.log().display()))?;
@@ -499,6 +501,7 @@ impl Running {
         self.stopping.cancel();
         let ending = async {
             while let Some(ended) = self.tasks.join_next().await {
+                // The first failure is returned. The other tasks are dropped with the set.
                 let (name, result) = ended.context("a task failed")?;
                 result.with_context(|| format!("the {name} failed"))?;
             }

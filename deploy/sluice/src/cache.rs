@@ -9,6 +9,7 @@ use crate::config::Cache;
 /// Returns the rate limiter that the configuration selects.
 pub fn limiter(config: &Cache) -> anyhow::Result<Limiter> {
     if config.url.is_empty() {
+        // Without a shared cache each process counts for itself.
         return Ok(Limiter::default());
     }
     shared(config)

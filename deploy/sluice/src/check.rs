@@ -81,6 +81,7 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
         ))?;
         broken += 1;
     }
+    // The log is read once for all projects.
     for violation in blocked::log(config, &layout).await? {
         terminal::line(&format!("log: VIOLATION {violation}"))?;
         broken += 1;

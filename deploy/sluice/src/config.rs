@@ -445,6 +445,7 @@ impl Loaded {
     ///
     /// Flags are keys with their section, such as `server.listen`.
     pub fn load(file: Option<&Path>, flags: &[(&str, String)]) -> Result<Self, Error> {
+        // The environment is an argument, so that tests do not change that of the process.
         Self::merge(file, environment(), flags)
     }
 
@@ -456,6 +457,7 @@ impl Loaded {
         }
         builder = builder.add_source(environment);
         for (key, value) in flags {
+            // Flags are set last, so they win over every source.
             builder = builder.set_override(key, value.as_str())?;
         }
         let merged = builder.build()?;

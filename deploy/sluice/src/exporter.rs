@@ -52,6 +52,7 @@ impl Exporter {
         let Self { listener, registry } = self;
         let answer = async move || ([(CONTENT_TYPE, TEXT)], registry.render());
         let router = Router::new().route("/metrics", get(answer));
+        // A request for metrics is short, so shutdown needs no time-out of its own.
         let stopped = stop.cancelled_owned();
         Ok(axum::serve(listener, router).with_graceful_shutdown(stopped).await?)
     }

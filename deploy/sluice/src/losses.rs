@@ -25,6 +25,7 @@ pub async fn accept(
     slug: &str,
     reason: String,
 ) -> anyhow::Result<()> {
+    // The reason is checked before anything is opened.
     keys::check_reason(&reason)?;
     let projects = store.check_projects().await?;
     let Some(project) = projects.into_iter().find(|project| project.slug == slug) else {

@@ -14,6 +14,7 @@ fn main() -> ExitCode {
     {
         return sql::child::run();
     }
+    // The alternate form prints an error with its causes in one line.
     sluice::run(Cli::parse()).unwrap_or_else(|error| {
         terminal::note(&format!("sluice: {error:#}"));
         ExitCode::FAILURE

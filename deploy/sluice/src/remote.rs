@@ -31,6 +31,7 @@ impl Remote {
     pub fn client(&self) -> Result<Client, client::Error> {
         match &self.key {
             Some(key) => Client::new(&self.server, key.as_str()),
+            // Reads of public projects need no key.
             None => Client::anonymous(&self.server),
         }
     }

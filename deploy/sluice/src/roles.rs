@@ -84,6 +84,7 @@ impl Role {
     /// Checks that processes with other roles can reach every backend.
     pub fn check(self, config: &Config) -> Result<(), RoleError> {
         let parts = match self {
+            // One process may use every backend.
             Self::All => Vec::new(),
             Self::Api | Self::Worker => embedded(config),
         };

@@ -15,6 +15,7 @@ impl Signals {
     /// Registers the handlers. From then on the signals no longer end the process by themselves.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
+            // SIGTERM comes from a supervisor, SIGINT from Ctrl-C.
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
         })

@@ -76,6 +76,7 @@ pub fn start(config: &Telemetry) -> Result<Traces, Error> {
         Format::Json => lines.json().flatten_event(true).with_filter(filter).boxed(),
     };
     let (spans, traces) = spans(config)?;
+    // A process has one subscriber, so a second one is not installed.
     if tracing_subscriber::registry()
         .with(spans)
         .with(lines)

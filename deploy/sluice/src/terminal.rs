@@ -38,6 +38,7 @@ fn write(to: &mut impl Write, text: &str) -> io::Result<()> {
 
 /// Writes all bytes. A closed pipe is no error: a reader such as `head` has read enough.
 fn all(to: &mut impl Write, result: &[u8]) -> io::Result<()> {
+    // Flushing here makes each line appear at once and reports its error to the caller.
     match to.write_all(result).and_then(|()| to.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result,

@@ -17,6 +17,7 @@ pub fn state_home() -> Option<PathBuf> {
 }
 
 fn resolve(named: Option<OsString>, home: Option<OsString>, default: &str) -> Option<PathBuf> {
+    // An empty variable is not absolute either, so it counts as unset.
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
     named
         .and_then(absolute)

@@ -52,6 +52,7 @@ impl fmt::Debug for Objects {
             .field("endpoint", &self.endpoint)
             .field("bucket", &self.bucket)
             .field("prefix", &self.prefix)
+            // Keys are left out, also the access key's id.
             .finish_non_exhaustive()
     }
 }

@@ -7,6 +7,7 @@ use super::{Compaction, Config, Limits, Log, Size, Span, Sweeper, Worker};
 impl Config {
     /// Returns the settings of the API for a service that listens on `address`.
     pub fn api(&self, address: SocketAddr) -> api::Config {
+        // Paths are appended with a slash of their own.
         let public_url = match self.server.public_url.trim_end_matches('/') {
             "" => format!("http://{address}"),
             url => url.to_owned(),

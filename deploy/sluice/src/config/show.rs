@@ -21,6 +21,7 @@ pub(super) fn show(template: &str, values: &Value) -> String {
             let value = match &values[section][key] {
                 // An empty secret is shown as empty, so that a reader sees that it is not set.
                 Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+                // The mask has one length, so that it does not show the length of the secret.
                 _ if secret => "\"…\"".to_owned(),
                 // Strings, numbers, booleans and arrays of them are written in JSON as in TOML.
                 value => value.to_string(),

@@ -36,6 +36,7 @@ pub struct UnitError {
 }
 
 fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
+    // Neither a sign nor a fraction is a digit, so both are refused as part of the unit.
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
@@ -43,6 +44,7 @@ fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u6
         .parse::<u64>()
         .ok()
         .zip(factor)
+        // A value beyond 64 bits is refused instead of wrapping around.
         .and_then(|(number, factor)| number.checked_mul(factor))
         .ok_or_else(|| UnitError {
             text: text.to_owned(),
@@ -54,6 +56,7 @@ fn parse(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u6
 fn show(value: u64, units: &[(&str, u64)], zero: &str) -> String {
     units
         .iter()
+        // Every unit divides zero, so zero has a text of its own.
         .find(|(_, factor)| value != 0 && value.is_multiple_of(*factor))
         .map_or_else(|| zero.to_owned(), |(name, factor)| format!("{}{name}", value / factor))
 }

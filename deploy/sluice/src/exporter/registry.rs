@@ -145,7 +145,9 @@ impl Recorder for Registry {
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
         match self.cell(key, Kind::Counter) {
+            // The caller keeps the cell, so later increments need no lookup.
             Some(Cell::Counter(count)) => Counter::from_arc(count),
+            // A metric without a name in `types::metric` is dropped here.
             _ => Counter::noop(),
         }
     }

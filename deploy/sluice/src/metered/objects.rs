@@ -59,6 +59,7 @@ async fn counted<T>(call: &'static str, request: impl Future<Output = Result<T>>
 
 #[async_trait]
 impl DurableStore for Objects {
+    // Syncing a folder is no request to a store, so it is not counted.
     async fn settle(&self, directory: &Path) -> Result<()> {
         self.inner.settle(directory).await
     }
@@ -108,6 +109,7 @@ impl ObjectStore for Objects {
         let deleted = self.inner.delete_stream(locations);
         deleted
             .map(|deleted| {
+                // Each object of the stream counts as one request, although a bucket deletes many in one.
                 asked("delete");
                 deleted.inspect_err(|error| failed("delete", error))
             })
@@ -115,6 +117,7 @@ impl ObjectStore for Objects {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        // A listing counts once, whatever its number of pages.
         asked("list");
         let listed = self.inner.list(prefix);
         listed

@@ -61,6 +61,7 @@ impl Made {
         // Linking through /proc needs no privilege, unlike `AT_EMPTY_PATH` (open(2)).
         let descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         match linkat(CWD, descriptor, CWD, target, AtFlags::SYMLINK_FOLLOW) {
+            // Another push of the same input may have finished first.
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }

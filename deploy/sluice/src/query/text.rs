@@ -52,6 +52,7 @@ pub(super) fn csv(answer: &Answer) -> String {
     for row in &answer.rows {
         let cell = |value: &Value| match value {
             Value::Null => String::new(),
+            // Quotes distinguish an empty text from a null.
             Value::String(text) if text.is_empty() => "\"\"".to_owned(),
             value => quoted(&plain(value, "")),
         };
@@ -82,6 +83,7 @@ fn plain(value: &Value, null: &str) -> String {
 /// terminal would obey.
 fn shown(text: &str) -> String {
     let mut cell = String::new();
+    // Width is counted in characters. Wide scripts may misalign columns, which harms nothing.
     for (count, character) in text.chars().enumerate() {
         if count == WIDEST {
             cell.push('…');

@@ -42,6 +42,7 @@ pub(super) fn schema_def() -> Value {
 pub(super) fn records(count: usize) -> anyhow::Result<Vec<Value>> {
     BufReader::new(GzDecoder::new(RECORDS))
         .lines()
+        // The reader decompresses only the lines that are taken.
         .take(count)
         .map(|line| serde_json::from_str(&line?).context("a line is not JSON"))
         .collect::<anyhow::Result<_>>()

@@ -34,6 +34,7 @@ pub(super) async fn show(stage: &Stage, data: &Path, latest: u64) -> anyhow::Res
 }
 
 async fn difference(stage: &Stage, latest: u64) -> anyhow::Result<()> {
+    // Two versions back, so that the diff has more than one contribution.
     let from = latest.saturating_sub(2);
     let diff = stage.client.diff(&stage.slug, from, latest, 0, 1).await?;
     head(&format!(
@@ -68,6 +69,7 @@ async fn taken_along(stage: &Stage, data: &Path, latest: u64) -> anyhow::Result<
         folder: folder.clone(),
         known: known.clone(),
     };
+    // The known keys are kept beside the folder, so that the user's own file does not change.
     let pulled = stage.client.pull(&pull, Arc::new(|_progress| {})).await?;
     let manifest = pulled.manifest.manifest();
     let bytes = manifest.parts.iter().map(|part| part.size).sum();

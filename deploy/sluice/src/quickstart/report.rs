@@ -47,6 +47,7 @@ pub(super) fn outcome(name: &str, batch: &Contribution) -> io::Result<()> {
         (None, None) => batch.status.clone(),
     };
     item(name, &text)?;
+    // Passed and dropped rows have no broken rule to show.
     for verdict in batch.verdicts.iter().filter(|verdict| verdict.verdict == "refuse") {
         for reason in &verdict.reasons {
             let place = format!("    record {} {}", verdict.row, reason.path);
@@ -69,6 +70,7 @@ pub(super) fn versions(project: &Project) -> io::Result<()> {
     for version in project.versions.iter().take(VERSIONS) {
         let root: String = version
             .more
+            // The client's type of a version has no root, so it is read from the other fields.
             .get("root")
             .and_then(Value::as_str)
             .unwrap_or_default()
@@ -89,6 +91,7 @@ pub(super) fn versions(project: &Project) -> io::Result<()> {
 pub(super) fn gates(batches: &[Contribution]) -> io::Result<()> {
     let mut sums: Vec<Tally> = Vec::new();
     for tally in batches.iter().flat_map(|batch| &batch.tallies) {
+        // A list instead of a map keeps the order of the chain.
         match sums.iter_mut().find(|sum| sum.gate == tally.gate) {
             None => sums.push(tally.clone()),
             Some(sum) => {
@@ -125,6 +128,7 @@ pub(super) fn page(page: &Page, offset: u64) -> io::Result<()> {
     ))?;
     for record in page.items.iter().take(RECORDS).filter_map(Value::as_object) {
         let mut record = record.clone();
+        // Missing optional fields are null, which would fill the line.
         record.retain(|_, value| !value.is_null());
         line(&format!("  {}", Value::Object(record)))?;
     }

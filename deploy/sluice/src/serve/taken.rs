@@ -52,6 +52,7 @@ impl<S: AsyncWrite + Unpin> Taken<S> {
             let now = Instant::now();
             (now, Box::pin(sleep_until(now + left)))
         });
+        // The timer wakes the task if the peer does not.
         ready!(end.as_mut().poll(cx));
         let problem = "the peer does not read its answer";
         Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, problem)))
@@ -78,11 +79,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
             .write(cx, |stream, cx| stream.poll_write_vectored(cx, slices))
     }
 
+    // The default would make hyper copy the head and the body into one buffer.
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // A socket has nothing to flush, so a stalled peer shows in writes only.
         Pin::new(&mut self.get_mut().stream).poll_flush(cx)
     }
 

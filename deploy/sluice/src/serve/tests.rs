@@ -12,7 +12,7 @@ use crate::config::{Server, Span};
 
 const REQUEST: &[u8] = b"GET /slow HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
 
-/// A server whose one route tells when it is entered and answers when it is told to.
+/// A server whose one route reports that it was entered and answers when the test releases it.
 struct Fixture {
     address: SocketAddr,
     entered: Arc<Notify>,

@@ -82,7 +82,7 @@ fn project(version: u64) -> ProjectEntry {
     }
 }
 
-/// The rules broken when the database says the same before and after.
+/// Returns the broken rules if the database is the same before and after.
 fn broken(version: u64, said: &ProjectEntries, table: &Report) -> Vec<&'static str> {
     let (_, violations) = compare(&project(version), said, table, said, NOW);
     violations.iter().map(|violation| violation.rule).collect()
