@@ -118,7 +118,7 @@ pub struct Contribution {
     pub record_count: Option<u64>,
     /// The reason of a rejection or of waiting.
     pub reason: Option<BatchReason>,
-    /// True if the answer repeats that to an earlier call with the same `Idempotency-Key`.
+    /// True if this is the stored answer to an earlier call with the same `Idempotency-Key`.
     #[serde(default)]
     pub replayed: bool,
     /// The tallies of the gates, if it is decided.

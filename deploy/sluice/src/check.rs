@@ -1,4 +1,5 @@
-//! `sluice check`: proves that the database and the tables agree, also while a service runs.
+//! `sluice check`: proves that the database and the tables agree and that nothing blocks the next message or commit,
+//! also while a service runs.
 //!
 //! Invariant: it changes nothing. The database is read before and after each table: everything it has before must be in
 //! the table, and everything in the table must be in the database after, decided or open. Work that goes on meanwhile

@@ -367,7 +367,7 @@ pub struct Sweeper {
     pub first: Span,
 }
 
-/// An error in the configuration. Each case but [`Error::Invalid`] names the key.
+/// An error in the configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A source cannot be read, or a value has the wrong type.

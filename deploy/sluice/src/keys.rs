@@ -18,7 +18,7 @@ const MAX_REASON: usize = 500;
 
 /// Runs a command and prints the changed key and the current one.
 pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
-    // A missing or outdated database is refused, since only the service may create or migrate it.
+    // A missing or outdated database is refused, since this command may not create or migrate it.
     let store = database::connect(config, Schema::Current).await?;
     let clock = assemble::clock(config);
     let changed = match command {

@@ -196,13 +196,13 @@ impl Download<'_> {
                     Err(Halt::Wrong(self.wrong_size(from)))
                 }
             }
-            // The file has more bytes than the store's part.
+            // The store's object ends before `from`, so it is not the signed part.
             StatusCode::RANGE_NOT_SATISFIABLE => Err(Halt::Wrong(self.wrong_size(from))),
             StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
                 Err(Halt::Broken(retry_after(response.headers()), status.to_string()))
             }
             _ if status.is_server_error() => Err(Halt::Broken(retry_after(response.headers()), status.to_string())),
-            // An expired address is answered 403 or 404, depending on the store.
+            // An expired address is refused, by most stores with 403.
             _ => Err(Halt::Refused(generation, format!("the server answered {status}"))),
         }
     }

@@ -39,7 +39,7 @@ impl Log {
         }
     }
 
-    /// Records the lags every [`EVERY`] until `stop`.
+    /// Records the lags every five seconds until `stop`.
     pub async fn watch(self, stop: CancellationToken) {
         let watching = async {
             let mut rounds = Rounds::every(EVERY, &stop);

@@ -79,7 +79,6 @@ pub(super) fn parquet(file: File, contract: &Contract, out: &mut impl Write) -> 
             bail!("the column `{}` is no field of the project; leave it out", field.name());
         }
     }
-    // The sizes of the file's own schema decide the rows at once, so this comes after its metadata.
     let options = ArrowReaderOptions::new().with_schema(shared_texts(metadata.schema()));
     let rows = rows_at_once(metadata.metadata());
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?;

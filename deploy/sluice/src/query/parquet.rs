@@ -56,7 +56,7 @@ fn array<'a>(column: &AnswerColumn, values: impl Iterator<Item = &'a Value>) -> 
         "Int8" | "Int16" | "Int32" | "Int64" | "UInt8" | "UInt16" | "UInt32" => {
             Arc::new(Int64Array::from(each(values, Value::as_i64)?))
         }
-        // Values above 2^63 do not fit into a signed column.
+        // Values from 2^63 on do not fit into a signed column.
         "UInt64" => Arc::new(UInt64Array::from(each(values, Value::as_u64)?)),
         "Float16" | "Float32" | "Float64" => Arc::new(Float64Array::from(each(values, number)?)),
         "Boolean" => Arc::new(BooleanArray::from(each(values, Value::as_bool)?)),
