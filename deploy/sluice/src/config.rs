@@ -108,7 +108,7 @@ pub struct Database {
     pub url: String,
     /// The number of connections for reads.
     pub readers: NonZeroU32,
-    /// The number of connections for writes. It applies to PostgreSQL only.
+    /// The number of connections for writes. It applies to `PostgreSQL` only.
     pub writers: NonZeroU32,
     /// The longest that a call may wait for the database.
     pub timeout: Span,

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The end of the server's answer to a statement that commits.
+/// The end of a simple query that commits.
 const COMMIT: &[u8] = b"COMMIT\0";
 
 /// Behaviour of the proxy.
