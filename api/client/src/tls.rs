@@ -48,8 +48,8 @@ pub(crate) enum Hopeless {
     Other(String),
 }
 
-/// Returns the reason for which no further try of a failed request can succeed: the certificate, the protocol, or the host
-/// name. Returns `None` where a further try may succeed.
+/// Returns the reason for which no retry of a failed request can succeed: the certificate, the protocol, or the host
+/// name. Returns `None` if a retry may succeed.
 pub(crate) fn hopeless(error: &reqwest::Error) -> Option<Hopeless> {
     let is_connect = error.is_connect();
     let mut next: Option<&(dyn StdError + 'static)> = Some(error);

@@ -230,7 +230,8 @@ pub enum QueryFormat {
 /// Options for the trust in service keys.
 #[derive(Clone, Debug, Args)]
 pub struct Trust {
-    /// File with the services that this machine knows and their first keys [default: $XDG_DATA_HOME/sluice/known-keys.json]
+    /// File with the services that this machine knows and their first keys [default:
+    /// $XDG_DATA_HOME/sluice/known-keys.json]
     #[arg(long, value_name = "FILE", env = "SLUICE_KNOWN_KEYS")]
     pub known_keys: Option<PathBuf>,
 }

@@ -61,7 +61,7 @@ async fn head(store: &Store, world: &World) -> (u64, u64, Vec<String>) {
     (project.version.0, project.record_count, roots)
 }
 
-/// The versions after the last that the table agrees about go, their contributions stay merged and say that they are lost.
+/// The versions after the last common one are removed. Their contributions stay merged and are marked as lost.
 pub async fn an_accepted_loss_takes_the_versions_that_the_table_lacks(url: &str) {
     let store = open(url).await;
     let (world, ids) = world(&store, "abcd").await;

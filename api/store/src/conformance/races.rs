@@ -204,7 +204,7 @@ pub async fn two_projectors_apply_each_outcome_once(url: &str) {
     assert_eq!(stores[0].open_count_and_bytes().await.unwrap().open, 0);
 }
 
-/// Of two rejections of one contribution that are applied at once the first stays; of a merge and a rejection, the merge.
+/// The first of two concurrent rejections of one contribution stays. A merge wins over a concurrent rejection.
 pub async fn the_first_of_two_outcomes_wins(url: &str) {
     let stores = two(url).await;
     let world = World::new(&stores[0]).await;
