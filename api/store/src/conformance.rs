@@ -1,6 +1,6 @@
-//! The definition of a correct engine: every scenario runs on every engine, each on a fresh database.
+//! The conformance suite of engines: every scenario runs on every engine, each on a fresh database.
 //!
-//! Invariant: a scenario talks to the database through [`Store`](crate::Store) only, so it holds whatever the engine.
+//! Invariant: a scenario uses the database through [`Store`](crate::Store) only, so it is the same for every engine.
 //!
 //! [`store_suite!`](crate::store_suite) makes a module of tests from the scenarios:
 //!
@@ -23,8 +23,8 @@ pub mod uploads;
 
 /// Makes a module of tests named for an engine.
 ///
-/// The second argument is called once per test and returns the URL of a fresh database and whatever keeps it alive, or
-/// nothing where the engine is not to be had, after it has said so.
+/// The second argument is called once per test. It returns the URL of a fresh database and a guard that keeps it, or
+/// `None`, with a message, if the engine is not available.
 #[macro_export]
 macro_rules! store_suite {
     ($engine:ident, $fresh:expr) => {

@@ -1,8 +1,8 @@
-//! What tests need of the outside world: a `PostgreSQL` server that can be stopped, an authority whose certificates
-//! servers show, and a proxy that loses answers.
+//! Servers for tests: a `PostgreSQL` server that can be stopped, a certificate authority, and a proxy that loses
+//! answers.
 //!
 //! Invariant: everything listens on the loopback address, keeps its files in a temporary folder, and ends with the
-//! process that started it, however that ends.
+//! process that started it, even after a crash.
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "only tests use it")]
 
 mod authority;

@@ -1,4 +1,4 @@
-//! The conformance suite on every engine of this build, and what is particular to each.
+//! The conformance suite on every engine of this build, and tests for single engines.
 
 use std::process::Command;
 use std::time::Duration;

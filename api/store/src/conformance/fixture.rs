@@ -1,4 +1,4 @@
-//! What the scenarios start from.
+//! Fixtures of the scenarios.
 
 use std::sync::Arc;
 

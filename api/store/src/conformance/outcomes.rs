@@ -52,7 +52,7 @@ pub async fn a_rejection_closes_and_says_why(url: &str) {
     assert_eq!(store.project_counts(world.project).await.unwrap().versions, 0);
 }
 
-/// Whatever comes after a terminal outcome changes nothing, in the same call or a later one.
+/// Outcomes after a terminal outcome change nothing, in the same call or a later one.
 pub async fn the_first_terminal_outcome_wins(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;

@@ -103,7 +103,7 @@ pub async fn private_projects_are_listed_for_their_operator_only(url: &str) {
     assert_eq!(slugs(&store, Some("hidden"), Some(eve)).await, [""; 0]);
 }
 
-/// `%`, `_` and `\` in a search are themselves.
+/// `%`, `_` and `\` in a search are literal.
 pub async fn a_search_takes_its_text_literally(url: &str) {
     let store = open(url).await;
     let ada = operator(&store, "ada@example.org").await;
@@ -367,7 +367,7 @@ pub async fn a_text_that_not_every_engine_holds_is_refused(url: &str) {
     assert_eq!(store.projects(&filter).await.unwrap(), []);
 }
 
-/// Whatever the language of the database.
+/// Texts are ordered by their bytes in any language of the database.
 pub async fn texts_are_ordered_by_their_bytes(url: &str) {
     let store = open(url).await;
     let ada = operator(&store, "ada@example.org").await;

@@ -25,7 +25,7 @@ fn ends(keys: &[ServiceKey]) -> Vec<(&str, Option<Timestamp>, Option<Timestamp>)
         .collect()
 }
 
-/// Keys follow each other, none goes away, and what was not meant to be current never is.
+/// Keys succeed each other, none is removed, and a key that is not the replacement never becomes current.
 pub async fn keys_follow_each_other_and_stay(url: &str) {
     let store = open(url).await;
     assert_eq!(store.service_keys().await.unwrap(), []);
@@ -104,7 +104,7 @@ pub async fn one_of_many_rotations_wins(url: &str) {
     assert_eq!(store.service_keys().await.unwrap().len(), 2);
 }
 
-/// Of many who make the very first key at once, one does; the others are told that they were late.
+/// Of many callers that create the first key at once, one succeeds. The others learn that they were late.
 pub async fn one_of_many_first_keys_is_the_first(url: &str) {
     let added = race([open(url).await, open(url).await], 8, |store, number| async move {
         let new = key(&format!("a{number}"), 0, None);
@@ -115,7 +115,7 @@ pub async fn one_of_many_first_keys_is_the_first(url: &str) {
     assert_eq!(open(url).await.service_keys().await.unwrap().len(), 1);
 }
 
-/// However rotations and revocations of the current key meet, there is one current key and it is not revoked.
+/// After concurrent rotations and revocations of the current key there is one current key, and it is not revoked.
 pub async fn rotations_and_revocations_take_turns(url: &str) {
     let store = open(url).await;
     let first = store.service_key_add(None, key("a", 0, None), at(0)).await.unwrap();
@@ -171,7 +171,7 @@ pub async fn a_lease_is_exclusive_and_ends(url: &str) {
     assert_eq!(take(ada, "two", 26, 24).await, LeaseTaken::Held { until: at(25) });
     store.query_lease_end(ada, "one".to_owned()).await.unwrap();
     assert_eq!(take(ada, "two", 27, 2).await, LeaseTaken::Taken);
-    // Its holder died; later, its belated end takes nothing from the next.
+    // The lease's holder died. Its late end does not affect the next lease.
     assert_eq!(take(ada, "four", 60, 27).await, LeaseTaken::Taken);
     store.query_lease_end(ada, "two".to_owned()).await.unwrap();
     assert_eq!(take(ada, "five", 61, 28).await, LeaseTaken::Held { until: at(60) });

@@ -18,7 +18,7 @@ pub async fn counts_add_up_and_keep_no_text(url: &str) {
     assert_eq!(beyond.kind(), Kind::Invalid);
 }
 
-/// The checker is told every contribution with its outcome, and every version.
+/// The checker reads every contribution with its outcome, and every version.
 pub async fn a_checker_sees_what_is_there(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;

@@ -85,7 +85,7 @@ pub async fn an_upload_becomes_a_contribution_once(url: &str) {
     assert_eq!(complete(&store, &world, id, at(1_000)).await, UploadCompleted::Before);
 }
 
-/// An operator has a number of open uploads and of bytes; what expired or is completed makes room.
+/// An operator's open uploads and bytes are limited. Expired and completed uploads make room.
 pub async fn an_operator_never_exceeds_its_uploads(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -101,7 +101,7 @@ pub async fn an_operator_never_exceeds_its_uploads(url: &str) {
     );
     begun(&store, &world, at(4)).await;
     assert_eq!(store.upload_create(new(&world, at(5)), BOUNDS).await.unwrap(), too_many);
-    // The first has expired, though nobody wrote that down.
+    // The first has expired, although its status is still open.
     begun(&store, &world, at(60)).await;
     let large = Upload {
         bytes: 501,
@@ -288,7 +288,7 @@ pub async fn what_is_abandoned_is_over_at_once(url: &str) {
         store.upload_create(first, bounds).await.unwrap(),
         UploadCreated::Created
     );
-    // Told twice, it gives back what it used once.
+    // The second call gives nothing back.
     for _ in 0..2 {
         store.upload_abandon(id, allowance).await.unwrap();
     }

@@ -1,18 +1,18 @@
-//! A certificate authority of one's own.
+//! A certificate authority for tests.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A key of its own for what is made.
+/// Options of `openssl` for a new elliptic-curve key.
 const KEY: &str = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
 
-/// An authority that nobody else knows, in a folder that exists; every certificate is made for this run, by `openssl`.
+/// A certificate authority with its files in an existing folder. `openssl` makes every certificate for this run.
 #[derive(Debug)]
 pub struct Authority(PathBuf);
 
 impl Authority {
-    /// An authority of this name that keeps its files in `folder`, where it is alone; one to a folder.
+    /// Creates an authority with this name. Its files are in `folder`, which no other authority may use.
     pub fn new(folder: impl Into<PathBuf>, name: &str) -> Self {
         let authority = Self(folder.into());
         authority.openssl(&format!(
@@ -21,12 +21,12 @@ impl Authority {
         authority
     }
 
-    /// The file that says whom to trust, as PEM.
+    /// Returns the file with the authority's certificate (PEM).
     pub fn roots(&self) -> PathBuf {
         self.0.join("ca.crt")
     }
 
-    /// A certificate for `localhost`, and for no address, with its key; both as PEM.
+    /// Returns a certificate for `localhost`, and for no address, with its key (both PEM).
     pub fn certificate(&self) -> (String, String) {
         fs::write(self.0.join("names"), "subjectAltName = DNS:localhost\n").unwrap();
         self.openssl(&format!(

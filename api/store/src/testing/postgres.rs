@@ -1,4 +1,4 @@
-//! A `PostgreSQL` server of one's own.
+//! A `PostgreSQL` server for tests.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Environment variable that names the folder of the server's programs, if they are not in the usual places.
 const PROGRAMS: &str = "SLUICE_TEST_POSTGRES";
-/// The user that the databases belong to; it needs no password from this machine.
+/// The user that owns the databases. It needs no password from this machine.
 const OWNER: &str = "sluice";
 
-/// Stops the server and removes its folder when nobody holds the other end of its input any more.
+/// Stops the server and removes its folder when the other end of its input is closed.
 const WATCH: &str = r#"
 read -r _
 pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
@@ -22,7 +22,7 @@ pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
 rm -rf "$1"
 "#;
 
-/// Its settings: what a production server has, on the loopback address, small.
+/// Settings of the server: those of a small production server on the loopback address.
 const SETTINGS: &str = "
 listen_addresses = '127.0.0.1'
 fsync = on
@@ -32,9 +32,7 @@ shared_buffers = 64MB
 deadlock_timeout = 200ms
 ";
 
-/// A running server with its own data.
-///
-/// It ends with this value, or with the process.
+/// A running server with its own data. It ends with this value, or with the process.
 #[derive(Debug)]
 pub struct Postgres {
     programs: PathBuf,
@@ -47,26 +45,26 @@ pub struct Postgres {
 /// Ways to stop a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// In order: connections are ended, everything is written.
+    /// Connections are ended and everything is written.
     Fast,
-    /// At once, as in a crash: the next start recovers from the write-ahead log.
+    /// The server ends as in a crash. The next start recovers from the write-ahead log.
     Immediate,
 }
 
 impl Postgres {
-    /// The one server that the tests of this process share; `None` where there is none to be had, which fails with
-    /// `CI=true` and is said otherwise.
+    /// Returns the server that the tests of this process share. Without the programs of a server it fails if `CI=true`
+    /// is set, and otherwise prints that and returns `None`.
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
         SHARED.get_or_init(Self::start).as_ref()
     }
 
-    /// A server for a test that stops it.
+    /// Starts a server for a test that stops it.
     pub fn start() -> Option<Self> {
         Self::start_with(None)
     }
 
-    /// A server that talks to nobody without TLS and shows this certificate, whose key this is, both as PEM.
+    /// Starts a server that accepts only TLS connections, with this certificate and its key. Both are PEM.
     pub fn start_with_tls(certificate: &str, key: &str) -> Option<Self> {
         Self::start_with(Some([certificate, key]))
     }
@@ -106,14 +104,14 @@ impl Postgres {
         Some(server)
     }
 
-    /// The URL of a database that nobody else has, empty.
+    /// Creates an empty database and returns its URL.
     pub fn fresh_database(&self) -> String {
         let name = format!("d{}", self.databases.fetch_add(1, Ordering::Relaxed));
         done(self.program("createdb").args(["--template", "template0"]).arg(&name));
         Self::url(&name, self.address)
     }
 
-    /// The URL of a database, seen through `address`.
+    /// Returns the URL of a database through `address`, such as that of a proxy.
     pub fn url(database: &str, address: SocketAddr) -> String {
         format!("postgres://{OWNER}@{address}/{database}")
     }
@@ -123,13 +121,13 @@ impl Postgres {
         self.address
     }
 
-    /// Runs a statement as its administrator, in a database of its own.
+    /// Runs a statement as the administrator, in the database `postgres`.
     pub fn administer(&self, statement: &str) {
         let arguments = ["--quiet", "--no-psqlrc", "--dbname", "postgres", "--command", statement];
         done(self.program("psql").args(arguments));
     }
 
-    /// Stops it; [`run_again`](Self::run_again) starts it on the same data.
+    /// Stops the server. [`run_again`](Self::run_again) starts it on the same data.
     pub fn stop(&self, how: Stop) {
         let mode = match how {
             Stop::Fast => "fast",
@@ -138,19 +136,19 @@ impl Postgres {
         self.control(&["-m", mode, "stop"]);
     }
 
-    /// Starts it on its data and waits until it takes connections.
+    /// Starts the server on its data and waits until it accepts connections.
     pub fn run_again(&self) {
         self.control(&["-w", "-t", "60", "start"]);
     }
 
-    /// Stops every process of it in its tracks (`SIGSTOP`): connections stay open and nothing answers.
+    /// Halts every process of the server (`SIGSTOP`): connections stay open and nothing answers.
     pub fn pause(&self) {
-        // The first so that it starts no further ones.
+        // The main process is halted first, so that it starts no further ones.
         signal("STOP", &[self.process()]);
         signal("STOP", &self.children());
     }
 
-    /// Lets its processes go on.
+    /// Lets the halted processes continue (`SIGCONT`).
     pub fn resume(&self) {
         signal("CONT", &self.children());
         signal("CONT", &[self.process()]);
@@ -174,7 +172,7 @@ impl Postgres {
                 .unwrap()
                 .success()
         };
-        // A language that orders texts unlike their bytes, where the server knows any (from version 15 on).
+        // A locale that orders texts differently from their bytes, if the server has one (from version 15 on).
         let initialised = initdb(&["--locale-provider", "icu", "--icu-locale", "en-US"]) || initdb(&[]);
         assert!(initialised, "initdb failed");
         let settings = format!(
@@ -183,7 +181,7 @@ impl Postgres {
             self.folder.display()
         );
         self.append("postgresql.conf", &settings);
-        // One user that needs its password, before the rule that lets everybody in.
+        // One user needs a password. Its rule comes before the one that accepts everybody.
         let file = data.join("pg_hba.conf");
         let rules = fs::read_to_string(&file).unwrap();
         fs::write(&file, format!("host all guarded 127.0.0.1/32 scram-sha-256\n{rules}")).unwrap();
@@ -192,7 +190,7 @@ impl Postgres {
     fn encrypt(&self, certificate: &str, key: &str) {
         let data = self.folder.join("data");
         for (name, text) in [("server.crt", certificate), ("server.key", key)] {
-            // It takes a key only of a file that its own user has, and nobody else reads.
+            // The server accepts only a key file that its own user owns and nobody else can read.
             let mut written = unprivileged("sh");
             written
                 .args(["-c", "umask 077; cat >\"$1\"", "sh"])
@@ -224,7 +222,7 @@ impl Postgres {
         done(control.args(arguments));
     }
 
-    /// A client program, told where the server is.
+    /// Returns a command for a client program with the server's address.
     fn program(&self, name: &str) -> Command {
         let mut program = unprivileged(self.programs.join(name));
         let port = self.address.port().to_string();
@@ -254,7 +252,7 @@ impl Drop for Postgres {
     }
 }
 
-/// The folder of the newest server's programs.
+/// Returns the folder of the newest server's programs.
 fn programs() -> Option<PathBuf> {
     let version = |folder: &Path| folder.parent()?.file_name()?.to_str()?.parse::<u32>().ok();
     if let Some(named) = std::env::var_os(PROGRAMS) {
@@ -267,7 +265,7 @@ fn programs() -> Option<PathBuf> {
         .max_by_key(|folder| version(folder))
 }
 
-/// A program as a user that the server agrees to run as: it refuses to run as root.
+/// Returns a command that runs a program as a user other than root, because the server refuses to run as root.
 fn unprivileged(program: impl AsRef<std::ffi::OsStr>) -> Command {
     static USER: OnceLock<Option<[String; 2]>> = OnceLock::new();
     let id = |arguments: &[&str]| {
@@ -294,7 +292,7 @@ fn unprivileged(program: impl AsRef<std::ffi::OsStr>) -> Command {
             command
         }
     };
-    // Not every user may be where the tests are, or look into the home of who runs them.
+    // The other user may not be allowed to enter the current folder, or the home of the caller.
     command.current_dir("/").env_remove("TMPDIR").env_remove("HOME");
     command
 }

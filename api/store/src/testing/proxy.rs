@@ -1,4 +1,4 @@
-//! A proxy in front of a server, which can lose what passes through it.
+//! A proxy in front of a server that can lose answers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,18 +16,17 @@ const COMMIT: &[u8] = b"COMMIT\0";
 /// Behaviour of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It passes everything on.
+    /// Passes everything on.
     Pass,
-    /// It passes a `COMMIT` on, waits for its answer, loses that, and hangs up.
+    /// Passes a `COMMIT` on, waits for its answer, drops the answer and closes the connection.
     LoseCommit,
-    /// It passes nothing on and does not hang up: neither on the connections there are, which stay dead whatever the
-    /// mode is later, nor on new ones.
+    /// Passes nothing on and keeps connections open. Connections of that time stay dead in any later mode.
     Silent,
-    /// It passes everything on, what is asked only after this time.
+    /// Passes everything on, with this delay for requests.
     Slow(Duration),
 }
 
-/// A running proxy; it ends with this value, and its connections with it.
+/// A running proxy. Its connections end when it is dropped.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -63,7 +62,7 @@ impl Proxy {
         self.address
     }
 
-    /// Changes what it does from now on.
+    /// Changes the behaviour from now on.
     pub fn set(&self, mode: Mode) {
         self.mode.send_replace(mode);
     }
@@ -88,7 +87,7 @@ async fn pass(mut client: TcpStream, server: SocketAddr, mut mode: watch::Receiv
     let mut loses = false;
     loop {
         if *mode.borrow_and_update() == Mode::Silent {
-            // Holds both ends open for as long as there is a proxy.
+            // Both ends stay open as long as the proxy exists.
             std::future::pending::<()>().await;
         }
         let (passed, closed) = tokio::select! {

@@ -1,4 +1,4 @@
-//! What becomes of connections whose borrowers end, fail and go away, on a database in a file.
+//! Connections whose borrowers end, fail or are dropped, on a database in a file.
 
 use std::pin::pin;
 use std::task::{Context, Waker};

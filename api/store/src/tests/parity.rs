@@ -1,7 +1,7 @@
-//! The engines' schemas are one schema: what differs is how a type is written.
+//! Equality of the engines' schemas, apart from the names of types.
 //!
-//! Invariant: tables, columns, types, nullability, keys, indexes and references are read from the databases themselves;
-//! conditions (`CHECK`), which no engine tells in a common form, from the migrations.
+//! Invariant: tables, columns, types, nullability, keys, indexes and references are read from the databases themselves.
+//! Conditions (`CHECK`) are read from the migrations, because engines show them in different forms.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is particular to `PostgreSQL`: starting together, who may connect, and what waits for what.
+//! Tests for `PostgreSQL` only: concurrent starts, permissions, and locks.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -142,7 +142,7 @@ async fn the_settings_are_those_that_durability_and_time_limits_need() {
     let database = url.rsplit_once('/').unwrap().1;
     run(
         &mut beside(&url).await,
-        // Nothing of the test is in the text but its own database's name.
+        // The text contains only the name of the test's own database.
         format!("ALTER DATABASE {database} SET synchronous_commit = off").leak(),
     )
     .await;

@@ -1,6 +1,6 @@
-//! TLS between the store and `PostgreSQL`: who is trusted, and who is not.
+//! TLS between the store and `PostgreSQL`: trusted and untrusted certificates.
 //!
-//! Invariant: every certificate is made for this run; `openssl` is where `PostgreSQL` is.
+//! Invariant: every certificate is made for this run. `openssl` is installed where `PostgreSQL` is.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ async fn a_server_is_trusted_as_far_as_the_url_says() {
     let by_address = server.fresh_database();
     let by_name = by_address.replace("127.0.0.1", "localhost");
 
-    // It talks to nobody without TLS, so whoever gets an answer has it.
+    // The server accepts only TLS, so every answer came through TLS.
     let said = refused(&format!("{by_name}?sslmode=disable")).await;
     assert!(said.contains("no encryption"), "{said}");
     used(&by_name).await.unwrap();
@@ -85,7 +85,7 @@ async fn whom_a_url_trusts_is_clear_before_anybody_is_asked() {
     let folder = tempfile::tempdir().unwrap();
     let (missing, empty) = (folder.path().join("missing"), folder.path().join("empty"));
     fs::write(&empty, "nothing").unwrap();
-    // Nobody listens there.
+    // No server listens on this address.
     let url = "postgres://sluice@127.0.0.1:1/sluice";
     let said = refused(&format!("{url}?{}", trusting("verify-full", &missing))).await;
     assert!(said.contains("missing") && said.contains("No such file"), "{said}");

@@ -1,4 +1,4 @@
-//! What becomes of changes that share a commit, and of those that do not.
+//! Changes that share a commit, and changes that do not.
 
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
