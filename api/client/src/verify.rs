@@ -42,7 +42,7 @@ impl Verify<'_> {
         let mut keys = Keys::parse(&required(self.keys.unwrap_or(&own))?)?;
         let first = keys.first();
         let (first_key, known) = (first.key_id, self.known.documents_of(&first.public_key)?);
-        // The folder's own keys document proves nothing by itself: whoever made the folder may have written it.
+        // The folder's own keys document proves nothing by itself: the author of the folder may have written it.
         if known.is_none() && self.keys.is_none() {
             return Err(Error::UnknownService { first: first_key });
         }
