@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use crate::codes::CODES;
 use crate::operation::{Auth, Operation, Operations, Place, Rate};
 use crate::rest;
 
@@ -249,7 +250,11 @@ fn error_schema() -> Value {
         "description": "Why there is no answer. Further members depend on the case.",
         "required": ["error", "message"],
         "properties": {
-            "error": text("The case, for programs."),
+            "error": {
+                "type": "string",
+                "description": "The case, for programs; `/guide/errors.md` says what each word means.",
+                "enum": CODES.iter().map(|code| code.code).collect::<Vec<_>>(),
+            },
             "message": text("What went wrong, for people."),
             "details": {
                 "type": "array",

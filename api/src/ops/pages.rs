@@ -8,6 +8,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 
 use crate::answer::{Media, Streamed};
+use crate::codes;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::licenses::License;
@@ -18,6 +19,8 @@ use crate::wire::Nothing;
 const TERMS: &str = "/terms";
 /// Path of the guide for agents.
 pub(crate) const GUIDE: &str = "/guide/agents.md";
+/// The path of the table of error codes.
+const ERRORS: &str = "/guide/errors.md";
 
 pub(super) fn add(table: &mut Operations) {
     let base = Spec {
@@ -53,10 +56,21 @@ pub(super) fn add(table: &mut Operations) {
             path: GUIDE,
             summary: "What an agent must know beyond this description",
             success: &[(200, "The guide.")],
-            ..base
+            ..base.clone()
         },
         &[],
         guide,
+    );
+    table.add(
+        Spec {
+            name: "error_guide",
+            path: ERRORS,
+            summary: "Every error code, its meaning, and when to try again",
+            success: &[(200, "The table.")],
+            ..base
+        },
+        &[],
+        errors,
     );
 }
 
@@ -98,6 +112,10 @@ async fn license(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
 
 async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
     Ok(page(&cx, include_str!("../texts/agents.md")))
+}
+
+async fn errors(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
+    Ok(page(&cx, &codes::markdown()))
 }
 
 /// Returns a text in which the placeholders are replaced by this service's address and version of the terms.
