@@ -225,7 +225,7 @@ fn actions(bytes: &[u8]) -> Result<Vec<Action<'static>>, String> {
 }
 
 /// Decodes commit `number`. The error describes the damage and becomes an [`Error::Corrupt`].
-fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, String> {
+pub(crate) fn decode(dataset: DatasetId, number: u64, bytes: &[u8]) -> Result<Commit, String> {
     // A power cut can leave an empty file on a store that does not sync. Other readers would take it for a commit
     // without actions.
     if bytes.is_empty() {

@@ -154,8 +154,12 @@ impl State {
         let path = log::path(self.dataset, number);
         if !self.is_lost() {
             let bytes = log::bytes_of(&self.objects, &path).await?;
-            if bytes.is_some_and(|bytes| contains(&bytes, text.as_bytes())) {
+            if bytes.as_ref().is_some_and(|bytes| contains(bytes, text.as_bytes())) {
                 return Ok(());
+            }
+            // A commit that is there and cannot be read is damaged: it can be restored, and no history is lost.
+            if let Some(bytes) = bytes {
+                log::decode(self.dataset, number, &bytes).map_err(|problem| Error::corrupt(&path, &problem))?;
             }
             self.lost.store(true, Ordering::Relaxed);
             tracing::error!(dataset = %self.dataset, %path, "the last commit of a table is gone or another");

@@ -121,3 +121,29 @@ async fn a_reader_sees_that_another_commit_is_in_the_place_of_the_last() {
     let refused = table.merge(world.proposal(&numbered(70..80))).await;
     assert!(matches!(refused, Err(Error::HistoryLost { .. })), "{refused:?}");
 }
+
+#[tokio::test]
+async fn a_last_commit_with_a_wrong_bit_is_damaged_and_no_history_is_lost() {
+    let world = World::new();
+    let catalog = world.catalog("one");
+    let mut table = world.table(&catalog).await;
+    world.merge(&mut table, &numbered(0..10)).await;
+    let path = world.commit_file(1);
+    let sound = fs::read(&path).unwrap();
+    let root = table.known_head().root.to_string();
+    let at = sound
+        .windows(root.len())
+        .position(|bytes| bytes == root.as_bytes())
+        .unwrap();
+    let mut flipped = sound.clone();
+    flipped[at] ^= 1;
+    fs::write(&path, flipped).unwrap();
+    let refused = table.merge(world.proposal(&numbered(10..20))).await;
+    assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+    assert!(!table.is_lost());
+    fs::write(&path, sound).unwrap();
+    let merge = world.merge(&mut table, &numbered(10..20)).await;
+    assert_eq!((merge.version, merge.accepted), (Version(2), 10));
+    drop(table);
+    world.sound(2).await;
+}

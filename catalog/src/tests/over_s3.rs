@@ -188,8 +188,9 @@ async fn a_commit_that_nobody_heard_of_is_adopted_when_asked_again() {
     world.merge(&mut table, &numbered(0..1)).await;
     let faults = cloud.server.faults();
     let proposal = world.proposal(&numbered(1..4));
-    // The part is put before the store goes away.
+    // The part is put, and the last commit is confirmed, before the store goes away.
     faults.add(Rule::next(Fault::Slow(Duration::ZERO), "PUT", "part-", 1));
+    faults.add(Rule::next(Fault::Slow(Duration::ZERO), "GET", "_delta_log", 1));
     faults.add(Rule::next(Fault::LostAnswer, "PUT", "_delta_log", 1));
     faults.add(Rule::share(Fault::SlowDown, "PUT", 1_000));
     faults.add(Rule::share(Fault::SlowDown, "GET", 1_000));
