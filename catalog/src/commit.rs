@@ -15,7 +15,7 @@ use object_store::{PutMode, PutPayload};
 use parquet::errors::ParquetError;
 use serde_json::Value;
 use tracing::Instrument as _;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 use types::{Batch, Contract, Timestamp, metric};
 
 use self::draft::{Draft, Drafted};
@@ -56,7 +56,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
     let mut carried = None;
     loop {
         if carried.is_none()
-            && !fault::planted(Plant::NoGuard)
+            && !fault::is_injected(InjectedBug::NoGuard)
             && let Some(merge) = state.find(contribution).await?
         {
             tried.discard(state).await;
@@ -129,7 +129,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
                     return Err(error);
                 }
                 metrics::counter!(metric::COMMIT_CONFLICTS).increment(1);
-                if fault::planted(Plant::LibraryRebase) {
+                if fault::is_injected(InjectedBug::LibraryRebase) {
                     carried = Some(draft);
                 }
                 notes = std::mem::take(&mut merge.notes);

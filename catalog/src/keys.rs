@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::runtime::{Handle, RuntimeFlavor};
-use types::key::{KeySet, Known};
+use types::key::{KeyLookup, KeySet};
 use types::{DatasetId, RecordKey, Version};
 
 pub(crate) use self::ordered::Ordered;
@@ -543,7 +543,7 @@ impl Keys {
 }
 
 /// A key whose lookup fails counts as unknown. The commit looks it up again, and a failure there is an error.
-impl Known for KeyIndex {
+impl KeyLookup for KeyIndex {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         let Sifted {
             mut known,

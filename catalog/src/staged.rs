@@ -25,7 +25,7 @@ use parquet::errors::ParquetError;
 use proof::Suffix;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use types::key::{KeySet, Known};
+use types::key::{KeyLookup, KeySet};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
 use self::file::Common;
@@ -113,8 +113,8 @@ impl Stager {
     }
 
     /// Which records the table has: the rows that it knows must not be pushed. Blocks.
-    pub fn known(&self) -> Arc<dyn Known> {
-        Arc::clone(&self.known) as Arc<dyn Known>
+    pub fn known(&self) -> Arc<dyn KeyLookup> {
+        Arc::clone(&self.known) as Arc<dyn KeyLookup>
     }
 
     /// Adds rows that passed the gates; the answer has an entry for each: whether it is the first of its key.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use types::key::Known;
+use types::key::KeyLookup;
 use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
 use crate::blocking::carry;
@@ -135,8 +135,8 @@ impl Table {
     }
 
     /// Returns a live lookup of the table's record keys, for the dedup gate. The lookup follows the merges.
-    pub fn known(&self) -> Arc<dyn Known> {
-        Arc::clone(&self.known) as Arc<dyn Known>
+    pub fn known(&self) -> Arc<dyn KeyLookup> {
+        Arc::clone(&self.known) as Arc<dyn KeyLookup>
     }
 
     /// Merges the rows of a proposal that are new to the table, as the next version. Creates the table first if it does

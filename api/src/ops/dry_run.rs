@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::Visibility;
 use types::Batch;
-use types::key::{Known, NoneKnown};
+use types::key::{KeyLookup, NoKeys};
 
 use super::contribute::{EXAMPLE, contract, records_bound};
 use super::reading::{self, NOT_YET};
@@ -112,12 +112,12 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let contract = Arc::new(contract(&project)?);
     // Why: whether a dataset has a record is what reading it costs money for.
-    let (compared_with, known): (_, Arc<dyn Known>) = match entitlement::records(&cx, &project, None) {
+    let (compared_with, known): (_, Arc<dyn KeyLookup>) = match entitlement::records(&cx, &project, None) {
         Ok(()) => {
             reading::snapshot(&cx, &project, None).await?;
             (Compared::Dataset, cx.app.catalog.known(project.id).await?)
         }
-        Err(_unpaid) => (Compared::Batch, Arc::new(NoneKnown)),
+        Err(_unpaid) => (Compared::Batch, Arc::new(NoKeys)),
     };
     let screen = (project.visibility == Visibility::Public).then(|| Arc::clone(&cx.app.screener));
     let place = Arc::clone(&cx.app.process.dry_runs)

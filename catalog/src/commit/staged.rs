@@ -12,7 +12,7 @@ use object_store::path::Path;
 use proof::Root;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 use types::{Timestamp, Version, metric};
 
 use super::{Tried, put, show, unencodable};
@@ -33,7 +33,7 @@ pub(crate) async fn merge(
 ) -> Result<StagedOutcome, Error> {
     let contribution = staged.contribution();
     loop {
-        if !fault::planted(Plant::NoGuard)
+        if !fault::is_injected(InjectedBug::NoGuard)
             && let Some(merge) = state.find(contribution).await?
         {
             tried.discard(state).await;

@@ -15,7 +15,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 
 use super::gather::Gather;
 use super::{Compacted, Compaction};
@@ -132,7 +132,7 @@ fn write(
     let (mut written, mut gathered) = (0, Some(first));
     while let Some(batch) = gathered {
         written += batch.num_rows() as u64;
-        writer.write(&planted(batch)?)?;
+        writer.write(&with_injected_bug(batch)?)?;
         gathered = next()?;
     }
     Ok((written, writer.into_inner()?.into()))
@@ -156,8 +156,8 @@ fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, Parque
 }
 
 /// Applies the injected bug: one row is lost and another is duplicated.
-fn planted(batch: RecordBatch) -> Result<RecordBatch, ParquetError> {
-    if !fault::planted(Plant::CompactionLosesRow) || batch.num_rows() < 2 {
+fn with_injected_bug(batch: RecordBatch) -> Result<RecordBatch, ParquetError> {
+    if !fault::is_injected(InjectedBug::CompactionLosesRow) || batch.num_rows() < 2 {
         return Ok(batch);
     }
     let (second, rest) = (batch.slice(1, 1), batch.slice(1, batch.num_rows() - 1));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use types::Timestamp;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 
 use super::Compacted;
 use crate::log::{self, Commit};
@@ -50,7 +50,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
                     return Err(error);
                 }
                 // Injected bug: the next try skips the checks.
-                blind = fault::planted(Plant::CompactionBlind);
+                blind = fault::is_injected(InjectedBug::CompactionBlind);
             }
         }
     }

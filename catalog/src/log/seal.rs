@@ -11,7 +11,7 @@
 //! ignore the checksum, as `commitInfo` may have any members (Delta protocol, *Commit Provenance Information*).
 
 use data_encoding::HEXLOWER;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 
 /// First bytes of a commit with a checksum.
 const SEALED: &[u8] = br#"{"commitInfo":{"checksum":""#;
@@ -39,7 +39,7 @@ pub(super) fn seal(commit: &mut [u8]) {
 
 /// Compares a commit with its checksum; an older commit has none and passes.
 pub(super) fn check(commit: &[u8]) -> Result<(), String> {
-    if fault::planted(Plant::BlindReads) {
+    if fault::is_injected(InjectedBug::BlindReads) {
         return Ok(());
     }
     let Some(rest) = commit.strip_prefix(SEALED) else {

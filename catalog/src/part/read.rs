@@ -23,7 +23,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use proof::pace::rows_at_once;
 use sha2::{Digest as _, Sha256};
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 use types::proof::{Damaged, WHOLE};
 use types::{Contract, DatasetId, Proof, RecordKey};
 
@@ -225,7 +225,7 @@ pub(crate) async fn whole(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, pa
         }
     };
     let bytes = read.await.map_err(|error| lost(&path, error))?;
-    if Sha256::digest(&bytes)[..] != part.sha256 && !fault::planted(Plant::BlindReads) {
+    if Sha256::digest(&bytes)[..] != part.sha256 && !fault::is_injected(InjectedBug::BlindReads) {
         return Err(Error::corrupt(&path, "its SHA-256 is not the one in its commit"));
     }
     Ok(bytes)

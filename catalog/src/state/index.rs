@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
-use types::fault::{self, Plant};
-use types::key::Known;
+use types::fault::{self, InjectedBug};
+use types::key::KeyLookup;
 use types::{RecordKey, Version};
 
 use super::runs::FAR;
@@ -262,7 +262,7 @@ impl Follower {
     }
 }
 
-impl Known for Follower {
+impl KeyLookup for Follower {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         self.index.known(keys)
     }
@@ -284,7 +284,7 @@ pub(crate) struct Witness {
 impl Witness {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
         // Injected bug: the lookup covers no version.
-        if fault::planted(Plant::UploadBlind)
+        if fault::is_injected(InjectedBug::UploadBlind)
             && let Some(index) = state.index.get()
         {
             return Ok(Self::of(state, Arc::clone(index), state.head(), Version::EMPTY));
@@ -318,7 +318,7 @@ impl Witness {
 }
 
 /// A lookup may read from disk on the calling thread, so it blocks.
-impl Known for Witness {
+impl KeyLookup for Witness {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         let known = self.index.contains_since(self.least, keys, Some(&self.often));
         // A lookup cannot return an error, so `end` returns it.

@@ -9,7 +9,7 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::fault::{self, Plant};
+use crate::fault::{self, InjectedBug};
 
 /// The bytes of a block; the last block of a file may have fewer.
 pub const BLOCK: u64 = BLOCK_LENGTH as u64;
@@ -184,7 +184,7 @@ impl Proof {
         if piece.len() as u64 != span.end - span.start {
             return damaged();
         }
-        if fault::planted(Plant::BlindReads) {
+        if fault::is_injected(InjectedBug::BlindReads) {
             return Ok(());
         }
         match &self.hashes {
