@@ -21,9 +21,9 @@ thread_local! {
 }
 
 /// Maximum number of futures on blocking threads at once: a quarter of tokio's default of 512 blocking threads.
-const MOST: usize = 128;
+const MAX_BLOCKING_FUTURES: usize = 128;
 
-static TURNS: Semaphore = Semaphore::const_new(MOST);
+static TURNS: Semaphore = Semaphore::const_new(MAX_BLOCKING_FUTURES);
 
 /// Number of futures that run on blocking threads now.
 static CARRIED: AtomicUsize = AtomicUsize::new(0);
@@ -59,7 +59,7 @@ pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most [`MOST`]
+/// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most [`MAX_BLOCKING_FUTURES`]
 /// run at once, because such a future may wait for work on another blocking thread.
 pub(crate) async fn carry<F>(future: F) -> Result<F::Output, JoinError>
 where
@@ -123,7 +123,7 @@ mod tests {
     fn what_many_wait_for_while_they_are_carried_finds_a_thread() {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
-            .max_blocking_threads(MOST + 1)
+            .max_blocking_threads(MAX_BLOCKING_FUTURES + 1)
             .enable_time()
             .build()
             .unwrap();
@@ -140,8 +140,8 @@ mod tests {
                     carried.await.unwrap();
                 })
             };
-            let carried: Vec<_> = (0..MOST * 2).map(|_| ask()).collect();
-            while asked.load(Ordering::Relaxed) < MOST * 2 {
+            let carried: Vec<_> = (0..MAX_BLOCKING_FUTURES * 2).map(|_| ask()).collect();
+            while asked.load(Ordering::Relaxed) < MAX_BLOCKING_FUTURES * 2 {
                 tokio::task::yield_now().await;
             }
             open.send_replace(true);

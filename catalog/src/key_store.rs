@@ -21,7 +21,7 @@ use crate::staged::Scratch;
 use crate::{Error, Root};
 
 /// Name of the marker file: an earlier run found the database damaged.
-const CONDEMNED: &str = "condemned";
+const CORRUPT_MARKER: &str = "condemned";
 /// Directory of the database, within the index directory.
 const DATABASE: &str = "keys";
 /// Directory of scratch files, within the index directory.
@@ -29,11 +29,11 @@ const STAGED: &str = "staged";
 /// Directory of key files, within the index directory.
 const FILES: &str = "files";
 /// Number of keys above which a file is not merged into another.
-const LARGE: usize = 8 << 20;
+const MAX_REWRITTEN_FILE_KEYS: usize = 8 << 20;
 /// Number of key removals per batch of the database.
-const REMOVALS: usize = 65_536;
+const MAX_REMOVALS_PER_BATCH: usize = 65_536;
 /// Maximum number of keys that all tables together hold only in memory.
-const ROOM: usize = 1 << 20;
+const MAX_UNSTORED_KEYS: usize = 1 << 20;
 
 /// Version that the stored keys of a table reflect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl KeyStore {
             std::fs::remove_dir_all(&staged).map_err(Error::Scratch)?;
         }
         let path = directory.join(DATABASE);
-        if directory.join(CONDEMNED).exists() {
+        if directory.join(CORRUPT_MARKER).exists() {
             put_aside(&directory, "an earlier run found it damaged")?;
         }
         // A damaged database is replaced by an empty one, and the tables fill it again from their parts.
@@ -131,11 +131,11 @@ impl KeyStore {
             keys,
             files,
             next_file: AtomicU64::new(next_file),
-            large: AtomicUsize::new(LARGE),
+            large: AtomicUsize::new(MAX_REWRITTEN_FILE_KEYS),
             changing: Mutex::default(),
             turns: AtomicU64::new(0),
             unstored: AtomicUsize::new(0),
-            room: AtomicUsize::new(ROOM),
+            room: AtomicUsize::new(MAX_UNSTORED_KEYS),
             additions: AtomicU64::new(0),
             reserve: AtomicU64::new(0),
         })
@@ -166,7 +166,7 @@ impl KeyStore {
 
     /// Marks the store as damaged, so that the next opening rebuilds it.
     pub(crate) fn condemn(&self) {
-        if let Err(error) = std::fs::write(self.directory.join(CONDEMNED), b"") {
+        if let Err(error) = std::fs::write(self.directory.join(CORRUPT_MARKER), b"") {
             tracing::warn!(%error, "cannot mark the key index as damaged; the next start may use it again");
         }
     }
@@ -330,7 +330,7 @@ impl KeyStore {
         let mut removals = batch();
         for item in self.keys.prefix(dataset.as_bytes()) {
             removals.remove(&self.keys, item.key()?);
-            if removals.len() >= REMOVALS {
+            if removals.len() >= MAX_REMOVALS_PER_BATCH {
                 std::mem::replace(&mut removals, batch()).commit()?;
             }
         }
@@ -436,7 +436,7 @@ fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
     // Only the last damaged database is kept for an analysis.
     missing_is_fine(std::fs::remove_dir_all(&to))?;
     missing_is_fine(std::fs::rename(&from, &to))?;
-    missing_is_fine(std::fs::remove_file(directory.join(CONDEMNED)))
+    missing_is_fine(std::fs::remove_file(directory.join(CORRUPT_MARKER)))
 }
 
 /// Removes the files in `folder` whose numbers are not in `named`. Creates the folder if it is missing.

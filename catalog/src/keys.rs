@@ -28,26 +28,26 @@ use crate::key_store::{KeyStore, Stored, StoredFile};
 use crate::{Error, Root};
 
 /// Number of keys in memory from which a table stores them.
-const RECENT: usize = 64 << 10;
+const MAX_KEYS_IN_MEMORY: usize = 64 << 10;
 /// The same bound while a table catches up from key objects.
-const BULK: usize = 512 << 10;
+const MAX_BULK_KEYS_IN_MEMORY: usize = 512 << 10;
 /// Number of versions after which even few keys are stored. Bounds the work of the next opening.
-const VERSIONS: u64 = 256;
+const MAX_UNFLUSHED_VERSIONS: u64 = 256;
 /// Number of keys, or of versions, from which storing is worth it when the table is closed.
-const LOT: usize = 4 << 10;
-const LOT_OF_VERSIONS: u64 = 16;
+const MIN_FLUSH_KEYS: usize = 4 << 10;
+const MIN_FLUSH_VERSIONS: u64 = 16;
 /// Number of keys that enter the shared filter under one lock.
-const PIECE: usize = 4 << 10;
+const FILTER_INSERT_KEYS: usize = 4 << 10;
 /// Maximum number of lookups on the calling thread. For so few, moving to another thread costs more.
-const FEW: usize = 16;
+const MAX_INLINE_LOOKUPS: usize = 16;
 
 /// Time that reads of stored keys may fail before the keys are dropped, even if each error is transient.
-const PATIENCE: Duration = Duration::from_mins(1);
+const READ_FAILURE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time after which a failure is independent of an earlier one.
-const FORGOTTEN: Duration = Duration::from_mins(10);
+const FAILURE_MEMORY: Duration = Duration::from_mins(10);
 
 /// Bytes that an open file counts as, so that unused tables have few open files.
-const OPEN_FILE: usize = 256 << 10;
+const OPEN_FILE_BYTES: usize = 256 << 10;
 
 /// Keys that were stored by a flush.
 #[derive(Debug)]
@@ -201,7 +201,7 @@ impl KeyIndex {
     }
 
     /// Records a read failure of stored keys at the time `at`. Marks the keys as unreadable if they are damaged, or if
-    /// the failures last for [`PATIENCE`].
+    /// the failures last for [`READ_FAILURE_TIMEOUT`].
     fn note(&self, error: &fjall::Error, at: Instant) {
         let mut failing = self.failing.lock();
         // The time counts from the first failure and not from the last success, because reads of other keys may succeed
@@ -209,10 +209,10 @@ impl KeyIndex {
         let since = *failing.get_or_insert(at);
         let lasted = at.saturating_duration_since(since);
         // The earlier failure was another one, so the time starts again.
-        if lasted > FORGOTTEN {
+        if lasted > FAILURE_MEMORY {
             *failing = Some(at);
         }
-        if !may_pass(error) || (PATIENCE..=FORGOTTEN).contains(&lasted) {
+        if !may_pass(error) || (READ_FAILURE_TIMEOUT..=FAILURE_MEMORY).contains(&lasted) {
             self.unreadable.store(true, Ordering::Relaxed);
         }
     }
@@ -265,19 +265,21 @@ impl KeyIndex {
     /// Returns true if [`Self::flush`] is due while the table catches up from key objects.
     pub(crate) fn is_due_in_bulk(&self) -> bool {
         let held = self.read();
-        held.is_storable() && held.recent.len() >= BULK
+        held.is_storable() && held.recent.len() >= MAX_BULK_KEYS_IN_MEMORY
     }
 
     /// Returns true if [`Self::flush`] is due.
     pub(crate) fn is_due(&self) -> bool {
         let held = self.read();
-        held.is_storable() && (held.recent.len() >= RECENT || held.reflects.0 - held.stored.0 >= VERSIONS)
+        held.is_storable()
+            && (held.recent.len() >= MAX_KEYS_IN_MEMORY || held.reflects.0 - held.stored.0 >= MAX_UNFLUSHED_VERSIONS)
     }
 
     /// Returns true if [`Self::flush`] is worth it although it is not due, because the table is closed.
     pub(crate) fn is_worth_storing(&self) -> bool {
         let held = self.read();
-        held.is_storable() && (held.recent.len() >= LOT || held.reflects.0 - held.stored.0 >= LOT_OF_VERSIONS)
+        held.is_storable()
+            && (held.recent.len() >= MIN_FLUSH_KEYS || held.reflects.0 - held.stored.0 >= MIN_FLUSH_VERSIONS)
     }
 
     /// Returns the number of keys that [`Self::flush`] would store.
@@ -289,7 +291,7 @@ impl KeyIndex {
     /// Returns the approximate memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let held = self.read();
-        let files: usize = held.files.iter().map(|file| OPEN_FILE + file.keys.bytes()).sum();
+        let files: usize = held.files.iter().map(|file| OPEN_FILE_BYTES + file.keys.bytes()).sum();
         held.filter.bytes() + files + held.recent.capacity() * (size_of::<RecordKey>() + 1)
     }
 
@@ -308,7 +310,7 @@ impl KeyIndex {
             // Lookups find the keys here until the store has them.
             held.leaving = Some(Arc::clone(&leaving));
             // The set may have grown far beyond its usual size while the table caught up.
-            held.recent.shrink_to(RECENT);
+            held.recent.shrink_to(MAX_KEYS_IN_MEMORY);
             let keys = held.count + leaving.len() as u64;
             (leaving, keys, held.stored)
         };
@@ -381,7 +383,7 @@ impl KeyIndex {
             some.push(*key);
             // The lock is taken per piece, because readers wait for it. A key in the filter that is not stored yet is
             // only a false positive.
-            if some.len() == PIECE {
+            if some.len() == FILTER_INSERT_KEYS {
                 let mut held = self.write();
                 some.drain(..).for_each(|key| held.filter.insert(&key));
             }
@@ -553,7 +555,7 @@ impl KeyLookup for KeyIndex {
         let mut look_up = || self.look_up(keys, &unsure, &files, &mut known);
         // A batch full of duplicates needs many reads from disk, which must not block a thread of the runtime.
         let looked_up = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-            Ok(RuntimeFlavor::MultiThread) if unsure.len() > FEW => tokio::task::block_in_place(look_up),
+            Ok(RuntimeFlavor::MultiThread) if unsure.len() > MAX_INLINE_LOOKUPS => tokio::task::block_in_place(look_up),
             _ => look_up(),
         };
         if let Err(error) = looked_up {

@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 use types::{Contract, ContributionId, DatasetId, Timestamp, Version};
 
 pub(crate) use self::derived::When;
-pub(crate) use self::index::{FEW, Follower, Witness};
+pub(crate) use self::index::{Follower, MAX_INSERTED_KEYS, Witness};
 use crate::key_store::KeyStore;
 use crate::keys::KeyIndex;
 use crate::log::{self, Commit};
@@ -31,7 +31,7 @@ use crate::timeline::{Slice, Timeline};
 use crate::{Error, Merge, Root};
 
 /// Minimum interval between two checks of the last commit by readers.
-const CONFIRMED: Duration = Duration::from_secs(1);
+const CONFIRM_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of parts that are read at once.
 pub(crate) const PARTS_AT_ONCE: usize = 8;
 
@@ -103,7 +103,7 @@ impl State {
             proofs,
             store,
             derived: AtomicU64::new(next),
-            checkpoint_due: AtomicU64::new(checkpoint::LEAST),
+            checkpoint_due: AtomicU64::new(checkpoint::MIN_COMMITS_BETWEEN),
             lost: AtomicBool::new(false),
             confirmed: AtomicI64::new(now.micros()),
             timeline: RwLock::new(timeline),
@@ -170,11 +170,11 @@ impl State {
         })
     }
 
-    /// Verifies the last commit for readers, at most once per [`CONFIRMED`]. The clock may go back, so both directions
+    /// Verifies the last commit for readers, at most once per [`CONFIRM_INTERVAL`]. The clock may go back, so both directions
     /// count.
     pub(crate) async fn confirm_at(&self, now: Timestamp) -> Result<(), Error> {
         let before = Timestamp::from_micros(self.confirmed.load(Ordering::Relaxed));
-        if !self.is_lost() && now.since(before) < CONFIRMED && before.since(now) < CONFIRMED {
+        if !self.is_lost() && now.since(before) < CONFIRM_INTERVAL && before.since(now) < CONFIRM_INTERVAL {
             return Ok(());
         }
         self.confirm().await?;

@@ -105,7 +105,7 @@ impl<S: DurableStore + ?Sized> Prepared for Later<'_, S> {
 /// Directory below the root for files without their final name.
 const STAGING: &str = ".staging";
 /// Age after which no living process can still be writing a staged file.
-const ABANDONED: Duration = Duration::from_hours(1);
+const ABANDONED_AFTER: Duration = Duration::from_hours(1);
 
 /// A local directory as an object store with durable puts.
 ///
@@ -176,7 +176,7 @@ impl DurableLocal {
                 .metadata()
                 .and_then(|found| found.modified())
                 .map(|modified| now.duration_since(modified));
-            if matches!(age, Ok(Ok(age)) if age > ABANDONED) {
+            if matches!(age, Ok(Ok(age)) if age > ABANDONED_AFTER) {
                 ignore_missing(fs::remove_file(entry.path()))?;
             }
         }

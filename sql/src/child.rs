@@ -26,7 +26,7 @@ use crate::wire::{Job, PROTOCOL, Pipe, Reply, Setup};
 pub const ARGUMENT: &str = "__sql-child";
 
 /// Stack size in bytes of the planning thread: enough to parse the deepest statement and to walk its plan.
-const STACK: usize = 2 * check::STACK;
+const STACK_BYTES: usize = 2 * check::STACK_BYTES;
 
 /// Serves one query over standard input, which is a socket, and ends.
 ///
@@ -34,7 +34,7 @@ const STACK: usize = 2 * check::STACK;
 pub fn run() -> ExitCode {
     // The caller learns of a panic from the failed query, so nothing is printed.
     std::panic::set_hook(Box::new(|_| {}));
-    let served = std::thread::Builder::new().stack_size(STACK).spawn(serve);
+    let served = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve);
     match served.map(std::thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,

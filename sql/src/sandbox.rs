@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use types::{Clock, Contract, Proof};
 
 use self::process::Process;
-use crate::wire::{BATCH, Job, Reply};
+use crate::wire::{FILES_AT_ONCE, Job, Reply};
 use crate::{Answer, Error, Refusal, check, child};
 
 /// Settings of the sandbox.
@@ -210,7 +210,7 @@ impl Inner {
     async fn run(&self, job: &Job, parts: &[Part]) -> Result<Answer, Error> {
         let mut process = self.told(job).await?;
         // Files are opened per batch, so few are open here at a time.
-        for batch in parts.chunks(BATCH) {
+        for batch in parts.chunks(FILES_AT_ONCE) {
             let files = open(batch.to_vec()).await?;
             if let Err(error) = process.line.send_files(&files).await {
                 return Err(process

@@ -19,7 +19,7 @@ use super::{Tried, put, show, unencodable};
 use crate::blocking::in_place;
 use crate::part::{self, PartInfo};
 use crate::staged::Staged;
-use crate::state::{FEW, State, When};
+use crate::state::{MAX_INSERTED_KEYS, State, When};
 use crate::{Error, Merge, StagedOutcome, log};
 
 /// Merges a staged upload into a table that exists. `notes` says what to keep in the commit, told how many rows were
@@ -114,7 +114,7 @@ async fn landed(
     };
     // Why: whoever finds the commit meanwhile would bring its keys from the parts.
     let alone = index.catching_up.lock().await;
-    let stored = merge.accepted > FEW && {
+    let stored = merge.accepted > MAX_INSERTED_KEYS && {
         let base = state.base();
         if let Some(leaving) = state.flush(base.version, base.root).await? {
             state.put_run(leaving, base.version, base.root).await;

@@ -24,7 +24,7 @@ use crate::part::{self, HIDDEN, PartInfo, Selected};
 use crate::{Error, commit};
 
 /// Number of batches that are read ahead of the writer.
-const AHEAD: usize = 2;
+const BATCHES_AHEAD: usize = 2;
 
 impl Compaction {
     /// Builds the part and puts it as a file that no commit names yet. Waits until no other part is being built in this
@@ -87,7 +87,7 @@ impl Compaction {
         let schema = part::schema(&self.contract);
         let size = self.bytes();
         // Reading is asynchronous and encoding blocks, so a blocking thread encodes.
-        let (sender, receiver) = mpsc::channel(AHEAD);
+        let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
         let write = move || write(&schema, rows, usize::try_from(size).unwrap_or(0), receiver);
         let writing = tokio::task::spawn_blocking(write);
         'reading: for part in &self.inputs {
@@ -147,7 +147,7 @@ fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, Parque
         .set_column_dictionary_enabled(contribution, true)
         .set_column_dictionary_enabled(agent, true)
         .set_column_encoding(version, Encoding::DELTA_BINARY_PACKED);
-    if rows > part::SMALL {
+    if rows > part::SMALL_PART_ROWS {
         properties = part::of_many(properties, sample.schema_ref().fields(), sample.columns(), rows);
     }
     Ok(ArrowWriterOptions::new()

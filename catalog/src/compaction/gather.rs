@@ -1,7 +1,7 @@
 //! Input of a compaction: regroups rows into the batches that are written.
 //!
 //! Invariants: the end of a batch depends only on the rows and not on the batches in which they came, so the same rows
-//! give the same bytes. A batch has at most [`BYTES`] bytes of text plus one row.
+//! give the same bytes. A batch has at most [`BATCH_TEXT_BYTES`] bytes of text plus one row.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ use arrow::error::ArrowError;
 use crate::part::PAGE_ROWS;
 
 /// Maximum number of rows in a batch.
-const ROWS: usize = 4 * PAGE_ROWS;
+const BATCH_ROWS: usize = 4 * PAGE_ROWS;
 /// Number of text bytes after which a batch ends.
-const BYTES: usize = 16 << 20;
+const BATCH_TEXT_BYTES: usize = 16 << 20;
 
 /// Rows of the incomplete batch, and complete batches.
 #[derive(Debug)]
@@ -41,14 +41,14 @@ impl Gather {
     /// Adds rows and completes batches.
     pub(super) fn push(&mut self, mut batch: RecordBatch) -> Result<(), ArrowError> {
         while batch.num_rows() > 0 {
-            let most = batch.num_rows().min(ROWS - self.rows);
-            let taken = rows_to(&batch, most, BYTES - self.bytes);
+            let most = batch.num_rows().min(BATCH_ROWS - self.rows);
+            let taken = rows_to(&batch, most, BATCH_TEXT_BYTES - self.bytes);
             self.bytes += bytes_of(&batch, taken);
             self.rows += taken;
             // A slice shares the buffers, so nothing is copied until the batch is complete.
             self.waiting.push(batch.slice(0, taken));
             batch = batch.slice(taken, batch.num_rows() - taken);
-            if self.rows == ROWS || self.bytes >= BYTES {
+            if self.rows == BATCH_ROWS || self.bytes >= BATCH_TEXT_BYTES {
                 self.end()?;
             }
         }
@@ -134,7 +134,7 @@ mod tests {
         // 5,000 small rows; then ones of 5 MiB, of which four are enough; then one that is enough alone; then few.
         let mut sizes = vec![10; 5_000];
         sizes.extend([5 << 20; 6]);
-        sizes.push(BYTES + 1);
+        sizes.push(BATCH_TEXT_BYTES + 1);
         sizes.extend([0; 3]);
         let rows = rows(&sizes);
         let expected = [4_096, 904 + 4, 3, 3];

@@ -11,9 +11,9 @@ use crate::key_file::{Ascending, Source};
 use crate::key_store::{KeyStore, StoredFile};
 
 /// Maximum number of keys in the snapshot: 64 MiB, and up to twice that while it is read.
-const ROOM: u64 = 4 << 20;
+const MAX_SNAPSHOT_KEYS: u64 = 4 << 20;
 /// Cost of a lookup in the store, in keys that a scan reads in the same time.
-const LOOK_UP: u64 = 32;
+const KEYS_READ_PER_LOOKUP: u64 = 32;
 
 /// Sorted snapshot of the stored keys, read once it is worth it.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Ordered {
     ) -> Option<&[RecordKey]> {
         let asked = more as u64 + self.asked.fetch_add(more as u64, Ordering::Relaxed);
         // Reading all keys pays off once the lookups have cost as much as the scan.
-        if count > ROOM || asked < count / LOOK_UP {
+        if count > MAX_SNAPSHOT_KEYS || asked < count / KEYS_READ_PER_LOOKUP {
             return None;
         }
         let keys = self.keys.get_or_init(|| {

@@ -24,7 +24,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 use proof::pace::rows_at_once;
 use sha2::{Digest as _, Sha256};
 use types::fault::{self, InjectedBug};
-use types::proof::{Damaged, WHOLE};
+use types::proof::{Damaged, MAX_WHOLE_BYTES};
 use types::{Contract, DatasetId, Proof, RecordKey};
 
 use super::{Footers, HIDDEN, PartInfo, Proofs, proof, schema};
@@ -32,7 +32,7 @@ use crate::Error;
 use crate::timeline::Timeline;
 
 /// Error text for a file on which the Parquet reader panicked.
-const GAVE_UP: &str = "the reader of Parquet files gave up on it";
+const READER_PANICKED: &str = "the reader of Parquet files gave up on it";
 
 /// Selection of columns for a read of a part.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +88,7 @@ pub(crate) async fn open(
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let path = part.path(source.dataset);
     let opening = async {
-        if part.bytes <= WHOLE {
+        if part.bytes <= MAX_WHOLE_BYTES {
             let bytes = whole(source.objects, source.dataset, part).await?;
             of_bytes(bytes, path.clone(), part, selected, &rows)
         } else {
@@ -123,7 +123,7 @@ async fn contained(
     let footers = Arc::clone(source.footers);
     let panicked = {
         let path = path.clone();
-        move || Error::corrupt(&path, GAVE_UP)
+        move || Error::corrupt(&path, READER_PANICKED)
     };
     let noted = move |error| {
         if matches!(error, Error::Corrupt { .. }) {
@@ -352,7 +352,7 @@ pub(crate) fn decode(bytes: Bytes) -> Result<impl Iterator<Item = Result<RecordB
         let at_once = rows_at_once(builder.metadata(), |_| true, &(0..u64::MAX));
         builder.with_batch_size(at_once).build()
     }));
-    let opened = opened.unwrap_or_else(|_panic| Err(ParquetError::General(GAVE_UP.to_owned())));
+    let opened = opened.unwrap_or_else(|_panic| Err(ParquetError::General(READER_PANICKED.to_owned())));
     let mut reader = Some(opened?);
     Ok(std::iter::from_fn(move || {
         let mut open = reader.take()?;
@@ -363,7 +363,7 @@ pub(crate) fn decode(bytes: Bytes) -> Result<impl Iterator<Item = Result<RecordB
                 Some(batch)
             }
             Ok(None) => None,
-            Err(_panic) => Some(Err(ArrowError::ParquetError(GAVE_UP.to_owned()))),
+            Err(_panic) => Some(Err(ArrowError::ParquetError(READER_PANICKED.to_owned()))),
         }
     }))
 }

@@ -11,7 +11,7 @@ use types::fault::{self, InjectedBug};
 use types::key::KeyLookup;
 use types::{RecordKey, Version};
 
-use super::runs::FAR;
+use super::runs::MIN_VERSIONS_FOR_KEY_OBJECTS;
 use super::{Base, PARTS_AT_ONCE, State, When};
 use crate::blocking::in_place;
 use crate::key_store::Stored;
@@ -21,7 +21,7 @@ use crate::staged::runs::Runs;
 use crate::{Error, Root};
 
 /// Maximum number of keys of a version that go into memory.
-pub(crate) const FEW: u64 = 32 << 10;
+pub(crate) const MAX_INSERTED_KEYS: u64 = 32 << 10;
 /// Approximate memory of a version in the timeline, in bytes.
 const BYTES_OF_VERSION: usize = 256;
 
@@ -77,7 +77,7 @@ impl State {
             return Ok(());
         }
         let _once = index.catching_up.lock().await;
-        while self.head().0.saturating_sub(index.reflects().0) >= FAR {
+        while self.head().0.saturating_sub(index.reflects().0) >= MIN_VERSIONS_FOR_KEY_OBJECTS {
             let Some(gap) = self.catch_up_from_runs(index).await? else {
                 break;
             };
@@ -94,7 +94,7 @@ impl State {
         let mut of_few = Vec::new();
         // Small versions are collected and read together. A large one goes to the store by way of files.
         for of_version in parts.chunk_by(|part, next| part.version == next.version) {
-            if of_version.iter().map(|part| part.rows).sum::<u64>() <= FEW {
+            if of_version.iter().map(|part| part.rows).sum::<u64>() <= MAX_INSERTED_KEYS {
                 of_few.extend_from_slice(of_version);
             } else {
                 self.insert(index, std::mem::take(&mut of_few)).await?;

@@ -19,7 +19,7 @@ use crate::{Error, Root, commit};
 /// First bytes of every key object of this format.
 const MAGIC: &[u8; 16] = b"sluice key run 1";
 /// Number of missing versions from which key objects are looked up. For fewer, the parts are cheaper than a listing.
-pub(super) const FAR: u64 = 64;
+pub(super) const MIN_VERSIONS_FOR_KEY_OBJECTS: u64 = 64;
 
 /// Range of versions in a key object, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,7 +43,7 @@ pub use presign::Presigner;
 pub use uploads::{Cut, Refused, Uploads};
 
 /// Timeout of establishing a connection.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The first wait before a request is tried again, and the longest.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(50),
@@ -131,7 +131,7 @@ impl S3 {
         let options = ClientOptions::new()
             // A store on the local network may have no TLS.
             .with_allow_http(true)
-            .with_connect_timeout(CONNECT)
+            .with_connect_timeout(CONNECT_TIMEOUT)
             .with_user_agent(object_store::HeaderValue::from_static("sluice"));
         // Puts have no fixed timeout, because their timeout depends on the size.
         let patient = options.clone().with_timeout_disabled();

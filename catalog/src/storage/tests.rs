@@ -124,7 +124,7 @@ fn what_a_crash_left_is_swept_and_what_may_be_in_use_is_not() {
     let abandoned = store.directories.root().join(STAGING).join("put#1");
     let in_use = store.directories.root().join(STAGING).join("put#2");
     let file = File::create(&abandoned).unwrap();
-    file.set_modified(file.metadata().unwrap().modified().unwrap() - 2 * ABANDONED)
+    file.set_modified(file.metadata().unwrap().modified().unwrap() - 2 * ABANDONED_AFTER)
         .unwrap();
     File::create(&in_use).unwrap();
     DurableLocal::open(store.directories.root()).unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use types::{AgentId, ContributionId, Timestamp, Version};
 
 use super::fixture::{World, merged, numbered};
-use crate::state::FEW;
+use crate::state::MAX_INSERTED_KEYS;
 use crate::{Catalog, StagedOutcome};
 
 /// Whether the table of a new process knows exactly the first `known` records.
@@ -83,7 +83,7 @@ async fn an_index_that_is_damaged_is_built_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_index_with_an_upload_is_built_again_by_way_of_files() {
     let world = World::new();
-    let (few, many) = (20, FEW + 1);
+    let (few, many) = (20, MAX_INSERTED_KEYS + 1);
     grow(&world, &world.catalog("one"), 0..2).await;
     let catalog = world.catalog("one");
     let mut table = world.table(&catalog).await;

@@ -14,7 +14,7 @@ use crate::part::PartInfo;
 const MAGIC: &[u8; 16] = b"sluice timeline5";
 /// Upper bound of a compaction's height. Each rewrite covers at least two parts of the height below, so no real height
 /// comes near it.
-const HIGHEST: usize = 64;
+const MAX_LEVEL: usize = 64;
 
 impl Timeline {
     /// Encodes the timeline. Returns `None` before the table exists.
@@ -123,7 +123,7 @@ impl Timeline {
             let covers = usize::try_from(reader.number()?).ok()?..usize::try_from(reader.number()?).ok()?;
             let (commit, bytes) = (reader.number()?, reader.number()?);
             // Memory grows with the height, so a wrong one must not get through.
-            if !(1..=HIGHEST).contains(&height) || covers.is_empty() || covers.end > timeline.parts.len() {
+            if !(1..=MAX_LEVEL).contains(&height) || covers.is_empty() || covers.end > timeline.parts.len() {
                 return None;
             }
             let at = reader.instant()?;

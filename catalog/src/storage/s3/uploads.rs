@@ -33,9 +33,9 @@ use self::layout::{Begun, Sealed, begun_path, object, sealed_path};
 use super::{Completed, S3, UploadError, failed};
 
 /// Maximum number of concurrent requests for the objects of an upload.
-const AT_ONCE: usize = 16;
+const OBJECTS_AT_ONCE: usize = 16;
 /// Maximum validity of an address (*Authenticating Requests: Using Query Parameters*, Amazon S3 API Reference).
-const LONGEST: Duration = Duration::from_hours(7 * 24);
+const MAX_ADDRESS_LIFETIME: Duration = Duration::from_hours(7 * 24);
 
 /// Failure to begin, seal, read or delete an upload.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +112,7 @@ impl Uploads {
             let begun = self.store.upload_begin(&path).await;
             (parts.start, begun)
         };
-        let begun = stream::iter(cut.objects()).map(begin).buffered(AT_ONCE);
+        let begun = stream::iter(cut.objects()).map(begin).buffered(OBJECTS_AT_ONCE);
         // All results are collected, so that the uploads that did begin can be aborted.
         let begun: Vec<_> = begun.collect().await;
         let mut objects = Vec::with_capacity(begun.len());
@@ -137,7 +137,7 @@ impl Uploads {
             });
             return Err(error);
         }
-        self.addresses(cut, &begun, lasting.min(LONGEST))
+        self.addresses(cut, &begun, lasting.min(MAX_ADDRESS_LIFETIME))
     }
 
     fn addresses(&self, cut: &Cut, begun: &Begun, lasting: Duration) -> Result<Vec<String>, Refused> {
@@ -178,7 +178,10 @@ impl Uploads {
         };
         let completing = begun.objects.iter().zip(cut.objects());
         let completing: Vec<_> = completing.map(|(begun, parts)| complete(begun, parts)).collect();
-        let completed = stream::iter(completing).buffered(AT_ONCE).try_collect::<Vec<_>>().await;
+        let completed = stream::iter(completing)
+            .buffered(OBJECTS_AT_ONCE)
+            .try_collect::<Vec<_>>()
+            .await;
         let completed = match completed {
             Ok(completed) => completed,
             Err(UploadError::Mismatch { source }) => {
@@ -223,7 +226,7 @@ impl Uploads {
         };
         let listing = begun.objects.iter().zip(cut.objects());
         let listing: Vec<_> = listing.map(|(begun, parts)| list(begun, parts)).collect();
-        let mut listed = stream::iter(listing).buffered(AT_ONCE);
+        let mut listed = stream::iter(listing).buffered(OBJECTS_AT_ONCE);
         let (mut missing, mut differing) = (Vec::new(), Vec::new());
         while let Some((parts, found)) = listed.try_next().await? {
             // If the upload is over, its object is complete, or `upload_complete` finds that there is none.
@@ -323,7 +326,7 @@ impl Uploads {
             async move { self.store.upload_abort(&path, &id).await }
         });
         let aborting: Vec<_> = aborting.collect();
-        let aborted = stream::iter(aborting).buffer_unordered(AT_ONCE);
+        let aborted = stream::iter(aborting).buffer_unordered(OBJECTS_AT_ONCE);
         Ok(aborted.try_collect::<()>().await?)
     }
 

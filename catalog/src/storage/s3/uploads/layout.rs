@@ -12,7 +12,7 @@ use types::ContributionId;
 /// Prefix of all uploads.
 const UPLOADS: &str = "_uploads";
 /// Minimum size in bytes of a part that is not the last of its object (*Amazon S3 multipart upload limits*).
-const LEAST: u64 = 5 << 20;
+const MIN_PART_BYTES: u64 = 5 << 20;
 
 /// An upload and its division into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Cut {
     pub(super) fn objects(&self) -> Vec<Range<u16>> {
         let end = self.parts.saturating_add(1);
         // Only the last part of an object may be smaller than the minimum.
-        if self.parts == 1 || self.part_size >= LEAST {
+        if self.parts == 1 || self.part_size >= MIN_PART_BYTES {
             iter::once(1..end).collect()
         } else {
             (1..end).map(|n| n..n + 1).collect()
@@ -101,9 +101,12 @@ mod tests {
         assert_eq!(sizes, [4, 4, 2]);
         let one = cut(3, 1, 4);
         assert_eq!((one.objects().len(), one.bytes_of(&one.objects()[0])), (1, 3));
-        let large = cut(2 * LEAST + 1, 3, LEAST);
+        let large = cut(2 * MIN_PART_BYTES + 1, 3, MIN_PART_BYTES);
         assert_eq!((large.objects().len(), &large.objects()[0]), (1, &(1..4)));
-        assert_eq!((large.bytes_of(&(1..4)), large.bytes_of(&(3..4))), (2 * LEAST + 1, 1));
-        assert_eq!(cut(2 * LEAST, 3, LEAST - 1).objects().len(), 3);
+        assert_eq!(
+            (large.bytes_of(&(1..4)), large.bytes_of(&(3..4))),
+            (2 * MIN_PART_BYTES + 1, 1)
+        );
+        assert_eq!(cut(2 * MIN_PART_BYTES, 3, MIN_PART_BYTES - 1).objects().len(), 3);
     }
 }
