@@ -22,13 +22,13 @@ impl Catalog {
     /// Returns the part of a dataset by its file name. Returns `None` if no commit names it.
     pub async fn part(&self, dataset: DatasetId, name: &str) -> Result<Option<PartInfo>, Error> {
         let state = self.confirmed(dataset).await?;
-        let named = state.timeline().part_named(name).cloned();
+        let named = state.version_index().part_named(name).cloned();
         if named.is_some() {
             return Ok(named);
         }
         // Another process may have committed the part since.
         state.refresh().await?;
-        let named = state.timeline().part_named(name).cloned();
+        let named = state.version_index().part_named(name).cloned();
         Ok(named)
     }
 

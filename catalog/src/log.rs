@@ -46,7 +46,7 @@ pub(crate) enum Commit {
 }
 
 impl Commit {
-    /// Drops the members that the timeline does not need.
+    /// Drops the members that the version index does not need.
     pub(crate) fn without_notes(mut self) -> Self {
         if let Self::Merged(merge, _) = &mut self {
             merge.notes = serde_json::Value::Null;

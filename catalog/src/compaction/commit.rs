@@ -19,9 +19,13 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
     let mut blind = false;
     loop {
         let (number, admitted, done) = {
-            let timeline = state.timeline();
-            let admitted = blind || timeline.admits(&rewrite).is_some();
-            (timeline.next_commit(), admitted, !blind && timeline.has(&rewrite))
+            let version_index = state.version_index();
+            let admitted = blind || version_index.admits(&rewrite).is_some();
+            (
+                version_index.next_commit(),
+                admitted,
+                !blind && version_index.has(&rewrite),
+            )
         };
         if done {
             return Ok(true);

@@ -23,7 +23,7 @@ use types::DatasetId;
 use super::{Txn, actions, add, bytes_of, decode, path, remove};
 use crate::Error;
 use crate::action::Action;
-use crate::timeline::Latest;
+use crate::version_index::Latest;
 
 /// Time in milliseconds that a `remove` stays in checkpoints. Delta's default is a week (Delta protocol, *Table
 /// Properties*, `delta.deletedFileRetentionDuration`).

@@ -29,7 +29,7 @@ use types::{Contract, DatasetId, Proof, RecordKey};
 
 use super::{Footers, HIDDEN, PartInfo, Proofs, proof, schema};
 use crate::Error;
-use crate::timeline::Timeline;
+use crate::version_index::VersionIndex;
 
 /// Error text for a file on which the Parquet reader panicked.
 const READER_PANICKED: &str = "the reader of Parquet files gave up on it";
@@ -61,15 +61,15 @@ pub(crate) struct Source<'a> {
     pub(crate) objects: &'a Arc<dyn ObjectStore>,
     pub(crate) footers: &'a Arc<Footers>,
     pub(crate) proofs: &'a Arc<Proofs>,
-    pub(crate) timeline: &'a RwLock<Timeline>,
+    pub(crate) version_index: &'a RwLock<VersionIndex>,
     pub(crate) dataset: DatasetId,
 }
 
 impl Source<'_> {
     /// Returns the number of the commit that adds a part.
     pub(crate) fn commit_of(&self, part: &PartInfo) -> Option<u64> {
-        let timeline = self.timeline.read();
-        timeline.commit_adding(part)
+        let version_index = self.version_index.read();
+        version_index.commit_adding(part)
     }
 }
 

@@ -34,7 +34,7 @@ impl State {
     /// Writes a checkpoint if the table has outgrown the last. A failure is only logged; the next try follows after
     /// [`MIN_COMMITS_BETWEEN`] more commits.
     pub(crate) async fn checkpoint_if_due(self: &Arc<Self>) {
-        let commits = self.timeline().next_commit();
+        let commits = self.version_index().next_commit();
         let due = self.checkpoint_due.load(Ordering::Relaxed);
         // A failed try is repeated after this many commits.
         let later = commits.saturating_add(MIN_COMMITS_BETWEEN);
@@ -70,11 +70,11 @@ impl State {
                 return Ok(due);
             }
         }
-        // Protocol and metadata are read once per checkpoint, so the timeline need not keep them.
+        // Protocol and metadata are read once per checkpoint, so the version index need not keep them.
         let creation = checkpoint::creation(&self.objects, self.dataset).await?;
         let state = Arc::clone(self);
         let encode = move || {
-            let latest = state.timeline().latest(checkpoint::TOMBSTONE_RETENTION_MS);
+            let latest = state.version_index().latest(checkpoint::TOMBSTONE_RETENTION_MS);
             latest.map(|latest| checkpoint::encode(state.dataset, creation, &latest))
         };
         let Some(encoded) = blocking(encode).await.map_err(Error::Stopped)? else {

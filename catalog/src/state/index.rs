@@ -1,4 +1,4 @@
-//! The key index of an open table: opening, catching up with the timeline, lookups and storing.
+//! The key index of an open table: opening, catching up with the version index, lookups and storing.
 //!
 //! Invariant: a table has one index at a time, and no task of an earlier index runs when a new one is opened.
 
@@ -22,11 +22,11 @@ use crate::{Error, Root};
 
 /// Maximum number of keys of a version that go into memory.
 pub(crate) const MAX_INSERTED_KEYS: u64 = 32 << 10;
-/// Approximate memory of a version in the timeline, in bytes.
+/// Approximate memory of a version in the version index, in bytes.
 const BYTES_OF_VERSION: usize = 256;
 
 impl State {
-    /// Returns the key index, up to date with the timeline. The first call opens it.
+    /// Returns the key index, up to date with the version index. The first call opens it.
     pub(crate) async fn index(self: &Arc<Self>) -> Result<Arc<KeyIndex>, Error> {
         let index = if let Some(index) = self.index.get() {
             Arc::clone(index)
@@ -70,7 +70,7 @@ impl State {
         Ok(merge.root == stored.root.to_string() && merge.record_count == stored.keys)
     }
 
-    /// Catches up with the timeline's head. If the index is far behind, it reads key objects first, then the key
+    /// Catches up with the version index's head. If the index is far behind, it reads key objects first, then the key
     /// columns of the parts.
     pub(crate) async fn catch_up(self: &Arc<Self>, index: &KeyIndex) -> Result<(), Error> {
         if index.reflects() >= self.head() {
@@ -293,7 +293,7 @@ impl Witness {
         if index.unreadable.load(Ordering::Relaxed) {
             state.rebuild(&index).await?;
         }
-        // The head may be later than `since`: commits of other owners enter the timeline before their keys enter the
+        // The head may be later than `since`: commits of other owners enter the version index before their keys enter the
         // index.
         let since = index.reflects();
         Ok(Self::of(state, index, since, since))
