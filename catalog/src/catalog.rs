@@ -12,7 +12,7 @@ use types::{Clock, Contract, DatasetId, Version};
 
 use crate::compaction::{Compacting, Policy};
 use crate::key_store::KeyStore;
-use crate::state::{Backing, Follower, State};
+use crate::state::{Backing, LiveLookup, State};
 use crate::storage::DurableStore;
 use crate::tables::Tables;
 use crate::{Error, Reserve, Snapshot, Table};
@@ -111,7 +111,7 @@ impl Catalog {
     pub async fn known(&self, id: DatasetId) -> Result<Arc<dyn KeyLookup>, Error> {
         let state = self.confirmed(id).await?;
         state.refresh().await?;
-        Ok(Arc::new(Follower::new(&state).await?))
+        Ok(Arc::new(LiveLookup::new(&state).await?))
     }
 
     #[cfg(test)]

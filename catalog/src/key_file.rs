@@ -249,12 +249,12 @@ impl Iterator for Iter<'_> {
 pub(crate) type Source<'a> = Box<dyn Iterator<Item = io::Result<RecordKey>> + 'a>;
 
 /// Merges several disjoint ascending sources into one ascending sequence. It ends after the first error.
-pub(crate) struct Ascending<'a> {
+pub(crate) struct KWayMerge<'a> {
     sources: Vec<Source<'a>>,
     heads: BinaryHeap<Reverse<(RecordKey, usize)>>,
 }
 
-impl<'a> Ascending<'a> {
+impl<'a> KWayMerge<'a> {
     pub(crate) fn of(mut sources: Vec<Source<'a>>) -> io::Result<Self> {
         let mut heads = BinaryHeap::with_capacity(sources.len());
         for (index, source) in sources.iter_mut().enumerate() {
@@ -266,7 +266,7 @@ impl<'a> Ascending<'a> {
     }
 }
 
-impl Iterator for Ascending<'_> {
+impl Iterator for KWayMerge<'_> {
     type Item = io::Result<RecordKey>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -389,14 +389,14 @@ mod tests {
             .map(|(number, keys)| written(&folder.path().join(format!("{number}")), keys))
             .collect();
         let sources = || -> Vec<Source<'_>> { files.iter().map(|file| Box::new(file.iter()) as Source<'_>).collect() };
-        let merged: Vec<_> = Ascending::of(sources()).unwrap().map(Result::unwrap).collect();
+        let merged: Vec<_> = KWayMerge::of(sources()).unwrap().map(Result::unwrap).collect();
         assert_eq!(merged, sorted(0..40_000));
-        assert_eq!(Ascending::of(Vec::new()).unwrap().count(), 0);
+        assert_eq!(KWayMerge::of(Vec::new()).unwrap().count(), 0);
         let large = folder.path().join("2");
         let mut bytes = fs::read(&large).unwrap();
         bytes[100 * PAGE_BYTES] ^= 1;
         fs::write(&large, bytes).unwrap();
-        let mut tried = Ascending::of(sources()).unwrap();
+        let mut tried = KWayMerge::of(sources()).unwrap();
         let end = tried.by_ref().position(|key| key.is_err()).unwrap();
         assert!(0 < end && end < 40_000);
         assert!(tried.next().is_none());

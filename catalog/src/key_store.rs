@@ -16,7 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 use types::{DatasetId, RecordKey, Version};
 
 use crate::disk::{Reserve, no_room};
-use crate::key_file::{Ascending, KeyFile, Source};
+use crate::key_file::{KWayMerge, KeyFile, Source};
 use crate::staged::Scratch;
 use crate::{Error, Root};
 
@@ -99,7 +99,7 @@ impl KeyStore {
         }
         let path = directory.join(DATABASE);
         if directory.join(CORRUPT_MARKER).exists() {
-            put_aside(&directory, "an earlier run found it damaged")?;
+            set_aside(&directory, "an earlier run found it damaged")?;
         }
         // A damaged database is replaced by an empty one, and the tables fill it again from their parts.
         let opened = match open_database(&path) {
@@ -111,7 +111,7 @@ impl KeyStore {
             Err(problem) => {
                 let problem =
                     problem.map_or_else(|| "opening it ended with a panic".to_owned(), |error| error.to_string());
-                put_aside(&directory, &problem)?;
+                set_aside(&directory, &problem)?;
                 open_database(&path)
             }
             opened => opened,
@@ -165,7 +165,7 @@ impl KeyStore {
     }
 
     /// Marks the store as damaged, so that the next opening rebuilds it.
-    pub(crate) fn condemn(&self) {
+    pub(crate) fn mark_corrupt(&self) {
         if let Err(error) = std::fs::write(self.directory.join(CORRUPT_MARKER), b"") {
             tracing::warn!(%error, "cannot mark the key index as damaged; the next start may use it again");
         }
@@ -269,7 +269,7 @@ impl KeyStore {
     ) -> fjall::Result<KeyFile> {
         let mut sources = vec![Box::new(keys) as Source<'_>];
         sources.extend(merged.iter().map(|file| Box::new(file.keys.iter()) as Source<'_>));
-        let file = KeyFile::write(&self.path_of(number), Ascending::of(sources)?)?;
+        let file = KeyFile::write(&self.path_of(number), KWayMerge::of(sources)?)?;
         // The commits state the number of keys, so another number means damage.
         if file.len() != count {
             let found = format!("expected {count} record keys, found {}", file.len());
@@ -422,7 +422,7 @@ fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
     }
 }
 
-fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
+fn set_aside(directory: &Path, problem: &str) -> Result<(), Error> {
     let (from, to) = (directory.join(DATABASE), directory.join("keys.damaged"));
     tracing::warn!(
         directory = %directory.display(), problem,

@@ -7,7 +7,7 @@
 //! New keys are in memory and are stored in large batches, so a merge writes nothing here. A Bloom filter stands in
 //! front of the stored keys, so a lookup of a new key reads nothing from disk.
 
-mod ordered;
+mod sorted_snapshot;
 
 use std::error::Error as _;
 use std::io;
@@ -20,7 +20,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use types::key::{KeyLookup, KeySet};
 use types::{DatasetId, RecordKey, Version};
 
-pub(crate) use self::ordered::Ordered;
+pub(crate) use self::sorted_snapshot::SortedKeySnapshot;
 
 use crate::bloom::Filter;
 use crate::key_file::is_damage;
@@ -51,7 +51,7 @@ const OPEN_FILE_BYTES: usize = 256 << 10;
 
 /// Keys that were stored by a flush.
 #[derive(Debug)]
-pub(crate) struct Leaving {
+pub(crate) struct FlushBatch {
     /// Version that the stored keys reflected before the flush.
     pub(crate) after: Version,
     /// The stored keys in ascending order.
@@ -76,20 +76,20 @@ pub(crate) struct KeyIndex {
 
 #[derive(Debug, Default)]
 struct Keys {
-    reflects: Version,
+    indexed_version: Version,
     stored: Version,
     /// Number of stored keys.
     count: u64,
     /// Stored keys in files, the oldest file first.
     files: Vec<Arc<StoredFile>>,
-    recent: KeySet,
+    unflushed: KeySet,
     /// Keys that a flush is storing, in ascending order.
-    leaving: Option<Arc<Vec<RecordKey>>>,
+    flushing: Option<Arc<Vec<RecordKey>>>,
     filter: Filter,
-    /// True after the stored keys were dropped: every key is in `recent`.
+    /// True after the stored keys were dropped: every key is in `unflushed`.
     in_memory: bool,
-    /// Number of keys that `recent` must have before storing is tried again. Zero unless storing failed.
-    patience: usize,
+    /// Number of keys that `unflushed` must have before storing is tried again. Zero unless storing failed.
+    min_flush_keys: usize,
 }
 
 impl KeyIndex {
@@ -106,7 +106,7 @@ impl KeyIndex {
                 // An I/O error of a file may be transient and concerns one table. Any other error means that the
                 // database is damaged, so all of it is rebuilt at the next start.
                 if !matches!(error, fjall::Error::Io(_)) {
-                    store.condemn();
+                    store.mark_corrupt();
                 }
                 Keys {
                     in_memory: true,
@@ -126,18 +126,18 @@ impl KeyIndex {
     }
 
     /// Returns the version up to which the index has all keys.
-    pub(crate) fn reflects(&self) -> Version {
-        self.read().reflects
+    pub(crate) fn indexed_version(&self) -> Version {
+        self.read().indexed_version
     }
 
     /// Returns for each key if the table has it. Blocks: it may read from disk, mostly for keys that the table has.
     pub(crate) fn contains(&self, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
-        let Sifted {
+        let MemoryLookup {
             mut known,
-            unsure,
+            undecided,
             files,
-        } = self.read().sift(keys);
-        self.look_up(keys, &unsure, &files, &mut known)?;
+        } = self.read().look_up_in_memory(keys);
+        self.look_up(keys, &undecided, &files, &mut known)?;
         Ok(known)
     }
 
@@ -150,36 +150,36 @@ impl KeyIndex {
         &self,
         version: Version,
         keys: &[RecordKey],
-        often: Option<&Ordered>,
+        snapshot: Option<&SortedKeySnapshot>,
     ) -> Result<Vec<bool>, Error> {
         let held = self.read();
-        if held.reflects < version {
+        if held.indexed_version < version {
             return Err(Error::KeysGivenUp { dataset: self.dataset });
         }
         // The lock is released before any read from disk.
-        let (sifted, count) = (held.sift(keys), held.count);
+        let (in_memory, count) = (held.look_up_in_memory(keys), held.count);
         drop(held);
-        let Sifted {
+        let MemoryLookup {
             mut known,
-            mut unsure,
+            mut undecided,
             files,
-        } = sifted;
-        if let Some(often) = often
-            && let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store, &files)
+        } = in_memory;
+        if let Some(snapshot) = snapshot
+            && let Some(sorted) = snapshot.keys_for(undecided.len(), count, self.dataset, &self.store, &files)
         {
-            unsure.retain(|row| {
-                known[*row] = ordered::has(ordered, &keys[*row]);
+            undecided.retain(|row| {
+                known[*row] = sorted_snapshot::contains(sorted, &keys[*row]);
                 !known[*row]
             });
         }
-        self.look_up(keys, &unsure, &files, &mut known)?;
+        self.look_up(keys, &undecided, &files, &mut known)?;
         Ok(known)
     }
 
     fn look_up(
         &self,
         keys: &[RecordKey],
-        unsure: &[usize],
+        undecided: &[usize],
         files: &[Arc<StoredFile>],
         known: &mut [bool],
     ) -> Result<(), Error> {
@@ -191,7 +191,7 @@ impl KeyIndex {
             }
             self.store.contains(self.dataset, key)
         };
-        for &row in unsure {
+        for &row in undecided {
             known[row] = stored(&keys[row]).map_err(|error| {
                 self.note(&error, Instant::now());
                 Error::Index(error)
@@ -212,7 +212,7 @@ impl KeyIndex {
         if lasted > FAILURE_MEMORY {
             *failing = Some(at);
         }
-        if !may_pass(error) || (READ_FAILURE_TIMEOUT..=FAILURE_MEMORY).contains(&lasted) {
+        if !is_transient(error) || (READ_FAILURE_TIMEOUT..=FAILURE_MEMORY).contains(&lasted) {
             self.unreadable.store(true, Ordering::Relaxed);
         }
     }
@@ -220,13 +220,13 @@ impl KeyIndex {
     /// Adds the keys of the next version. Ignores the keys of any other version.
     pub(crate) fn insert(&self, version: Version, keys: &[RecordKey]) {
         let mut held = self.write();
-        if version == held.reflects.next() {
-            let before = held.recent.len();
-            held.recent.extend(keys);
-            held.reflects = version;
+        if version == held.indexed_version.next() {
+            let before = held.unflushed.len();
+            held.unflushed.extend(keys);
+            held.indexed_version = version;
             self.store
                 .unstored
-                .fetch_add(held.recent.len() - before, Ordering::Relaxed);
+                .fetch_add(held.unflushed.len() - before, Ordering::Relaxed);
         }
     }
 
@@ -240,107 +240,108 @@ impl KeyIndex {
         mut keys: Vec<RecordKey>,
         new: u64,
     ) -> Result<bool, Error> {
-        let reflects = self.reflects();
-        if after > reflects || upto <= reflects {
+        let indexed_version = self.indexed_version();
+        if after > indexed_version || upto <= indexed_version {
             return Ok(false);
         }
         // The index has some of these versions already. Only their new keys are inserted.
-        if after < reflects {
+        if after < indexed_version {
             let mut known = self.contains(&keys)?.into_iter();
             keys.retain(|_| !known.next().unwrap_or(false));
         }
         let mut held = self.write();
-        if keys.len() as u64 != new || held.reflects != reflects {
+        if keys.len() as u64 != new || held.indexed_version != indexed_version {
             return Ok(false);
         }
-        let before = held.recent.len();
-        held.recent.extend(keys);
-        held.reflects = upto;
+        let before = held.unflushed.len();
+        held.unflushed.extend(keys);
+        held.indexed_version = upto;
         self.store
             .unstored
-            .fetch_add(held.recent.len() - before, Ordering::Relaxed);
+            .fetch_add(held.unflushed.len() - before, Ordering::Relaxed);
         Ok(true)
     }
 
     /// Returns true if [`Self::flush`] is due while the table catches up from key objects.
     pub(crate) fn is_due_in_bulk(&self) -> bool {
         let held = self.read();
-        held.is_storable() && held.recent.len() >= MAX_BULK_KEYS_IN_MEMORY
+        held.is_storable() && held.unflushed.len() >= MAX_BULK_KEYS_IN_MEMORY
     }
 
     /// Returns true if [`Self::flush`] is due.
     pub(crate) fn is_due(&self) -> bool {
         let held = self.read();
         held.is_storable()
-            && (held.recent.len() >= MAX_KEYS_IN_MEMORY || held.reflects.0 - held.stored.0 >= MAX_UNFLUSHED_VERSIONS)
+            && (held.unflushed.len() >= MAX_KEYS_IN_MEMORY
+                || held.indexed_version.0 - held.stored.0 >= MAX_UNFLUSHED_VERSIONS)
     }
 
     /// Returns true if [`Self::flush`] is worth it although it is not due, because the table is closed.
     pub(crate) fn is_worth_storing(&self) -> bool {
         let held = self.read();
         held.is_storable()
-            && (held.recent.len() >= MIN_FLUSH_KEYS || held.reflects.0 - held.stored.0 >= MIN_FLUSH_VERSIONS)
+            && (held.unflushed.len() >= MIN_FLUSH_KEYS || held.indexed_version.0 - held.stored.0 >= MIN_FLUSH_VERSIONS)
     }
 
     /// Returns the number of keys that [`Self::flush`] would store.
     pub(crate) fn storable(&self) -> usize {
         let held = self.read();
-        if held.is_storable() { held.recent.len() } else { 0 }
+        if held.is_storable() { held.unflushed.len() } else { 0 }
     }
 
     /// Returns the approximate memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let held = self.read();
         let files: usize = held.files.iter().map(|file| OPEN_FILE_BYTES + file.keys.bytes()).sum();
-        held.filter.bytes() + files + held.recent.capacity() * (size_of::<RecordKey>() + 1)
+        held.filter.bytes() + files + held.unflushed.capacity() * (size_of::<RecordKey>() + 1)
     }
 
     /// Stores the keys that are only in memory, if the index still reflects `version` with the content root `root`.
     /// Returns the stored keys. After a failure the keys stay in memory, and the index remains correct. Blocks.
-    pub(crate) fn flush(&self, version: Version, root: Root) -> Option<Leaving> {
-        let (leaving, keys, after) = {
+    pub(crate) fn flush(&self, version: Version, root: Root) -> Option<FlushBatch> {
+        let (flushing, keys, after) = {
             let mut held = self.write();
-            if held.in_memory || held.leaving.is_some() || held.reflects != version || held.stored == version {
+            if held.in_memory || held.flushing.is_some() || held.indexed_version != version || held.stored == version {
                 return None;
             }
-            let mut leaving: Vec<_> = held.recent.drain().collect();
+            let mut flushing: Vec<_> = held.unflushed.drain().collect();
             // The store takes sorted keys, and lookups during the flush use a binary search.
-            leaving.sort_unstable();
-            let leaving = Arc::new(leaving);
+            flushing.sort_unstable();
+            let flushing = Arc::new(flushing);
             // Lookups find the keys here until the store has them.
-            held.leaving = Some(Arc::clone(&leaving));
+            held.flushing = Some(Arc::clone(&flushing));
             // The set may have grown far beyond its usual size while the table caught up.
-            held.recent.shrink_to(MAX_KEYS_IN_MEMORY);
-            let keys = held.count + leaving.len() as u64;
-            (leaving, keys, held.stored)
+            held.unflushed.shrink_to(MAX_KEYS_IN_MEMORY);
+            let keys = held.count + flushing.len() as u64;
+            (flushing, keys, held.stored)
         };
         // The lock is free meanwhile, so lookups continue.
-        let added = self.store.add(self.dataset, &leaving, Stored { version, root, keys });
+        let added = self.store.add(self.dataset, &flushing, Stored { version, root, keys });
         let mut held = self.write();
-        held.leaving = None;
+        held.flushing = None;
         // The stored keys were dropped meanwhile, so these are no longer part of the index.
         if held.in_memory {
-            self.store.unstored.fetch_sub(leaving.len(), Ordering::Relaxed);
+            self.store.unstored.fetch_sub(flushing.len(), Ordering::Relaxed);
             return None;
         }
         match added {
             Ok(()) => {
-                leaving.iter().for_each(|key| held.filter.insert(key));
+                flushing.iter().for_each(|key| held.filter.insert(key));
                 held.count = keys;
                 held.stored = version;
-                held.patience = 0;
-                self.store.unstored.fetch_sub(leaving.len(), Ordering::Relaxed);
+                held.min_flush_keys = 0;
+                self.store.unstored.fetch_sub(flushing.len(), Ordering::Relaxed);
                 drop(held);
-                Some(Leaving { after, keys: leaving })
+                Some(FlushBatch { after, keys: flushing })
             }
             Err(error) => {
                 tracing::warn!(
                     dataset = %self.dataset, %error,
                     "cannot store record keys in the key index; they stay in memory"
                 );
-                held.recent.extend(leaving.iter());
+                held.unflushed.extend(flushing.iter());
                 // Each try sorts all keys. The distance of two tries grows with the number of keys.
-                held.patience = held.recent.len().saturating_mul(2);
+                held.min_flush_keys = held.unflushed.len().saturating_mul(2);
                 None
             }
         }
@@ -357,8 +358,8 @@ impl KeyIndex {
         keys: impl Iterator<Item = io::Result<RecordKey>>,
     ) -> bool {
         let fits = |held: &Keys| {
-            let alone = !held.in_memory && held.leaving.is_none() && held.recent.is_empty();
-            alone && held.reflects.next() == version && held.reflects == held.stored
+            let alone = !held.in_memory && held.flushing.is_none() && held.unflushed.is_empty();
+            alone && held.indexed_version.next() == version && held.indexed_version == held.stored
         };
         let (count, files, mut apart) = {
             let held = self.read();
@@ -410,7 +411,7 @@ impl KeyIndex {
         }
         held.files = files;
         held.count = table;
-        (held.reflects, held.stored) = (version, version);
+        (held.indexed_version, held.stored) = (version, version);
         true
     }
 
@@ -421,11 +422,11 @@ impl KeyIndex {
 
     /// Drops the stored keys after they became unreadable. The index is then empty and must catch up.
     pub(crate) fn forget_stored(&self) {
-        self.store.condemn();
+        self.store.mark_corrupt();
         let mut held = self.write();
         self.unreadable.store(false, Ordering::Relaxed);
         *self.failing.lock() = None;
-        self.store.unstored.fetch_sub(held.recent.len(), Ordering::Relaxed);
+        self.store.unstored.fetch_sub(held.unflushed.len(), Ordering::Relaxed);
         *held = Keys {
             in_memory: true,
             ..Keys::default()
@@ -444,13 +445,13 @@ impl KeyIndex {
 impl Drop for KeyIndex {
     fn drop(&mut self) {
         // Keys of a closed table no longer count towards the bound of all tables.
-        let unstored = self.read().recent.len();
+        let unstored = self.read().unflushed.len();
         self.store.unstored.fetch_sub(unstored, Ordering::Relaxed);
     }
 }
 
 /// Returns true if a read error may be transient: the operating system reported it, and the file is not damaged.
-fn may_pass(error: &fjall::Error) -> bool {
+fn is_transient(error: &fjall::Error) -> bool {
     // The I/O error may be wrapped in several others.
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -463,38 +464,39 @@ fn may_pass(error: &fjall::Error) -> bool {
 }
 
 /// Result of a lookup in memory.
-struct Sifted {
+struct MemoryLookup {
     /// For each key, true if the table is known to have it.
     known: Vec<bool>,
     /// Indexes of the keys that must be looked up on disk.
-    unsure: Vec<usize>,
+    undecided: Vec<usize>,
     /// Files to look them up in.
     files: Vec<Arc<StoredFile>>,
 }
 
 impl Keys {
-    fn sift(&self, keys: &[RecordKey]) -> Sifted {
+    fn look_up_in_memory(&self, keys: &[RecordKey]) -> MemoryLookup {
         let mut known = Vec::with_capacity(keys.len());
-        let mut unsure = Vec::new();
+        let mut undecided = Vec::new();
         for (row, key) in keys.iter().enumerate() {
-            let leaving = self.leaving.as_ref();
-            let found = leaving.is_some_and(|leaving| leaving.binary_search(key).is_ok()) || self.recent.contains(key);
+            let flushing = self.flushing.as_ref();
+            let found =
+                flushing.is_some_and(|flushing| flushing.binary_search(key).is_ok()) || self.unflushed.contains(key);
             // Only positives of the filter need a read from disk.
             if !found && self.filter.may_contain(key) {
-                unsure.push(row);
+                undecided.push(row);
             }
             known.push(found);
         }
-        Sifted {
+        MemoryLookup {
             known,
-            unsure,
+            undecided,
             files: self.files.clone(),
         }
     }
 
     /// Returns true if storing is possible and its retry distance is reached.
     fn is_storable(&self) -> bool {
-        !self.in_memory && self.leaving.is_none() && self.recent.len() >= self.patience
+        !self.in_memory && self.flushing.is_none() && self.unflushed.len() >= self.min_flush_keys
     }
 
     fn load(dataset: DatasetId, store: &KeyStore, stored: Option<Stored>) -> fjall::Result<Self> {
@@ -534,7 +536,7 @@ impl Keys {
             return Ok(Self::default());
         }
         Ok(Self {
-            reflects: version,
+            indexed_version: version,
             stored: version,
             count,
             files,
@@ -547,15 +549,17 @@ impl Keys {
 /// A key whose lookup fails counts as unknown. The commit looks it up again, and a failure there is an error.
 impl KeyLookup for KeyIndex {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        let Sifted {
+        let MemoryLookup {
             mut known,
-            unsure,
+            undecided,
             files,
-        } = self.read().sift(keys);
-        let mut look_up = || self.look_up(keys, &unsure, &files, &mut known);
+        } = self.read().look_up_in_memory(keys);
+        let mut look_up = || self.look_up(keys, &undecided, &files, &mut known);
         // A batch full of duplicates needs many reads from disk, which must not block a thread of the runtime.
         let looked_up = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-            Ok(RuntimeFlavor::MultiThread) if unsure.len() > MAX_INLINE_LOOKUPS => tokio::task::block_in_place(look_up),
+            Ok(RuntimeFlavor::MultiThread) if undecided.len() > MAX_INLINE_LOOKUPS => {
+                tokio::task::block_in_place(look_up)
+            }
             _ => look_up(),
         };
         if let Err(error) = looked_up {

@@ -34,7 +34,7 @@ use self::runs::Runs;
 use self::writing::Writing;
 use crate::disk::{Reserve, no_room};
 use crate::part::{self, HIDDEN, PartInfo};
-use crate::state::Witness;
+use crate::state::SnapshotLookup;
 use crate::{Error, Root};
 
 /// The bytes of a key.
@@ -89,7 +89,7 @@ impl Drop for Scratch {
 pub struct Stager {
     filling: Filling,
     keys: Runs,
-    known: Arc<Witness>,
+    known: Arc<SnapshotLookup>,
 }
 
 impl Stager {
@@ -98,7 +98,7 @@ impl Stager {
         contract: &Arc<Contract>,
         contribution: ContributionId,
         agent: AgentId,
-        known: Witness,
+        known: SnapshotLookup,
     ) -> Self {
         Self {
             keys: Runs::new(scratch.path()),

@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 use types::{Contract, ContributionId, DatasetId, Timestamp, Version};
 
 pub(crate) use self::derived::When;
-pub(crate) use self::index::{Follower, MAX_INSERTED_KEYS, Witness};
+pub(crate) use self::index::{LiveLookup, MAX_INSERTED_KEYS, SnapshotLookup};
 use crate::key_store::KeyStore;
 use crate::keys::KeyIndex;
 use crate::log::{self, Commit};

@@ -12,7 +12,7 @@ use crate::blocking::carry;
 use crate::commit::{self, Tried};
 use crate::compaction::{self, Compacted, Compacting, Compaction};
 use crate::staged::{Staged, Stager};
-use crate::state::{Follower, State, When, Witness};
+use crate::state::{LiveLookup, SnapshotLookup, State, When};
 use crate::tables::Tables;
 use crate::{Agreement, Error, KnownHead, Merge, MergeOutcome, Proposal, StagedOutcome, history};
 
@@ -33,7 +33,7 @@ impl Stagers {
         let store = &self.state.store;
         store.room_for(least)?;
         let scratch = store.scratch()?;
-        let known = Witness::new(&self.state).await?;
+        let known = SnapshotLookup::new(&self.state).await?;
         Ok(Stager::new(scratch, &self.contract, contribution, agent, known))
     }
 }
@@ -46,7 +46,7 @@ impl Stagers {
 #[derive(Debug)]
 pub struct Table {
     state: Arc<State>,
-    known: Arc<Follower>,
+    known: Arc<LiveLookup>,
     contract: Arc<Contract>,
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
@@ -66,7 +66,7 @@ impl Table {
             return Err(Error::ContractMismatch { dataset: state.dataset });
         }
         Ok(Self {
-            known: Arc::new(Follower::new(&state).await?),
+            known: Arc::new(LiveLookup::new(&state).await?),
             state,
             contract: Arc::clone(contract),
             clock,

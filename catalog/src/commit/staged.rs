@@ -116,14 +116,14 @@ async fn landed(
     let alone = index.catching_up.lock().await;
     let stored = merge.accepted > MAX_INSERTED_KEYS && {
         let base = state.base();
-        if let Some(leaving) = state.flush(base.version, base.root).await? {
-            state.put_run(leaving, base.version, base.root).await;
+        if let Some(flushing) = state.flush(base.version, base.root).await? {
+            state.put_run(flushing, base.version, base.root).await;
         }
         let root = merge.root.parse().unwrap_or(Root::EMPTY);
         let keys = keys()?;
         in_place(|| index.ingest(merge.version, root, merge.record_count, keys))
     };
-    if !stored && index.reflects() < merge.version {
+    if !stored && index.indexed_version() < merge.version {
         in_place(|| {
             let keys = keys()?.collect::<Result<Vec<_>, _>>().map_err(Error::Scratch)?;
             index.insert(merge.version, &keys);

@@ -15,7 +15,7 @@ use super::runs::MIN_VERSIONS_FOR_KEY_OBJECTS;
 use super::{Base, PARTS_AT_ONCE, State, When};
 use crate::blocking::in_place;
 use crate::key_store::Stored;
-use crate::keys::{KeyIndex, Leaving, Ordered};
+use crate::keys::{FlushBatch, KeyIndex, SortedKeySnapshot};
 use crate::part::{self, PartInfo};
 use crate::staged::runs::Runs;
 use crate::{Error, Root};
@@ -73,11 +73,11 @@ impl State {
     /// Catches up with the version index's head. If the index is far behind, it reads key objects first, then the key
     /// columns of the parts.
     pub(crate) async fn catch_up(self: &Arc<Self>, index: &KeyIndex) -> Result<(), Error> {
-        if index.reflects() >= self.head() {
+        if index.indexed_version() >= self.head() {
             return Ok(());
         }
         let _once = index.catching_up.lock().await;
-        while self.head().0.saturating_sub(index.reflects().0) >= MIN_VERSIONS_FOR_KEY_OBJECTS {
+        while self.head().0.saturating_sub(index.indexed_version().0) >= MIN_VERSIONS_FOR_KEY_OBJECTS {
             let Some(gap) = self.catch_up_from_runs(index).await? else {
                 break;
             };
@@ -89,7 +89,7 @@ impl State {
     }
 
     async fn catch_up_from_parts(self: &Arc<Self>, index: &KeyIndex, upto: Version) -> Result<(), Error> {
-        let parts = self.parts_between(index.reflects(), upto);
+        let parts = self.parts_between(index.indexed_version(), upto);
         tracing::debug!(dataset = %self.dataset, parts = parts.len(), "the key index catches up");
         let mut of_few = Vec::new();
         // Small versions are collected and read together. A large one goes to the store by way of files.
@@ -134,9 +134,9 @@ impl State {
             return Ok(true);
         };
         // Keys in memory are stored first, because a file must begin where the stored keys end.
-        let before = index.reflects();
-        if let Some(leaving) = self.flush(before, self.root_at(before)).await? {
-            self.put_run(leaving, before, self.root_at(before)).await;
+        let before = index.indexed_version();
+        if let Some(flushing) = self.flush(before, self.root_at(before)).await? {
+            self.put_run(flushing, before, self.root_at(before)).await;
         }
         let scratch = self.store.scratch()?;
         let mut keys = Runs::new(scratch.path());
@@ -181,8 +181,8 @@ impl State {
             index.insert(version, &keys);
             if index.is_due() {
                 let root = self.root_at(version);
-                if let Some(leaving) = self.flush(version, root).await? {
-                    self.put_run(leaving, version, root).await;
+                if let Some(flushing) = self.flush(version, root).await? {
+                    self.put_run(flushing, version, root).await;
                 }
             }
         }
@@ -196,7 +196,7 @@ impl State {
     }
 
     /// Stores the keys that are only in memory, after an earlier flush has ended. Returns the stored keys, if any.
-    pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<Leaving>, Error> {
+    pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<FlushBatch>, Error> {
         let Some(index) = self.index.get() else {
             return Ok(None);
         };
@@ -236,8 +236,8 @@ impl State {
         });
         if due {
             let Base { version, root, .. } = self.base();
-            if let Some(leaving) = self.flush(version, root).await? {
-                self.put_run(leaving, version, root).await;
+            if let Some(flushing) = self.flush(version, root).await? {
+                self.put_run(flushing, version, root).await;
             }
         }
         self.derive_if_due(when).await;
@@ -248,12 +248,12 @@ impl State {
 
 /// Live key lookup of a table, for checks before the commit. Keeps the table open and follows its merges.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct LiveLookup {
     _state: Arc<State>,
     index: Arc<KeyIndex>,
 }
 
-impl Follower {
+impl LiveLookup {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
         Ok(Self {
             index: state.index().await?,
@@ -262,26 +262,26 @@ impl Follower {
     }
 }
 
-impl KeyLookup for Follower {
+impl KeyLookup for LiveLookup {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         self.index.known(keys)
     }
 }
 
 /// Key lookup for an upload, whose commit checks only the versions after `since`. Every lookup must cover the versions
-/// up to `least`; otherwise [`Witness::end`] returns an error and all results are void.
+/// up to `least`; otherwise [`SnapshotLookup::end`] returns an error and all results are void.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub(crate) struct SnapshotLookup {
     _state: Arc<State>,
     index: Arc<KeyIndex>,
     pub(crate) since: Version,
     /// Version that every lookup must cover.
     least: Version,
-    often: Ordered,
+    snapshot: SortedKeySnapshot,
     failed: Mutex<Option<Error>>,
 }
 
-impl Witness {
+impl SnapshotLookup {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
         // Injected bug: the lookup covers no version.
         if fault::is_injected(InjectedBug::UploadBlind)
@@ -295,7 +295,7 @@ impl Witness {
         }
         // The head may be later than `since`: commits of other owners enter the version index before their keys enter the
         // index.
-        let since = index.reflects();
+        let since = index.indexed_version();
         Ok(Self::of(state, index, since, since))
     }
 
@@ -305,7 +305,7 @@ impl Witness {
             index,
             since,
             least,
-            often: Ordered::default(),
+            snapshot: SortedKeySnapshot::default(),
             failed: Mutex::default(),
         }
     }
@@ -318,9 +318,9 @@ impl Witness {
 }
 
 /// A lookup may read from disk on the calling thread, so it blocks.
-impl KeyLookup for Witness {
+impl KeyLookup for SnapshotLookup {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        let known = self.index.contains_since(self.least, keys, Some(&self.often));
+        let known = self.index.contains_since(self.least, keys, Some(&self.snapshot));
         // A lookup cannot return an error, so `end` returns it.
         known.unwrap_or_else(|error| {
             *self.failed.lock() = Some(error);

@@ -13,7 +13,7 @@ use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use types::{DatasetId, RecordKey, Version};
 
 use super::{PARTS_AT_ONCE, State};
-use crate::keys::{KeyIndex, Leaving};
+use crate::keys::{FlushBatch, KeyIndex};
 use crate::{Error, Root, commit};
 
 /// First bytes of every key object of this format.
@@ -43,12 +43,12 @@ impl Span {
 
 impl State {
     /// Writes stored keys as a key object. A failure is only logged, because the parts have the keys too.
-    pub(crate) async fn put_run(&self, leaving: Leaving, version: Version, root: Root) {
+    pub(crate) async fn put_run(&self, flushing: FlushBatch, version: Version, root: Root) {
         let span = Span {
-            first: leaving.after.0 + 1,
+            first: flushing.after.0 + 1,
             last: version.0,
         };
-        let bytes = encode(self.dataset, span, root, &leaving.keys);
+        let bytes = encode(self.dataset, span, root, &flushing.keys);
         let path = span.path(self.dataset);
         if let Err(error) = commit::overwrite(self, &path, bytes.into()).await {
             let error = &error as &dyn std::error::Error;
@@ -62,14 +62,14 @@ impl State {
         let mut spans = self.runs().await;
         loop {
             let head = self.head().0;
-            let plan = plan(&spans, index.reflects().0, head);
+            let plan = plan(&spans, index.indexed_version().0, head);
             if plan.is_empty() {
                 if index.is_due() {
                     // Keys from parts then start a key object of their own, after the existing ones.
-                    let reflects = index.reflects();
-                    self.flush(reflects, self.root_at(reflects)).await?;
+                    let indexed_version = index.indexed_version();
+                    self.flush(indexed_version, self.root_at(indexed_version)).await?;
                 }
-                let after = index.reflects().0 + 1;
+                let after = index.indexed_version().0 + 1;
                 let next = spans.iter().map(|span| span.first).filter(|&first| first > after).min();
                 return Ok(next.map(|first| Version(first - 1)));
             }
@@ -84,7 +84,7 @@ impl State {
                 };
                 let last = Version(span.last);
                 // The commits state how many keys these versions add, so foreign keys are found.
-                let new = self.rows_at(last).saturating_sub(self.rows_at(index.reflects()));
+                let new = self.rows_at(last).saturating_sub(self.rows_at(index.indexed_version()));
                 if !index.insert_run(Version(span.first - 1), last, keys, new)? {
                     tracing::warn!(
                         path = %span.path(self.dataset),
