@@ -233,7 +233,7 @@ impl KeyIndex {
     /// Adds the keys of the versions after `after`, up to and including `upto`. `new` is the number of rows that these
     /// versions add beyond the index. Returns false without a change if the index does not reach `after`, or if the
     /// keys do not fit that number.
-    pub(crate) fn insert_run(
+    pub(crate) fn insert_key_object(
         &self,
         after: Version,
         upto: Version,

@@ -7,7 +7,7 @@
 mod checkpoint;
 mod derived;
 mod index;
-mod runs;
+mod key_objects;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -116,8 +116,8 @@ async fn landed(
     let alone = index.catching_up.lock().await;
     let stored = merge.accepted > MAX_INSERTED_KEYS && {
         let base = state.base();
-        if let Some(flushing) = state.flush(base.version, base.root).await? {
-            state.put_run(flushing, base.version, base.root).await;
+        if let Some(batch) = state.flush(base.version, base.root).await? {
+            state.put_key_object(batch, base.version, base.root).await;
         }
         let root = merge.root.parse().unwrap_or(Root::EMPTY);
         let keys = keys()?;

@@ -1,6 +1,6 @@
 //! The key index of an open table: opening, catching up with the version index, lookups and storing.
 //!
-//! Invariant: a table has one index at a time, and no task of an earlier index runs when a new one is opened.
+//! Invariant: a table has one index at a time, and no task of an earlier index key objects when a new one is opened.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use types::fault::{self, InjectedBug};
 use types::key::KeyLookup;
 use types::{RecordKey, Version};
 
-use super::runs::MIN_VERSIONS_FOR_KEY_OBJECTS;
+use super::key_objects::MIN_VERSIONS_FOR_KEY_OBJECTS;
 use super::{Base, PARTS_AT_ONCE, State, When};
 use crate::blocking::in_place;
 use crate::key_store::Stored;
@@ -78,11 +78,11 @@ impl State {
         }
         let _once = index.catching_up.lock().await;
         while self.head().0.saturating_sub(index.indexed_version().0) >= MIN_VERSIONS_FOR_KEY_OBJECTS {
-            let Some(gap) = self.catch_up_from_runs(index).await? else {
+            let Some(gap) = self.catch_up_from_key_objects(index).await? else {
                 break;
             };
-            // The owner of one run may have crashed before writing it. Its versions are read from the parts, and the
-            // later runs are still used.
+            // The owner of one key object may have crashed before writing it. Its versions are read from the parts, and the
+            // later key objects are still used.
             self.catch_up_from_parts(index, gap.min(self.head())).await?;
         }
         self.catch_up_from_parts(index, self.head()).await
@@ -135,8 +135,8 @@ impl State {
         };
         // Keys in memory are stored first, because a file must begin where the stored keys end.
         let before = index.indexed_version();
-        if let Some(flushing) = self.flush(before, self.root_at(before)).await? {
-            self.put_run(flushing, before, self.root_at(before)).await;
+        if let Some(batch) = self.flush(before, self.root_at(before)).await? {
+            self.put_key_object(batch, before, self.root_at(before)).await;
         }
         let scratch = self.store.scratch()?;
         let mut keys = Runs::new(scratch.path());
@@ -181,8 +181,8 @@ impl State {
             index.insert(version, &keys);
             if index.is_due() {
                 let root = self.root_at(version);
-                if let Some(flushing) = self.flush(version, root).await? {
-                    self.put_run(flushing, version, root).await;
+                if let Some(batch) = self.flush(version, root).await? {
+                    self.put_key_object(batch, version, root).await;
                 }
             }
         }
@@ -236,8 +236,8 @@ impl State {
         });
         if due {
             let Base { version, root, .. } = self.base();
-            if let Some(flushing) = self.flush(version, root).await? {
-                self.put_run(flushing, version, root).await;
+            if let Some(batch) = self.flush(version, root).await? {
+                self.put_key_object(batch, version, root).await;
             }
         }
         self.derive_if_due(when).await;
