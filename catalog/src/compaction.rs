@@ -12,7 +12,7 @@
 
 mod build;
 mod commit;
-mod gather;
+mod input;
 mod policy;
 
 use std::sync::Arc;

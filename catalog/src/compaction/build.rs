@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 use types::fault::{self, InjectedBug};
 
-use super::gather::Gather;
+use super::input::InputBatches;
 use super::{Compacted, Compaction};
 use crate::log::Rewrite;
 use crate::part::{self, HIDDEN, PartInfo, Selected};
@@ -111,17 +111,17 @@ fn write(
     size: usize,
     mut batches: mpsc::Receiver<RecordBatch>,
 ) -> Result<(u64, Bytes), ParquetError> {
-    let mut gathered = Gather::new(Arc::clone(schema));
+    let mut input = InputBatches::new(Arc::clone(schema));
     let mut next = || -> Result<Option<RecordBatch>, ParquetError> {
         loop {
-            if let Some(batch) = gathered.next() {
+            if let Some(batch) = input.next() {
                 return Ok(Some(batch));
             }
             let Some(batch) = batches.blocking_recv() else {
-                gathered.end()?;
-                return Ok(gathered.next());
+                input.end()?;
+                return Ok(input.next());
             };
-            gathered.push(batch)?;
+            input.push(batch)?;
         }
     };
     // The sample is a regrouped batch and not the first that was read. So the encoding does not depend on the earlier

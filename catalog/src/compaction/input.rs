@@ -19,7 +19,7 @@ const BATCH_TEXT_BYTES: usize = 16 << 20;
 
 /// Rows of the incomplete batch, and complete batches.
 #[derive(Debug)]
-pub(super) struct Gather {
+pub(super) struct InputBatches {
     schema: SchemaRef,
     waiting: Vec<RecordBatch>,
     rows: usize,
@@ -27,7 +27,7 @@ pub(super) struct Gather {
     complete: VecDeque<RecordBatch>,
 }
 
-impl Gather {
+impl InputBatches {
     pub(super) const fn new(schema: SchemaRef) -> Self {
         Self {
             schema,
@@ -116,16 +116,16 @@ mod tests {
     }
 
     /// Returns the batches of rows that are pushed `at_once` at a time.
-    fn gathered(rows: &RecordBatch, at_once: usize) -> Vec<RecordBatch> {
-        let mut gather = Gather::new(rows.schema());
+    fn batches(rows: &RecordBatch, at_once: usize) -> Vec<RecordBatch> {
+        let mut input = InputBatches::new(rows.schema());
         let mut found = Vec::new();
         for first in (0..rows.num_rows()).step_by(at_once) {
             let some = at_once.min(rows.num_rows() - first);
-            gather.push(rows.slice(first, some)).unwrap();
-            found.extend(std::iter::from_fn(|| gather.next()));
+            input.push(rows.slice(first, some)).unwrap();
+            found.extend(std::iter::from_fn(|| input.next()));
         }
-        gather.end().unwrap();
-        found.extend(std::iter::from_fn(|| gather.next()));
+        input.end().unwrap();
+        found.extend(std::iter::from_fn(|| input.next()));
         found
     }
 
@@ -138,10 +138,10 @@ mod tests {
         sizes.extend([0; 3]);
         let rows = rows(&sizes);
         let expected = [4_096, 904 + 4, 3, 3];
-        let once = gathered(&rows, rows.num_rows());
+        let once = batches(&rows, rows.num_rows());
         assert_eq!(once.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), expected);
         for at_once in [1, 7, 1_000, 4_097] {
-            assert!(gathered(&rows, at_once) == once, "{at_once} at once");
+            assert!(batches(&rows, at_once) == once, "{at_once} at once");
         }
         let whole = concat_batches(&rows.schema(), &once).unwrap();
         assert!(whole == rows);
@@ -149,6 +149,6 @@ mod tests {
 
     #[test]
     fn no_rows_are_no_batch() {
-        assert!(gathered(&rows(&[]), 1).is_empty());
+        assert!(batches(&rows(&[]), 1).is_empty());
     }
 }
