@@ -60,7 +60,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
             && let Some(merge) = state.find(contribution).await?
         {
             tried.discard(state).await;
-            return Ok(MergeOutcome::Adopted(merge));
+            return Ok(MergeOutcome::AlreadyCommitted(merge));
         }
         let base = state.base();
         let version = base.version.next();

@@ -111,7 +111,7 @@ impl State {
             index: OnceCell::new(),
         });
         if state.contract().is_some() {
-            state.settle(&log::directory(dataset)).await?;
+            state.sync_dir(&log::directory(dataset)).await?;
         }
         // A checkpoint is considered only after the derived file was written. So readers make no extra requests, and a
         // table from a build without checkpoints still gets its first one.
@@ -134,7 +134,7 @@ impl State {
         let read = log::read_from(&self.objects, self.dataset, next, keep).await;
         if !found.is_empty() {
             // The process that put the commits may have failed before they were durable.
-            self.settle(&log::directory(self.dataset)).await?;
+            self.sync_dir(&log::directory(self.dataset)).await?;
             for (number, commit) in found {
                 self.apply(number, commit)?;
             }
@@ -193,9 +193,9 @@ impl State {
     }
 
     /// Makes the entries directly below a directory of the table durable.
-    pub(crate) async fn settle(&self, directory: &Path) -> Result<(), Error> {
-        let settled = self.durable.settle(directory).await;
-        settled.map_err(|error| Error::storage(directory, error))
+    pub(crate) async fn sync_dir(&self, directory: &Path) -> Result<(), Error> {
+        let synced = self.durable.sync_dir(directory).await;
+        synced.map_err(|error| Error::storage(directory, error))
     }
 
     /// Applies a commit that is in the log with this number.

@@ -187,7 +187,7 @@ impl Table {
     ///
     /// # Errors
     /// After an error the log has either nothing or the whole compaction. Neither changes a version.
-    pub async fn adopt(&mut self, compacted: Compacted) -> Result<bool, Error> {
+    pub async fn install_compaction(&mut self, compacted: Compacted) -> Result<bool, Error> {
         compaction::commit(&self.state, compacted, self.clock.now()).await
     }
 

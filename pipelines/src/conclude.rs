@@ -159,9 +159,9 @@ async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Resu
     let merged = table.merge(proposal).instrument(tracing::debug_span!("merge")).await?;
     metrics::histogram!(metric::MERGE_SECONDS).record(started.elapsed().as_secs_f64());
     Ok(match merged {
-        MergeOutcome::Merged(_) | MergeOutcome::Adopted(_) if foretold => Fate::Told,
+        MergeOutcome::Merged(_) | MergeOutcome::AlreadyCommitted(_) if foretold => Fate::Told,
         MergeOutcome::Merged(merge) => Fate::Merged(merge),
-        MergeOutcome::Adopted(merge) => Fate::Adopted(merge),
+        MergeOutcome::AlreadyCommitted(merge) => Fate::Adopted(merge),
         MergeOutcome::NothingNew { duplicates } => Fate::NothingNew(duplicates),
     })
 }

@@ -37,7 +37,7 @@ pub(crate) async fn merge(
             && let Some(merge) = state.find(contribution).await?
         {
             tried.discard(state).await;
-            return Ok(StagedOutcome::Adopted(merge));
+            return Ok(StagedOutcome::AlreadyCommitted(merge));
         }
         let base = state.base();
         state.confirm().await?;
@@ -141,14 +141,14 @@ impl Tried {
         loop {
             self.remember(&part);
             let path = part.path(state.dataset);
-            match state.durable.adopt(file, &path).await {
+            match state.durable.link_file(file, &path).await {
                 Ok(()) => return Ok(part),
                 Err(object_store::Error::AlreadyExists { .. }) => {}
                 Err(error) => return Err(Error::storage(&path, error)),
             }
             if is_there(state, &part).await? {
                 // Why: whoever gave it the name may not have lived to see it durable.
-                state.settle(&Path::from(state.dataset.to_string())).await?;
+                state.sync_dir(&Path::from(state.dataset.to_string())).await?;
                 return Ok(part);
             }
             part.attempt += 1;

@@ -66,7 +66,7 @@ impl Compaction {
             Err(Error::Storage {
                 source: object_store::Error::AlreadyExists { .. },
                 ..
-            }) => self.state.settle(&table).await?,
+            }) => self.state.sync_dir(&table).await?,
             put => put?,
         }
         fault::point("compact.part");

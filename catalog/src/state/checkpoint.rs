@@ -129,7 +129,7 @@ impl State {
         let found = log::bytes_of(&self.objects, &path).await?;
         if found.is_some_and(|found| found == Bytes::from(payload.clone())) {
             // The process that put the file may have failed before it was durable.
-            return self.settle(&log::directory(self.dataset)).await;
+            return self.sync_dir(&log::directory(self.dataset)).await;
         }
         tracing::warn!(%path, "a Delta checkpoint differs from the commits; replacing it");
         commit::overwrite(self, &path, payload).await

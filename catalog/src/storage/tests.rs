@@ -164,9 +164,9 @@ async fn settling_syncs_or_fails() {
     let (_directory, store) = store();
     put(&store, "a/one", "1", PutMode::Create).await.unwrap();
     fail_syncs(&store, 1);
-    store.settle(&Path::from("a")).await.unwrap_err();
+    store.sync_dir(&Path::from("a")).await.unwrap_err();
     let before = store.syncs().of_directories;
-    store.settle(&Path::from("a")).await.unwrap();
+    store.sync_dir(&Path::from("a")).await.unwrap();
     assert_eq!(store.syncs().of_directories - before, 1);
 }
 

@@ -58,7 +58,7 @@ async fn a_commit_names_the_hashes_of_its_large_part_and_no_others() {
             .await;
     }
     let built = table.compaction().unwrap().build().await.unwrap();
-    assert!(table.adopt(built).await.unwrap());
+    assert!(table.install_compaction(built).await.unwrap());
     for (number, has) in [(1, true), (2, false), (3, true)] {
         let text = fs::read_to_string(world.commit_file(number)).unwrap();
         assert_eq!(text.contains(r#""blocks":""#), has, "{number}");

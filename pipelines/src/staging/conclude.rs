@@ -267,7 +267,7 @@ async fn merge(
     let written = |late: u64| notes.clone().with_late(late).written();
     let merging = table.merge_staged(staged, context.clock.now(), &written);
     Ok(match merging.instrument(tracing::debug_span!("merge")).await? {
-        StagedOutcome::Merged(merge) | StagedOutcome::Adopted(merge) => adopted(address, merge),
+        StagedOutcome::Merged(merge) | StagedOutcome::AlreadyCommitted(merge) => adopted(address, merge),
         StagedOutcome::NothingNew { late } => outcome(context, address, nothing_new(), notes.clone().with_late(late)),
     })
 }

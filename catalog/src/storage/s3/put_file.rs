@@ -29,7 +29,7 @@ const PIECES_IN_FLIGHT: usize = 2;
 
 impl S3 {
     /// Puts a file as a new object.
-    pub(super) async fn adopt_file(&self, file: &FilePath, location: &Path) -> Result<()> {
+    pub(super) async fn put_file(&self, file: &FilePath, location: &Path) -> Result<()> {
         let unreadable = |error: io::Error| failed(format!("`{}`: {error}", file.display()));
         let opened = {
             let path = file.to_owned();
