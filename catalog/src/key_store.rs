@@ -63,9 +63,9 @@ pub(crate) struct KeyStore {
     next_file: AtomicU64,
     /// Number of keys above which a file is not merged into another.
     pub(crate) large: AtomicUsize,
-    changing: Mutex<()>,
+    change_lock: Mutex<()>,
     /// Number of changes that were started, including those that wait.
-    turns: AtomicU64,
+    lock_requests: AtomicU64,
     /// Number of keys that all indexes hold only in memory.
     pub(crate) unstored: AtomicUsize,
     /// Maximum of `unstored` before keys are stored early.
@@ -132,8 +132,8 @@ impl KeyStore {
             files,
             next_file: AtomicU64::new(next_file),
             large: AtomicUsize::new(MAX_REWRITTEN_FILE_KEYS),
-            changing: Mutex::default(),
-            turns: AtomicU64::new(0),
+            change_lock: Mutex::default(),
+            lock_requests: AtomicU64::new(0),
             unstored: AtomicUsize::new(0),
             room: AtomicUsize::new(MAX_UNSTORED_KEYS),
             additions: AtomicU64::new(0),
@@ -213,7 +213,7 @@ impl KeyStore {
 
     /// Adds sorted, distinct keys and updates the version that the table's stored keys reflect, atomically.
     pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
-        let _turn = self.take_turn();
+        let _lock = self.lock_changes();
         self.additions.fetch_add(1, Ordering::Relaxed);
         // Sorted keys become one table file directly, at a tenth of the cost of journal and memtable.
         let mut ingestion = self.keys.start_ingestion()?;
@@ -290,7 +290,7 @@ impl KeyStore {
         keys: &KeyFile,
         stored: Stored,
     ) -> fjall::Result<()> {
-        let _turn = self.take_turn();
+        let _lock = self.lock_changes();
         let mut change = self.database.batch().durability(Some(PersistMode::SyncAll));
         // One batch changes the files and the version that they reflect.
         change.insert(&self.keys, *dataset.as_bytes(), stored.encode());
@@ -312,7 +312,7 @@ impl KeyStore {
     /// Removes the stored keys of a table. The version that they reflect goes first, durably. So keys that a crash
     /// leaves behind belong to no version and are removed when the table is opened again.
     pub(crate) fn clear(&self, dataset: DatasetId) -> fjall::Result<()> {
-        let _turn = self.take_turn();
+        let _lock = self.lock_changes();
         let batch = || self.database.batch().durability(Some(PersistMode::SyncAll));
         let files = self.named(dataset)?;
         if self.keys.contains_key(dataset.as_bytes())? || !files.is_empty() {
@@ -361,14 +361,14 @@ impl KeyStore {
     }
 
     /// Waits for the exclusive right to change stored keys.
-    pub(crate) fn take_turn(&self) -> MutexGuard<'_, ()> {
-        self.turns.fetch_add(1, Ordering::SeqCst);
-        self.changing.lock()
+    pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
+        self.lock_requests.fetch_add(1, Ordering::SeqCst);
+        self.change_lock.lock()
     }
 
     #[cfg(test)]
-    pub(crate) fn turns(&self) -> u64 {
-        self.turns.load(Ordering::SeqCst)
+    pub(crate) fn lock_requests(&self) -> u64 {
+        self.lock_requests.load(Ordering::SeqCst)
     }
 
     /// Returns true if the indexes together hold more keys in memory than they may.

@@ -146,7 +146,7 @@ impl Stager {
     /// # Errors
     /// Also where [`Self::known`] could not tell of a row; then it is to be staged again.
     pub fn finish(mut self) -> Result<Staged, Error> {
-        self.known.end()?;
+        self.known.finish()?;
         let rows = self.filling.finish()?;
         self.keys.shrink_to_fit();
         fault::point("stage.end");

@@ -329,7 +329,7 @@ impl VersionIndex {
         Ok(())
     }
 
-    /// Adds a compacted part over the merged parts `covers`.
+    /// Adds a compacted part over the merged parts `merged_parts`.
     fn add_compacted(
         &mut self,
         level: usize,

@@ -89,11 +89,11 @@ impl Refusal {
 /// # Errors
 /// [`Error::Refused`] if the statement may not be run, [`Error::Process`] if no thread can be started.
 pub async fn check(sql: &str) -> Result<(), Error> {
-    let (told, checked) = oneshot::channel();
+    let (sender, checked) = oneshot::channel();
     let statement = sql.to_owned();
     // The parser and the check recurse. A separate stack is large enough for every statement within the bounds.
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-    let walk = move || drop(told.send(parse(&statement, None).map(drop)));
+    let walk = move || drop(sender.send(parse(&statement, None).map(drop)));
     thread
         .spawn(walk)
         .map_err(Error::process("cannot start a thread to check the statement"))?;

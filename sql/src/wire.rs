@@ -96,9 +96,9 @@ pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// The child's end of the socket, with blocking calls.
 #[derive(Debug)]
-pub(crate) struct Pipe(pub(crate) UnixStream);
+pub(crate) struct ChildChannel(pub(crate) UnixStream);
 
-impl Pipe {
+impl ChildChannel {
     /// Receives the next frame.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut length = [0; 4];
@@ -145,9 +145,9 @@ impl Pipe {
 
 /// The caller's end of the socket.
 #[derive(Debug)]
-pub(crate) struct Line(pub(crate) tokio::net::UnixStream);
+pub(crate) struct ServiceChannel(pub(crate) tokio::net::UnixStream);
 
-impl Line {
+impl ServiceChannel {
     /// Receives the next frame. A frame longer than [`MAX_FRAME_BYTES`] is an error, so a child cannot exhaust the caller's
     /// memory.
     pub(crate) async fn receive(&mut self) -> io::Result<Reply> {

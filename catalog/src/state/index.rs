@@ -276,7 +276,7 @@ pub(crate) struct SnapshotLookup {
     index: Arc<KeyIndex>,
     pub(crate) since: Version,
     /// Version that every lookup must cover.
-    least: Version,
+    min_indexed_version: Version,
     snapshot: SortedKeySnapshot,
     failed: Mutex<Option<Error>>,
 }
@@ -299,19 +299,19 @@ impl SnapshotLookup {
         Ok(Self::of(state, index, since, since))
     }
 
-    fn of(state: &Arc<State>, index: Arc<KeyIndex>, since: Version, least: Version) -> Self {
+    fn of(state: &Arc<State>, index: Arc<KeyIndex>, since: Version, min_indexed_version: Version) -> Self {
         Self {
             _state: Arc::clone(state),
             index,
             since,
-            least,
+            min_indexed_version,
             snapshot: SortedKeySnapshot::default(),
             failed: Mutex::default(),
         }
     }
 
     /// Returns an error if any lookup failed. The results of all lookups are then void.
-    pub(crate) fn end(&self) -> Result<(), Error> {
+    pub(crate) fn finish(&self) -> Result<(), Error> {
         let failed = self.failed.lock().take();
         failed.map_or(Ok(()), Err)
     }
@@ -320,7 +320,9 @@ impl SnapshotLookup {
 /// A lookup may read from disk on the calling thread, so it blocks.
 impl KeyLookup for SnapshotLookup {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        let known = self.index.contains_since(self.least, keys, Some(&self.snapshot));
+        let known = self
+            .index
+            .contains_since(self.min_indexed_version, keys, Some(&self.snapshot));
         // A lookup cannot return an error, so `end` returns it.
         known.unwrap_or_else(|error| {
             *self.failed.lock() = Some(error);

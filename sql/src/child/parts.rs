@@ -93,7 +93,12 @@ pub(super) struct Table {
 impl Table {
     /// Creates the table from `files`, with the row count and proof of each. A damage that a read finds is stored in
     /// `damage`.
-    pub(super) fn new(contract: &Contract, files: Vec<File>, told: &[(u64, Arc<Proof>)], damage: &Damage) -> Self {
+    pub(super) fn new(
+        contract: &Contract,
+        files: Vec<File>,
+        descriptions: &[(u64, Arc<Proof>)],
+        damage: &Damage,
+    ) -> Self {
         let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| Part {
             file,
             rows: *rows,
@@ -102,7 +107,7 @@ impl Table {
         };
         Self {
             schema: schema(contract),
-            parts: Arc::new(files.into_iter().zip(told).map(part).collect()),
+            parts: Arc::new(files.into_iter().zip(descriptions).map(part).collect()),
             damage: Arc::clone(damage),
         }
     }

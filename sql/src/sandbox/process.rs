@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 
 use super::Config;
 use crate::Error;
-use crate::wire::{Line, PROTOCOL, Reply, Setup, frame};
+use crate::wire::{PROTOCOL, Reply, ServiceChannel, Setup, frame};
 
 /// Maximum number of bytes that are read of a dead child's error output.
 const MAX_STDERR_BYTES: u64 = 4_096;
@@ -26,7 +26,7 @@ const WARM_UP_TIMEOUT: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    pub(super) line: Line,
+    pub(super) channel: ServiceChannel,
 }
 
 impl Process {
@@ -64,13 +64,13 @@ impl Process {
             ours.set_nonblocking(true)?;
             tokio::net::UnixStream::from_std(ours)
         })();
-        let line = Line(line.map_err(Error::process("cannot communicate with the query process"))?);
-        Ok(Self { child, line })
+        let channel = ServiceChannel(line.map_err(Error::process("cannot communicate with the query process"))?);
+        Ok(Self { child, channel })
     }
 
     /// Waits until the engine is warm and the fence is closed.
     pub(super) async fn ready(&mut self) -> Result<(), Error> {
-        let said = tokio::time::timeout(WARM_UP_TIMEOUT, self.line.receive()).await;
+        let said = tokio::time::timeout(WARM_UP_TIMEOUT, self.channel.receive()).await;
         let problem = match said {
             Ok(Ok(Reply::Ready)) => return Ok(()),
             Ok(Ok(Reply::Unfit(problem))) => problem,
