@@ -59,8 +59,8 @@ pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most [`MAX_BLOCKING_FUTURES`]
-/// run at once, because such a future may wait for work on another blocking thread.
+/// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most
+/// [`MAX_BLOCKING_FUTURES`] run at once, because such a future may wait for work on another blocking thread.
 pub(crate) async fn run_blocking<F>(future: F) -> Result<F::Output, JoinError>
 where
     F: Future<Output: Send> + Send + 'static,

@@ -1,8 +1,8 @@
 //! State of one table in this process, shared by its owner and its readers.
 //!
-//! Invariants: the version index is a durable prefix of the log. A commit that was found and not put here is made durable
-//! before it is applied. When the version index shows a commit that this process put, the key index has its keys already.
-//! Before a commit, the key index catches up with the version index.
+//! Invariants: the version index is a durable prefix of the log. A commit that was found and not put here is made
+//! durable before it is applied. When the version index shows a commit that this process put, the key index has its
+//! keys already. Before a commit, the key index catches up with the version index.
 
 mod checkpoint;
 mod derived;
@@ -170,8 +170,8 @@ impl State {
         })
     }
 
-    /// Verifies the last commit for readers, at most once per [`CONFIRM_INTERVAL`]. The clock may go back, so both directions
-    /// count.
+    /// Verifies the last commit for readers, at most once per [`CONFIRM_INTERVAL`]. The clock may go back, so both
+    /// directions count.
     pub(crate) async fn confirm_at(&self, now: Timestamp) -> Result<(), Error> {
         let before = Timestamp::from_micros(self.confirmed.load(Ordering::Relaxed));
         if !self.is_lost() && now.since(before) < CONFIRM_INTERVAL && before.since(now) < CONFIRM_INTERVAL {

@@ -1,8 +1,8 @@
 //! The open tables of this process.
 //!
 //! Invariants: a dataset has one state while anybody has a reference to it. Unreferenced states may be closed, because
-//! everything in them is in the log too. Together they stay within [`MAX_IDLE_TABLES`] and [`MAX_IDLE_BYTES`], however many datasets
-//! were opened.
+//! everything in them is in the log too. Together they stay within [`MAX_IDLE_TABLES`] and [`MAX_IDLE_BYTES`], however
+//! many datasets were opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The part version index: parts, versions and contributions of a table, in memory, as the commits state them.
 //!
-//! Invariants: the version index is a prefix of the log and grows only by the next commit, so a version keeps its rows for
-//! ever. A compaction adds an alternative way to read rows and removes none. Every version is read from the largest
+//! Invariants: the version index is a prefix of the log and grows only by the next commit, so a version keeps its rows
+//! for ever. A compaction adds an alternative way to read rows and removes none. Every version is read from the largest
 //! parts that end with it or earlier; the parts that merges added always remain available.
 
 mod codec;

@@ -1,8 +1,8 @@
 //! Messages between the caller and a child, over their socket.
 //!
 //! Invariant: a frame is its length as u32, little endian, and that many bytes of JSON. After a [`Job`] the caller
-//! sends the file descriptors of the parts, at most [`FILES_AT_ONCE`] with one byte, and waits for one byte after each batch.
-//! So at most one batch is in transit.
+//! sends the file descriptors of the parts, at most [`FILES_AT_ONCE`] with one byte, and waits for one byte after each
+//! batch. So at most one batch is in transit.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
@@ -148,8 +148,8 @@ impl ChildChannel {
 pub(crate) struct ServiceChannel(pub(crate) tokio::net::UnixStream);
 
 impl ServiceChannel {
-    /// Receives the next frame. A frame longer than [`MAX_FRAME_BYTES`] is an error, so a child cannot exhaust the caller's
-    /// memory.
+    /// Receives the next frame. A frame longer than [`MAX_FRAME_BYTES`] is an error, so a child cannot exhaust the
+    /// caller's memory.
     pub(crate) async fn receive(&mut self) -> io::Result<Reply> {
         let length = self.0.read_u32_le().await? as usize;
         if length > MAX_FRAME_BYTES {

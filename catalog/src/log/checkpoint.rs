@@ -2,7 +2,8 @@
 //! (Delta protocol, *Checkpoints*, classic, V1 spec). This catalog never reads one back.
 //!
 //! Invariants:
-//! - A checkpoint has the same actions as the commits, with `dataChange` false. A `remove` stays for [`TOMBSTONE_RETENTION_MS`].
+//! - A checkpoint has the same actions as the commits, with `dataChange` false. A `remove` stays for
+//!   [`TOMBSTONE_RETENTION_MS`].
 //! - The same log gives the same bytes, whichever process of this build writes them.
 
 use std::sync::Arc;

@@ -81,8 +81,8 @@ impl State {
             let Some(gap) = self.catch_up_from_key_objects(index).await? else {
                 break;
             };
-            // The owner of one key object may have crashed before writing it. Its versions are read from the parts, and the
-            // later key objects are still used.
+            // The owner of one key object may have crashed before writing it. Its versions are read from the parts, and
+            // the later key objects are still used.
             self.catch_up_from_parts(index, gap.min(self.head())).await?;
         }
         self.catch_up_from_parts(index, self.head()).await
@@ -293,8 +293,8 @@ impl SnapshotLookup {
         if index.unreadable.load(Ordering::Relaxed) {
             state.rebuild(&index).await?;
         }
-        // The head may be later than `since`: commits of other owners enter the version index before their keys enter the
-        // index.
+        // The head may be later than `since`: commits of other owners enter the version index before their keys enter
+        // the index.
         let since = index.indexed_version();
         Ok(Self::of(state, index, since, since))
     }

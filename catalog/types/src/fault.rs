@@ -1,5 +1,5 @@
-//! Named crash points and injected bugs for the crash tests. They cover every instant between an acknowledgement and its
-//! outcome, and every step of a compaction.
+//! Named crash points and injected bugs for the crash tests. They cover every instant between an acknowledgement and
+//! its outcome, and every step of a compaction.
 //!
 //! Invariant: without the feature `faults` every function here is empty and [`is_injected`] is `false`, so a release
 //! contains neither. Arming is the one process-wide state of the product, and exists only in test builds.
