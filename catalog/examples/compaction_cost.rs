@@ -88,7 +88,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let built = compaction.build().await?;
         longest = longest.max(begun.elapsed());
         let begun = Instant::now();
-        if !table.adopt(built).await? {
+        if !table.install_compaction(built).await? {
             return Err("a compaction was not adopted".into());
         }
         commits += begun.elapsed();

@@ -16,33 +16,33 @@ use tokio::task::{JoinError, spawn_blocking};
 use tracing::{Instrument as _, Span};
 
 thread_local! {
-    /// True while this thread runs a future of [`carry`].
-    static CARRIES: Cell<bool> = const { Cell::new(false) };
+    /// True while this thread runs a future of [`run_blocking`].
+    static ON_BLOCKING_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Maximum number of futures on blocking threads at once: a quarter of tokio's default of 512 blocking threads.
-const MOST: usize = 128;
+const MAX_BLOCKING_FUTURES: usize = 128;
 
-static TURNS: Semaphore = Semaphore::const_new(MOST);
+static BLOCKING_PERMITS: Semaphore = Semaphore::const_new(MAX_BLOCKING_FUTURES);
 
 /// Number of futures that run on blocking threads now.
-static CARRIED: AtomicUsize = AtomicUsize::new(0);
+static BLOCKING_IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
 static PROCESSORS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get));
 
 /// Returns true if more futures run on blocking threads than there are processors. Another thread for one of them would
 /// then take processor time from the others.
-pub(crate) fn many_are_carried() -> bool {
-    CARRIED.load(Ordering::Relaxed) > *PROCESSORS
+pub(crate) fn blocking_exceeds_processors() -> bool {
+    BLOCKING_IN_FLIGHT.load(Ordering::Relaxed) > *PROCESSORS
 }
 
-/// Runs blocking work: on this thread if it runs a future of [`carry`], otherwise on another blocking thread.
+/// Runs blocking work: on this thread if it runs a future of [`run_blocking`], otherwise on another blocking thread.
 pub(crate) async fn blocking<T, W>(work: W) -> Result<T, JoinError>
 where
     T: Send + 'static,
     W: FnOnce() -> T + Send + 'static,
 {
     // This thread may be blocked, so the work needs no handover.
-    if CARRIES.get() {
+    if ON_BLOCKING_THREAD.get() {
         Ok(work())
     } else {
         let span = Span::current();
@@ -59,40 +59,40 @@ pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most [`MOST`]
-/// run at once, because such a future may wait for work on another blocking thread.
-pub(crate) async fn carry<F>(future: F) -> Result<F::Output, JoinError>
+/// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most
+/// [`MAX_BLOCKING_FUTURES`] run at once, because such a future may wait for work on another blocking thread.
+pub(crate) async fn run_blocking<F>(future: F) -> Result<F::Output, JoinError>
 where
     F: Future<Output: Send> + Send + 'static,
 {
     let runtime = Handle::current();
     // The result is not inspected: the semaphore is never closed, so `acquire` always succeeds.
-    let turn = TURNS.acquire().await;
+    let permit = BLOCKING_PERMITS.acquire().await;
     let span = Span::current();
     spawn_blocking(move || {
-        let _turn = turn;
+        let _permit = permit;
         // The guard resets the thread even if the future panics.
-        let _carrying = Carrying::begin();
+        let _in_flight = InFlight::begin();
         runtime.block_on(future.instrument(span))
     })
     .await
 }
 
-struct Carrying;
+struct InFlight;
 
-impl Carrying {
+impl InFlight {
     fn begin() -> Self {
-        // Set on this thread only, because a future of `carry` never changes its thread.
-        CARRIES.set(true);
-        CARRIED.fetch_add(1, Ordering::Relaxed);
+        // Set on this thread only, because a future of `run_blocking` never changes its thread.
+        ON_BLOCKING_THREAD.set(true);
+        BLOCKING_IN_FLIGHT.fetch_add(1, Ordering::Relaxed);
         Self
     }
 }
 
-impl Drop for Carrying {
+impl Drop for InFlight {
     fn drop(&mut self) {
-        CARRIED.fetch_sub(1, Ordering::Relaxed);
-        CARRIES.set(false);
+        BLOCKING_IN_FLIGHT.fetch_sub(1, Ordering::Relaxed);
+        ON_BLOCKING_THREAD.set(false);
     }
 }
 
@@ -107,9 +107,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_carried_stays_on_one_thread_that_is_not_the_runtimes() {
+    async fn a_future_stays_on_one_thread_that_is_not_the_runtimes() {
         let here = thread::current().id();
-        let threads = carry(async {
+        let threads = run_blocking(async {
             let first = blocking(|| thread::current().id()).await.unwrap();
             tokio::task::yield_now().await;
             [first, blocking(|| thread::current().id()).await.unwrap()]
@@ -120,10 +120,10 @@ mod tests {
     }
 
     #[test]
-    fn what_many_wait_for_while_they_are_carried_finds_a_thread() {
+    fn work_that_many_blocking_futures_wait_for_finds_a_thread() {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
-            .max_blocking_threads(MOST + 1)
+            .max_blocking_threads(MAX_BLOCKING_FUTURES + 1)
             .enable_time()
             .build()
             .unwrap();
@@ -133,20 +133,20 @@ mod tests {
                 let (asked, mut opened) = (Arc::clone(&asked), opened.clone());
                 tokio::spawn(async move {
                     asked.fetch_add(1, Ordering::Relaxed);
-                    let carried = carry(async move {
+                    let running = run_blocking(async move {
                         opened.wait_for(|opened| *opened).await.unwrap();
                         spawn_blocking(|| ()).await.unwrap();
                     });
-                    carried.await.unwrap();
+                    running.await.unwrap();
                 })
             };
-            let carried: Vec<_> = (0..MOST * 2).map(|_| ask()).collect();
-            while asked.load(Ordering::Relaxed) < MOST * 2 {
+            let running: Vec<_> = (0..MAX_BLOCKING_FUTURES * 2).map(|_| ask()).collect();
+            while asked.load(Ordering::Relaxed) < MAX_BLOCKING_FUTURES * 2 {
                 tokio::task::yield_now().await;
             }
             open.send_replace(true);
-            for carried in carried {
-                carried.await.unwrap();
+            for running in running {
+                running.await.unwrap();
             }
         };
         let ended = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), all).await });
@@ -155,10 +155,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_thread_that_carried_a_panic_carries_nothing_more() {
-        let panics = async { assert!(!CARRIES.get(), "what is carried panics") };
-        assert!(carry(panics).await.unwrap_err().is_panic());
-        assert!(!spawn_blocking(|| CARRIES.get()).await.unwrap());
-        assert!(!blocking(|| CARRIES.get()).await.unwrap());
+    async fn a_blocking_thread_is_no_longer_marked_after_a_panic() {
+        let panics = async { assert!(!ON_BLOCKING_THREAD.get(), "the future panics") };
+        assert!(run_blocking(panics).await.unwrap_err().is_panic());
+        assert!(!spawn_blocking(|| ON_BLOCKING_THREAD.get()).await.unwrap());
+        assert!(!blocking(|| ON_BLOCKING_THREAD.get()).await.unwrap());
     }
 }

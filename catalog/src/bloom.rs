@@ -8,7 +8,7 @@ use types::RecordKey;
 const BITS_PER_KEY: usize = 12;
 const PROBES: u32 = 7;
 /// Capacity of the first generation, in keys.
-const FIRST: usize = 64 << 10;
+const FIRST_GENERATION_KEYS: usize = 64 << 10;
 
 /// Block of 512 bits. That is one cache line, and a lookup touches one block per generation.
 type Block = [u64; 8];
@@ -30,7 +30,7 @@ impl Filter {
     /// Creates a filter whose first generation holds `keys` keys.
     pub(crate) fn with_capacity(keys: usize) -> Self {
         Self {
-            generations: vec![Generation::new(keys.max(FIRST))],
+            generations: vec![Generation::new(keys.max(FIRST_GENERATION_KEYS))],
         }
     }
 
@@ -38,7 +38,10 @@ impl Filter {
         // A filter without a generation counts as full.
         let full = self.generations.last().is_none_or(|last| last.keys >= last.capacity);
         if full {
-            let capacity = self.generations.last().map_or(FIRST, |last| last.capacity * 2);
+            let capacity = self
+                .generations
+                .last()
+                .map_or(FIRST_GENERATION_KEYS, |last| last.capacity * 2);
             // A full generation stays as it is, so no key is hashed again.
             self.generations.push(Generation::new(capacity));
         }

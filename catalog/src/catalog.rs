@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
-use types::key::Known;
+use types::key::KeyLookup;
 use types::{Clock, Contract, DatasetId, Version};
 
 use crate::compaction::{Compacting, Policy};
 use crate::key_store::KeyStore;
-use crate::state::{Backing, Follower, State};
+use crate::state::{Backing, LiveLookup, State};
 use crate::storage::DurableStore;
 use crate::tables::Tables;
 use crate::{Error, Reserve, Snapshot, Table};
@@ -108,10 +108,10 @@ impl Catalog {
 
     /// Returns a live lookup of the dataset's record keys, for a dry run. The lookup follows the merges of this
     /// process.
-    pub async fn known(&self, id: DatasetId) -> Result<Arc<dyn Known>, Error> {
+    pub async fn known(&self, id: DatasetId) -> Result<Arc<dyn KeyLookup>, Error> {
         let state = self.confirmed(id).await?;
         state.refresh().await?;
-        Ok(Arc::new(Follower::new(&state).await?))
+        Ok(Arc::new(LiveLookup::new(&state).await?))
     }
 
     #[cfg(test)]

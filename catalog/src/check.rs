@@ -117,13 +117,13 @@ pub async fn table(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result
     let parts = checker.list("", ".parquet").await?;
     // A part with a version after the last commit read is not an orphan: the next commit may name it.
     let last = checker.report.versions.last().map_or(0, |version| version.version);
-    let settled = |stem: &str| {
+    let is_final = |stem: &str| {
         let version = stem.split('-').nth(1).and_then(|version| version.parse::<u64>().ok());
         version.is_none_or(|version| version <= last)
     };
     let orphans = parts
         .into_iter()
-        .filter(|(stem, path)| settled(stem) && !checker.named.contains(path));
+        .filter(|(stem, path)| is_final(stem) && !checker.named.contains(path));
     checker.report.orphans = orphans.map(|(_, path)| path).collect();
     Ok(checker.report)
 }

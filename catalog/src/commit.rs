@@ -15,12 +15,12 @@ use object_store::{PutMode, PutPayload};
 use parquet::errors::ParquetError;
 use serde_json::Value;
 use tracing::Instrument as _;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 use types::{Batch, Contract, Timestamp, metric};
 
 use self::draft::{Draft, Drafted};
 pub(crate) use self::tried::Tried;
-use crate::blocking::many_are_carried;
+use crate::blocking::blocking_exceeds_processors;
 use crate::log::{self, Commit};
 use crate::part::{self, PartInfo};
 use crate::state::{State, When};
@@ -56,11 +56,11 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
     let mut carried = None;
     loop {
         if carried.is_none()
-            && !fault::planted(Plant::NoGuard)
+            && !fault::is_injected(InjectedBug::NoGuard)
             && let Some(merge) = state.find(contribution).await?
         {
             tried.discard(state).await;
-            return Ok(MergeOutcome::Adopted(merge));
+            return Ok(MergeOutcome::AlreadyCommitted(merge));
         }
         let base = state.base();
         let version = base.version.next();
@@ -97,7 +97,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         };
         // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges the
         // other thread only costs.
-        let prepared = if many_are_carried() {
+        let prepared = if blocking_exceeds_processors() {
             None
         } else {
             Some(state.durable.prepare(&path, commit_of(&draft.part)?))
@@ -129,7 +129,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
                     return Err(error);
                 }
                 metrics::counter!(metric::COMMIT_CONFLICTS).increment(1);
-                if fault::planted(Plant::LibraryRebase) {
+                if fault::is_injected(InjectedBug::LibraryRebase) {
                     carried = Some(draft);
                 }
                 notes = std::mem::take(&mut merge.notes);

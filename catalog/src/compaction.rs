@@ -12,7 +12,7 @@
 
 mod build;
 mod commit;
-mod gather;
+mod input;
 mod policy;
 
 use std::sync::Arc;
@@ -73,13 +73,13 @@ impl Compaction {
 
 /// Returns the next due compaction of a table, or `None` if none is due.
 pub(crate) fn due(state: &Arc<State>, compacting: &Compacting) -> Option<Compaction> {
-    let timeline = state.timeline();
+    let version_index = state.version_index();
     // Only the latest layout is compacted; older versions keep their parts.
-    let layout: Vec<_> = timeline.layout(timeline.head()).collect();
+    let layout: Vec<_> = version_index.layout(version_index.head()).collect();
     let chosen = compacting.policy.choose(&layout)?;
     Some(Compaction {
-        contract: Arc::clone(timeline.contract()?),
-        inputs: layout[chosen].iter().map(|piece| piece.part.clone()).collect(),
+        contract: Arc::clone(version_index.contract()?),
+        inputs: layout[chosen].iter().map(|range| range.part.clone()).collect(),
         state: Arc::clone(state),
         turn: Arc::clone(&compacting.turn),
     })

@@ -14,21 +14,21 @@ use crate::part::{self, PartInfo};
 use crate::{Catalog, Error};
 
 /// Bytes per read request.
-const PIECE: u64 = 1 << 20;
+const PIECE_BYTES: u64 = 1 << 20;
 /// Number of pieces that are requested before the caller polls for them.
-const AHEAD: usize = 2;
+const PIECES_AHEAD: usize = 2;
 
 impl Catalog {
     /// Returns the part of a dataset by its file name. Returns `None` if no commit names it.
     pub async fn part(&self, dataset: DatasetId, name: &str) -> Result<Option<PartInfo>, Error> {
         let state = self.confirmed(dataset).await?;
-        let named = state.timeline().part_named(name).cloned();
+        let named = state.version_index().part_named(name).cloned();
         if named.is_some() {
             return Ok(named);
         }
         // Another process may have committed the part since.
         state.refresh().await?;
-        let named = state.timeline().part_named(name).cloned();
+        let named = state.version_index().part_named(name).cloned();
         Ok(named)
     }
 
@@ -48,10 +48,10 @@ impl Catalog {
         let proof = part::proof(state.source(), part).await?;
         let path = part.path(dataset);
         // Every piece but the first begins at a block boundary, so no block is read twice.
-        let first = range.start / PIECE;
-        let pieces = (first..range.end.div_ceil(PIECE)).map(move |piece| {
-            let start = piece * PIECE;
-            range.start.max(start)..range.end.min(start + PIECE)
+        let first = range.start / PIECE_BYTES;
+        let pieces = (first..range.end.div_ceil(PIECE_BYTES)).map(move |piece| {
+            let start = piece * PIECE_BYTES;
+            range.start.max(start)..range.end.min(start + PIECE_BYTES)
         });
         let read = move |piece: Range<u64>| {
             let (objects, proof, path) = (Arc::clone(&state.objects), Arc::clone(&proof), path.clone());
@@ -61,7 +61,7 @@ impl Catalog {
             }
         };
         // The first piece is read here, so that a damaged part gives an error and not a broken body.
-        let mut pieces = stream::iter(pieces).map(read).buffered(AHEAD).boxed();
+        let mut pieces = stream::iter(pieces).map(read).buffered(PIECES_AHEAD).boxed();
         let first = pieces.try_next().await?;
         Ok(stream::iter(first.map(Ok)).chain(pieces).boxed())
     }

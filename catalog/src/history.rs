@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use types::{ContributionId, DatasetId, Version};
 
 use crate::state::State;
-use crate::timeline::Timeline;
+use crate::version_index::VersionIndex;
 use crate::{Error, Root, log};
 
 /// A version of a table with its content root, known from outside the table.
@@ -64,19 +64,19 @@ fn path(dataset: DatasetId) -> Path {
 /// # Errors
 /// [`Error::Corrupt`] and [`Error::Gap`] if the log is damaged.
 pub async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Result<Vec<Recorded>, Error> {
-    let mut timeline = Timeline::default();
-    let apply = |number, commit| timeline.apply(number, commit, || log::path(dataset, number).to_string());
+    let mut version_index = VersionIndex::default();
+    let apply = |number, commit| version_index.apply(number, commit, || log::path(dataset, number).to_string());
     log::read_from(objects, dataset, 0, apply).await?;
-    let versions = (1..=timeline.head().0).map(Version);
+    let versions = (1..=version_index.head().0).map(Version);
     let recorded = versions.filter_map(|version| {
-        let part = timeline
+        let part = version_index
             .parts_between(Version(version.0 - 1), version)
             .into_iter()
             .next()?;
         Some(Recorded {
             head: KnownHead {
                 version,
-                root: timeline.root_at(version),
+                root: version_index.root_at(version),
             },
             contribution: part.contribution,
         })

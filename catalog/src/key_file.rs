@@ -22,11 +22,11 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 /// Size in bytes of a key, and of a checksum.
 const KEY: usize = 16;
 /// Size of a page in bytes, with its checksum.
-const PAGE: usize = 4_096;
+const PAGE_BYTES: usize = 4_096;
 /// Maximum number of keys in a page.
-const PAGE_KEYS: usize = PAGE / KEY - 1;
+const PAGE_KEYS: usize = PAGE_BYTES / KEY - 1;
 /// Size in bytes of a write, and of a read of the iterator.
-const CHUNK: usize = 64 * PAGE;
+const BUFFER_BYTES: usize = 64 * PAGE_BYTES;
 
 /// An open file of record keys.
 #[derive(Debug)]
@@ -44,9 +44,9 @@ impl KeyFile {
     /// [`io::ErrorKind::InvalidInput`] if the keys are not sorted. The incomplete file stays.
     pub(crate) fn write(path: &Path, keys: impl Iterator<Item = io::Result<RecordKey>>) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        let mut out = BufWriter::with_capacity(CHUNK, &file);
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, &file);
         let (mut count, mut fences, mut last) = (0, Vec::new(), None);
-        let mut page = Vec::with_capacity(PAGE);
+        let mut page = Vec::with_capacity(PAGE_BYTES);
         for key in keys {
             let key = key?;
             if last.replace(key) >= Some(key) {
@@ -134,9 +134,9 @@ impl KeyFile {
             return Ok(false);
         };
         // A page fits on the stack, so a lookup allocates nothing.
-        let mut bytes = [0; PAGE];
+        let mut bytes = [0; PAGE_BYTES];
         let bytes = &mut bytes[..self.size_of(page)];
-        self.file.read_exact_at(bytes, (page * PAGE) as u64)?;
+        self.file.read_exact_at(bytes, (page * PAGE_BYTES) as u64)?;
         let (keys, _) = check(page, bytes)?.as_chunks::<KEY>();
         Ok(keys.binary_search(key.as_bytes()).is_ok())
     }
@@ -153,7 +153,7 @@ impl KeyFile {
 
     /// Returns the size of a page in bytes.
     fn size_of(&self, page: usize) -> usize {
-        PAGE.min((self.keys - page * PAGE_KEYS + 1) * KEY)
+        PAGE_BYTES.min((self.keys - page * PAGE_KEYS + 1) * KEY)
     }
 }
 
@@ -209,15 +209,15 @@ impl Iter<'_> {
         let first = self.pages;
         // After an error `pages` is at least the number of pages, so nothing is left.
         let left = self.file.keys - (first * PAGE_KEYS).min(self.file.keys);
-        let pages = left.div_ceil(PAGE_KEYS).min(CHUNK / PAGE);
+        let pages = left.div_ceil(PAGE_KEYS).min(BUFFER_BYTES / PAGE_BYTES);
         if pages == 0 {
             return Ok(false);
         }
         self.pages += pages;
         // Only the last page of the file may be shorter.
-        let mut bytes = vec![0; (pages - 1) * PAGE + self.file.size_of(first + pages - 1)];
-        self.file.file.read_exact_at(&mut bytes, (first * PAGE) as u64)?;
-        for (number, page) in (first..).zip(bytes.chunks(PAGE)) {
+        let mut bytes = vec![0; (pages - 1) * PAGE_BYTES + self.file.size_of(first + pages - 1)];
+        self.file.file.read_exact_at(&mut bytes, (first * PAGE_BYTES) as u64)?;
+        for (number, page) in (first..).zip(bytes.chunks(PAGE_BYTES)) {
             self.chunk.extend_from_slice(check(number, page)?);
         }
         Ok(true)
@@ -249,12 +249,12 @@ impl Iterator for Iter<'_> {
 pub(crate) type Source<'a> = Box<dyn Iterator<Item = io::Result<RecordKey>> + 'a>;
 
 /// Merges several disjoint ascending sources into one ascending sequence. It ends after the first error.
-pub(crate) struct Ascending<'a> {
+pub(crate) struct KWayMerge<'a> {
     sources: Vec<Source<'a>>,
     heads: BinaryHeap<Reverse<(RecordKey, usize)>>,
 }
 
-impl<'a> Ascending<'a> {
+impl<'a> KWayMerge<'a> {
     pub(crate) fn of(mut sources: Vec<Source<'a>>) -> io::Result<Self> {
         let mut heads = BinaryHeap::with_capacity(sources.len());
         for (index, source) in sources.iter_mut().enumerate() {
@@ -266,7 +266,7 @@ impl<'a> Ascending<'a> {
     }
 }
 
-impl Iterator for Ascending<'_> {
+impl Iterator for KWayMerge<'_> {
     type Item = io::Result<RecordKey>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -351,22 +351,27 @@ mod tests {
         let file = written(&path, &keys);
         let whole = fs::read(&path).unwrap();
         assert_eq!(whole.len(), (20_000 + 79) * KEY);
-        for at in [0, 15, 4_080, 4_095, 4_096, 70 * PAGE, whole.len() - 1] {
+        for at in [0, 15, 4_080, 4_095, 4_096, 70 * PAGE_BYTES, whole.len() - 1] {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             fs::write(&path, &bytes).unwrap();
             assert!(is_damage(&opened(&path, 20_000).unwrap_err()), "{at}");
             // A reader that has the file open finds the damage in the page.
-            let damaged = at / PAGE * PAGE_KEYS;
+            let damaged = at / PAGE_BYTES * PAGE_KEYS;
             assert!(is_damage(&file.contains(&keys[damaged]).unwrap_err()), "{at}");
             let mut read = file.iter();
             let end = read.by_ref().position(|key| key.is_err()).unwrap();
             assert!(end <= damaged && read.next().is_none(), "{at}");
         }
         // Pages that are whole, but of another place, and fewer or more than there should be.
-        let swapped = [&whole[PAGE..2 * PAGE], &whole[..PAGE], &whole[2 * PAGE..]].concat();
-        let longer = [&whole[..], &whole[..PAGE]].concat();
-        for bytes in [&swapped[..], &whole[..2 * PAGE], &[], &longer] {
+        let swapped = [
+            &whole[PAGE_BYTES..2 * PAGE_BYTES],
+            &whole[..PAGE_BYTES],
+            &whole[2 * PAGE_BYTES..],
+        ]
+        .concat();
+        let longer = [&whole[..], &whole[..PAGE_BYTES]].concat();
+        for bytes in [&swapped[..], &whole[..2 * PAGE_BYTES], &[], &longer] {
             fs::write(&path, bytes).unwrap();
             assert!(is_damage(&opened(&path, 20_000).unwrap_err()));
         }
@@ -384,14 +389,14 @@ mod tests {
             .map(|(number, keys)| written(&folder.path().join(format!("{number}")), keys))
             .collect();
         let sources = || -> Vec<Source<'_>> { files.iter().map(|file| Box::new(file.iter()) as Source<'_>).collect() };
-        let merged: Vec<_> = Ascending::of(sources()).unwrap().map(Result::unwrap).collect();
+        let merged: Vec<_> = KWayMerge::of(sources()).unwrap().map(Result::unwrap).collect();
         assert_eq!(merged, sorted(0..40_000));
-        assert_eq!(Ascending::of(Vec::new()).unwrap().count(), 0);
+        assert_eq!(KWayMerge::of(Vec::new()).unwrap().count(), 0);
         let large = folder.path().join("2");
         let mut bytes = fs::read(&large).unwrap();
-        bytes[100 * PAGE] ^= 1;
+        bytes[100 * PAGE_BYTES] ^= 1;
         fs::write(&large, bytes).unwrap();
-        let mut tried = Ascending::of(sources()).unwrap();
+        let mut tried = KWayMerge::of(sources()).unwrap();
         let end = tried.by_ref().position(|key| key.is_err()).unwrap();
         assert!(0 < end && end < 40_000);
         assert!(tried.next().is_none());

@@ -16,12 +16,12 @@ use parking_lot::{Mutex, MutexGuard};
 use types::{DatasetId, RecordKey, Version};
 
 use crate::disk::{Reserve, no_room};
-use crate::key_file::{Ascending, KeyFile, Source};
+use crate::key_file::{KWayMerge, KeyFile, Source};
 use crate::staged::Scratch;
 use crate::{Error, Root};
 
 /// Name of the marker file: an earlier run found the database damaged.
-const CONDEMNED: &str = "condemned";
+const CORRUPT_MARKER: &str = "condemned";
 /// Directory of the database, within the index directory.
 const DATABASE: &str = "keys";
 /// Directory of scratch files, within the index directory.
@@ -29,11 +29,11 @@ const STAGED: &str = "staged";
 /// Directory of key files, within the index directory.
 const FILES: &str = "files";
 /// Number of keys above which a file is not merged into another.
-const LARGE: usize = 8 << 20;
+const MAX_REWRITTEN_FILE_KEYS: usize = 8 << 20;
 /// Number of key removals per batch of the database.
-const REMOVALS: usize = 65_536;
+const MAX_REMOVALS_PER_BATCH: usize = 65_536;
 /// Maximum number of keys that all tables together hold only in memory.
-const ROOM: usize = 1 << 20;
+const MAX_UNSTORED_KEYS: usize = 1 << 20;
 
 /// Version that the stored keys of a table reflect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +63,9 @@ pub(crate) struct KeyStore {
     next_file: AtomicU64,
     /// Number of keys above which a file is not merged into another.
     pub(crate) large: AtomicUsize,
-    changing: Mutex<()>,
+    change_lock: Mutex<()>,
     /// Number of changes that were started, including those that wait.
-    turns: AtomicU64,
+    lock_requests: AtomicU64,
     /// Number of keys that all indexes hold only in memory.
     pub(crate) unstored: AtomicUsize,
     /// Maximum of `unstored` before keys are stored early.
@@ -98,8 +98,8 @@ impl KeyStore {
             std::fs::remove_dir_all(&staged).map_err(Error::Scratch)?;
         }
         let path = directory.join(DATABASE);
-        if directory.join(CONDEMNED).exists() {
-            put_aside(&directory, "an earlier run found it damaged")?;
+        if directory.join(CORRUPT_MARKER).exists() {
+            set_aside(&directory, "an earlier run found it damaged")?;
         }
         // A damaged database is replaced by an empty one, and the tables fill it again from their parts.
         let opened = match open_database(&path) {
@@ -111,7 +111,7 @@ impl KeyStore {
             Err(problem) => {
                 let problem =
                     problem.map_or_else(|| "opening it ended with a panic".to_owned(), |error| error.to_string());
-                put_aside(&directory, &problem)?;
+                set_aside(&directory, &problem)?;
                 open_database(&path)
             }
             opened => opened,
@@ -131,11 +131,11 @@ impl KeyStore {
             keys,
             files,
             next_file: AtomicU64::new(next_file),
-            large: AtomicUsize::new(LARGE),
-            changing: Mutex::default(),
-            turns: AtomicU64::new(0),
+            large: AtomicUsize::new(MAX_REWRITTEN_FILE_KEYS),
+            change_lock: Mutex::default(),
+            lock_requests: AtomicU64::new(0),
             unstored: AtomicUsize::new(0),
-            room: AtomicUsize::new(ROOM),
+            room: AtomicUsize::new(MAX_UNSTORED_KEYS),
             additions: AtomicU64::new(0),
             reserve: AtomicU64::new(0),
         })
@@ -165,8 +165,8 @@ impl KeyStore {
     }
 
     /// Marks the store as damaged, so that the next opening rebuilds it.
-    pub(crate) fn condemn(&self) {
-        if let Err(error) = std::fs::write(self.directory.join(CONDEMNED), b"") {
+    pub(crate) fn mark_corrupt(&self) {
+        if let Err(error) = std::fs::write(self.directory.join(CORRUPT_MARKER), b"") {
             tracing::warn!(%error, "cannot mark the key index as damaged; the next start may use it again");
         }
     }
@@ -213,7 +213,7 @@ impl KeyStore {
 
     /// Adds sorted, distinct keys and updates the version that the table's stored keys reflect, atomically.
     pub(crate) fn add(&self, dataset: DatasetId, keys: &[RecordKey], stored: Stored) -> fjall::Result<()> {
-        let _turn = self.take_turn();
+        let _lock = self.lock_changes();
         self.additions.fetch_add(1, Ordering::Relaxed);
         // Sorted keys become one table file directly, at a tenth of the cost of journal and memtable.
         let mut ingestion = self.keys.start_ingestion()?;
@@ -269,7 +269,7 @@ impl KeyStore {
     ) -> fjall::Result<KeyFile> {
         let mut sources = vec![Box::new(keys) as Source<'_>];
         sources.extend(merged.iter().map(|file| Box::new(file.keys.iter()) as Source<'_>));
-        let file = KeyFile::write(&self.path_of(number), Ascending::of(sources)?)?;
+        let file = KeyFile::write(&self.path_of(number), KWayMerge::of(sources)?)?;
         // The commits state the number of keys, so another number means damage.
         if file.len() != count {
             let found = format!("expected {count} record keys, found {}", file.len());
@@ -290,7 +290,7 @@ impl KeyStore {
         keys: &KeyFile,
         stored: Stored,
     ) -> fjall::Result<()> {
-        let _turn = self.take_turn();
+        let _lock = self.lock_changes();
         let mut change = self.database.batch().durability(Some(PersistMode::SyncAll));
         // One batch changes the files and the version that they reflect.
         change.insert(&self.keys, *dataset.as_bytes(), stored.encode());
@@ -312,7 +312,7 @@ impl KeyStore {
     /// Removes the stored keys of a table. The version that they reflect goes first, durably. So keys that a crash
     /// leaves behind belong to no version and are removed when the table is opened again.
     pub(crate) fn clear(&self, dataset: DatasetId) -> fjall::Result<()> {
-        let _turn = self.take_turn();
+        let _lock = self.lock_changes();
         let batch = || self.database.batch().durability(Some(PersistMode::SyncAll));
         let files = self.named(dataset)?;
         if self.keys.contains_key(dataset.as_bytes())? || !files.is_empty() {
@@ -330,7 +330,7 @@ impl KeyStore {
         let mut removals = batch();
         for item in self.keys.prefix(dataset.as_bytes()) {
             removals.remove(&self.keys, item.key()?);
-            if removals.len() >= REMOVALS {
+            if removals.len() >= MAX_REMOVALS_PER_BATCH {
                 std::mem::replace(&mut removals, batch()).commit()?;
             }
         }
@@ -361,14 +361,14 @@ impl KeyStore {
     }
 
     /// Waits for the exclusive right to change stored keys.
-    pub(crate) fn take_turn(&self) -> MutexGuard<'_, ()> {
-        self.turns.fetch_add(1, Ordering::SeqCst);
-        self.changing.lock()
+    pub(crate) fn lock_changes(&self) -> MutexGuard<'_, ()> {
+        self.lock_requests.fetch_add(1, Ordering::SeqCst);
+        self.change_lock.lock()
     }
 
     #[cfg(test)]
-    pub(crate) fn turns(&self) -> u64 {
-        self.turns.load(Ordering::SeqCst)
+    pub(crate) fn lock_requests(&self) -> u64 {
+        self.lock_requests.load(Ordering::SeqCst)
     }
 
     /// Returns true if the indexes together hold more keys in memory than they may.
@@ -422,7 +422,7 @@ fn open_database(path: &Path) -> Result<Opened, Option<fjall::Error>> {
     }
 }
 
-fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
+fn set_aside(directory: &Path, problem: &str) -> Result<(), Error> {
     let (from, to) = (directory.join(DATABASE), directory.join("keys.damaged"));
     tracing::warn!(
         directory = %directory.display(), problem,
@@ -436,7 +436,7 @@ fn put_aside(directory: &Path, problem: &str) -> Result<(), Error> {
     // Only the last damaged database is kept for an analysis.
     missing_is_fine(std::fs::remove_dir_all(&to))?;
     missing_is_fine(std::fs::rename(&from, &to))?;
-    missing_is_fine(std::fs::remove_file(directory.join(CONDEMNED)))
+    missing_is_fine(std::fs::remove_file(directory.join(CORRUPT_MARKER)))
 }
 
 /// Removes the files in `folder` whose numbers are not in `named`. Creates the folder if it is missing.

@@ -7,7 +7,7 @@
 //! New keys are in memory and are stored in large batches, so a merge writes nothing here. A Bloom filter stands in
 //! front of the stored keys, so a lookup of a new key reads nothing from disk.
 
-mod ordered;
+mod sorted_snapshot;
 
 use std::error::Error as _;
 use std::io;
@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::runtime::{Handle, RuntimeFlavor};
-use types::key::{KeySet, Known};
+use types::key::{KeyLookup, KeySet};
 use types::{DatasetId, RecordKey, Version};
 
-pub(crate) use self::ordered::Ordered;
+pub(crate) use self::sorted_snapshot::SortedKeySnapshot;
 
 use crate::bloom::Filter;
 use crate::key_file::is_damage;
@@ -28,30 +28,30 @@ use crate::key_store::{KeyStore, Stored, StoredFile};
 use crate::{Error, Root};
 
 /// Number of keys in memory from which a table stores them.
-const RECENT: usize = 64 << 10;
+const MAX_KEYS_IN_MEMORY: usize = 64 << 10;
 /// The same bound while a table catches up from key objects.
-const BULK: usize = 512 << 10;
+const MAX_BULK_KEYS_IN_MEMORY: usize = 512 << 10;
 /// Number of versions after which even few keys are stored. Bounds the work of the next opening.
-const VERSIONS: u64 = 256;
+const MAX_UNFLUSHED_VERSIONS: u64 = 256;
 /// Number of keys, or of versions, from which storing is worth it when the table is closed.
-const LOT: usize = 4 << 10;
-const LOT_OF_VERSIONS: u64 = 16;
+const MIN_FLUSH_KEYS: usize = 4 << 10;
+const MIN_FLUSH_VERSIONS: u64 = 16;
 /// Number of keys that enter the shared filter under one lock.
-const PIECE: usize = 4 << 10;
+const FILTER_INSERT_KEYS: usize = 4 << 10;
 /// Maximum number of lookups on the calling thread. For so few, moving to another thread costs more.
-const FEW: usize = 16;
+const MAX_INLINE_LOOKUPS: usize = 16;
 
 /// Time that reads of stored keys may fail before the keys are dropped, even if each error is transient.
-const PATIENCE: Duration = Duration::from_mins(1);
+const READ_FAILURE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time after which a failure is independent of an earlier one.
-const FORGOTTEN: Duration = Duration::from_mins(10);
+const FAILURE_MEMORY: Duration = Duration::from_mins(10);
 
 /// Bytes that an open file counts as, so that unused tables have few open files.
-const OPEN_FILE: usize = 256 << 10;
+const OPEN_FILE_BYTES: usize = 256 << 10;
 
 /// Keys that were stored by a flush.
 #[derive(Debug)]
-pub(crate) struct Leaving {
+pub(crate) struct FlushBatch {
     /// Version that the stored keys reflected before the flush.
     pub(crate) after: Version,
     /// The stored keys in ascending order.
@@ -76,20 +76,20 @@ pub(crate) struct KeyIndex {
 
 #[derive(Debug, Default)]
 struct Keys {
-    reflects: Version,
+    indexed_version: Version,
     stored: Version,
     /// Number of stored keys.
     count: u64,
     /// Stored keys in files, the oldest file first.
     files: Vec<Arc<StoredFile>>,
-    recent: KeySet,
+    unflushed: KeySet,
     /// Keys that a flush is storing, in ascending order.
-    leaving: Option<Arc<Vec<RecordKey>>>,
+    flushing: Option<Arc<Vec<RecordKey>>>,
     filter: Filter,
-    /// True after the stored keys were dropped: every key is in `recent`.
+    /// True after the stored keys were dropped: every key is in `unflushed`.
     in_memory: bool,
-    /// Number of keys that `recent` must have before storing is tried again. Zero unless storing failed.
-    patience: usize,
+    /// Number of keys that `unflushed` must have before storing is tried again. Zero unless storing failed.
+    min_flush_keys: usize,
 }
 
 impl KeyIndex {
@@ -106,7 +106,7 @@ impl KeyIndex {
                 // An I/O error of a file may be transient and concerns one table. Any other error means that the
                 // database is damaged, so all of it is rebuilt at the next start.
                 if !matches!(error, fjall::Error::Io(_)) {
-                    store.condemn();
+                    store.mark_corrupt();
                 }
                 Keys {
                     in_memory: true,
@@ -126,18 +126,18 @@ impl KeyIndex {
     }
 
     /// Returns the version up to which the index has all keys.
-    pub(crate) fn reflects(&self) -> Version {
-        self.read().reflects
+    pub(crate) fn indexed_version(&self) -> Version {
+        self.read().indexed_version
     }
 
     /// Returns for each key if the table has it. Blocks: it may read from disk, mostly for keys that the table has.
     pub(crate) fn contains(&self, keys: &[RecordKey]) -> Result<Vec<bool>, Error> {
-        let Sifted {
+        let MemoryLookup {
             mut known,
-            unsure,
+            undecided,
             files,
-        } = self.read().sift(keys);
-        self.look_up(keys, &unsure, &files, &mut known)?;
+        } = self.read().look_up_in_memory(keys);
+        self.look_up(keys, &undecided, &files, &mut known)?;
         Ok(known)
     }
 
@@ -150,36 +150,36 @@ impl KeyIndex {
         &self,
         version: Version,
         keys: &[RecordKey],
-        often: Option<&Ordered>,
+        snapshot: Option<&SortedKeySnapshot>,
     ) -> Result<Vec<bool>, Error> {
         let held = self.read();
-        if held.reflects < version {
+        if held.indexed_version < version {
             return Err(Error::KeysGivenUp { dataset: self.dataset });
         }
         // The lock is released before any read from disk.
-        let (sifted, count) = (held.sift(keys), held.count);
+        let (in_memory, count) = (held.look_up_in_memory(keys), held.count);
         drop(held);
-        let Sifted {
+        let MemoryLookup {
             mut known,
-            mut unsure,
+            mut undecided,
             files,
-        } = sifted;
-        if let Some(often) = often
-            && let Some(ordered) = often.after(unsure.len(), count, self.dataset, &self.store, &files)
+        } = in_memory;
+        if let Some(snapshot) = snapshot
+            && let Some(sorted) = snapshot.keys_for(undecided.len(), count, self.dataset, &self.store, &files)
         {
-            unsure.retain(|row| {
-                known[*row] = ordered::has(ordered, &keys[*row]);
+            undecided.retain(|row| {
+                known[*row] = sorted_snapshot::contains(sorted, &keys[*row]);
                 !known[*row]
             });
         }
-        self.look_up(keys, &unsure, &files, &mut known)?;
+        self.look_up(keys, &undecided, &files, &mut known)?;
         Ok(known)
     }
 
     fn look_up(
         &self,
         keys: &[RecordKey],
-        unsure: &[usize],
+        undecided: &[usize],
         files: &[Arc<StoredFile>],
         known: &mut [bool],
     ) -> Result<(), Error> {
@@ -191,7 +191,7 @@ impl KeyIndex {
             }
             self.store.contains(self.dataset, key)
         };
-        for &row in unsure {
+        for &row in undecided {
             known[row] = stored(&keys[row]).map_err(|error| {
                 self.note(&error, Instant::now());
                 Error::Index(error)
@@ -201,7 +201,7 @@ impl KeyIndex {
     }
 
     /// Records a read failure of stored keys at the time `at`. Marks the keys as unreadable if they are damaged, or if
-    /// the failures last for [`PATIENCE`].
+    /// the failures last for [`READ_FAILURE_TIMEOUT`].
     fn note(&self, error: &fjall::Error, at: Instant) {
         let mut failing = self.failing.lock();
         // The time counts from the first failure and not from the last success, because reads of other keys may succeed
@@ -209,10 +209,10 @@ impl KeyIndex {
         let since = *failing.get_or_insert(at);
         let lasted = at.saturating_duration_since(since);
         // The earlier failure was another one, so the time starts again.
-        if lasted > FORGOTTEN {
+        if lasted > FAILURE_MEMORY {
             *failing = Some(at);
         }
-        if !may_pass(error) || (PATIENCE..=FORGOTTEN).contains(&lasted) {
+        if !is_transient(error) || (READ_FAILURE_TIMEOUT..=FAILURE_MEMORY).contains(&lasted) {
             self.unreadable.store(true, Ordering::Relaxed);
         }
     }
@@ -220,125 +220,128 @@ impl KeyIndex {
     /// Adds the keys of the next version. Ignores the keys of any other version.
     pub(crate) fn insert(&self, version: Version, keys: &[RecordKey]) {
         let mut held = self.write();
-        if version == held.reflects.next() {
-            let before = held.recent.len();
-            held.recent.extend(keys);
-            held.reflects = version;
+        if version == held.indexed_version.next() {
+            let before = held.unflushed.len();
+            held.unflushed.extend(keys);
+            held.indexed_version = version;
             self.store
                 .unstored
-                .fetch_add(held.recent.len() - before, Ordering::Relaxed);
+                .fetch_add(held.unflushed.len() - before, Ordering::Relaxed);
         }
     }
 
     /// Adds the keys of the versions after `after`, up to and including `upto`. `new` is the number of rows that these
     /// versions add beyond the index. Returns false without a change if the index does not reach `after`, or if the
     /// keys do not fit that number.
-    pub(crate) fn insert_run(
+    pub(crate) fn insert_key_object(
         &self,
         after: Version,
         upto: Version,
         mut keys: Vec<RecordKey>,
         new: u64,
     ) -> Result<bool, Error> {
-        let reflects = self.reflects();
-        if after > reflects || upto <= reflects {
+        let indexed_version = self.indexed_version();
+        if after > indexed_version || upto <= indexed_version {
             return Ok(false);
         }
         // The index has some of these versions already. Only their new keys are inserted.
-        if after < reflects {
+        if after < indexed_version {
             let mut known = self.contains(&keys)?.into_iter();
             keys.retain(|_| !known.next().unwrap_or(false));
         }
         let mut held = self.write();
-        if keys.len() as u64 != new || held.reflects != reflects {
+        if keys.len() as u64 != new || held.indexed_version != indexed_version {
             return Ok(false);
         }
-        let before = held.recent.len();
-        held.recent.extend(keys);
-        held.reflects = upto;
+        let before = held.unflushed.len();
+        held.unflushed.extend(keys);
+        held.indexed_version = upto;
         self.store
             .unstored
-            .fetch_add(held.recent.len() - before, Ordering::Relaxed);
+            .fetch_add(held.unflushed.len() - before, Ordering::Relaxed);
         Ok(true)
     }
 
     /// Returns true if [`Self::flush`] is due while the table catches up from key objects.
     pub(crate) fn is_due_in_bulk(&self) -> bool {
         let held = self.read();
-        held.is_storable() && held.recent.len() >= BULK
+        held.is_storable() && held.unflushed.len() >= MAX_BULK_KEYS_IN_MEMORY
     }
 
     /// Returns true if [`Self::flush`] is due.
     pub(crate) fn is_due(&self) -> bool {
         let held = self.read();
-        held.is_storable() && (held.recent.len() >= RECENT || held.reflects.0 - held.stored.0 >= VERSIONS)
+        held.is_storable()
+            && (held.unflushed.len() >= MAX_KEYS_IN_MEMORY
+                || held.indexed_version.0 - held.stored.0 >= MAX_UNFLUSHED_VERSIONS)
     }
 
     /// Returns true if [`Self::flush`] is worth it although it is not due, because the table is closed.
     pub(crate) fn is_worth_storing(&self) -> bool {
         let held = self.read();
-        held.is_storable() && (held.recent.len() >= LOT || held.reflects.0 - held.stored.0 >= LOT_OF_VERSIONS)
+        held.is_storable()
+            && (held.unflushed.len() >= MIN_FLUSH_KEYS || held.indexed_version.0 - held.stored.0 >= MIN_FLUSH_VERSIONS)
     }
 
     /// Returns the number of keys that [`Self::flush`] would store.
     pub(crate) fn storable(&self) -> usize {
         let held = self.read();
-        if held.is_storable() { held.recent.len() } else { 0 }
+        if held.is_storable() { held.unflushed.len() } else { 0 }
     }
 
     /// Returns the approximate memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let held = self.read();
-        let files: usize = held.files.iter().map(|file| OPEN_FILE + file.keys.bytes()).sum();
-        held.filter.bytes() + files + held.recent.capacity() * (size_of::<RecordKey>() + 1)
+        let files: usize = held.files.iter().map(|file| OPEN_FILE_BYTES + file.keys.bytes()).sum();
+        held.filter.bytes() + files + held.unflushed.capacity() * (size_of::<RecordKey>() + 1)
     }
 
     /// Stores the keys that are only in memory, if the index still reflects `version` with the content root `root`.
     /// Returns the stored keys. After a failure the keys stay in memory, and the index remains correct. Blocks.
-    pub(crate) fn flush(&self, version: Version, root: Root) -> Option<Leaving> {
-        let (leaving, keys, after) = {
+    pub(crate) fn flush(&self, version: Version, root: Root) -> Option<FlushBatch> {
+        let (flushing, keys, after) = {
             let mut held = self.write();
-            if held.in_memory || held.leaving.is_some() || held.reflects != version || held.stored == version {
+            if held.in_memory || held.flushing.is_some() || held.indexed_version != version || held.stored == version {
                 return None;
             }
-            let mut leaving: Vec<_> = held.recent.drain().collect();
+            let mut flushing: Vec<_> = held.unflushed.drain().collect();
             // The store takes sorted keys, and lookups during the flush use a binary search.
-            leaving.sort_unstable();
-            let leaving = Arc::new(leaving);
+            flushing.sort_unstable();
+            let flushing = Arc::new(flushing);
             // Lookups find the keys here until the store has them.
-            held.leaving = Some(Arc::clone(&leaving));
+            held.flushing = Some(Arc::clone(&flushing));
             // The set may have grown far beyond its usual size while the table caught up.
-            held.recent.shrink_to(RECENT);
-            let keys = held.count + leaving.len() as u64;
-            (leaving, keys, held.stored)
+            held.unflushed.shrink_to(MAX_KEYS_IN_MEMORY);
+            let keys = held.count + flushing.len() as u64;
+            (flushing, keys, held.stored)
         };
         // The lock is free meanwhile, so lookups continue.
-        let added = self.store.add(self.dataset, &leaving, Stored { version, root, keys });
+        let added = self.store.add(self.dataset, &flushing, Stored { version, root, keys });
         let mut held = self.write();
-        held.leaving = None;
+        held.flushing = None;
         // The stored keys were dropped meanwhile, so these are no longer part of the index.
         if held.in_memory {
-            self.store.unstored.fetch_sub(leaving.len(), Ordering::Relaxed);
+            self.store.unstored.fetch_sub(flushing.len(), Ordering::Relaxed);
             return None;
         }
         match added {
             Ok(()) => {
-                leaving.iter().for_each(|key| held.filter.insert(key));
+                flushing.iter().for_each(|key| held.filter.insert(key));
                 held.count = keys;
                 held.stored = version;
-                held.patience = 0;
-                self.store.unstored.fetch_sub(leaving.len(), Ordering::Relaxed);
+                held.min_flush_keys = 0;
+                self.store.unstored.fetch_sub(flushing.len(), Ordering::Relaxed);
                 drop(held);
-                Some(Leaving { after, keys: leaving })
+                Some(FlushBatch { after, keys: flushing })
             }
             Err(error) => {
                 tracing::warn!(
                     dataset = %self.dataset, %error,
                     "cannot store record keys in the key index; they stay in memory"
                 );
-                held.recent.extend(leaving.iter());
+                held.unflushed.extend(flushing.iter());
                 // Each try sorts all keys. The distance of two tries grows with the number of keys.
-                held.patience = held.recent.len().saturating_mul(2);
+                held.min_flush_keys = held.unflushed.len().saturating_mul(2);
                 None
             }
         }
@@ -355,8 +358,8 @@ impl KeyIndex {
         keys: impl Iterator<Item = io::Result<RecordKey>>,
     ) -> bool {
         let fits = |held: &Keys| {
-            let alone = !held.in_memory && held.leaving.is_none() && held.recent.is_empty();
-            alone && held.reflects.next() == version && held.reflects == held.stored
+            let alone = !held.in_memory && held.flushing.is_none() && held.unflushed.is_empty();
+            alone && held.indexed_version.next() == version && held.indexed_version == held.stored
         };
         let (count, files, mut apart) = {
             let held = self.read();
@@ -381,7 +384,7 @@ impl KeyIndex {
             some.push(*key);
             // The lock is taken per piece, because readers wait for it. A key in the filter that is not stored yet is
             // only a false positive.
-            if some.len() == PIECE {
+            if some.len() == FILTER_INSERT_KEYS {
                 let mut held = self.write();
                 some.drain(..).for_each(|key| held.filter.insert(&key));
             }
@@ -408,7 +411,7 @@ impl KeyIndex {
         }
         held.files = files;
         held.count = table;
-        (held.reflects, held.stored) = (version, version);
+        (held.indexed_version, held.stored) = (version, version);
         true
     }
 
@@ -419,11 +422,11 @@ impl KeyIndex {
 
     /// Drops the stored keys after they became unreadable. The index is then empty and must catch up.
     pub(crate) fn forget_stored(&self) {
-        self.store.condemn();
+        self.store.mark_corrupt();
         let mut held = self.write();
         self.unreadable.store(false, Ordering::Relaxed);
         *self.failing.lock() = None;
-        self.store.unstored.fetch_sub(held.recent.len(), Ordering::Relaxed);
+        self.store.unstored.fetch_sub(held.unflushed.len(), Ordering::Relaxed);
         *held = Keys {
             in_memory: true,
             ..Keys::default()
@@ -442,13 +445,13 @@ impl KeyIndex {
 impl Drop for KeyIndex {
     fn drop(&mut self) {
         // Keys of a closed table no longer count towards the bound of all tables.
-        let unstored = self.read().recent.len();
+        let unstored = self.read().unflushed.len();
         self.store.unstored.fetch_sub(unstored, Ordering::Relaxed);
     }
 }
 
 /// Returns true if a read error may be transient: the operating system reported it, and the file is not damaged.
-fn may_pass(error: &fjall::Error) -> bool {
+fn is_transient(error: &fjall::Error) -> bool {
     // The I/O error may be wrapped in several others.
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -461,38 +464,39 @@ fn may_pass(error: &fjall::Error) -> bool {
 }
 
 /// Result of a lookup in memory.
-struct Sifted {
+struct MemoryLookup {
     /// For each key, true if the table is known to have it.
     known: Vec<bool>,
     /// Indexes of the keys that must be looked up on disk.
-    unsure: Vec<usize>,
+    undecided: Vec<usize>,
     /// Files to look them up in.
     files: Vec<Arc<StoredFile>>,
 }
 
 impl Keys {
-    fn sift(&self, keys: &[RecordKey]) -> Sifted {
+    fn look_up_in_memory(&self, keys: &[RecordKey]) -> MemoryLookup {
         let mut known = Vec::with_capacity(keys.len());
-        let mut unsure = Vec::new();
+        let mut undecided = Vec::new();
         for (row, key) in keys.iter().enumerate() {
-            let leaving = self.leaving.as_ref();
-            let found = leaving.is_some_and(|leaving| leaving.binary_search(key).is_ok()) || self.recent.contains(key);
+            let flushing = self.flushing.as_ref();
+            let found =
+                flushing.is_some_and(|flushing| flushing.binary_search(key).is_ok()) || self.unflushed.contains(key);
             // Only positives of the filter need a read from disk.
             if !found && self.filter.may_contain(key) {
-                unsure.push(row);
+                undecided.push(row);
             }
             known.push(found);
         }
-        Sifted {
+        MemoryLookup {
             known,
-            unsure,
+            undecided,
             files: self.files.clone(),
         }
     }
 
     /// Returns true if storing is possible and its retry distance is reached.
     fn is_storable(&self) -> bool {
-        !self.in_memory && self.leaving.is_none() && self.recent.len() >= self.patience
+        !self.in_memory && self.flushing.is_none() && self.unflushed.len() >= self.min_flush_keys
     }
 
     fn load(dataset: DatasetId, store: &KeyStore, stored: Option<Stored>) -> fjall::Result<Self> {
@@ -532,7 +536,7 @@ impl Keys {
             return Ok(Self::default());
         }
         Ok(Self {
-            reflects: version,
+            indexed_version: version,
             stored: version,
             count,
             files,
@@ -543,17 +547,19 @@ impl Keys {
 }
 
 /// A key whose lookup fails counts as unknown. The commit looks it up again, and a failure there is an error.
-impl Known for KeyIndex {
+impl KeyLookup for KeyIndex {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        let Sifted {
+        let MemoryLookup {
             mut known,
-            unsure,
+            undecided,
             files,
-        } = self.read().sift(keys);
-        let mut look_up = || self.look_up(keys, &unsure, &files, &mut known);
+        } = self.read().look_up_in_memory(keys);
+        let mut look_up = || self.look_up(keys, &undecided, &files, &mut known);
         // A batch full of duplicates needs many reads from disk, which must not block a thread of the runtime.
         let looked_up = match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-            Ok(RuntimeFlavor::MultiThread) if unsure.len() > FEW => tokio::task::block_in_place(look_up),
+            Ok(RuntimeFlavor::MultiThread) if undecided.len() > MAX_INLINE_LOOKUPS => {
+                tokio::task::block_in_place(look_up)
+            }
             _ => look_up(),
         };
         if let Err(error) = looked_up {

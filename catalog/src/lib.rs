@@ -7,7 +7,7 @@
 //!   puts the next one.
 //! - No two rows of a table have the same record key.
 //! - A part is durable before the commit that names it, and a commit is durable before its merge returns.
-//! - The log is the only truth. The key index, the part timeline and checkpoints are derived from it and can be
+//! - The log is the only truth. The key index, the part version index and checkpoints are derived from it and can be
 //!   deleted at any time.
 //!
 //! A merge lists no directory and reads no earlier commit than the last (except once per checkpoint: the first). So a
@@ -50,7 +50,7 @@ mod state;
 pub mod storage;
 mod table;
 mod tables;
-mod timeline;
+mod version_index;
 
 pub use catalog::Catalog;
 pub use compaction::{Compacted, Compaction, Policy};

@@ -27,7 +27,7 @@ use crate::part::{self, PartInfo};
 use crate::{Error, Merge};
 
 pub(crate) use self::compacted::{Rewrite, compacted};
-use self::seal::BLANK;
+use self::seal::CHECKSUM_PLACEHOLDER;
 
 /// Configuration key that contains the contract (Delta protocol, *metaData*).
 pub(crate) const CONTRACT: &str = "sluice.contract";
@@ -46,7 +46,7 @@ pub(crate) enum Commit {
 }
 
 impl Commit {
-    /// Drops the members that the timeline does not need.
+    /// Drops the members that the version index does not need.
     pub(crate) fn without_notes(mut self) -> Self {
         if let Self::Merged(merge, _) = &mut self {
             merge.notes = serde_json::Value::Null;
@@ -76,7 +76,7 @@ pub(crate) fn created(dataset: DatasetId, contract: &Contract, at: Timestamp) ->
     ];
     lines(&[
         Action::CommitInfo(CommitInfo {
-            checksum: Some(BLANK.into()),
+            checksum: Some(CHECKSUM_PLACEHOLDER.into()),
             timestamp: at.millis(),
             operation: "CREATE TABLE".to_owned(),
             operation_parameters: BTreeMap::new(),
@@ -114,7 +114,7 @@ pub(crate) fn merged<'a>(
     let timestamp = merge.at.millis();
     let mut actions = vec![
         Action::CommitInfo(CommitInfo {
-            checksum: Some(BLANK.into()),
+            checksum: Some(CHECKSUM_PLACEHOLDER.into()),
             timestamp,
             operation: "WRITE".to_owned(),
             operation_parameters: [("mode".to_owned(), "Append".to_owned())].into(),

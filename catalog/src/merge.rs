@@ -54,7 +54,7 @@ pub enum StagedOutcome {
     /// The merge created this version.
     Merged(Merge),
     /// An earlier merge of the same contribution created this version.
-    Adopted(Merge),
+    AlreadyCommitted(Merge),
     /// The table already has every row. No commit was put.
     NothingNew {
         /// Number of rows that other contributions added between staging and commit.
@@ -69,7 +69,7 @@ pub enum MergeOutcome {
     /// The merge created this version.
     Merged(Merge),
     /// An earlier merge of the same contribution created this version.
-    Adopted(Merge),
+    AlreadyCommitted(Merge),
     /// The table already has every row. No commit was put.
     NothingNew {
         /// Indexes of the dropped rows in the decoded batch.

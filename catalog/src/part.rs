@@ -21,7 +21,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
-use types::proof::WHOLE;
+use types::proof::MAX_WHOLE_BYTES;
 use types::{AgentId, Batch, Contract, ContributionId, DatasetId, Proof, RecordKey, Version};
 
 pub(crate) use footers::Footers;
@@ -45,7 +45,7 @@ pub(crate) const CONSTANTS: usize = 3;
 /// Maximum number of rows in a data page. Reading one row decodes one page.
 pub(crate) const PAGE_ROWS: usize = 1_024;
 /// Maximum number of rows of a small part, which is written with cheap compression.
-pub(crate) const SMALL: usize = 4 * PAGE_ROWS;
+pub(crate) const SMALL_PART_ROWS: usize = 4 * PAGE_ROWS;
 /// Maximum number of rows in a row group.
 const GROUP_ROWS: usize = 131_072;
 /// Approximate maximum size of a row group in bytes. A reader of many rows holds one row group in memory.
@@ -56,7 +56,7 @@ const DICTIONARY_BYTES: usize = 256 << 10;
 /// Maximum average length in bytes of texts that count as names: they are looked up by value and get a Bloom filter.
 const NAME_BYTES: usize = 64;
 /// Maximum number of rows of a sample.
-const SAMPLE: usize = 4_096;
+const SAMPLE_ROWS: usize = 4_096;
 /// False positive rate of the Bloom filters in row groups.
 const FALSE_POSITIVES: f64 = 0.01;
 
@@ -170,7 +170,7 @@ pub(crate) struct Encoded {
 /// Returns the proof that a commit contains for a part with these bytes. Returns `None` for a small part, which is
 /// always read whole.
 pub(crate) fn proof_of(bytes: &[u8]) -> Option<Proof> {
-    (bytes.len() as u64 > WHOLE).then(|| Proof::of(bytes))
+    (bytes.len() as u64 > MAX_WHOLE_BYTES).then(|| Proof::of(bytes))
 }
 
 /// Encodes all rows of a version as one part.
@@ -240,7 +240,7 @@ pub(crate) fn properties(rows: usize) -> Result<WriterPropertiesBuilder, Parquet
     let [key, _, _, version, ordinal] = HIDDEN.map(ColumnPath::from);
     // zstd needs a context per column for writing and reading, which costs more than all rows of a small part.
     // Compaction later moves most rows of a growing table into large parts.
-    let compression = if rows <= SMALL {
+    let compression = if rows <= SMALL_PART_ROWS {
         Compression::SNAPPY
     } else {
         Compression::ZSTD(ZstdLevel::try_new(1)?)
@@ -279,7 +279,7 @@ pub(crate) fn of_many(
     rows: usize,
 ) -> WriterPropertiesBuilder {
     for (column, values) in columns_of(fields).iter().zip(sample) {
-        let values = values.slice(0, values.len().min(SAMPLE));
+        let values = values.slice(0, values.len().min(SAMPLE_ROWS));
         let Some(texts) = values.as_string_opt::<i32>() else {
             continue;
         };
@@ -332,7 +332,7 @@ fn write(rows: &RecordBatch) -> Result<Bytes, ParquetError> {
             .set_column_dictionary_enabled(constant.clone(), true)
             .set_column_compression(constant, Compression::UNCOMPRESSED);
     }
-    if rows.num_rows() > SMALL {
+    if rows.num_rows() > SMALL_PART_ROWS {
         properties = of_many(properties, rows.schema_ref().fields(), rows.columns(), rows.num_rows());
     } else {
         for column in columns_of(rows.schema_ref().fields()) {

@@ -24,9 +24,9 @@ use crate::part::lost;
 use crate::{Catalog, Error, PartInfo};
 
 /// Bytes per read request.
-const PIECE: u64 = 8 << 20;
+const PIECE_BYTES: u64 = 8 << 20;
 /// Maximum number of parts that one caller fetches at once.
-const AT_ONCE: usize = 8;
+const PIECES_AT_ONCE: usize = 8;
 
 /// Failure to provide the parts of a version.
 #[derive(Debug, thiserror::Error)]
@@ -135,7 +135,7 @@ impl PartCache {
         let wanted: Vec<_> = parts.iter().cloned().zip(held.names.iter().cloned()).collect();
         let fetches = stream::iter(wanted)
             .map(|(part, name)| async move { self.ensure(dataset, &part, &name).await })
-            .buffer_unordered(AT_ONCE);
+            .buffer_unordered(PIECES_AT_ONCE);
         // All fetches run to the end, even if one fails. Complete files are then not fetched again.
         let fetched: Vec<_> = fetches.collect().await;
         fetched.into_iter().collect::<Result<(), _>>()?;
@@ -225,7 +225,7 @@ impl PartCache {
         let mut hash = Sha256::new();
         let mut at = 0;
         while at < part.bytes {
-            let end = part.bytes.min(at + PIECE);
+            let end = part.bytes.min(at + PIECE_BYTES);
             let piece = shared.catalog.objects().get_range(&path, at..end).await;
             let piece = piece.map_err(|error| lost(&path, error))?;
             if piece.len() as u64 != end - at {

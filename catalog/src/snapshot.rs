@@ -11,7 +11,7 @@ use types::{Contract, DatasetId, Proof, Version};
 
 use crate::part::{self, Link, PartInfo, Selected};
 use crate::state::State;
-use crate::timeline::Slice;
+use crate::version_index::Slice;
 use crate::{Error, Merge, Root};
 
 /// Selection of columns for a read.
@@ -42,7 +42,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Creates a snapshot of a version that the timeline has.
+    /// Creates a snapshot of a version that the version index has.
     pub(crate) fn new(state: Arc<State>, version: Version) -> Self {
         let rows = state.rows_at(version);
         Self {

@@ -25,7 +25,7 @@ use parquet::errors::ParquetError;
 use proof::Suffix;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use types::key::{KeySet, Known};
+use types::key::{KeyLookup, KeySet};
 use types::{AgentId, Batch, Contract, ContributionId, RecordKey, Version, fault, render};
 
 use self::file::Common;
@@ -34,7 +34,7 @@ use self::runs::Runs;
 use self::writing::Writing;
 use crate::disk::{Reserve, no_room};
 use crate::part::{self, HIDDEN, PartInfo};
-use crate::state::Witness;
+use crate::state::SnapshotLookup;
 use crate::{Error, Root};
 
 /// The bytes of a key.
@@ -89,7 +89,7 @@ impl Drop for Scratch {
 pub struct Stager {
     filling: Filling,
     keys: Runs,
-    known: Arc<Witness>,
+    known: Arc<SnapshotLookup>,
 }
 
 impl Stager {
@@ -98,7 +98,7 @@ impl Stager {
         contract: &Arc<Contract>,
         contribution: ContributionId,
         agent: AgentId,
-        known: Witness,
+        known: SnapshotLookup,
     ) -> Self {
         Self {
             keys: Runs::new(scratch.path()),
@@ -113,8 +113,8 @@ impl Stager {
     }
 
     /// Which records the table has: the rows that it knows must not be pushed. Blocks.
-    pub fn known(&self) -> Arc<dyn Known> {
-        Arc::clone(&self.known) as Arc<dyn Known>
+    pub fn known(&self) -> Arc<dyn KeyLookup> {
+        Arc::clone(&self.known) as Arc<dyn KeyLookup>
     }
 
     /// Adds rows that passed the gates; the answer has an entry for each: whether it is the first of its key.
@@ -146,7 +146,7 @@ impl Stager {
     /// # Errors
     /// Also where [`Self::known`] could not tell of a row; then it is to be staged again.
     pub fn finish(mut self) -> Result<Staged, Error> {
-        self.known.end()?;
+        self.known.finish()?;
         let rows = self.filling.finish()?;
         self.keys.shrink_to_fit();
         fault::point("stage.end");

@@ -1,13 +1,13 @@
 //! State of one table in this process, shared by its owner and its readers.
 //!
-//! Invariants: the timeline is a durable prefix of the log. A commit that was found and not put here is made durable
-//! before it is applied. When the timeline shows a commit that this process put, the key index has its keys already.
-//! Before a commit, the key index catches up with the timeline.
+//! Invariants: the version index is a durable prefix of the log. A commit that was found and not put here is made
+//! durable before it is applied. When the version index shows a commit that this process put, the key index has its
+//! keys already. Before a commit, the key index catches up with the version index.
 
 mod checkpoint;
 mod derived;
 mod index;
-mod runs;
+mod key_objects;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use tokio::sync::OnceCell;
 use types::{Contract, ContributionId, DatasetId, Timestamp, Version};
 
 pub(crate) use self::derived::When;
-pub(crate) use self::index::{FEW, Follower, Witness};
+pub(crate) use self::index::{LiveLookup, MAX_INSERTED_KEYS, SnapshotLookup};
 use crate::key_store::KeyStore;
 use crate::keys::KeyIndex;
 use crate::log::{self, Commit};
 use crate::part::{Footers, Link, PartInfo, Proofs, Source};
 use crate::storage::DurableStore;
-use crate::timeline::{Slice, Timeline};
+use crate::version_index::{Slice, VersionIndex};
 use crate::{Error, Merge, Root};
 
 /// Minimum interval between two checks of the last commit by readers.
-const CONFIRMED: Duration = Duration::from_secs(1);
+const CONFIRM_INTERVAL: Duration = Duration::from_secs(1);
 /// Number of parts that are read at once.
 pub(crate) const PARTS_AT_ONCE: usize = 8;
 
@@ -55,7 +55,7 @@ pub(crate) struct State {
     footers: Arc<Footers>,
     proofs: Arc<Proofs>,
     pub(crate) store: Arc<KeyStore>,
-    timeline: RwLock<Timeline>,
+    version_index: RwLock<VersionIndex>,
     /// Held while commits are read, so that concurrent callers read them once.
     refreshing: tokio::sync::Mutex<()>,
     index: OnceCell<Arc<KeyIndex>>,
@@ -63,7 +63,7 @@ pub(crate) struct State {
     derived: AtomicU64,
     /// Number of commits from which a checkpoint may be due.
     checkpoint_due: AtomicU64,
-    /// Set once the log lacks the last commit of the timeline, or has another in its place.
+    /// Set once the log lacks the last commit of the version index, or has another in its place.
     lost: AtomicBool,
     /// Time of the latest check of the last commit, in microseconds since the epoch.
     confirmed: AtomicI64,
@@ -90,10 +90,10 @@ impl State {
             store,
         } = backing.clone();
         // Without a valid derived file every commit is read.
-        let mut timeline = derived::read(&objects, dataset).await.unwrap_or_default();
+        let mut version_index = derived::read(&objects, dataset).await.unwrap_or_default();
         // The derived file contains all commits before this one.
-        let next = timeline.next_commit();
-        let apply = |number, commit| add(&mut timeline, dataset, number, commit);
+        let next = version_index.next_commit();
+        let apply = |number, commit| add(&mut version_index, dataset, number, commit);
         log::read_from(&objects, dataset, next, apply).await?;
         let state = Arc::new(Self {
             dataset,
@@ -103,15 +103,15 @@ impl State {
             proofs,
             store,
             derived: AtomicU64::new(next),
-            checkpoint_due: AtomicU64::new(checkpoint::LEAST),
+            checkpoint_due: AtomicU64::new(checkpoint::MIN_COMMITS_BETWEEN),
             lost: AtomicBool::new(false),
             confirmed: AtomicI64::new(now.micros()),
-            timeline: RwLock::new(timeline),
+            version_index: RwLock::new(version_index),
             refreshing: tokio::sync::Mutex::default(),
             index: OnceCell::new(),
         });
         if state.contract().is_some() {
-            state.settle(&log::directory(dataset)).await?;
+            state.sync_dir(&log::directory(dataset)).await?;
         }
         // A checkpoint is considered only after the derived file was written. So readers make no extra requests, and a
         // table from a build without checkpoints still gets its first one.
@@ -121,10 +121,10 @@ impl State {
         Ok(state)
     }
 
-    /// Reads the commits after the timeline, up to the head.
+    /// Reads the commits after the version index, up to the head.
     pub(crate) async fn refresh(&self) -> Result<(), Error> {
         let _once = self.refreshing.lock().await;
-        let next = self.timeline().next_commit();
+        let next = self.version_index().next_commit();
         let mut found = Vec::new();
         // Commits are collected first and applied once they are durable.
         let keep = |number, commit: Commit| {
@@ -134,7 +134,7 @@ impl State {
         let read = log::read_from(&self.objects, self.dataset, next, keep).await;
         if !found.is_empty() {
             // The process that put the commits may have failed before they were durable.
-            self.settle(&log::directory(self.dataset)).await?;
+            self.sync_dir(&log::directory(self.dataset)).await?;
             for (number, commit) in found {
                 self.apply(number, commit)?;
             }
@@ -142,13 +142,13 @@ impl State {
         read
     }
 
-    /// Verifies that the log still has the last commit of the timeline. A state that fails once stays unusable.
+    /// Verifies that the log still has the last commit of the version index. A state that fails once stays unusable.
     ///
     /// # Errors
     /// [`Error::HistoryLost`] if the commit is gone or differs. [`Error::Storage`] if the store cannot be read.
     pub(crate) async fn confirm(&self) -> Result<(), Error> {
         // An empty log has nothing to lose.
-        let Some((number, text)) = self.timeline().last_commit() else {
+        let Some((number, text)) = self.version_index().last_commit() else {
             return Ok(());
         };
         let path = log::path(self.dataset, number);
@@ -174,11 +174,11 @@ impl State {
         })
     }
 
-    /// Verifies the last commit for readers, at most once per [`CONFIRMED`]. The clock may go back, so both directions
-    /// count.
+    /// Verifies the last commit for readers, at most once per [`CONFIRM_INTERVAL`]. The clock may go back, so both
+    /// directions count.
     pub(crate) async fn confirm_at(&self, now: Timestamp) -> Result<(), Error> {
         let before = Timestamp::from_micros(self.confirmed.load(Ordering::Relaxed));
-        if !self.is_lost() && now.since(before) < CONFIRMED && before.since(now) < CONFIRMED {
+        if !self.is_lost() && now.since(before) < CONFIRM_INTERVAL && before.since(now) < CONFIRM_INTERVAL {
             return Ok(());
         }
         self.confirm().await?;
@@ -186,7 +186,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns true once the log lacks the last commit of the timeline.
+    /// Returns true once the log lacks the last commit of the version index.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
@@ -197,59 +197,59 @@ impl State {
     }
 
     /// Makes the entries directly below a directory of the table durable.
-    pub(crate) async fn settle(&self, directory: &Path) -> Result<(), Error> {
-        let settled = self.durable.settle(directory).await;
-        settled.map_err(|error| Error::storage(directory, error))
+    pub(crate) async fn sync_dir(&self, directory: &Path) -> Result<(), Error> {
+        let synced = self.durable.sync_dir(directory).await;
+        synced.map_err(|error| Error::storage(directory, error))
     }
 
     /// Applies a commit that is in the log with this number.
     pub(crate) fn apply(&self, number: u64, commit: Commit) -> Result<(), Error> {
-        let mut timeline = self.timeline.write();
-        add(&mut timeline, self.dataset, number, commit)
+        let mut version_index = self.version_index.write();
+        add(&mut version_index, self.dataset, number, commit)
     }
 
     pub(crate) fn contract(&self) -> Option<Arc<Contract>> {
-        self.timeline().contract().cloned()
+        self.version_index().contract().cloned()
     }
 
     pub(crate) fn base(&self) -> Base {
-        let timeline = self.timeline();
-        let version = timeline.head();
+        let version_index = self.version_index();
+        let version = version_index.head();
         Base {
             version,
-            rows: timeline.rows_at(version),
-            root: timeline.root(),
-            commit: timeline.next_commit(),
+            rows: version_index.rows_at(version),
+            root: version_index.root(),
+            commit: version_index.next_commit(),
         }
     }
 
     pub(crate) fn head(&self) -> Version {
-        self.timeline().head()
+        self.version_index().head()
     }
 
     pub(crate) fn root_at(&self, version: Version) -> Root {
-        self.timeline().root_at(version)
+        self.version_index().root_at(version)
     }
 
     pub(crate) fn rows_at(&self, version: Version) -> u64 {
-        self.timeline().rows_at(version)
+        self.version_index().rows_at(version)
     }
 
     pub(crate) fn locate(&self, version: Version, rows: Range<u64>) -> Vec<Slice> {
-        self.timeline().locate(version, rows)
+        self.version_index().locate(version, rows)
     }
 
     pub(crate) fn layout(&self, version: Version) -> Vec<PartInfo> {
-        let timeline = self.timeline();
-        timeline.layout(version).map(|piece| piece.part.clone()).collect()
+        let version_index = self.version_index();
+        version_index.layout(version).map(|range| range.part.clone()).collect()
     }
 
     pub(crate) fn parts_between(&self, after: Version, upto: Version) -> Vec<PartInfo> {
-        self.timeline().parts_between(after, upto)
+        self.version_index().parts_between(after, upto)
     }
 
     pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
-        self.timeline().chain(version)
+        self.version_index().chain(version)
     }
 
     pub(crate) const fn source(&self) -> Source<'_> {
@@ -257,34 +257,34 @@ impl State {
             objects: &self.objects,
             footers: &self.footers,
             proofs: &self.proofs,
-            timeline: &self.timeline,
+            version_index: &self.version_index,
             dataset: self.dataset,
         }
     }
 
     /// Returns the version that a contribution became, read from its commit.
     pub(crate) async fn find(&self, contribution: ContributionId) -> Result<Option<Merge>, Error> {
-        let Some(version) = self.timeline().find(contribution) else {
+        let Some(version) = self.version_index().find(contribution) else {
             return Ok(None);
         };
         Ok(Some(self.merge_of(version).await?))
     }
 
-    /// Reads the merge of a version that the timeline has.
+    /// Reads the merge of a version that the version index has.
     ///
     /// # Errors
     /// [`Error::Gap`] if the log no longer has the commit of that version.
     pub(crate) async fn merge_of(&self, version: Version) -> Result<Merge, Error> {
-        // A version that is not in the timeline has no commit, and the check below reports a gap.
-        let number = self.timeline().commit_of(version).unwrap_or(version.0);
+        // A version that is not in the version index has no commit, and the check below reports a gap.
+        let number = self.version_index().commit_of(version).unwrap_or(version.0);
         match log::read(&self.objects, self.dataset, number).await? {
             Some(Commit::Merged(merge, _)) if merge.version == version => Ok(*merge),
             _ => Err(Error::gap(&log::path(self.dataset, number))),
         }
     }
 
-    pub(crate) fn timeline(&self) -> RwLockReadGuard<'_, Timeline> {
-        self.timeline.read()
+    pub(crate) fn version_index(&self) -> RwLockReadGuard<'_, VersionIndex> {
+        self.version_index.read()
     }
 }
 
@@ -293,6 +293,6 @@ fn contains(bytes: &[u8], text: &[u8]) -> bool {
     text.is_empty() || bytes.windows(text.len()).any(|window| window == text)
 }
 
-fn add(timeline: &mut Timeline, dataset: DatasetId, number: u64, commit: Commit) -> Result<(), Error> {
-    timeline.apply(number, commit, || log::path(dataset, number).to_string())
+fn add(version_index: &mut VersionIndex, dataset: DatasetId, number: u64, commit: Commit) -> Result<(), Error> {
+    version_index.apply(number, commit, || log::path(dataset, number).to_string())
 }

@@ -1,7 +1,7 @@
 //! Storage of tables: object stores whose puts survive a power cut, and an implementation for a local directory.
 //!
 //! Invariant: after [`DurableLocal`] has answered a put, the complete object survives a power cut. Before that, a
-//! reader sees either the complete object or none. After [`DurableStore::settle`] has returned, everything that a
+//! reader sees either the complete object or none. After [`DurableStore::sync_dir`] has returned, everything that a
 //! reader sees survives.
 
 #[cfg(any(test, feature = "testing"))]
@@ -44,7 +44,7 @@ pub use directories::create_directory;
 pub trait DurableStore: ObjectStore {
     /// Makes the objects directly below `directory` durable, whichever process put them and whether or not the put
     /// returned. The directory must exist. A store that shows an object only once it is durable has nothing to do.
-    async fn settle(&self, directory: &Path) -> Result<()>;
+    async fn sync_dir(&self, directory: &Path) -> Result<()>;
 
     /// Returns true if a put blocks its thread for about as long as a handover to another thread takes. A caller with
     /// several puts in a row then runs them on one thread.
@@ -65,7 +65,7 @@ pub trait DurableStore: ObjectStore {
 
     /// Puts a local file as a new object. The file must be synced and must not change. A store on the same disk links
     /// the file. Other stores read it into memory, so it should not be larger than a part.
-    async fn adopt(&self, file: &FilePath, location: &Path) -> Result<()> {
+    async fn link_file(&self, file: &FilePath, location: &Path) -> Result<()> {
         let bytes = tokio::fs::read(file).await.map_err(|source| failed(file, source))?;
         self.put_opts(location, bytes.into(), PutMode::Create.into()).await?;
         Ok(())
@@ -105,7 +105,7 @@ impl<S: DurableStore + ?Sized> Prepared for Later<'_, S> {
 /// Directory below the root for files without their final name.
 const STAGING: &str = ".staging";
 /// Age after which no living process can still be writing a staged file.
-const ABANDONED: Duration = Duration::from_hours(1);
+const ABANDONED_AFTER: Duration = Duration::from_hours(1);
 
 /// A local directory as an object store with durable puts.
 ///
@@ -176,7 +176,7 @@ impl DurableLocal {
                 .metadata()
                 .and_then(|found| found.modified())
                 .map(|modified| now.duration_since(modified));
-            if matches!(age, Ok(Ok(age)) if age > ABANDONED) {
+            if matches!(age, Ok(Ok(age)) if age > ABANDONED_AFTER) {
                 ignore_missing(fs::remove_file(entry.path()))?;
             }
         }
@@ -346,10 +346,10 @@ impl fmt::Display for DurableLocal {
 
 #[async_trait]
 impl DurableStore for DurableLocal {
-    async fn settle(&self, directory: &Path) -> Result<()> {
+    async fn sync_dir(&self, directory: &Path) -> Result<()> {
         let path = self.files.path_to_filesystem(directory)?;
         let directories = Arc::clone(&self.directories);
-        let settle = move || {
+        let sync = move || {
             // A file gets its name only after its bytes were synced, so only names can be lost. A file system that
             // failed to write a directory accepts no further sync, so a later success is reliable.
             directories
@@ -357,7 +357,7 @@ impl DurableStore for DurableLocal {
                 .and_then(|()| directories.sync(&path))
                 .map_err(|source| failed(&path, source))
         };
-        blocking(settle).await?
+        blocking(sync).await?
     }
 
     fn blocks(&self) -> bool {
@@ -384,9 +384,9 @@ impl DurableStore for DurableLocal {
         })
     }
 
-    async fn adopt(&self, file: &FilePath, location: &Path) -> Result<()> {
+    async fn link_file(&self, file: &FilePath, location: &Path) -> Result<()> {
         let (store, file, target) = (self.clone(), file.to_owned(), self.files.path_to_filesystem(location)?);
-        let adopt = move || match store.name(&file, &target, true) {
+        let link = move || match store.name(&file, &target, true) {
             Err(error) if error.kind() == ErrorKind::CrossesDevices => {
                 let bytes = fs::read(&file).map_err(|source| failed(&file, source))?;
                 store
@@ -395,7 +395,7 @@ impl DurableStore for DurableLocal {
             }
             named => named.map_err(|source| failed(&target, source)),
         };
-        blocking(adopt).await?
+        blocking(link).await?
     }
 }
 

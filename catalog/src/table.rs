@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use types::key::Known;
+use types::key::KeyLookup;
 use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
-use crate::blocking::carry;
+use crate::blocking::run_blocking;
 use crate::commit::{self, Tried};
 use crate::compaction::{self, Compacted, Compacting, Compaction};
 use crate::staged::{Staged, Stager};
-use crate::state::{Follower, State, When, Witness};
+use crate::state::{LiveLookup, SnapshotLookup, State, When};
 use crate::tables::Tables;
 use crate::{Agreement, Error, KnownHead, Merge, MergeOutcome, Proposal, StagedOutcome, history};
 
@@ -33,7 +33,7 @@ impl Stagers {
         let store = &self.state.store;
         store.room_for(least)?;
         let scratch = store.scratch()?;
-        let known = Witness::new(&self.state).await?;
+        let known = SnapshotLookup::new(&self.state).await?;
         Ok(Stager::new(scratch, &self.contract, contribution, agent, known))
     }
 }
@@ -46,7 +46,7 @@ impl Stagers {
 #[derive(Debug)]
 pub struct Table {
     state: Arc<State>,
-    known: Arc<Follower>,
+    known: Arc<LiveLookup>,
     contract: Arc<Contract>,
     clock: Arc<dyn Clock>,
     tables: Arc<Tables>,
@@ -66,7 +66,7 @@ impl Table {
             return Err(Error::ContractMismatch { dataset: state.dataset });
         }
         Ok(Self {
-            known: Arc::new(Follower::new(&state).await?),
+            known: Arc::new(LiveLookup::new(&state).await?),
             state,
             contract: Arc::clone(contract),
             clock,
@@ -135,8 +135,8 @@ impl Table {
     }
 
     /// Returns a live lookup of the table's record keys, for the dedup gate. The lookup follows the merges.
-    pub fn known(&self) -> Arc<dyn Known> {
-        Arc::clone(&self.known) as Arc<dyn Known>
+    pub fn known(&self) -> Arc<dyn KeyLookup> {
+        Arc::clone(&self.known) as Arc<dyn KeyLookup>
     }
 
     /// Merges the rows of a proposal that are new to the table, as the next version. Creates the table first if it does
@@ -167,7 +167,7 @@ impl Table {
         // On a store that blocks, a merge is mostly waiting for the disk, so it runs on one blocking thread. A panic
         // loses `tried`, the list of orphans; the cost is a file that no commit names.
         let (merged, tried) = if self.state.blocks() {
-            carry(merging).await.map_err(Error::Stopped)?
+            run_blocking(merging).await.map_err(Error::Stopped)?
         } else {
             merging.await
         };
@@ -187,7 +187,7 @@ impl Table {
     ///
     /// # Errors
     /// After an error the log has either nothing or the whole compaction. Neither changes a version.
-    pub async fn adopt(&mut self, compacted: Compacted) -> Result<bool, Error> {
+    pub async fn install_compaction(&mut self, compacted: Compacted) -> Result<bool, Error> {
         compaction::commit(&self.state, compacted, self.clock.now()).await
     }
 

@@ -1,8 +1,8 @@
 //! The open tables of this process.
 //!
 //! Invariants: a dataset has one state while anybody has a reference to it. Unreferenced states may be closed, because
-//! everything in them is in the log too. Together they stay within [`IDLE`] and [`IDLE_BYTES`], however many datasets
-//! were opened.
+//! everything in them is in the log too. Together they stay within [`MAX_IDLE_TABLES`] and [`MAX_IDLE_BYTES`], however
+//! many datasets were opened.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use types::DatasetId;
 use crate::state::State;
 
 /// Maximum number of open tables without a reference.
-const IDLE: usize = 1_024;
+const MAX_IDLE_TABLES: usize = 1_024;
 /// Maximum memory of these tables, in bytes.
-const IDLE_BYTES: usize = 128 << 20;
+const MAX_IDLE_BYTES: usize = 128 << 20;
 
 /// States by dataset. The first caller that gets the cell loads the state.
 #[derive(Debug, Default)]
@@ -87,14 +87,14 @@ impl Open {
             .collect();
         let mut bytes: usize = idle.iter().map(|(_, _, bytes)| bytes).sum();
         let mut count = idle.len();
-        if count <= IDLE && bytes <= IDLE_BYTES {
+        if count <= MAX_IDLE_TABLES && bytes <= MAX_IDLE_BYTES {
             return Vec::new();
         }
         idle.sort_unstable();
         let mut taken = Vec::new();
         for (_, dataset, size) in idle {
             // An eighth more than necessary is removed at once. Otherwise every lookup beyond the bounds would sort.
-            if count <= IDLE / 8 * 7 && bytes <= IDLE_BYTES / 8 * 7 {
+            if count <= MAX_IDLE_TABLES / 8 * 7 && bytes <= MAX_IDLE_BYTES / 8 * 7 {
                 break;
             }
             taken.extend(self.tables.remove(&dataset));

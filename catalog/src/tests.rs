@@ -8,11 +8,11 @@ mod damage;
 mod fixture;
 mod history;
 mod index;
+mod key_objects;
 mod merging;
 #[cfg(feature = "s3")]
 mod over_s3;
 mod pages;
 mod part_cache;
 mod racing;
-mod runs;
 mod staging;

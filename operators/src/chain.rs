@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::Instrument as _;
-use types::key::Known;
+use types::key::KeyLookup;
 use types::{Batch, Timestamp};
 
 use crate::gates::{Contract, Dedup, PersonalData};
@@ -86,7 +86,7 @@ pub enum Decision {
 
 /// Builds the chain that merges, dry runs and collectors use: contract, dedup, personal data and, unless `None`, the
 /// screen.
-pub fn standard_chain(known: Arc<dyn Known>, screen: Option<Arc<dyn Screener>>) -> Chain {
+pub fn standard_chain(known: Arc<dyn KeyLookup>, screen: Option<Arc<dyn Screener>>) -> Chain {
     let gates = Chain::new()
         .gate(Contract)
         .gate(Dedup::new(known))

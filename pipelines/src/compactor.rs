@@ -84,11 +84,11 @@ impl Compactor {
         let Some(built) = built else {
             return self.look(table);
         };
-        let adopted = match built {
-            Ok(compacted) => table.adopt(compacted).await,
+        let installed = match built {
+            Ok(compacted) => table.install_compaction(compacted).await,
             Err(error) => Err(error),
         };
-        match adopted {
+        match installed {
             Ok(_) => self.failures = 0,
             Err(error) => {
                 tracing::warn!(error = described(&error), "a table could not be compacted now");

@@ -13,7 +13,7 @@ use futures_util::FutureExt as _;
 use operators::{Decision, Judged};
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 use types::{AgentId, Batch, Classify as _, Retry, Version, metric};
 
 use self::notes::Notes;
@@ -129,7 +129,7 @@ pub(crate) fn may_pass(error: &catalog::Error) -> bool {
 async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Result<Fate, catalog::Error> {
     history::check(context, table, verdict.address, verdict.head).await?;
     // Why: an earlier delivery may have merged, and then its rows look like duplicates of themselves.
-    if !fault::planted(Plant::NoGuard)
+    if !fault::is_injected(InjectedBug::NoGuard)
         && let Some(merge) = table.find(verdict.address.contribution).await?
     {
         return Ok(Fate::Adopted(merge));
@@ -138,7 +138,7 @@ async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Resu
         table.confirm().await?;
         return Ok(Fate::NotMerged);
     }
-    let foretold = fault::planted(Plant::OutcomeBeforeCommit);
+    let foretold = fault::is_injected(InjectedBug::OutcomeBeforeCommit);
     if foretold
         && context
             .emitter
@@ -159,9 +159,9 @@ async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Resu
     let merged = table.merge(proposal).instrument(tracing::debug_span!("merge")).await?;
     metrics::histogram!(metric::MERGE_SECONDS).record(started.elapsed().as_secs_f64());
     Ok(match merged {
-        MergeOutcome::Merged(_) | MergeOutcome::Adopted(_) if foretold => Fate::Told,
+        MergeOutcome::Merged(_) | MergeOutcome::AlreadyCommitted(_) if foretold => Fate::Told,
         MergeOutcome::Merged(merge) => Fate::Merged(merge),
-        MergeOutcome::Adopted(merge) => Fate::Adopted(merge),
+        MergeOutcome::AlreadyCommitted(merge) => Fate::Adopted(merge),
         MergeOutcome::NothingNew { duplicates } => Fate::NothingNew(duplicates),
     })
 }
@@ -241,7 +241,7 @@ pub(crate) fn adopted(address: Address, mut merge: Merge) -> Outcome {
     merged(address, merge, notes)
 }
 
-/// The planted bug: the outcome as it would be if the commit were certain.
+/// The injected bug: the outcome as it would be if the commit were certain.
 fn foretell(context: &Context, table: &Table, verdict: &Verdict) -> Outcome {
     let accepted = u64::try_from(verdict.passed.len()).unwrap_or(u64::MAX);
     let resolution = Resolution::Merged {

@@ -8,7 +8,7 @@ use operators::screen::Screener;
 use operators::{Judged, standard_chain};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, Span};
-use types::key::Known;
+use types::key::KeyLookup;
 use types::{AgentId, Contract, fault};
 
 use crate::finished::Finished;
@@ -54,7 +54,7 @@ pub(crate) enum Finding {
 #[derive(Clone, Debug)]
 pub(crate) struct Bench {
     pub(crate) contract: Arc<Contract>,
-    pub(crate) known: Arc<dyn Known>,
+    pub(crate) known: Arc<dyn KeyLookup>,
     pub(crate) screener: Arc<dyn Screener>,
     pub(crate) finished: Arc<Finished>,
     pub(crate) places: Places,
@@ -105,7 +105,7 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
     if submission.upload.is_some() {
         return Finding::Upload(Box::new(submission));
     }
-    fault::bear(submission.records.text());
+    fault::crash_on(submission.records.text());
     let decoded = tracing::debug_span!("decode").in_scope(|| submission.records.decode(&bench.contract));
     let batch = match decoded {
         Ok(batch) => batch,

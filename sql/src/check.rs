@@ -41,9 +41,9 @@ pub const MAX_TABLES: usize = 32;
 pub const MAX_GROUPING_SETS: usize = 64;
 
 /// Stack size in bytes that the parser and the check need.
-pub(crate) const STACK: usize = 32 << 20;
+pub(crate) const STACK_BYTES: usize = 32 << 20;
 /// Maximum number of characters of the statement that a refusal quotes.
-const SHOWN: usize = 80;
+const MAX_SHOWN_CHARS: usize = 80;
 
 /// Reason why a statement is not run: the refused part, and the rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +62,7 @@ impl Refusal {
     )]
     pub(crate) fn new(what: impl ToString, rule: impl Into<String>) -> Self {
         let what = what.to_string();
-        let mut shown: String = what.chars().take(SHOWN).collect();
+        let mut shown: String = what.chars().take(MAX_SHOWN_CHARS).collect();
         if shown.len() < what.len() {
             shown.push('…');
         }
@@ -89,11 +89,11 @@ impl Refusal {
 /// # Errors
 /// [`Error::Refused`] if the statement may not be run, [`Error::Process`] if no thread can be started.
 pub async fn check(sql: &str) -> Result<(), Error> {
-    let (told, checked) = oneshot::channel();
+    let (sender, checked) = oneshot::channel();
     let statement = sql.to_owned();
     // The parser and the check recurse. A separate stack is large enough for every statement within the bounds.
-    let thread = std::thread::Builder::new().stack_size(STACK);
-    let walk = move || drop(told.send(parse(&statement, None).map(drop)));
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    let walk = move || drop(sender.send(parse(&statement, None).map(drop)));
     thread
         .spawn(walk)
         .map_err(Error::process("cannot start a thread to check the statement"))?;
@@ -102,7 +102,7 @@ pub async fn check(sql: &str) -> Result<(), Error> {
     Ok(checked.await.unwrap_or_else(panicked)?)
 }
 
-/// Parses and checks a statement on the stack of the caller, which must have [`STACK`] bytes.
+/// Parses and checks a statement on the stack of the caller, which must have [`STACK_BYTES`] bytes.
 ///
 /// With a contract, unquoted names match its fields without regard to case.
 pub(crate) fn parse(sql: &str, contract: Option<&Contract>) -> Result<Statement, Refusal> {

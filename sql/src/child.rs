@@ -20,13 +20,13 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 
 use crate::check;
-use crate::wire::{Job, PROTOCOL, Pipe, Reply, Setup};
+use crate::wire::{ChildChannel, Job, PROTOCOL, Reply, Setup};
 
 /// Hidden command-line argument that makes the program a child.
 pub const ARGUMENT: &str = "__sql-child";
 
 /// Stack size in bytes of the planning thread: enough to parse the deepest statement and to walk its plan.
-const STACK: usize = 2 * check::STACK;
+const STACK_BYTES: usize = 2 * check::STACK_BYTES;
 
 /// Serves one query over standard input, which is a socket, and ends.
 ///
@@ -34,7 +34,7 @@ const STACK: usize = 2 * check::STACK;
 pub fn run() -> ExitCode {
     // The caller learns of a panic from the failed query, so nothing is printed.
     std::panic::set_hook(Box::new(|_| {}));
-    let served = std::thread::Builder::new().stack_size(STACK).spawn(serve);
+    let served = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve);
     match served.map(std::thread::JoinHandle::join) {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -42,7 +42,7 @@ pub fn run() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
-    let mut pipe = Pipe(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?));
+    let mut pipe = ChildChannel(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?));
     // The setup comes from the caller's configuration and contains nothing of a query.
     let setup: Setup = pipe.receive()?;
     let (start, started) = mpsc::channel();
@@ -60,7 +60,7 @@ fn serve() -> io::Result<()> {
 }
 
 /// Does everything that must happen before a query is read. The error describes the failed step.
-fn prepare(pipe: &Pipe, setup: &Setup, started: mpsc::Receiver<()>) -> Result<engine::Engine, String> {
+fn prepare(pipe: &ChildChannel, setup: &Setup, started: mpsc::Receiver<()>) -> Result<engine::Engine, String> {
     if setup.protocol != PROTOCOL {
         return Err(format!(
             "the query process has the protocol `{PROTOCOL}`, the service has `{}`",
@@ -73,7 +73,7 @@ fn prepare(pipe: &Pipe, setup: &Setup, started: mpsc::Receiver<()>) -> Result<en
         .spawn(move || watch(watched, &started))
         .map_err(|error| error.to_string())?;
     // The order matters: each step needs rights or resources that a later one takes away.
-    fence::volunteer();
+    fence::prefer_for_oom_kill();
     fence::limit_files()?;
     let engine = engine::Engine::start(setup)?;
     fence::limit(setup)?;

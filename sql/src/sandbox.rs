@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use types::{Clock, Contract, Proof};
 
 use self::process::Process;
-use crate::wire::{BATCH, Job, Reply};
+use crate::wire::{FILES_AT_ONCE, Job, Reply};
 use crate::{Answer, Error, Refusal, check, child};
 
 /// Settings of the sandbox.
@@ -132,16 +132,16 @@ impl Sandbox {
                 .collect(),
         };
         // The next process is started even if the answer is dropped.
-        let _refilled = Refilled(Arc::clone(&self.inner));
+        let _refill = RefillOnDrop(Arc::clone(&self.inner));
         let answered = timeout_at(deadline, self.inner.run(&job, &records.parts)).await;
         answered.unwrap_or(Err(Error::TimedOut { after: config.seconds }))
     }
 }
 
 /// Starts the missing idle processes when it is dropped.
-struct Refilled(Arc<Inner>);
+struct RefillOnDrop(Arc<Inner>);
 
-impl Drop for Refilled {
+impl Drop for RefillOnDrop {
     fn drop(&mut self) {
         let inner = Arc::clone(&self.0);
         // Without a runtime the service is ending, and no process is needed.
@@ -190,12 +190,12 @@ impl Inner {
     }
 
     /// Returns a process that has received the query.
-    async fn told(&self, job: &Job) -> Result<Process, Error> {
+    async fn send_job(&self, job: &Job) -> Result<Process, Error> {
         // At most every idle process may turn out to be dead. After that the failure has another cause.
         let mut left = self.config.standby;
         loop {
             let mut process = self.take().await?;
-            match process.line.send(job).await {
+            match process.channel.send(job).await {
                 Ok(()) => return Ok(process),
                 // An idle process may have ended after it reported that it was ready.
                 Err(error) if left > 0 => {
@@ -208,17 +208,17 @@ impl Inner {
     }
 
     async fn run(&self, job: &Job, parts: &[Part]) -> Result<Answer, Error> {
-        let mut process = self.told(job).await?;
+        let mut process = self.send_job(job).await?;
         // Files are opened per batch, so few are open here at a time.
-        for batch in parts.chunks(BATCH) {
+        for batch in parts.chunks(FILES_AT_ONCE) {
             let files = open(batch.to_vec()).await?;
-            if let Err(error) = process.line.send_files(&files).await {
+            if let Err(error) = process.channel.send_files(&files).await {
                 return Err(process
                     .ended(error, self.config.memory_bytes, self.config.seconds)
                     .await);
             }
         }
-        let reply = match process.line.receive().await {
+        let reply = match process.channel.receive().await {
             Ok(reply) => reply,
             Err(error) => {
                 return Err(process

@@ -1,8 +1,8 @@
 //! Messages between the caller and a child, over their socket.
 //!
 //! Invariant: a frame is its length as u32, little endian, and that many bytes of JSON. After a [`Job`] the caller
-//! sends the file descriptors of the parts, at most [`BATCH`] with one byte, and waits for one byte after each batch.
-//! So at most one batch is in transit.
+//! sends the file descriptors of the parts, at most [`FILES_AT_ONCE`] with one byte, and waits for one byte after each
+//! batch. So at most one batch is in transit.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
@@ -25,9 +25,9 @@ use crate::{Answer, MAX_ANSWER_BYTES, Refusal};
 /// Version of the protocol. Both sides must be of the same build.
 pub(crate) const PROTOCOL: &str = concat!("sluice-sql-1 ", env!("CARGO_PKG_VERSION"));
 /// Number of descriptors per message. The kernel allows 253.
-pub(crate) const BATCH: usize = 250;
+pub(crate) const FILES_AT_ONCE: usize = 250;
 /// Maximum length of a frame from a child in bytes: the rows of an answer, and its columns.
-const LONGEST: usize = MAX_ANSWER_BYTES + (4 << 20);
+const MAX_FRAME_BYTES: usize = MAX_ANSWER_BYTES + (4 << 20);
 
 /// First message to a child.
 #[derive(Debug, Serialize, Deserialize)]
@@ -96,9 +96,9 @@ pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// The child's end of the socket, with blocking calls.
 #[derive(Debug)]
-pub(crate) struct Pipe(pub(crate) UnixStream);
+pub(crate) struct ChildChannel(pub(crate) UnixStream);
 
-impl Pipe {
+impl ChildChannel {
     /// Receives the next frame.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let mut length = [0; 4];
@@ -121,7 +121,7 @@ impl Pipe {
     pub(crate) fn receive_files(&mut self, count: usize) -> io::Result<Vec<File>> {
         let mut files = Vec::with_capacity(count);
         while files.len() < count {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_AT_ONCE))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let mut byte = [0];
             let mut bytes = [IoSliceMut::new(&mut byte)];
@@ -145,14 +145,14 @@ impl Pipe {
 
 /// The caller's end of the socket.
 #[derive(Debug)]
-pub(crate) struct Line(pub(crate) tokio::net::UnixStream);
+pub(crate) struct ServiceChannel(pub(crate) tokio::net::UnixStream);
 
-impl Line {
-    /// Receives the next frame. A frame longer than [`LONGEST`] is an error, so a child cannot exhaust the caller's
-    /// memory.
+impl ServiceChannel {
+    /// Receives the next frame. A frame longer than [`MAX_FRAME_BYTES`] is an error, so a child cannot exhaust the
+    /// caller's memory.
     pub(crate) async fn receive(&mut self) -> io::Result<Reply> {
         let length = self.0.read_u32_le().await? as usize;
-        if length > LONGEST {
+        if length > MAX_FRAME_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the frame is too long"));
         }
         let mut bytes = vec![0; length];
@@ -165,12 +165,12 @@ impl Line {
         self.0.write_all(&frame(message)?).await
     }
 
-    /// Sends up to [`BATCH`] open files and waits for their acknowledgement.
+    /// Sends up to [`FILES_AT_ONCE`] open files and waits for their acknowledgement.
     pub(crate) async fn send_files(&mut self, files: &[File]) -> io::Result<()> {
         let descriptors: Vec<BorrowedFd<'_>> = files.iter().map(File::as_fd).collect();
         let socket = &self.0;
         let send = || {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(BATCH))];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_AT_ONCE))];
             let mut control = SendAncillaryBuffer::new(&mut space);
             if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
                 return Err(io::ErrorKind::InvalidInput.into());

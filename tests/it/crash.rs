@@ -11,19 +11,19 @@ use tests::checker::Violation;
 use tests::crash::{Counters, Fault, Site};
 use tests::history::Event;
 use tests::random::Random;
-use types::fault::{POINTS, Plant};
+use types::fault::{InjectedBug, POINTS};
 
 use crate::{binary, configured};
 
 /// Kills in a usual run; `SLUICE_TEST_KILLS` asks for more.
 const KILLS: u64 = 900;
-/// Kills within which every planted bug must be seen.
-const KILLS_PER_PLANT: usize = 120;
+/// Kills within which every injected bug must be seen.
+const KILLS_PER_BUG: usize = 120;
 /// Kills after which a folder is left for a new one, so that judging stays quick.
 const LIVES: usize = 12;
 /// How long a recovery may take.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long a recovery may take where a planted bug may keep it from ever ending.
+/// How long a recovery may take where an injected bug may keep it from ever ending.
 const PLANTED_PATIENCE: Duration = Duration::from_secs(10);
 /// Passages at which a point is armed, in the order of the rounds.
 const PASSAGES: [u64; 8] = [3, 1, 8, 2, 12, 5, 16, 10];
@@ -252,54 +252,54 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
 }
 
 /// The bugs that a crash lets show; flipped bits show the other one (`bits`).
-fn plants() -> Vec<(&'static str, Plant)> {
-    let of_crashes = |(_, plant): &(&str, Plant)| *plant != Plant::BlindReads;
-    Plant::ALL.into_iter().filter(of_crashes).collect()
+fn injected_bugs() -> Vec<(&'static str, InjectedBug)> {
+    let of_crashes = |(_, bug): &(&str, InjectedBug)| *bug != InjectedBug::BlindReads;
+    InjectedBug::ALL.into_iter().filter(of_crashes).collect()
 }
 
 #[test]
-fn every_planted_bug_is_seen() {
+fn every_injected_bug_is_seen() {
     let seed = configured("SLUICE_TEST_SEED", 1);
     let seen = on_threads(
         |_, queue| {
             let mut seen = Vec::new();
             loop {
-                let Some((name, plant)) = queue.lock().unwrap().pop_front() else {
+                let Some((name, bug)) = queue.lock().unwrap().pop_front() else {
                     return seen;
                 };
-                seen.push((name, runtime().block_on(hunt(name, plant, seed))));
+                seen.push((name, runtime().block_on(hunt(name, bug, seed))));
             }
         },
-        plants().into(),
+        injected_bugs().into(),
     );
     let seen: Vec<_> = seen.into_iter().flatten().collect();
     for (name, found) in &seen {
         match found {
             Some((kills, violation)) => eprintln!("{name}: seen after {kills} kills: {violation}"),
-            None => eprintln!("{name}: not seen in {KILLS_PER_PLANT} kills"),
+            None => eprintln!("{name}: not seen in {KILLS_PER_BUG} kills"),
         }
     }
-    assert_eq!(seen.len(), plants().len());
+    assert_eq!(seen.len(), injected_bugs().len());
     assert!(
         seen.iter().all(|(_, found)| found.is_some()),
-        "a planted bug was not seen"
+        "an injected bug was not seen"
     );
 }
 
-/// Kills a process with a planted bug until a violation shows: after how many kills, and which.
-async fn hunt(name: &str, plant: Plant, seed: u64) -> Option<(usize, String)> {
+/// Kills a process with an injected bug until a violation shows: after how many kills, and which.
+async fn hunt(name: &str, bug: InjectedBug, seed: u64) -> Option<(usize, String)> {
     let mut random = Random::new(seed);
     let mut environment = vec![("SLUICE_FAULT_PLANT", name), COMPACTING];
     if matches!(
-        plant,
-        Plant::LibraryRebase | Plant::CompactionBlind | Plant::UploadBlind
+        bug,
+        InjectedBug::LibraryRebase | InjectedBug::CompactionBlind | InjectedBug::UploadBlind
     ) {
         environment.push(RIVAL);
     }
     let mut jobs = jobs(2 * PASSAGES.len(), &mut random);
     let mut site = Site::build(binary(), random.bits(), &environment, PLANTED_PATIENCE).await;
     let mut kills = 0;
-    while kills < KILLS_PER_PLANT {
+    while kills < KILLS_PER_BUG {
         let job = jobs.pop_front()?;
         let verdict = site.kill_at(job.fault, None).await;
         let mut violations = verdict.violations;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use store::{Allowance, Idempotency, NewContribution, Project, ProjectStatus, SubmitOutcome, Visibility};
 use tokio::time::Instant;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 use types::{Contract, ContributionId, Kind, canonical, metric};
 
 use super::contributions::{View, wait_bound};
@@ -136,7 +136,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     let (rows, bytes) = (new.rows, new.submission.len());
     let acknowledged = View::submitted(id, &project.slug, new.source_declaration.clone(), rows, cx.now);
     // Injected bug: the crash tests must detect an acknowledgement before the row is durable.
-    if fault::planted(Plant::AckBeforeRow) {
+    if fault::is_injected(InjectedBug::AckBeforeRow) {
         let store = cx.app.store.clone();
         drop(tokio::spawn(async move { store.contribution_submit(new).await }));
         return Ok(Reply::created(acknowledged));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::Visibility;
 use types::Batch;
-use types::key::{Known, NoneKnown};
+use types::key::{KeyLookup, NoKeys};
 
 use super::contribute::{EXAMPLE, contract, records_bound};
 use super::reading::{self, NOT_YET};
@@ -113,14 +113,14 @@ async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     let contract = Arc::new(contract(&project)?);
     // Finding a duplicate reveals that a dataset contains a record, and reading a paid dataset costs money. So a caller
     // without entitlement learns of duplicates within the batch only.
-    let (compared_with, known): (_, Arc<dyn Known>) = match entitlement::records(&cx, &project, None) {
+    let (compared_with, known): (_, Arc<dyn KeyLookup>) = match entitlement::records(&cx, &project, None) {
         Ok(()) => {
             // The snapshot is not used. It fails if the table is behind or lost history, when duplicates would be
             // missed.
             reading::snapshot(&cx, &project, None).await?;
             (Compared::Dataset, cx.app.catalog.known(project.id).await?)
         }
-        Err(_unpaid) => (Compared::Batch, Arc::new(NoneKnown)),
+        Err(_unpaid) => (Compared::Batch, Arc::new(NoKeys)),
     };
     // Private records are never sent to a remote judge, so the chain of a private project has no screen.
     let screen = (project.visibility == Visibility::Public).then(|| Arc::clone(&cx.app.screener));

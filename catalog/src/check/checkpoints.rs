@@ -16,7 +16,7 @@ use crate::Error;
 const RULE: &str = "checkpoint";
 /// Time in milliseconds that a `remove` must stay in checkpoints: a week (Delta protocol, *Table Properties*). It is
 /// stated here again, so that the check does not share the writer's constant.
-const RETENTION: i64 = 604_800_000;
+const TOMBSTONE_RETENTION_MS: i64 = 604_800_000;
 
 /// Actions by kind and subject: a part's path, a table's id, or nothing.
 type Actions = BTreeMap<(&'static str, String), Value>;
@@ -70,7 +70,8 @@ impl Log {
     /// Returns a description of the first difference, or `None` if there is none.
     fn difference(&self, found: &Actions) -> Option<String> {
         // A `remove` may be left out once its retention is over.
-        let expired = |said: &Value| said["deletionTimestamp"].as_i64() < Some(self.at.saturating_sub(RETENTION));
+        let expired =
+            |said: &Value| said["deletionTimestamp"].as_i64() < Some(self.at.saturating_sub(TOMBSTONE_RETENTION_MS));
         let missing = self.actions.iter().find_map(|(key, said)| match found.get(key) {
             Some(told) => (told != said).then_some((key, "differs from the log")),
             None => (key.0 != "remove" || !expired(said)).then_some((key, "is missing")),

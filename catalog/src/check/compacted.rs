@@ -41,7 +41,7 @@ pub(super) struct Merged {
 }
 
 /// Statements of a compaction's commit.
-struct Told<'a> {
+struct CompactionCommit<'a> {
     replaces: Vec<&'a str>,
     add: &'a Value,
     name: &'a str,
@@ -50,7 +50,7 @@ struct Told<'a> {
     rows: u64,
 }
 
-fn told(actions: &[Value]) -> Option<Told<'_>> {
+fn parse(actions: &[Value]) -> Option<CompactionCommit<'_>> {
     let of = |name: &'static str| actions.iter().filter_map(move |action| action.get(name));
     let one = |name: &'static str| {
         let mut all = of(name);
@@ -61,7 +61,7 @@ fn told(actions: &[Value]) -> Option<Told<'_>> {
     let known = of("remove").count() + 2 == actions.len();
     let replaces = of("remove").map(|remove| remove["path"].as_str());
     let stats: Value = serde_json::from_str(add["stats"].as_str()?).ok()?;
-    (known && !changes).then_some(Told {
+    (known && !changes).then_some(CompactionCommit {
         replaces: replaces.collect::<Option<_>>()?,
         add,
         name: add["path"].as_str()?,
@@ -79,23 +79,23 @@ impl Checker {
         actions: &[Value],
         contract: Option<&Arc<Contract>>,
     ) -> Result<(), Error> {
-        let Some(told) = told(actions) else {
+        let Some(parsed) = parse(actions) else {
             self.violation("compaction", path, "it removes parts, but is not a compaction");
             return Ok(());
         };
-        let start = self.live.iter().position(|live| live.name == told.replaces[0]);
+        let start = self.live.iter().position(|live| live.name == parsed.replaces[0]);
         let start = start.unwrap_or(self.live.len());
-        let place = start..start + told.replaces.len();
+        let place = start..start + parsed.replaces.len();
         // A range beyond the list gives no parts, and the comparison below reports it.
         let replaced = self.live.get(place.clone()).unwrap_or_default();
         let named = replaced
             .iter()
             .map(|live| live.name.as_str())
-            .eq(told.replaces.iter().copied());
+            .eq(parsed.replaces.iter().copied());
         let span = replaced.first().zip(replaced.last());
         let versions = span.map(|(first, last)| (first.first, last.last));
         let rows: u64 = replaced.iter().map(|live| live.rows).sum();
-        if !named || versions != Some((told.first, told.last)) || rows != told.rows {
+        if !named || versions != Some((parsed.first, parsed.last)) || rows != parsed.rows {
             self.violation(
                 "compaction",
                 path,
@@ -103,21 +103,21 @@ impl Checker {
             );
             return Ok(());
         }
-        let part = format!("{}/{}", self.dataset, told.name);
+        let part = format!("{}/{}", self.dataset, parsed.name);
         self.named.insert(part.clone());
         match self.get(&part).await? {
             None => self.violation("part_missing", &part, &format!("`{path}` names it")),
             Some(bytes) => {
-                self.hash(&part, &bytes, told.add);
-                if let Err(problem) = self.same_rows(&part, bytes, &told, contract) {
+                self.hash(&part, &bytes, parsed.add);
+                if let Err(problem) = self.same_rows(&part, bytes, &parsed, contract) {
                     self.violation("compaction", &part, &problem);
                 }
             }
         }
         let live = Live {
-            name: told.name.to_owned(),
-            first: told.first,
-            last: told.last,
+            name: parsed.name.to_owned(),
+            first: parsed.first,
+            last: parsed.last,
             rows,
         };
         self.live.splice(place, [live]);
@@ -129,17 +129,17 @@ impl Checker {
         &mut self,
         part: &str,
         bytes: Bytes,
-        told: &Told<'_>,
+        parsed: &CompactionCommit<'_>,
         contract: Option<&Arc<Contract>>,
     ) -> Result<(), String> {
         let batches = crate::part::decode(bytes).map_err(|error| error.to_string())?;
         // Version 1 extends the empty root.
-        let before = match told.first {
+        let before = match parsed.first {
             1 => Some([0; 32]),
             first => self.merged.get(&(first - 1)).and_then(|merged| merged.root),
         };
         let after = |root: Option<[u8; 32]>| root.map(|root| rows::extension(&root));
-        let (mut version, mut ordinal, mut hasher) = (told.first, 0, after(before));
+        let (mut version, mut ordinal, mut hasher) = (parsed.first, 0, after(before));
         for batch in batches {
             let batch = batch.map_err(|error| error.to_string())?;
             let mut at = 0;
@@ -148,7 +148,7 @@ impl Checker {
                 let merged = self
                     .merged
                     .get(&version)
-                    .filter(|merged| merged.rows > 0 && version <= told.last);
+                    .filter(|merged| merged.rows > 0 && version <= parsed.last);
                 let merged = merged.cloned().ok_or("it has rows of versions outside its range")?;
                 let take = usize::try_from(merged.rows - ordinal).unwrap_or(usize::MAX);
                 let taken = batch.slice(at, take.min(batch.num_rows() - at));
@@ -174,7 +174,7 @@ impl Checker {
                 }
             }
         }
-        if (version, ordinal) == (told.last + 1, 0) {
+        if (version, ordinal) == (parsed.last + 1, 0) {
             Ok(())
         } else {
             Err("it lacks rows of the last versions of its range".to_owned())

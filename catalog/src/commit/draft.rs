@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use types::fault::{self, Plant};
-use types::key::{KeySet, Places};
+use types::fault::{self, InjectedBug};
+use types::key::{BuildMapHasher, KeySet};
 use types::{AgentId, Batch, ContributionId, Version};
 
 use crate::blocking::blocking;
@@ -98,7 +98,7 @@ impl Draft {
         }))
     }
 
-    /// The planted bug: the same rows after another base, without another look at its keys.
+    /// The injected bug: the same rows after another base, without another look at its keys.
     pub(super) fn rebased(mut self, base: Base) -> Drafted {
         self.part.version = base.version.next();
         self.root = root(base, &self.rows);
@@ -112,11 +112,11 @@ fn root(base: Base, rows: &Batch) -> Root {
 
 /// The rows that neither the table has at this version nor an earlier row of the batch is, and the positions of the others.
 fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(Arc<Batch>, Vec<u32>), Error> {
-    if fault::planted(Plant::DedupOnce) {
+    if fault::is_injected(InjectedBug::DedupOnce) {
         return Ok((Arc::clone(batch), Vec::new()));
     }
     let known = index.contains_since(version, batch.keys(), None)?;
-    let mut seen = KeySet::with_capacity_and_hasher(batch.len(), Places::default());
+    let mut seen = KeySet::with_capacity_and_hasher(batch.len(), BuildMapHasher::default());
     let keep: Vec<bool> = batch
         .keys()
         .iter()

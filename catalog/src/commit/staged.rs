@@ -12,14 +12,14 @@ use object_store::path::Path;
 use proof::Root;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 use types::{Timestamp, Version, metric};
 
 use super::{Tried, put, show, unencodable};
 use crate::blocking::in_place;
 use crate::part::{self, PartInfo};
 use crate::staged::Staged;
-use crate::state::{FEW, State, When};
+use crate::state::{MAX_INSERTED_KEYS, State, When};
 use crate::{Error, Merge, StagedOutcome, log};
 
 /// Merges a staged upload into a table that exists. `notes` says what to keep in the commit, told how many rows were
@@ -33,11 +33,11 @@ pub(crate) async fn merge(
 ) -> Result<StagedOutcome, Error> {
     let contribution = staged.contribution();
     loop {
-        if !fault::planted(Plant::NoGuard)
+        if !fault::is_injected(InjectedBug::NoGuard)
             && let Some(merge) = state.find(contribution).await?
         {
             tried.discard(state).await;
-            return Ok(StagedOutcome::Adopted(merge));
+            return Ok(StagedOutcome::AlreadyCommitted(merge));
         }
         let base = state.base();
         state.confirm().await?;
@@ -114,16 +114,16 @@ async fn landed(
     };
     // Why: whoever finds the commit meanwhile would bring its keys from the parts.
     let alone = index.catching_up.lock().await;
-    let stored = merge.accepted > FEW && {
+    let stored = merge.accepted > MAX_INSERTED_KEYS && {
         let base = state.base();
-        if let Some(leaving) = state.flush(base.version, base.root).await? {
-            state.put_run(leaving, base.version, base.root).await;
+        if let Some(batch) = state.flush(base.version, base.root).await? {
+            state.put_key_object(batch, base.version, base.root).await;
         }
         let root = merge.root.parse().unwrap_or(Root::EMPTY);
         let keys = keys()?;
         in_place(|| index.ingest(merge.version, root, merge.record_count, keys))
     };
-    if !stored && index.reflects() < merge.version {
+    if !stored && index.indexed_version() < merge.version {
         in_place(|| {
             let keys = keys()?.collect::<Result<Vec<_>, _>>().map_err(Error::Scratch)?;
             index.insert(merge.version, &keys);
@@ -141,14 +141,14 @@ impl Tried {
         loop {
             self.remember(&part);
             let path = part.path(state.dataset);
-            match state.durable.adopt(file, &path).await {
+            match state.durable.link_file(file, &path).await {
                 Ok(()) => return Ok(part),
                 Err(object_store::Error::AlreadyExists { .. }) => {}
                 Err(error) => return Err(Error::storage(&path, error)),
             }
             if is_there(state, &part).await? {
                 // Why: whoever gave it the name may not have lived to see it durable.
-                state.settle(&Path::from(state.dataset.to_string())).await?;
+                state.sync_dir(&Path::from(state.dataset.to_string())).await?;
                 return Ok(part);
             }
             part.attempt += 1;

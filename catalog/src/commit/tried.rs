@@ -36,7 +36,7 @@ impl Tried {
             // Why: names are looked up before a file is written for nothing; there can be many after many crashes.
             while let Some(same) = is_there(state, &part, draft).await? {
                 if same {
-                    state.settle(&Path::from(state.dataset.to_string())).await?;
+                    state.sync_dir(&Path::from(state.dataset.to_string())).await?;
                     return Ok(part);
                 }
                 part.attempt += 1;

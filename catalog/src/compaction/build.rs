@@ -15,16 +15,16 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 
-use super::gather::Gather;
+use super::input::InputBatches;
 use super::{Compacted, Compaction};
 use crate::log::Rewrite;
 use crate::part::{self, HIDDEN, PartInfo, Selected};
 use crate::{Error, commit};
 
 /// Number of batches that are read ahead of the writer.
-const AHEAD: usize = 2;
+const BATCHES_AHEAD: usize = 2;
 
 impl Compaction {
     /// Builds the part and puts it as a file that no commit names yet. Waits until no other part is being built in this
@@ -66,7 +66,7 @@ impl Compaction {
             Err(Error::Storage {
                 source: object_store::Error::AlreadyExists { .. },
                 ..
-            }) => self.state.settle(&table).await?,
+            }) => self.state.sync_dir(&table).await?,
             put => put?,
         }
         fault::point("compact.part");
@@ -87,7 +87,7 @@ impl Compaction {
         let schema = part::schema(&self.contract);
         let size = self.bytes();
         // Reading is asynchronous and encoding blocks, so a blocking thread encodes.
-        let (sender, receiver) = mpsc::channel(AHEAD);
+        let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
         let write = move || write(&schema, rows, usize::try_from(size).unwrap_or(0), receiver);
         let writing = tokio::task::spawn_blocking(write);
         'reading: for part in &self.inputs {
@@ -111,17 +111,17 @@ fn write(
     size: usize,
     mut batches: mpsc::Receiver<RecordBatch>,
 ) -> Result<(u64, Bytes), ParquetError> {
-    let mut gathered = Gather::new(Arc::clone(schema));
+    let mut input = InputBatches::new(Arc::clone(schema));
     let mut next = || -> Result<Option<RecordBatch>, ParquetError> {
         loop {
-            if let Some(batch) = gathered.next() {
+            if let Some(batch) = input.next() {
                 return Ok(Some(batch));
             }
             let Some(batch) = batches.blocking_recv() else {
-                gathered.end()?;
-                return Ok(gathered.next());
+                input.end()?;
+                return Ok(input.next());
             };
-            gathered.push(batch)?;
+            input.push(batch)?;
         }
     };
     // The sample is a regrouped batch and not the first that was read. So the encoding does not depend on the earlier
@@ -132,7 +132,7 @@ fn write(
     let (mut written, mut gathered) = (0, Some(first));
     while let Some(batch) = gathered {
         written += batch.num_rows() as u64;
-        writer.write(&planted(batch)?)?;
+        writer.write(&with_injected_bug(batch)?)?;
         gathered = next()?;
     }
     Ok((written, writer.into_inner()?.into()))
@@ -147,7 +147,7 @@ fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, Parque
         .set_column_dictionary_enabled(contribution, true)
         .set_column_dictionary_enabled(agent, true)
         .set_column_encoding(version, Encoding::DELTA_BINARY_PACKED);
-    if rows > part::SMALL {
+    if rows > part::SMALL_PART_ROWS {
         properties = part::of_many(properties, sample.schema_ref().fields(), sample.columns(), rows);
     }
     Ok(ArrowWriterOptions::new()
@@ -156,8 +156,8 @@ fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, Parque
 }
 
 /// Applies the injected bug: one row is lost and another is duplicated.
-fn planted(batch: RecordBatch) -> Result<RecordBatch, ParquetError> {
-    if !fault::planted(Plant::CompactionLosesRow) || batch.num_rows() < 2 {
+fn with_injected_bug(batch: RecordBatch) -> Result<RecordBatch, ParquetError> {
+    if !fault::is_injected(InjectedBug::CompactionLosesRow) || batch.num_rows() < 2 {
         return Ok(batch);
     }
     let (second, rest) = (batch.slice(1, 1), batch.slice(1, batch.num_rows() - 1));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use types::Timestamp;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 
 use super::Compacted;
 use crate::log::{self, Commit};
@@ -19,9 +19,13 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
     let mut blind = false;
     loop {
         let (number, admitted, done) = {
-            let timeline = state.timeline();
-            let admitted = blind || timeline.admits(&rewrite).is_some();
-            (timeline.next_commit(), admitted, !blind && timeline.has(&rewrite))
+            let version_index = state.version_index();
+            let admitted = blind || version_index.admits(&rewrite).is_some();
+            (
+                version_index.next_commit(),
+                admitted,
+                !blind && version_index.has(&rewrite),
+            )
         };
         if done {
             return Ok(true);
@@ -50,7 +54,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
                     return Err(error);
                 }
                 // Injected bug: the next try skips the checks.
-                blind = fault::planted(Plant::CompactionBlind);
+                blind = fault::is_injected(InjectedBug::CompactionBlind);
             }
         }
     }

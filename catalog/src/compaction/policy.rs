@@ -1,13 +1,13 @@
 //! Selection of the parts to compact.
 //!
-//! Invariant: a row is rewritten at most once per height, and a part of at least `target / fan_in` bytes is never
+//! Invariant: a row is rewritten at most once per level, and a part of at least `target / fan_in` bytes is never
 //! rewritten. So the number of rewrites of a row is at most the logarithm, to base `fan_in`, of the number of parts.
 
 use std::ops::Range;
 
-use crate::timeline::Piece;
+use crate::version_index::PartRange;
 
-/// Policy of compaction: `fan_in` adjacent parts of equal height become one part.
+/// Policy of compaction: `fan_in` adjacent parts of equal level become one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Number of parts that become one; at least 2.
@@ -30,13 +30,13 @@ impl Policy {
     }
 
     /// Returns the range of the next parts to combine.
-    pub(super) fn choose(&self, layout: &[Piece<'_>]) -> Option<Range<usize>> {
+    pub(super) fn choose(&self, layout: &[PartRange<'_>]) -> Option<Range<usize>> {
         let mut start = 0;
         while start < layout.len() {
             let stays = (start..layout.len()).find(|&index| self.stays(layout, index));
             let end = stays.unwrap_or(layout.len());
             let run = &layout[start..end];
-            // Parts of equal height come first. A closed run is combined only if there are none.
+            // Parts of equal level come first. A closed run is combined only if there are none.
             let chosen = self.equals(run).or_else(|| stays.and_then(|_| self.closed(run)));
             if let Some(chosen) = chosen {
                 return Some(start + chosen.start..start + chosen.end);
@@ -48,7 +48,7 @@ impl Policy {
     }
 
     /// Returns true if a part is not compacted: it is large, or a neighbour has rows of the same version.
-    fn stays(&self, layout: &[Piece<'_>], index: usize) -> bool {
+    fn stays(&self, layout: &[PartRange<'_>], index: usize) -> bool {
         let part = layout[index].part;
         let before = index.checked_sub(1).map(|before| layout[before].part.version);
         let after = layout.get(index + 1).map(|after| after.part.first_version());
@@ -56,10 +56,10 @@ impl Policy {
         part.bytes >= self.enough || before == Some(part.first_version()) || after == Some(part.version)
     }
 
-    /// Returns the first `fan_in` adjacent parts of one height.
-    fn equals(&self, run: &[Piece<'_>]) -> Option<Range<usize>> {
+    /// Returns the first `fan_in` adjacent parts of one level.
+    fn equals(&self, run: &[PartRange<'_>]) -> Option<Range<usize>> {
         let mut start = 0;
-        for equal in run.chunk_by(|left, right| left.height == right.height) {
+        for equal in run.chunk_by(|left, right| left.level == right.level) {
             if equal.len() >= self.fan_in {
                 return Some(start..start + self.fan_in);
             }
@@ -70,10 +70,10 @@ impl Policy {
 
     /// Returns the first parts of a run before a part that stays, up to `target` bytes. Such a run never grows, so it
     /// is not worth waiting for more parts.
-    fn closed(&self, run: &[Piece<'_>]) -> Option<Range<usize>> {
+    fn closed(&self, run: &[PartRange<'_>]) -> Option<Range<usize>> {
         let mut bytes = 0;
-        let fits = run.iter().take_while(|piece| {
-            bytes += piece.part.bytes;
+        let fits = run.iter().take_while(|range| {
+            bytes += range.part.bytes;
             bytes <= self.target
         });
         let fits = fits.count();

@@ -50,7 +50,7 @@ fn keys_are_known_before_during_and_after_they_are_stored() {
     assert!(!index.contains(&keys(500..900)).unwrap().into_iter().any(|known| known));
     drop(index);
     let index = fixture.open();
-    assert_eq!(index.reflects(), Version(4));
+    assert_eq!(index.indexed_version(), Version(4));
     assert!(index.contains(&keys(100..500)).unwrap().into_iter().all(|known| known));
     assert!(!index.contains(&keys(500..900)).unwrap().into_iter().any(|known| known));
 }
@@ -61,13 +61,13 @@ fn only_the_next_version_is_taken() {
     let index = fixture.open();
     index.insert(Version(2), &keys(0..1));
     assert_eq!(
-        (index.reflects(), index.contains(&keys(0..1)).unwrap()),
+        (index.indexed_version(), index.contains(&keys(0..1)).unwrap()),
         (Version(0), vec![false])
     );
     index.insert(Version(1), &keys(0..1));
     index.insert(Version(1), &keys(1..2));
     assert_eq!(
-        (index.reflects(), index.contains(&keys(0..2)).unwrap()),
+        (index.indexed_version(), index.contains(&keys(0..2)).unwrap()),
         (Version(1), vec![true, false])
     );
 }
@@ -129,7 +129,7 @@ fn after_the_store_was_given_up_keys_stay_in_memory_and_the_next_opening_starts_
     index.flush(Version(1), root(1));
     index.forget_stored();
     assert_eq!(
-        (index.reflects(), index.contains(&keys(0..1)).unwrap()),
+        (index.indexed_version(), index.contains(&keys(0..1)).unwrap()),
         (Version(0), vec![false])
     );
     index.insert(Version(1), &keys(0..70_000));
@@ -137,7 +137,7 @@ fn after_the_store_was_given_up_keys_stay_in_memory_and_the_next_opening_starts_
     index.flush(Version(1), root(1));
     assert_eq!(index.contains(&keys(0..1)).unwrap(), [true]);
     drop(index);
-    assert_eq!(fixture.open().reflects(), Version(0));
+    assert_eq!(fixture.open().indexed_version(), Version(0));
 }
 
 /// Marked for fewer keys than there are: what is left of an addition or a removal that a crash cut short.
@@ -156,7 +156,7 @@ fn stored_keys_that_are_not_as_many_as_were_stored_are_dropped() {
         store.add(fixture.dataset, &stored_keys, stored).unwrap();
         drop(store);
         let index = fixture.open();
-        assert_eq!(index.reflects(), Version(0));
+        assert_eq!(index.indexed_version(), Version(0));
         assert!(!index.contains(&keys(0..10)).unwrap().into_iter().any(|known| known));
         assert_eq!(index.store.stored(fixture.dataset).unwrap(), None);
     }
@@ -193,9 +193,9 @@ fn keys_that_are_read_at_once_are_known_as_those_that_are_looked_up() {
     let index = fixture.open();
     index.insert(Version(1), &keys(0..2_000));
     index.flush(Version(1), root(1)).unwrap();
-    let often = Ordered::default();
+    let often = SortedKeySnapshot::default();
     let all = keys(0..4_000);
-    let known = |often: &Ordered| index.contains_since(Version(1), &all, Some(often)).unwrap();
+    let known = |often: &SortedKeySnapshot| index.contains_since(Version(1), &all, Some(often)).unwrap();
     let expected: Vec<bool> = (0..4_000).map(|number| number < 2_000).collect();
     assert_eq!(known(&often), expected, "it has been asked often enough");
     // What is stored since is in the store only.
@@ -205,7 +205,7 @@ fn keys_that_are_read_at_once_are_known_as_those_that_are_looked_up() {
         .map(|number| number < 2_000 || (3_000..3_500).contains(&number))
         .collect();
     assert_eq!(known(&often), expected);
-    assert_eq!(known(&Ordered::default()), expected);
+    assert_eq!(known(&SortedKeySnapshot::default()), expected);
 }
 
 /// Ingests keys as the next version of a table that has `before`.
@@ -233,9 +233,9 @@ fn knows(index: &KeyIndex, count: u32) {
     let expected: Vec<bool> = (0..count + 1_000).map(|number| number < count).collect();
     assert_eq!(index.contains(&all).unwrap(), expected);
     assert_eq!(index.known(&all), expected);
-    let seldom = index.contains_since(index.reflects(), &all[..1], None);
+    let seldom = index.contains_since(index.indexed_version(), &all[..1], None);
     assert_eq!(seldom.unwrap(), [0 < count]);
-    let often = index.contains_since(index.reflects(), &all, Some(&Ordered::default()));
+    let often = index.contains_since(index.indexed_version(), &all, Some(&SortedKeySnapshot::default()));
     assert_eq!(often.unwrap(), expected);
 }
 
@@ -254,7 +254,7 @@ fn keys_that_come_at_once_are_known_with_the_others_and_after_a_restart() {
     knows(&index, 9_100);
     drop(index);
     let index = fixture.open();
-    assert_eq!(index.reflects(), Version(3));
+    assert_eq!(index.indexed_version(), Version(3));
     knows(&index, 9_000);
     assert_eq!(index.store.stored(fixture.dataset).unwrap().unwrap().keys, 9_000);
 }
@@ -305,7 +305,7 @@ fn a_file_that_is_damaged_or_gone_costs_the_stored_keys_and_nothing_else() {
         drop(index);
         damage(&files(&fixture)[0]);
         let index = fixture.open();
-        assert_eq!(index.reflects(), Version(0));
+        assert_eq!(index.indexed_version(), Version(0));
         knows(&index, 0);
         assert_eq!(index.store.stored(fixture.dataset).unwrap(), None);
         assert!(files(&fixture).is_empty());
@@ -330,7 +330,7 @@ fn damage_that_is_met_while_the_index_is_open_is_an_error() {
     assert_eq!(index.contains(&keys(0..1)).unwrap(), [false]);
     drop(index);
     let index = fixture.open();
-    assert_eq!((index.reflects(), files(&fixture).len()), (Version(0), 0));
+    assert_eq!((index.indexed_version(), files(&fixture).len()), (Version(0), 0));
 }
 
 #[test]

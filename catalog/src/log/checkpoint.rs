@@ -2,7 +2,8 @@
 //! (Delta protocol, *Checkpoints*, classic, V1 spec). This catalog never reads one back.
 //!
 //! Invariants:
-//! - A checkpoint has the same actions as the commits, with `dataChange` false. A `remove` stays for [`RETENTION`].
+//! - A checkpoint has the same actions as the commits, with `dataChange` false. A `remove` stays for
+//!   [`TOMBSTONE_RETENTION_MS`].
 //! - The same log gives the same bytes, whichever process of this build writes them.
 
 use std::sync::Arc;
@@ -23,13 +24,13 @@ use types::DatasetId;
 use super::{Txn, actions, add, bytes_of, decode, path, remove};
 use crate::Error;
 use crate::action::Action;
-use crate::timeline::Latest;
+use crate::version_index::Latest;
 
 /// Time in milliseconds that a `remove` stays in checkpoints. Delta's default is a week (Delta protocol, *Table
 /// Properties*, `delta.deletedFileRetentionDuration`).
-pub(crate) const RETENTION: i64 = 7 * 24 * 60 * 60 * 1_000;
+pub(crate) const TOMBSTONE_RETENTION_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// Number of actions that are encoded at once.
-const BATCH: usize = 4_096;
+const ACTIONS_AT_ONCE: usize = 4_096;
 
 /// An encoded checkpoint, and the pointer to it.
 #[derive(Debug)]
@@ -125,7 +126,7 @@ fn write(
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)?;
     let mut size = 0;
     loop {
-        let rows: Result<Vec<_>, _> = actions.by_ref().take(BATCH).collect();
+        let rows: Result<Vec<_>, _> = actions.by_ref().take(ACTIONS_AT_ONCE).collect();
         let rows = rows.map_err(|error| ParquetError::External(Box::new(error)))?;
         if rows.is_empty() {
             return Ok((writer.into_inner()?, size));

@@ -4,7 +4,7 @@
 
 use types::{Proof, Timestamp, Version};
 
-use super::{BLANK, Commit, added, lines, remove};
+use super::{CHECKSUM_PLACEHOLDER, Commit, added, lines, remove};
 use crate::action::{Action, CommitInfo, Compaction, FORMAT, Stats};
 use crate::part::{self, PartInfo};
 
@@ -45,7 +45,7 @@ pub(crate) fn compacted(
         ("removedFiles", "kept".to_owned()),
     ];
     let mut actions = vec![Action::CommitInfo(CommitInfo {
-        checksum: Some(BLANK.into()),
+        checksum: Some(CHECKSUM_PLACEHOLDER.into()),
         timestamp,
         operation: "OPTIMIZE".to_owned(),
         operation_parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),

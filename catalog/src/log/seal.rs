@@ -11,27 +11,27 @@
 //! ignore the checksum, as `commitInfo` may have any members (Delta protocol, *Commit Provenance Information*).
 
 use data_encoding::HEXLOWER;
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 
 /// First bytes of a commit with a checksum.
-const SEALED: &[u8] = br#"{"commitInfo":{"checksum":""#;
+const CHECKSUM_PREFIX: &[u8] = br#"{"commitInfo":{"checksum":""#;
 /// The first bytes of an older commit, which has no checksum.
-const BARE: &[u8] = br#"{"commitInfo":{"timestamp":"#;
+const UNCHECKED_PREFIX: &[u8] = br#"{"commitInfo":{"timestamp":"#;
 /// Length of the checksum in hexadecimal digits.
-const DIGITS: usize = 32;
+const CHECKSUM_DIGITS: usize = 32;
 /// The placeholder of a checksum that is not computed yet.
-pub(crate) const BLANK: &str = "00000000000000000000000000000000";
+pub(crate) const CHECKSUM_PLACEHOLDER: &str = "00000000000000000000000000000000";
 
 fn checksum(rest: &[u8]) -> String {
-    HEXLOWER.encode(&blake3::hash(rest).as_bytes()[..DIGITS / 2])
+    HEXLOWER.encode(&blake3::hash(rest).as_bytes()[..CHECKSUM_DIGITS / 2])
 }
 
-/// Puts the checksum in the place of [`BLANK`].
+/// Puts the checksum in the place of [`CHECKSUM_PLACEHOLDER`].
 pub(super) fn seal(commit: &mut [u8]) {
-    debug_assert!(commit.starts_with(SEALED), "a commit begins with its checksum");
+    debug_assert!(commit.starts_with(CHECKSUM_PREFIX), "a commit begins with its checksum");
     if let Some((digits, rest)) = commit
-        .get_mut(SEALED.len()..)
-        .and_then(|rest| rest.split_at_mut_checked(DIGITS))
+        .get_mut(CHECKSUM_PREFIX.len()..)
+        .and_then(|rest| rest.split_at_mut_checked(CHECKSUM_DIGITS))
     {
         digits.copy_from_slice(checksum(rest).as_bytes());
     }
@@ -39,17 +39,17 @@ pub(super) fn seal(commit: &mut [u8]) {
 
 /// Compares a commit with its checksum; an older commit has none and passes.
 pub(super) fn check(commit: &[u8]) -> Result<(), String> {
-    if fault::planted(Plant::BlindReads) {
+    if fault::is_injected(InjectedBug::BlindReads) {
         return Ok(());
     }
-    let Some(rest) = commit.strip_prefix(SEALED) else {
-        let begins = commit.starts_with(BARE);
+    let Some(rest) = commit.strip_prefix(CHECKSUM_PREFIX) else {
+        let begins = commit.starts_with(UNCHECKED_PREFIX);
         return begins
             .then_some(())
             .ok_or_else(|| "it does not begin as a commit".to_owned());
     };
     let same = rest
-        .split_at_checked(DIGITS)
+        .split_at_checked(CHECKSUM_DIGITS)
         .is_some_and(|(digits, rest)| digits == checksum(rest).as_bytes());
     same.then_some(())
         .ok_or_else(|| "its checksum is not that of its bytes".to_owned())
@@ -59,7 +59,7 @@ pub(super) fn check(commit: &[u8]) -> Result<(), String> {
 #[cfg(test)]
 pub(crate) fn sealed(commit: &str) -> Vec<u8> {
     let mut bytes = commit.as_bytes().to_vec();
-    if bytes.starts_with(SEALED) {
+    if bytes.starts_with(CHECKSUM_PREFIX) {
         seal(&mut bytes);
     }
     bytes

@@ -5,7 +5,7 @@ use serde_json::json;
 use types::{AgentId, ContributionId, Version};
 
 use super::*;
-use crate::timeline::Latest;
+use crate::version_index::Latest;
 
 fn dataset() -> DatasetId {
     "0197b3c0-0000-7000-8000-000000000001".parse().unwrap()

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use parquet::file::metadata::ParquetMetaData;
 
 /// Maximum size of all cached footers in bytes.
-const BUDGET: usize = 64 << 20;
+const CACHE_BYTES: usize = 64 << 20;
 
 /// Footers by the path of their part.
 #[derive(Debug, Default)]
@@ -41,11 +41,11 @@ impl Footers {
         }
         let size = footer.memory_size();
         // One huge footer must not evict all others again and again.
-        if size > BUDGET / 4 {
+        if size > CACHE_BYTES / 4 {
             return;
         }
         // Dropping everything needs no order of use, and a footer is cheap to read again.
-        if kept.bytes + size > BUDGET {
+        if kept.bytes + size > CACHE_BYTES {
             *kept = Kept::default();
         }
         kept.footers.insert(part.clone(), Arc::clone(footer));

@@ -13,15 +13,15 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest as _, Sha256};
 use types::Proof;
-use types::proof::{Blocks, WHOLE};
+use types::proof::{Blocks, MAX_WHOLE_BYTES};
 
 use super::{PartInfo, Source, lost};
 use crate::{Error, log};
 
 /// Maximum size of all cached proofs in bytes, which suffices for 256 GiB of parts.
-const BUDGET: usize = 64 << 20;
+const CACHE_BYTES: usize = 64 << 20;
 /// Bytes per read request for a part whose commit has no hashes.
-const PIECE: u64 = 8 << 20;
+const PIECE_BYTES: u64 = 8 << 20;
 
 /// Proofs by the SHA-256 of their part.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl Proofs {
     fn put(&self, part: &PartInfo, proof: &Arc<Proof>) {
         let mut kept = self.lock();
         let size = proof.memory();
-        if kept.bytes + size > BUDGET {
+        if kept.bytes + size > CACHE_BYTES {
             *kept = Kept::default();
         }
         if kept.proofs.insert(part.sha256, Arc::clone(proof)).is_none() {
@@ -59,7 +59,7 @@ impl Proofs {
 
 /// Returns the proof of a part of any size: from the cache, from its commit, or computed from its bytes.
 pub(crate) async fn proof(source: Source<'_>, part: &PartInfo) -> Result<Arc<Proof>, Error> {
-    if part.bytes <= WHOLE {
+    if part.bytes <= MAX_WHOLE_BYTES {
         return Ok(Arc::new(Proof::whole(part.bytes, part.sha256)));
     }
     if let Some(proof) = source.proofs.get(part) {
@@ -86,7 +86,7 @@ async fn hashed(source: Source<'_>, part: &PartInfo) -> Result<Proof, Error> {
     let objects: &Arc<dyn ObjectStore> = source.objects;
     let (mut sha256, mut blocks, mut at) = (Sha256::new(), Blocks::default(), 0);
     while at < part.bytes {
-        let end = part.bytes.min(at + PIECE);
+        let end = part.bytes.min(at + PIECE_BYTES);
         let piece = objects.get_range(&path, at..end).await;
         let piece = piece.map_err(|error| lost(&path, error))?;
         if piece.len() as u64 != end - at {

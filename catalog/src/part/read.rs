@@ -23,16 +23,16 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use proof::pace::rows_at_once;
 use sha2::{Digest as _, Sha256};
-use types::fault::{self, Plant};
-use types::proof::{Damaged, WHOLE};
+use types::fault::{self, InjectedBug};
+use types::proof::{Damaged, MAX_WHOLE_BYTES};
 use types::{Contract, DatasetId, Proof, RecordKey};
 
 use super::{Footers, HIDDEN, PartInfo, Proofs, proof, schema};
 use crate::Error;
-use crate::timeline::Timeline;
+use crate::version_index::VersionIndex;
 
 /// Error text for a file on which the Parquet reader panicked.
-const GAVE_UP: &str = "the reader of Parquet files gave up on it";
+const READER_PANICKED: &str = "the reader of Parquet files gave up on it";
 
 /// Selection of columns for a read of a part.
 #[derive(Clone, Copy, Debug)]
@@ -61,15 +61,15 @@ pub(crate) struct Source<'a> {
     pub(crate) objects: &'a Arc<dyn ObjectStore>,
     pub(crate) footers: &'a Arc<Footers>,
     pub(crate) proofs: &'a Arc<Proofs>,
-    pub(crate) timeline: &'a RwLock<Timeline>,
+    pub(crate) version_index: &'a RwLock<VersionIndex>,
     pub(crate) dataset: DatasetId,
 }
 
 impl Source<'_> {
     /// Returns the number of the commit that adds a part.
     pub(crate) fn commit_of(&self, part: &PartInfo) -> Option<u64> {
-        let timeline = self.timeline.read();
-        timeline.commit_adding(part)
+        let version_index = self.version_index.read();
+        version_index.commit_adding(part)
     }
 }
 
@@ -88,7 +88,7 @@ pub(crate) async fn open(
 ) -> Result<BoxStream<'static, Result<RecordBatch, Error>>, Error> {
     let path = part.path(source.dataset);
     let opening = async {
-        if part.bytes <= WHOLE {
+        if part.bytes <= MAX_WHOLE_BYTES {
             let bytes = whole(source.objects, source.dataset, part).await?;
             of_bytes(bytes, path.clone(), part, selected, &rows)
         } else {
@@ -123,7 +123,7 @@ async fn contained(
     let footers = Arc::clone(source.footers);
     let panicked = {
         let path = path.clone();
-        move || Error::corrupt(&path, GAVE_UP)
+        move || Error::corrupt(&path, READER_PANICKED)
     };
     let noted = move |error| {
         if matches!(error, Error::Corrupt { .. }) {
@@ -225,7 +225,7 @@ pub(crate) async fn whole(objects: &Arc<dyn ObjectStore>, dataset: DatasetId, pa
         }
     };
     let bytes = read.await.map_err(|error| lost(&path, error))?;
-    if Sha256::digest(&bytes)[..] != part.sha256 && !fault::planted(Plant::BlindReads) {
+    if Sha256::digest(&bytes)[..] != part.sha256 && !fault::is_injected(InjectedBug::BlindReads) {
         return Err(Error::corrupt(&path, "its SHA-256 is not the one in its commit"));
     }
     Ok(bytes)
@@ -352,7 +352,7 @@ pub(crate) fn decode(bytes: Bytes) -> Result<impl Iterator<Item = Result<RecordB
         let at_once = rows_at_once(builder.metadata(), |_| true, &(0..u64::MAX));
         builder.with_batch_size(at_once).build()
     }));
-    let opened = opened.unwrap_or_else(|_panic| Err(ParquetError::General(GAVE_UP.to_owned())));
+    let opened = opened.unwrap_or_else(|_panic| Err(ParquetError::General(READER_PANICKED.to_owned())));
     let mut reader = Some(opened?);
     Ok(std::iter::from_fn(move || {
         let mut open = reader.take()?;
@@ -363,7 +363,7 @@ pub(crate) fn decode(bytes: Bytes) -> Result<impl Iterator<Item = Result<RecordB
                 Some(batch)
             }
             Ok(None) => None,
-            Err(_panic) => Some(Err(ArrowError::ParquetError(GAVE_UP.to_owned()))),
+            Err(_panic) => Some(Err(ArrowError::ParquetError(READER_PANICKED.to_owned()))),
         }
     }))
 }

@@ -100,14 +100,14 @@ fn a_large_part_finds_names_by_a_filter_and_keeps_texts_that_repeat_once() {
             .bloom_filter_offset()
             .map(|_| chunk.bloom_filter_length().unwrap())
     };
-    let large = footer(encoded(2 * SMALL));
+    let large = footer(encoded(2 * SMALL_PART_ROWS));
     let [id, place, prose, count] = [0, 1, 2, 3].map(|column| filter_bytes(&large, column));
     assert!(id.unwrap() > 4_096, "{id:?}");
     assert_eq!((place, prose, count), (None, None, None));
     let bytes = |column: usize| large.row_group(0).column(column).compressed_size();
     assert!(bytes(1) * 8 < bytes(0), "{} {}", bytes(1), bytes(0));
 
-    let small = footer(encoded(SMALL));
+    let small = footer(encoded(SMALL_PART_ROWS));
     assert_eq!([0, 1].map(|column| filter_bytes(&small, column)), [None, None]);
 }
 
@@ -135,7 +135,7 @@ fn only_names_that_are_everywhere_have_no_filter() {
             "missing": if row.is_multiple_of(3) { None } else { Some(format!("name {row}")) },
         })
     };
-    let records: Vec<_> = (0..2 * SMALL).map(record).collect();
+    let records: Vec<_> = (0..2 * SMALL_PART_ROWS).map(record).collect();
     let (contribution, agent) = ids();
     let part = encode(&Batch::decode(&contract, &records), contribution, agent, Version(1)).unwrap();
     let footer = ParquetMetaDataReader::new().parse_and_finish(&part.bytes).unwrap();

@@ -25,7 +25,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
-use types::proof::{Blocks, WHOLE};
+use types::proof::{Blocks, MAX_WHOLE_BYTES};
 use types::{AgentId, ContributionId, Proof, Version};
 
 use crate::part::{self, CONSTANTS, HIDDEN};
@@ -242,7 +242,7 @@ impl Hashes {
 
     /// The SHA-256, and the proof if the file is large.
     fn finish(self) -> ([u8; 32], Option<Proof>) {
-        let proof = Some(self.blocks.finish()).filter(|proof| proof.bytes() > WHOLE);
+        let proof = Some(self.blocks.finish()).filter(|proof| proof.bytes() > MAX_WHOLE_BYTES);
         (self.sha256.finalize().into(), proof)
     }
 }

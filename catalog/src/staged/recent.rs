@@ -11,7 +11,7 @@ use std::hash::BuildHasher as _;
 use std::hint::black_box;
 
 use types::RecordKey;
-use types::key::Places;
+use types::key::BuildMapHasher;
 
 /// For how many keys there is room at first.
 const FEW: usize = 1 << 15;
@@ -31,7 +31,7 @@ pub(super) struct Recent {
     /// Half a hash and a place each, the place in the lower half; a power of two of them. A key is in the first that was
     /// free from the one on that the high bits of its hash name.
     slots: Vec<u64>,
-    hash: Places,
+    hash: BuildMapHasher,
 }
 
 impl Recent {
@@ -41,7 +41,7 @@ impl Recent {
             room: room as usize,
             keys: Vec::new(),
             slots: vec![FREE; FEWEST],
-            hash: Places::default(),
+            hash: BuildMapHasher::default(),
         }
     }
 

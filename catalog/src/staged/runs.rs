@@ -9,7 +9,7 @@ use types::RecordKey;
 
 use super::recent::{AHEAD, Recent};
 use crate::bloom::Filter;
-use crate::key_file::{Ascending, KeyFile, Source};
+use crate::key_file::{KWayMerge, KeyFile, Source};
 
 /// How many keys are in memory at most: what a table of 2^22 places holds.
 const ROOM: u32 = (1 << 22) / 8 * 7;
@@ -103,12 +103,12 @@ impl Runs {
     }
 
     /// Every key once, ascending.
-    pub(crate) fn ascending(&self) -> io::Result<Ascending<'_>> {
+    pub(crate) fn ascending(&self) -> io::Result<KWayMerge<'_>> {
         let mut recent: Vec<RecordKey> = self.recent.keys().to_vec();
         recent.sort_unstable();
         let recent = Box::new(recent.into_iter().map(Ok)) as Source<'_>;
         let spilled = self.spilled.iter().map(|run| Box::new(run.iter()) as Source<'_>);
-        Ascending::of(std::iter::once(recent).chain(spilled).collect())
+        KWayMerge::of(std::iter::once(recent).chain(spilled).collect())
     }
 }
 

@@ -16,26 +16,28 @@ use crate::log::checkpoint::{self, Checkpoint, Last};
 use crate::{Error, commit, log};
 
 /// Minimum number of commits between two checkpoints, and before the first.
-pub(super) const LEAST: u64 = 256;
+pub(super) const MIN_COMMITS_BETWEEN: u64 = 256;
 /// Number of actions in a checkpoint that add one commit to the distance of the next.
-const SHARE: u64 = 16;
+const ACTIONS_PER_EXTRA_COMMIT: u64 = 16;
 /// Number of earlier commits that add one commit to the distance, because encoding visits each of them.
-const LENGTH: u64 = 64;
+const COMMITS_PER_EXTRA_COMMIT: u64 = 64;
 
 /// Returns the number of commits from which a table with this checkpoint is due for the next.
 fn due_after(last: &Last) -> u64 {
-    let distance = LEAST.max(last.size / SHARE).max(last.version / LENGTH);
+    let distance = MIN_COMMITS_BETWEEN
+        .max(last.size / ACTIONS_PER_EXTRA_COMMIT)
+        .max(last.version / COMMITS_PER_EXTRA_COMMIT);
     last.version.saturating_add(1).saturating_add(distance)
 }
 
 impl State {
     /// Writes a checkpoint if the table has outgrown the last. A failure is only logged; the next try follows after
-    /// [`LEAST`] more commits.
+    /// [`MIN_COMMITS_BETWEEN`] more commits.
     pub(crate) async fn checkpoint_if_due(self: &Arc<Self>) {
-        let commits = self.timeline().next_commit();
+        let commits = self.version_index().next_commit();
         let due = self.checkpoint_due.load(Ordering::Relaxed);
         // A failed try is repeated after this many commits.
-        let later = commits.saturating_add(LEAST);
+        let later = commits.saturating_add(MIN_COMMITS_BETWEEN);
         // The exchange selects one of several callers that find the checkpoint due at the same time.
         let taken = || {
             self.checkpoint_due
@@ -68,15 +70,15 @@ impl State {
                 return Ok(due);
             }
         }
-        // Protocol and metadata are read once per checkpoint, so the timeline need not keep them.
+        // Protocol and metadata are read once per checkpoint, so the version index need not keep them.
         let creation = checkpoint::creation(&self.objects, self.dataset).await?;
         let state = Arc::clone(self);
         let encode = move || {
-            let latest = state.timeline().latest(checkpoint::RETENTION);
+            let latest = state.version_index().latest(checkpoint::TOMBSTONE_RETENTION_MS);
             latest.map(|latest| checkpoint::encode(state.dataset, creation, &latest))
         };
         let Some(encoded) = blocking(encode).await.map_err(Error::Stopped)? else {
-            return Ok(commits.saturating_add(LEAST));
+            return Ok(commits.saturating_add(MIN_COMMITS_BETWEEN));
         };
         let Checkpoint { bytes, last } = encoded.map_err(Error::Encode)?;
         self.put_checkpoint(last.version, bytes).await?;
@@ -127,7 +129,7 @@ impl State {
         let found = log::bytes_of(&self.objects, &path).await?;
         if found.is_some_and(|found| found == Bytes::from(payload.clone())) {
             // The process that put the file may have failed before it was durable.
-            return self.settle(&log::directory(self.dataset)).await;
+            return self.sync_dir(&log::directory(self.dataset)).await;
         }
         tracing::warn!(%path, "a Delta checkpoint differs from the commits; replacing it");
         commit::overwrite(self, &path, payload).await
@@ -154,11 +156,11 @@ mod tests {
         assert_eq!(due(639_999, 300), 649_999);
         assert_eq!(due(u64::MAX, u64::MAX), u64::MAX);
         // In all, no more than so many actions are written for every one that there is.
-        let (mut commits, mut written) = (LEAST, 0);
+        let (mut commits, mut written) = (MIN_COMMITS_BETWEEN, 0);
         while commits < 1_000_000 {
             written += commits;
             commits = due(commits - 1, commits);
         }
-        assert!(written < (SHARE + 1) * commits, "{written}");
+        assert!(written < (ACTIONS_PER_EXTRA_COMMIT + 1) * commits, "{written}");
     }
 }

@@ -11,7 +11,7 @@ use object_store::path::Path;
 use types::DatasetId;
 
 use super::State;
-use crate::timeline::Timeline;
+use crate::version_index::VersionIndex;
 use crate::{commit, log};
 
 /// Occasion of writing derived files.
@@ -45,7 +45,7 @@ impl State {
         // The count is set before the write, so that a failure is not repeated at every commit.
         self.derived.store(commits, Ordering::Relaxed);
         let state = Arc::clone(self);
-        let encoded = tokio::task::spawn_blocking(move || state.timeline().encode(state.dataset)).await;
+        let encoded = tokio::task::spawn_blocking(move || state.version_index().encode(state.dataset)).await;
         let Ok(Some(bytes)) = encoded else { return false };
         let path = path(self.dataset);
         if let Err(error) = commit::overwrite(self, &path, bytes.into()).await {
@@ -63,20 +63,20 @@ fn path(dataset: DatasetId) -> Path {
     Path::from(format!("{dataset}/_sluice/timeline"))
 }
 
-/// Reads the timeline from the derived file. Returns `None` if the log does not have the commit that the file ends
+/// Reads the version index from the derived file. Returns `None` if the log does not have the commit that the file ends
 /// with, or if either cannot be read.
-pub(super) async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Option<Timeline> {
+pub(super) async fn read(objects: &Arc<dyn ObjectStore>, dataset: DatasetId) -> Option<VersionIndex> {
     let path = path(dataset);
     let bytes = log::bytes_of(objects, &path).await.ok()??;
-    let timeline = Timeline::decode(dataset, &bytes);
-    let Some(timeline) = timeline else {
+    let version_index = VersionIndex::decode(dataset, &bytes);
+    let Some(version_index) = version_index else {
         tracing::warn!(%path, "the snapshot file of a table is damaged; reading the Delta log");
         return None;
     };
     // The log may have been cut back or replaced since the file was written.
-    let last = timeline.next_commit().checked_sub(1)?;
+    let last = version_index.next_commit().checked_sub(1)?;
     match log::read(objects, dataset, last).await.ok()? {
-        Some(commit) if timeline.ends_with(&commit) => Some(timeline),
+        Some(commit) if version_index.ends_with(&commit) => Some(version_index),
         _ => {
             tracing::warn!(%path, "the snapshot file of a table does not match its Delta log; reading the log");
             None

@@ -1,32 +1,32 @@
-//! The key index of an open table: opening, catching up with the timeline, lookups and storing.
+//! The key index of an open table: opening, catching up with the version index, lookups and storing.
 //!
-//! Invariant: a table has one index at a time, and no task of an earlier index runs when a new one is opened.
+//! Invariant: a table has one index at a time, and no task of an earlier index key objects when a new one is opened.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
-use types::fault::{self, Plant};
-use types::key::Known;
+use types::fault::{self, InjectedBug};
+use types::key::KeyLookup;
 use types::{RecordKey, Version};
 
-use super::runs::FAR;
+use super::key_objects::MIN_VERSIONS_FOR_KEY_OBJECTS;
 use super::{Base, PARTS_AT_ONCE, State, When};
 use crate::blocking::in_place;
 use crate::key_store::Stored;
-use crate::keys::{KeyIndex, Leaving, Ordered};
+use crate::keys::{FlushBatch, KeyIndex, SortedKeySnapshot};
 use crate::part::{self, PartInfo};
 use crate::staged::runs::Runs;
 use crate::{Error, Root};
 
 /// Maximum number of keys of a version that go into memory.
-pub(crate) const FEW: u64 = 32 << 10;
-/// Approximate memory of a version in the timeline, in bytes.
+pub(crate) const MAX_INSERTED_KEYS: u64 = 32 << 10;
+/// Approximate memory of a version in the version index, in bytes.
 const BYTES_OF_VERSION: usize = 256;
 
 impl State {
-    /// Returns the key index, up to date with the timeline. The first call opens it.
+    /// Returns the key index, up to date with the version index. The first call opens it.
     pub(crate) async fn index(self: &Arc<Self>) -> Result<Arc<KeyIndex>, Error> {
         let index = if let Some(index) = self.index.get() {
             Arc::clone(index)
@@ -70,31 +70,31 @@ impl State {
         Ok(merge.root == stored.root.to_string() && merge.record_count == stored.keys)
     }
 
-    /// Catches up with the timeline's head. If the index is far behind, it reads key objects first, then the key
+    /// Catches up with the version index's head. If the index is far behind, it reads key objects first, then the key
     /// columns of the parts.
     pub(crate) async fn catch_up(self: &Arc<Self>, index: &KeyIndex) -> Result<(), Error> {
-        if index.reflects() >= self.head() {
+        if index.indexed_version() >= self.head() {
             return Ok(());
         }
         let _once = index.catching_up.lock().await;
-        while self.head().0.saturating_sub(index.reflects().0) >= FAR {
-            let Some(gap) = self.catch_up_from_runs(index).await? else {
+        while self.head().0.saturating_sub(index.indexed_version().0) >= MIN_VERSIONS_FOR_KEY_OBJECTS {
+            let Some(gap) = self.catch_up_from_key_objects(index).await? else {
                 break;
             };
-            // The owner of one run may have crashed before writing it. Its versions are read from the parts, and the
-            // later runs are still used.
+            // The owner of one key object may have crashed before writing it. Its versions are read from the parts, and
+            // the later key objects are still used.
             self.catch_up_from_parts(index, gap.min(self.head())).await?;
         }
         self.catch_up_from_parts(index, self.head()).await
     }
 
     async fn catch_up_from_parts(self: &Arc<Self>, index: &KeyIndex, upto: Version) -> Result<(), Error> {
-        let parts = self.parts_between(index.reflects(), upto);
+        let parts = self.parts_between(index.indexed_version(), upto);
         tracing::debug!(dataset = %self.dataset, parts = parts.len(), "the key index catches up");
         let mut of_few = Vec::new();
         // Small versions are collected and read together. A large one goes to the store by way of files.
         for of_version in parts.chunk_by(|part, next| part.version == next.version) {
-            if of_version.iter().map(|part| part.rows).sum::<u64>() <= FEW {
+            if of_version.iter().map(|part| part.rows).sum::<u64>() <= MAX_INSERTED_KEYS {
                 of_few.extend_from_slice(of_version);
             } else {
                 self.insert(index, std::mem::take(&mut of_few)).await?;
@@ -134,9 +134,9 @@ impl State {
             return Ok(true);
         };
         // Keys in memory are stored first, because a file must begin where the stored keys end.
-        let before = index.reflects();
-        if let Some(leaving) = self.flush(before, self.root_at(before)).await? {
-            self.put_run(leaving, before, self.root_at(before)).await;
+        let before = index.indexed_version();
+        if let Some(batch) = self.flush(before, self.root_at(before)).await? {
+            self.put_key_object(batch, before, self.root_at(before)).await;
         }
         let scratch = self.store.scratch()?;
         let mut keys = Runs::new(scratch.path());
@@ -181,8 +181,8 @@ impl State {
             index.insert(version, &keys);
             if index.is_due() {
                 let root = self.root_at(version);
-                if let Some(leaving) = self.flush(version, root).await? {
-                    self.put_run(leaving, version, root).await;
+                if let Some(batch) = self.flush(version, root).await? {
+                    self.put_key_object(batch, version, root).await;
                 }
             }
         }
@@ -196,7 +196,7 @@ impl State {
     }
 
     /// Stores the keys that are only in memory, after an earlier flush has ended. Returns the stored keys, if any.
-    pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<Leaving>, Error> {
+    pub(crate) async fn flush(self: &Arc<Self>, version: Version, root: Root) -> Result<Option<FlushBatch>, Error> {
         let Some(index) = self.index.get() else {
             return Ok(None);
         };
@@ -236,8 +236,8 @@ impl State {
         });
         if due {
             let Base { version, root, .. } = self.base();
-            if let Some(leaving) = self.flush(version, root).await? {
-                self.put_run(leaving, version, root).await;
+            if let Some(batch) = self.flush(version, root).await? {
+                self.put_key_object(batch, version, root).await;
             }
         }
         self.derive_if_due(when).await;
@@ -248,12 +248,12 @@ impl State {
 
 /// Live key lookup of a table, for checks before the commit. Keeps the table open and follows its merges.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct LiveLookup {
     _state: Arc<State>,
     index: Arc<KeyIndex>,
 }
 
-impl Follower {
+impl LiveLookup {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
         Ok(Self {
             index: state.index().await?,
@@ -262,29 +262,29 @@ impl Follower {
     }
 }
 
-impl Known for Follower {
+impl KeyLookup for LiveLookup {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         self.index.known(keys)
     }
 }
 
 /// Key lookup for an upload, whose commit checks only the versions after `since`. Every lookup must cover the versions
-/// up to `least`; otherwise [`Witness::end`] returns an error and all results are void.
+/// up to `least`; otherwise [`SnapshotLookup::end`] returns an error and all results are void.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub(crate) struct SnapshotLookup {
     _state: Arc<State>,
     index: Arc<KeyIndex>,
     pub(crate) since: Version,
     /// Version that every lookup must cover.
-    least: Version,
-    often: Ordered,
+    min_indexed_version: Version,
+    snapshot: SortedKeySnapshot,
     failed: Mutex<Option<Error>>,
 }
 
-impl Witness {
+impl SnapshotLookup {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
         // Injected bug: the lookup covers no version.
-        if fault::planted(Plant::UploadBlind)
+        if fault::is_injected(InjectedBug::UploadBlind)
             && let Some(index) = state.index.get()
         {
             return Ok(Self::of(state, Arc::clone(index), state.head(), Version::EMPTY));
@@ -293,34 +293,36 @@ impl Witness {
         if index.unreadable.load(Ordering::Relaxed) {
             state.rebuild(&index).await?;
         }
-        // The head may be later than `since`: commits of other owners enter the timeline before their keys enter the
-        // index.
-        let since = index.reflects();
+        // The head may be later than `since`: commits of other owners enter the version index before their keys enter
+        // the index.
+        let since = index.indexed_version();
         Ok(Self::of(state, index, since, since))
     }
 
-    fn of(state: &Arc<State>, index: Arc<KeyIndex>, since: Version, least: Version) -> Self {
+    fn of(state: &Arc<State>, index: Arc<KeyIndex>, since: Version, min_indexed_version: Version) -> Self {
         Self {
             _state: Arc::clone(state),
             index,
             since,
-            least,
-            often: Ordered::default(),
+            min_indexed_version,
+            snapshot: SortedKeySnapshot::default(),
             failed: Mutex::default(),
         }
     }
 
     /// Returns an error if any lookup failed. The results of all lookups are then void.
-    pub(crate) fn end(&self) -> Result<(), Error> {
+    pub(crate) fn finish(&self) -> Result<(), Error> {
         let failed = self.failed.lock().take();
         failed.map_or(Ok(()), Err)
     }
 }
 
 /// A lookup may read from disk on the calling thread, so it blocks.
-impl Known for Witness {
+impl KeyLookup for SnapshotLookup {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
-        let known = self.index.contains_since(self.least, keys, Some(&self.often));
+        let known = self
+            .index
+            .contains_since(self.min_indexed_version, keys, Some(&self.snapshot));
         // A lookup cannot return an error, so `end` returns it.
         known.unwrap_or_else(|error| {
             *self.failed.lock() = Some(error);

@@ -35,7 +35,7 @@ macro_rules! conformance {
             ranges_are_the_bytes_that_were_asked_for,
             what_is_missing_is_not_found,
             an_object_that_was_put_is_read_by_another_at_once,
-            settling_is_idempotent_and_loses_nothing,
+            syncing_a_directory_is_idempotent_and_loses_nothing,
             objects_are_listed_by_directory,
             deleting_what_is_gone_does_no_harm,
             large_objects_arrive_whole,
@@ -195,13 +195,13 @@ pub async fn an_object_that_was_put_is_read_by_another_at_once(fixture: &mut dyn
 }
 
 /// By whoever put it.
-pub async fn settling_is_idempotent_and_loses_nothing(fixture: &mut dyn Fixture) -> Outcome {
+pub async fn syncing_a_directory_is_idempotent_and_loses_nothing(fixture: &mut dyn Fixture) -> Outcome {
     let (one, two) = (fixture.open().await?, fixture.open().await?);
     put(&one, "a/b/one", "1", PutMode::Create).await?;
     put(&two, "a/b/two", "2", PutMode::Create).await?;
     for store in [&one, &two, &one] {
-        store.settle(&Path::from("a/b")).await?;
-        store.settle(&Path::from("a")).await?;
+        store.sync_dir(&Path::from("a/b")).await?;
+        store.sync_dir(&Path::from("a")).await?;
     }
     assert_eq!(
         (read(&two, "a/b/one").await?, read(&one, "a/b/two").await?),

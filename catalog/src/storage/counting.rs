@@ -31,8 +31,8 @@ pub struct Counts {
     pub lists: u64,
     /// Requests to delete objects.
     pub deletes: u64,
-    /// Number of calls of [`DurableStore::settle`].
-    pub settles: u64,
+    /// Number of calls of [`DurableStore::sync_dir`].
+    pub directory_syncs: u64,
 }
 
 /// An object store that counts its requests and passes them on.
@@ -44,7 +44,7 @@ pub struct Counting {
     heads: AtomicU64,
     lists: AtomicU64,
     deletes: AtomicU64,
-    settles: AtomicU64,
+    directory_syncs: AtomicU64,
 }
 
 impl Counting {
@@ -58,7 +58,7 @@ impl Counting {
             heads: zero(),
             lists: zero(),
             deletes: zero(),
-            settles: zero(),
+            directory_syncs: zero(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Counting {
             heads: self.heads.load(Ordering::SeqCst),
             lists: self.lists.load(Ordering::SeqCst),
             deletes: self.deletes.load(Ordering::SeqCst),
-            settles: self.settles.load(Ordering::SeqCst),
+            directory_syncs: self.directory_syncs.load(Ordering::SeqCst),
         }
     }
 }
@@ -87,9 +87,9 @@ fn count(counter: &AtomicU64) {
 
 #[async_trait]
 impl DurableStore for Counting {
-    async fn settle(&self, directory: &Path) -> Result<()> {
-        count(&self.settles);
-        self.inner.settle(directory).await
+    async fn sync_dir(&self, directory: &Path) -> Result<()> {
+        count(&self.directory_syncs);
+        self.inner.sync_dir(directory).await
     }
 
     fn blocks(&self) -> bool {
@@ -103,9 +103,9 @@ impl DurableStore for Counting {
         })
     }
 
-    async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
+    async fn link_file(&self, file: &std::path::Path, location: &Path) -> Result<()> {
         count(&self.puts);
-        self.inner.adopt(file, location).await
+        self.inner.link_file(file, location).await
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 
 /// Maximum number of remembered directories. Beyond it all are forgotten, and each costs one more sync.
-const REMEMBERED: usize = 16 << 10;
+const MAX_REMEMBERED_DIRECTORIES: usize = 16 << 10;
 
 /// Directories below a root.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Directories {
         self.sync(parent)?;
         let mut durable = self.durable();
         // Dropping everything needs no order of use, and a sync is cheap.
-        if durable.len() >= REMEMBERED {
+        if durable.len() >= MAX_REMEMBERED_DIRECTORIES {
             durable.clear();
         }
         durable.insert(directory.to_owned());

@@ -9,9 +9,8 @@
 //! - A file of more than some megabytes is sent in parts, of which a few are in memory.
 //!
 //! S3 shows an object only once it is durable, and a read sees every earlier write (*Amazon S3 data consistency
-//! model*), so [`DurableStore::settle`] has nothing to do.
+//! model*), so [`DurableStore::sync_dir`] has nothing to do.
 
-mod adopt;
 mod body;
 mod call;
 mod config;
@@ -19,6 +18,7 @@ mod multipart;
 mod presign;
 mod probe;
 mod put;
+mod put_file;
 mod uploads;
 
 use std::fmt;
@@ -40,10 +40,10 @@ use super::DurableStore;
 pub use config::{S3Config, Secret};
 pub use multipart::{Completed, ListedPart, PartAddress, UploadError};
 pub use presign::Presigner;
-pub use uploads::{Cut, Refused, Uploads};
+pub use uploads::{Refused, UploadLayout, Uploads};
 
 /// Timeout of establishing a connection.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The first wait before a request is tried again, and the longest.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(50),
@@ -55,7 +55,7 @@ const BACKOFF: Backoff = Backoff {
 pub struct S3 {
     /// Client for reads, which retries by itself.
     reading: PrefixStore<AmazonS3>,
-    /// Client for puts, which tries once; `put_patiently` retries.
+    /// Client for puts, which tries once; `put_with_retries` retries.
     putting: PrefixStore<AmazonS3>,
     /// Client for requests that the other clients do not offer; tries once.
     calling: HttpClient,
@@ -131,7 +131,7 @@ impl S3 {
         let options = ClientOptions::new()
             // A store on the local network may have no TLS.
             .with_allow_http(true)
-            .with_connect_timeout(CONNECT)
+            .with_connect_timeout(CONNECT_TIMEOUT)
             .with_user_agent(object_store::HeaderValue::from_static("sluice"));
         // Puts have no fixed timeout, because their timeout depends on the size.
         let patient = options.clone().with_timeout_disabled();
@@ -210,19 +210,19 @@ impl fmt::Display for S3 {
 
 #[async_trait]
 impl DurableStore for S3 {
-    async fn settle(&self, _: &Path) -> Result<()> {
+    async fn sync_dir(&self, _: &Path) -> Result<()> {
         Ok(())
     }
 
-    async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
-        self.adopt_file(file, location).await
+    async fn link_file(&self, file: &std::path::Path, location: &Path) -> Result<()> {
+        self.put_file(file, location).await
     }
 }
 
 #[async_trait]
 impl ObjectStore for S3 {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.put_patiently(location, payload, options).await
+        self.put_with_retries(location, payload, options).await
     }
 
     async fn put_multipart_opts(&self, location: &Path, o: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {

@@ -98,7 +98,7 @@ fn what_is_prepared_where_no_thread_is_left_is_written_when_it_is_created() {
     runtime.block_on(async {
         let store = store.clone();
         let creating = async move { store.prepare(&Path::from("a/one"), "1".into()).create().await };
-        crate::blocking::carry(creating).await.unwrap().unwrap();
+        crate::blocking::run_blocking(creating).await.unwrap().unwrap();
     });
     assert_eq!(runtime.block_on(text(&store, "a/one")), "1");
     drop(runtime);
@@ -124,7 +124,7 @@ fn what_a_crash_left_is_swept_and_what_may_be_in_use_is_not() {
     let abandoned = store.directories.root().join(STAGING).join("put#1");
     let in_use = store.directories.root().join(STAGING).join("put#2");
     let file = File::create(&abandoned).unwrap();
-    file.set_modified(file.metadata().unwrap().modified().unwrap() - 2 * ABANDONED)
+    file.set_modified(file.metadata().unwrap().modified().unwrap() - 2 * ABANDONED_AFTER)
         .unwrap();
     File::create(&in_use).unwrap();
     DurableLocal::open(store.directories.root()).unwrap();
@@ -164,9 +164,9 @@ async fn settling_syncs_or_fails() {
     let (_directory, store) = store();
     put(&store, "a/one", "1", PutMode::Create).await.unwrap();
     fail_syncs(&store, 1);
-    store.settle(&Path::from("a")).await.unwrap_err();
+    store.sync_dir(&Path::from("a")).await.unwrap_err();
     let before = store.syncs().of_directories;
-    store.settle(&Path::from("a")).await.unwrap();
+    store.sync_dir(&Path::from("a")).await.unwrap();
     assert_eq!(store.syncs().of_directories - before, 1);
 }
 

@@ -3,7 +3,7 @@ use std::fs;
 use futures_util::TryStreamExt as _;
 use serde_json::{Map, Value};
 use types::Version;
-use types::proof::{BLOCK, WHOLE};
+use types::proof::{BLOCK, MAX_WHOLE_BYTES};
 
 use super::damage::large;
 use super::fixture::{World, page};
@@ -58,7 +58,7 @@ async fn a_commit_names_the_hashes_of_its_large_part_and_no_others() {
             .await;
     }
     let built = table.compaction().unwrap().build().await.unwrap();
-    assert!(table.adopt(built).await.unwrap());
+    assert!(table.install_compaction(built).await.unwrap());
     for (number, has) in [(1, true), (2, false), (3, true)] {
         let text = fs::read_to_string(world.commit_file(number)).unwrap();
         assert_eq!(text.contains(r#""blocks":""#), has, "{number}");
@@ -75,7 +75,7 @@ async fn a_wrong_bit_of_a_large_part_is_never_read_whether_its_commit_names_hash
         }
         let path = world.file(&world.parts()[1]);
         let sound = fs::read(&path).unwrap();
-        assert!(sound.len() as u64 > WHOLE);
+        assert!(sound.len() as u64 > MAX_WHOLE_BYTES);
         let running = latest(&world, &world.catalog("running")).await;
         let expected = rows(&running).await.unwrap();
         let step = sound.len() / 23;

@@ -116,7 +116,12 @@ async fn grow(world: &World, table: &mut Table, numbers: std::ops::Range<u64>) {
 
 async fn compact(table: &mut Table) {
     while let Some(compaction) = table.compaction() {
-        assert!(table.adopt(compaction.build().await.unwrap()).await.unwrap());
+        assert!(
+            table
+                .install_compaction(compaction.build().await.unwrap())
+                .await
+                .unwrap()
+        );
     }
 }
 
@@ -243,9 +248,9 @@ async fn an_owner_that_dies_before_it_points_to_its_checkpoint_leaves_a_sound_ta
 
     // Who finds the table as it was left makes the same, makes sure that it lasts, and points to it.
     fs::remove_file(world.file("_sluice/timeline")).unwrap();
-    let before = world.counting.counts().settles;
+    let before = world.counting.counts().directory_syncs;
     assert_eq!(names(&world.catalog("two"), world.dataset, 255).await.len(), 255);
-    assert_eq!(world.counting.counts().settles - before, 2);
+    assert_eq!(world.counting.counts().directory_syncs - before, 2);
     assert_eq!(fs::read(checkpoint_file(&world, 255)).unwrap(), bytes);
     assert_eq!(last(&world).unwrap()["version"], 255);
     world.sound(255).await;
@@ -445,7 +450,10 @@ async fn owners_that_race_for_versions_write_checkpoints_of_what_there_is() {
             for number in 0..80 {
                 grow(&world, &mut table, owner * 1_000 + number..owner * 1_000 + number + 1).await;
                 if let Some(compaction) = table.compaction() {
-                    let _ = table.adopt(compaction.build().await.unwrap()).await.unwrap();
+                    let _ = table
+                        .install_compaction(compaction.build().await.unwrap())
+                        .await
+                        .unwrap();
                 }
             }
         });

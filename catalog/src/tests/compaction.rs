@@ -22,7 +22,7 @@ async fn compact(table: &mut Table) -> usize {
     let mut times = 0;
     while let Some(compaction) = table.compaction() {
         let built = compaction.build().await.unwrap();
-        assert!(table.adopt(built).await.unwrap());
+        assert!(table.install_compaction(built).await.unwrap());
         times += 1;
     }
     times
@@ -122,7 +122,7 @@ async fn whatever_is_compacted_every_version_is_that_of_a_table_that_is_not() {
                 6 | 7 => {
                     if let Some(compaction) = table.compaction() {
                         let built = compaction.build().await.unwrap();
-                        assert!(table.adopt(built).await.unwrap());
+                        assert!(table.install_compaction(built).await.unwrap());
                         compactions += 1;
                     }
                 }
@@ -249,8 +249,8 @@ async fn of_two_owners_who_compact_the_same_parts_one_does() {
     let (ours, theirs) = (first.compaction().unwrap(), second.compaction().unwrap());
     assert_eq!((ours.versions().1, theirs.versions().1), (Version(2), Version(4)));
     let (ours, theirs) = (ours.build().await.unwrap(), theirs.build().await.unwrap());
-    assert!(first.adopt(ours).await.unwrap());
-    assert!(!second.adopt(theirs).await.unwrap());
+    assert!(first.install_compaction(ours).await.unwrap());
+    assert!(!second.install_compaction(theirs).await.unwrap());
     assert_eq!(layout(&world, &two, 4).await, [(1, 2), (3, 3), (4, 4)]);
     // What was built in vain is named by no commit, until the same rows are compacted: then it is there already.
     assert_eq!(world.sound(4).await.orphans.len(), 1);
@@ -263,7 +263,7 @@ async fn of_two_owners_who_compact_the_same_parts_one_does() {
     let mut third = world.table(&third).await;
     let (ours, theirs) = (first.compaction().unwrap(), third.compaction().unwrap());
     let (ours, theirs) = (ours.build().await.unwrap(), theirs.build().await.unwrap());
-    assert!(first.adopt(ours).await.unwrap() && third.adopt(theirs).await.unwrap());
+    assert!(first.install_compaction(ours).await.unwrap() && third.install_compaction(theirs).await.unwrap());
     assert_eq!(world.sound(6).await.orphans, [""; 0]);
 }
 
@@ -286,7 +286,10 @@ async fn owners_that_race_lose_nothing() {
                     .merge(&mut table, &numbered(owner * 100 + number..owner * 100 + number + 1))
                     .await;
                 if let Some(compaction) = table.compaction() {
-                    let _ = table.adopt(compaction.build().await.unwrap()).await.unwrap();
+                    let _ = table
+                        .install_compaction(compaction.build().await.unwrap())
+                        .await
+                        .unwrap();
                 }
             }
         });
@@ -329,7 +332,10 @@ async fn a_compaction_that_dies_leaves_a_file_that_the_next_takes() {
     assert_eq!(compact(&mut table).await, 1);
     let after = world.counting.counts();
     // The part was there: it is made durable, and only the commit is new.
-    assert_eq!((after.puts - before.puts, after.settles - before.settles), (2, 1));
+    assert_eq!(
+        (after.puts - before.puts, after.directory_syncs - before.directory_syncs),
+        (2, 1)
+    );
     assert_eq!(world.sound(2).await.orphans, [""; 0]);
     assert_eq!(world.parts().len(), 3);
 }
@@ -350,11 +356,11 @@ async fn a_compaction_whose_answer_was_lost_is_found_and_one_that_was_not_put_is
         grow(&world, &mut table, 0..2).await;
         let built = table.compaction().unwrap().build().await.unwrap();
         troubled.strike(if trouble == Trouble::Unsynced { 2 } else { 1 });
-        let adopted = table.adopt(built).await;
+        let installed = table.install_compaction(built).await;
         match trouble {
-            Trouble::LostAnswer | Trouble::OwnConflict => assert!(adopted.unwrap()),
+            Trouble::LostAnswer | Trouble::OwnConflict => assert!(installed.unwrap()),
             Trouble::Refused | Trouble::Unsynced => {
-                assert!(matches!(adopted, Err(Error::Storage { .. })), "{trouble:?}");
+                assert!(matches!(installed, Err(Error::Storage { .. })), "{trouble:?}");
             }
         }
         // Whatever is known of it, merges go on, and the compaction is in the log once.

@@ -31,7 +31,7 @@ impl Cost {
                 heads: self.requests.heads - before.requests.heads,
                 lists: self.requests.lists - before.requests.lists,
                 deletes: self.requests.deletes - before.requests.deletes,
-                settles: self.requests.settles - before.requests.settles,
+                directory_syncs: self.requests.directory_syncs - before.requests.directory_syncs,
             },
             syncs: Syncs {
                 files: self.syncs.files - before.syncs.files,

@@ -186,7 +186,7 @@ async fn a_large_part_with_a_wrong_bit_is_not_compacted_until_it_is_restored() {
     bytes[at] ^= 1;
     fs::write(&path, &bytes).unwrap();
     let built = table.compaction().unwrap().build().await.unwrap();
-    assert!(table.adopt(built).await.unwrap());
+    assert!(table.install_compaction(built).await.unwrap());
     world.sound(2).await;
 }
 

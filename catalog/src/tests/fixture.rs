@@ -250,11 +250,11 @@ fn failed(what: &'static str) -> object_store::Error {
 
 #[async_trait]
 impl DurableStore for Troubled {
-    async fn settle(&self, directory: &Path) -> Result<()> {
+    async fn sync_dir(&self, directory: &Path) -> Result<()> {
         if self.trouble == Trouble::Unsynced && self.strikes(directory) {
             return Err(failed("not synced"));
         }
-        self.inner.settle(directory).await
+        self.inner.sync_dir(directory).await
     }
 
     fn blocks(&self) -> bool {

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use types::{AgentId, ContributionId, Timestamp, Version};
 
 use super::fixture::{World, merged, numbered};
-use crate::state::FEW;
+use crate::state::MAX_INSERTED_KEYS;
 use crate::{Catalog, StagedOutcome};
 
 /// Whether the table of a new process knows exactly the first `known` records.
@@ -83,7 +83,7 @@ async fn an_index_that_is_damaged_is_built_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_index_with_an_upload_is_built_again_by_way_of_files() {
     let world = World::new();
-    let (few, many) = (20, FEW + 1);
+    let (few, many) = (20, MAX_INSERTED_KEYS + 1);
     grow(&world, &world.catalog("one"), 0..2).await;
     let catalog = world.catalog("one");
     let mut table = world.table(&catalog).await;
@@ -168,14 +168,14 @@ async fn an_opening_that_was_given_up_does_no_harm_to_the_next() {
     let busy = std::thread::spawn({
         let store = Arc::clone(&store);
         move || {
-            let _turn = store.take_turn();
+            let _lock = store.lock_changes();
             taken.send(()).unwrap();
             assert!(until_released.recv().is_err());
         }
     });
     until_taken.await.unwrap();
     let mut given_up = Box::pin(catalog.known(world.dataset));
-    while store.turns() < 2 {
+    while store.lock_requests() < 2 {
         assert!(futures_util::poll!(&mut given_up).is_pending());
         tokio::task::yield_now().await;
     }
@@ -185,7 +185,7 @@ async fn an_opening_that_was_given_up_does_no_harm_to_the_next() {
     drop(release);
     next.await.unwrap();
     busy.join().unwrap();
-    assert_eq!(store.turns(), 2, "the keys were cleared twice");
+    assert_eq!(store.lock_requests(), 2, "the keys were cleared twice");
     knows(&world, &catalog, 2_500).await;
     grow(&world, &catalog, 250..310).await;
     drop((store, catalog));

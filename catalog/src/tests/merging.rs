@@ -56,7 +56,7 @@ async fn a_contribution_is_adopted_with_the_merge_of_its_commit() {
 
     assert_eq!(
         table.merge(proposal.clone()).await.unwrap(),
-        MergeOutcome::Adopted(merge.clone())
+        MergeOutcome::AlreadyCommitted(merge.clone())
     );
     assert_eq!(table.find(proposal.contribution).await.unwrap(), Some(merge.clone()));
     assert_eq!(merge.notes, proposal.notes);
@@ -67,7 +67,7 @@ async fn a_contribution_is_adopted_with_the_merge_of_its_commit() {
     let mut table = world.table(&catalog).await;
     let mut other = world.proposal(&numbered(100..101));
     other.contribution = proposal.contribution;
-    assert_eq!(table.merge(other).await.unwrap(), MergeOutcome::Adopted(merge));
+    assert_eq!(table.merge(other).await.unwrap(), MergeOutcome::AlreadyCommitted(merge));
     world.sound(2).await;
 }
 
@@ -144,7 +144,7 @@ async fn a_commit_whose_answer_was_lost_is_adopted() {
         troubled.strike(2);
         let proposal = world.proposal(&numbered(0..3));
         let outcome = table.merge(proposal.clone()).await.unwrap();
-        let MergeOutcome::Adopted(merge) = outcome else {
+        let MergeOutcome::AlreadyCommitted(merge) = outcome else {
             panic!("{outcome:?}")
         };
         assert_eq!((merge.contribution, merge.version), (proposal.contribution, Version(1)));
@@ -174,7 +174,9 @@ async fn a_commit_that_could_not_be_synced_is_adopted_only_once_it_is_durable() 
         assert!(world.commit_file(version).exists());
         assert_eq!(table.find(proposal.contribution).await.unwrap(), None);
         assert_eq!(table.head(), Version(version));
-        let (MergeOutcome::Merged(merge) | MergeOutcome::Adopted(merge)) = table.merge(proposal).await.unwrap() else {
+        let (MergeOutcome::Merged(merge) | MergeOutcome::AlreadyCommitted(merge)) =
+            table.merge(proposal).await.unwrap()
+        else {
             panic!("it has new rows")
         };
         assert_eq!(merge.version, Version(1 + version));

@@ -82,7 +82,7 @@ async fn a_table_in_a_bucket_is_a_table() {
     let merge = merged(table.merge(proposal.clone()).await.unwrap());
     assert_eq!(
         table.merge(proposal.clone()).await.unwrap(),
-        MergeOutcome::Adopted(merge.clone())
+        MergeOutcome::AlreadyCommitted(merge.clone())
     );
     let second = merged(table.merge(world.proposal(&numbered(2..6))).await.unwrap());
     assert_eq!(
@@ -102,7 +102,10 @@ async fn a_table_in_a_bucket_is_a_table() {
     let snapshot = other.snapshot(world.dataset, None).await.unwrap().unwrap();
     assert_eq!(page(&snapshot, 4, 10).await.len(), 2);
     let mut table = world.table(&other).await;
-    assert_eq!(table.merge(proposal).await.unwrap(), MergeOutcome::Adopted(merge));
+    assert_eq!(
+        table.merge(proposal).await.unwrap(),
+        MergeOutcome::AlreadyCommitted(merge)
+    );
     let report = cloud.sound(2).await;
     assert_eq!((report.records, report.orphans.len()), (6, 0));
 }
@@ -198,7 +201,7 @@ async fn a_commit_that_nobody_heard_of_is_adopted_when_asked_again() {
     assert!(matches!(error, Error::Storage { .. }), "{error:?}");
     assert!(faults.happened(Fault::LostAnswer) == 1 && faults.happened(Fault::SlowDown) > 0);
     faults.clear();
-    let MergeOutcome::Adopted(merge) = table.merge(proposal).await.unwrap() else {
+    let MergeOutcome::AlreadyCommitted(merge) = table.merge(proposal).await.unwrap() else {
         panic!("it was merged before");
     };
     assert_eq!((merge.version, merge.accepted), (Version(2), 3));
@@ -258,7 +261,7 @@ async fn owners_that_race_over_a_bad_store_merge_everything_exactly_once() {
                     }
                 };
                 match outcome {
-                    MergeOutcome::Merged(merge) | MergeOutcome::Adopted(merge) => {
+                    MergeOutcome::Merged(merge) | MergeOutcome::AlreadyCommitted(merge) => {
                         assert_eq!(merge.contribution, proposal.contribution);
                         told.push((merge.contribution, merge.version));
                     }

@@ -31,7 +31,10 @@ async fn an_owner_who_fell_behind_adopts_what_the_other_merged() {
     let (mut first, mut second) = (world.table(&one).await, world.table(&two).await);
     let proposal = world.proposal(&numbered(0..4));
     let merge = merged(first.merge(proposal.clone()).await.unwrap());
-    assert_eq!(second.merge(proposal).await.unwrap(), MergeOutcome::Adopted(merge));
+    assert_eq!(
+        second.merge(proposal).await.unwrap(),
+        MergeOutcome::AlreadyCommitted(merge)
+    );
     assert_eq!(world.sound(1).await.orphans, [""; 0]);
 }
 
@@ -73,7 +76,7 @@ async fn owners_that_race_merge_everything_exactly_once() {
             for step in 0..proposals.len() {
                 let proposal = &proposals[(step * [1, 5, 7, 11][owner] + owner) % proposals.len()];
                 match table.merge(proposal.clone()).await.unwrap() {
-                    MergeOutcome::Merged(merge) | MergeOutcome::Adopted(merge) => {
+                    MergeOutcome::Merged(merge) | MergeOutcome::AlreadyCommitted(merge) => {
                         assert_eq!(merge.contribution, proposal.contribution);
                         versions.push((merge.contribution, merge.version));
                     }

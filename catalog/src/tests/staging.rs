@@ -144,7 +144,7 @@ async fn an_upload_that_was_merged_is_adopted_not_merged_again() {
     let (mut again, _) = stage(&world, &table, staged.contribution(), &numbered(0..50)).await;
     let first = merged(merge(&mut table, &mut staged).await);
     match merge(&mut table, &mut again).await {
-        StagedOutcome::Adopted(merge) => assert_eq!(merge, first),
+        StagedOutcome::AlreadyCommitted(merge) => assert_eq!(merge, first),
         other => panic!("{other:?}"),
     }
     world.sound(1).await;
@@ -248,7 +248,7 @@ async fn a_table_is_compacted_around_an_upload_and_every_version_stays_as_it_was
     let second = world.catalog("b").with_compaction(Policy::new(2, 1 << 30));
     let mut other = world.table(&second).await;
     let built = other.compaction().unwrap().build().await.unwrap();
-    assert!(other.adopt(built).await.unwrap());
+    assert!(other.install_compaction(built).await.unwrap());
     let merge = merged(merge(&mut table, &mut staged).await);
     assert_eq!((merge.version, merge.record_count), (Version(6), 105));
     for number in 5..9 {
@@ -261,7 +261,7 @@ async fn a_table_is_compacted_around_an_upload_and_every_version_stays_as_it_was
     let mut compactions = 0;
     while let Some(compaction) = table.compaction() {
         let built = compaction.build().await.unwrap();
-        assert!(table.adopt(built).await.unwrap());
+        assert!(table.install_compaction(built).await.unwrap());
         compactions += 1;
     }
     assert!(compactions > 3, "{compactions}");
@@ -301,7 +301,7 @@ async fn rows_that_repeat_a_long_text_are_read_a_few_at_a_time() {
     merged(merge(&mut table, &mut staged).await);
     world.merge(&mut table, &rows(200..210)).await;
     let built = table.compaction().unwrap().build().await.unwrap();
-    assert!(table.adopt(built).await.unwrap());
+    assert!(table.install_compaction(built).await.unwrap());
     for version in [1, 2] {
         let snapshot = catalog
             .snapshot(world.dataset, Some(Version(version)))
@@ -344,7 +344,7 @@ async fn what_would_take_of_the_reserve_of_the_disk_is_not_written_yet() {
     }
     let catalog = catalog.with_reserve(Reserve::default());
     let built = table.compaction().unwrap().build().await.unwrap();
-    assert!(table.adopt(built).await.unwrap());
+    assert!(table.install_compaction(built).await.unwrap());
     let (mut staged, _) = stage(&world, &table, contribution(9), &numbered(2..5)).await;
     assert_eq!(merged(merge(&mut table, &mut staged).await).record_count, 5);
     drop(catalog);

@@ -1,7 +1,7 @@
-//! Named crash points and planted bugs for the crash tests. They cover every instant between an acknowledgement and its
-//! outcome, and every step of a compaction.
+//! Named crash points and injected bugs for the crash tests. They cover every instant between an acknowledgement and
+//! its outcome, and every step of a compaction.
 //!
-//! Invariant: without the feature `faults` every function here is empty and [`planted`] is `false`, so a release
+//! Invariant: without the feature `faults` every function here is empty and [`is_injected`] is `false`, so a release
 //! contains neither. Arming is the one process-wide state of the product, and exists only in test builds.
 
 /// The crash points in the order that a contribution passes them, then those of a compaction, then those of uploads
@@ -45,7 +45,7 @@ pub const POINTS: [&str; 34] = [
 
 /// A bug that the tests must catch. Each removes one guard: all but the last one a guard of the exactly-once argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plant {
+pub enum InjectedBug {
     /// The 201 is sent before its transaction commits.
     AckBeforeRow,
     /// A commit does not check whether its contribution was merged before.
@@ -67,8 +67,8 @@ pub enum Plant {
     BlindReads,
 }
 
-impl Plant {
-    /// All planted bugs with their names on the command line of the crash tests.
+impl InjectedBug {
+    /// All injected bugs with their names on the command line of the crash tests.
     pub const ALL: [(&'static str, Self); 9] = [
         ("ack-before-row", Self::AckBeforeRow),
         ("no-guard", Self::NoGuard),
@@ -88,35 +88,35 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    use super::Plant;
+    use super::InjectedBug;
 
     #[derive(Debug)]
     struct Armed {
         point: String,
         countdown: AtomicU64,
         after: Option<PathBuf>,
-        plant: Option<Plant>,
+        bug: Option<InjectedBug>,
         lethal: String,
     }
 
     static ARMED: OnceLock<Armed> = OnceLock::new();
 
     /// Arms the process once. It kills itself at the `nth` passage (from 1) of `point`; if `after` names a file, only
-    /// passages while the file exists count. `plant` enables a bug. Input that contains `lethal` aborts the process,
+    /// passages while the file exists count. `bug` enables a bug. Input that contains `lethal` aborts the process,
     /// unless `lethal` is empty.
-    pub fn arm(point: String, nth: u64, after: Option<PathBuf>, plant: Option<Plant>, lethal: String) {
+    pub fn arm(point: String, nth: u64, after: Option<PathBuf>, bug: Option<InjectedBug>, lethal: String) {
         ARMED.get_or_init(|| Armed {
             point,
             countdown: AtomicU64::new(nth),
             after,
-            plant,
+            bug,
             lethal,
         });
     }
 
     /// Aborts the process, as a stack overflow or a failed allocation would, if the text contains the armed `lethal`
     /// text.
-    pub fn bear(text: &[u8]) {
+    pub fn crash_on(text: &[u8]) {
         let Some(lethal) = ARMED.get().map(|armed| armed.lethal.as_bytes()) else {
             return;
         };
@@ -141,9 +141,9 @@ mod armed {
         }
     }
 
-    /// Returns true if `plant` is enabled in this process.
-    pub fn planted(plant: Plant) -> bool {
-        ARMED.get().is_some_and(|armed| armed.plant == Some(plant))
+    /// Returns true if `bug` is enabled in this process.
+    pub fn is_injected(bug: InjectedBug) -> bool {
+        ARMED.get().is_some_and(|armed| armed.bug == Some(bug))
     }
 
     /// Sends SIGKILL, so that no destructor runs and nothing is flushed.
@@ -160,7 +160,7 @@ mod armed {
 }
 
 #[cfg(feature = "faults")]
-pub use armed::{arm, bear, planted, point};
+pub use armed::{arm, crash_on, is_injected, point};
 
 /// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
@@ -170,11 +170,11 @@ pub const fn point(_name: &'static str) {}
 /// Does nothing without the feature `faults`.
 #[cfg(not(feature = "faults"))]
 #[inline]
-pub const fn bear(_text: &[u8]) {}
+pub const fn crash_on(_text: &[u8]) {}
 
 /// Returns false without the feature `faults`.
 #[cfg(not(feature = "faults"))]
 #[inline]
-pub const fn planted(_plant: Plant) -> bool {
+pub const fn is_injected(_bug: InjectedBug) -> bool {
     false
 }

@@ -5,13 +5,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod lanes;
-mod places;
+mod map;
 
 use std::fmt;
 
 #[cfg(target_arch = "x86_64")]
 use self::lanes::Lanes;
-pub use self::places::{KeyMap, KeySet, Places};
+pub use self::map::{BuildMapHasher, KeyMap, KeySet};
 
 /// Domain separation for record keys (BLAKE3 `derive_key` context).
 const CONTEXT: &str = "sluice 2026-11 record key v1";
@@ -108,16 +108,16 @@ impl Default for KeyHasher {
 }
 
 /// A lookup of the record keys of a dataset.
-pub trait Known: fmt::Debug + Send + Sync {
+pub trait KeyLookup: fmt::Debug + Send + Sync {
     /// Returns for each key whether the dataset has a record with it.
     fn known(&self, keys: &[RecordKey]) -> Vec<bool>;
 }
 
 /// A dataset without records.
 #[derive(Clone, Copy, Debug)]
-pub struct NoneKnown;
+pub struct NoKeys;
 
-impl Known for NoneKnown {
+impl KeyLookup for NoKeys {
     fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
         vec![false; keys.len()]
     }

@@ -9,16 +9,16 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::fault::{self, Plant};
+use crate::fault::{self, InjectedBug};
 
 /// The bytes of a block; the last block of a file may have fewer.
 pub const BLOCK: u64 = BLOCK_LENGTH as u64;
 /// The same, of bytes in memory.
 const BLOCK_LENGTH: usize = 64 << 10;
 /// Up to this size a part is read whole and held against its SHA-256; of a larger one each block has a hash.
-pub const WHOLE: u64 = 512 << 10;
+pub const MAX_WHOLE_BYTES: u64 = 512 << 10;
 /// The bytes of the hash of a block: the first of its BLAKE3.
-const HASH: usize = 16;
+const HASH_BYTES: usize = 16;
 
 /// Bytes of a file are not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Hashes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Whole(_) => f.write_str("Whole"),
-            Self::Blocks(hashes) => write!(f, "Blocks({})", hashes.len() / HASH),
+            Self::Blocks(hashes) => write!(f, "Blocks({})", hashes.len() / HASH_BYTES),
         }
     }
 }
@@ -119,7 +119,8 @@ impl Proof {
         match &self.hashes {
             Hashes::Whole(_) => true,
             Hashes::Blocks(hashes) => {
-                hashes.len().is_multiple_of(HASH) && (hashes.len() / HASH) as u64 == self.bytes.div_ceil(BLOCK)
+                hashes.len().is_multiple_of(HASH_BYTES)
+                    && (hashes.len() / HASH_BYTES) as u64 == self.bytes.div_ceil(BLOCK)
             }
         }
     }
@@ -184,7 +185,7 @@ impl Proof {
         if piece.len() as u64 != span.end - span.start {
             return damaged();
         }
-        if fault::planted(Plant::BlindReads) {
+        if fault::is_injected(InjectedBug::BlindReads) {
             return Ok(());
         }
         match &self.hashes {
@@ -192,8 +193,8 @@ impl Proof {
             Hashes::Whole(_) => damaged(),
             Hashes::Blocks(hashes) => {
                 let first = usize::try_from(span.start / BLOCK).unwrap_or(usize::MAX);
-                let mut expected = hashes.chunks_exact(HASH).skip(first);
-                let same = |block: &[u8]| expected.next() == Some(&blake3::hash(block).as_bytes()[..HASH]);
+                let mut expected = hashes.chunks_exact(HASH_BYTES).skip(first);
+                let same = |block: &[u8]| expected.next() == Some(&blake3::hash(block).as_bytes()[..HASH_BYTES]);
                 let all = piece.chunks(BLOCK_LENGTH).all(same);
                 if all { Ok(()) } else { damaged() }
             }
@@ -238,7 +239,8 @@ impl Blocks {
     }
 
     fn end(&mut self) {
-        self.hashes.extend_from_slice(&self.open.finalize().as_bytes()[..HASH]);
+        self.hashes
+            .extend_from_slice(&self.open.finalize().as_bytes()[..HASH_BYTES]);
         self.open.reset();
         self.filled = 0;
     }

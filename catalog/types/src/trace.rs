@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tracing::Span;
 
 /// The most bytes of an origin's texts; the longest that this service writes have 55.
-const LONGEST: usize = 128;
+const MAX_ORIGIN_BYTES: usize = 128;
 
 /// The request that a message comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,10 +34,14 @@ impl Origin {
     /// Makes `span` a part of the trace and records the request's id in its field `request_id`. Must be called before
     /// the span is entered. Texts that are too long to be of this service are left out.
     pub fn apply(&self, span: &Span, propagator: &dyn Propagator) {
-        if self.request_id.len() <= LONGEST {
+        if self.request_id.len() <= MAX_ORIGIN_BYTES {
             span.record("request_id", self.request_id.as_str());
         }
-        if let Some(traceparent) = self.traceparent.as_deref().filter(|text| text.len() <= LONGEST) {
+        if let Some(traceparent) = self
+            .traceparent
+            .as_deref()
+            .filter(|text| text.len() <= MAX_ORIGIN_BYTES)
+        {
             propagator.extract(span, traceparent);
         }
     }

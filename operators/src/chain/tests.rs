@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use types::key::NoneKnown;
+use types::key::NoKeys;
 
 use super::*;
 use crate::conformance::{batch, ready};
@@ -171,7 +171,7 @@ proptest! {
     ) {
         let chain = || order.iter().fold(Chain::new(), |chain, gate| match gate {
             0 => chain.gate(Contract),
-            1 => chain.gate(Dedup::new(Arc::new(NoneKnown))),
+            1 => chain.gate(Dedup::new(Arc::new(NoKeys))),
             2 => chain.gate(PersonalData::new()),
             _ => chain.stage(Arc::new(Screen::new(Arc::new(LocalScreener)))),
         });
@@ -316,7 +316,7 @@ fn what_is_said_of_a_batch_is_bounded_and_names_every_row() {
         .collect();
     let contract: types::Contract = serde_json::from_value(json!({"fields": fields})).unwrap();
     let rows = Batch::decode(&Arc::new(contract), &vec![json!({}); 500]);
-    let judged = ready(standard_chain(Arc::new(NoneKnown), None).run(rows));
+    let judged = ready(standard_chain(Arc::new(NoKeys), None).run(rows));
     assert_eq!((judged.verdicts.len(), judged.tallies[0].refused), (500, 500));
     assert!(serde_json::to_vec(&judged.verdicts).unwrap().len() <= MAX_VERDICT_BYTES);
     let Verdict::Refuse { reasons } = &judged.verdicts[499].verdict else {
@@ -380,18 +380,18 @@ fn the_standard_chain_asks_a_model_last_and_only_where_there_is_one() {
             .map(|tally| tally.gate.clone())
             .collect::<Vec<_>>()
     };
-    let private = ready(standard_chain(Arc::new(NoneKnown), None).run(batch(&twins)));
+    let private = ready(standard_chain(Arc::new(NoKeys), None).run(batch(&twins)));
     assert_eq!(names(&private), ["contract", "dedup", "personal-data"]);
     assert_eq!(
         private.verdicts.iter().map(|row| row.row).collect::<Vec<_>>(),
         [1, 2, 3]
     );
 
-    let public = ready(standard_chain(Arc::new(NoneKnown), Some(Arc::new(LocalScreener))).run(batch(&twins)));
+    let public = ready(standard_chain(Arc::new(NoKeys), Some(Arc::new(LocalScreener))).run(batch(&twins)));
     assert_eq!(names(&public), ["contract", "dedup", "personal-data", "screen"]);
     assert_eq!(public.verdicts, private.verdicts);
 
-    let nothing = ready(standard_chain(Arc::new(NoneKnown), Some(Arc::new(Unasked))).run(batch(&[json!([])])));
+    let nothing = ready(standard_chain(Arc::new(NoKeys), Some(Arc::new(Unasked))).run(batch(&[json!([])])));
     assert_eq!(nothing.tallies[3].rows, 0);
 }
 

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use types::Batch;
-use types::key::{KeyMap, Known, Places};
+use types::key::{BuildMapHasher, KeyLookup, KeyMap};
 
 use crate::{Gate, Reason, Verdict, Verdicts};
 
@@ -17,12 +17,12 @@ const NAME: &str = "dedup";
 /// batch (`duplicate_in_batch`).
 #[derive(Clone, Debug)]
 pub struct Dedup {
-    known: Arc<dyn Known>,
+    known: Arc<dyn KeyLookup>,
 }
 
 impl Dedup {
     /// Creates a gate that looks keys up in `known`.
-    pub fn new(known: Arc<dyn Known>) -> Self {
+    pub fn new(known: Arc<dyn KeyLookup>) -> Self {
         Self { known }
     }
 }
@@ -35,7 +35,7 @@ impl Gate for Dedup {
     fn judge(&mut self, rows: &Batch) -> Verdicts {
         let keys = rows.keys();
         let known = self.known.known(keys);
-        let mut first = KeyMap::with_capacity_and_hasher(keys.len(), Places::default());
+        let mut first = KeyMap::with_capacity_and_hasher(keys.len(), BuildMapHasher::default());
         let mut exceptions = Vec::new();
         for (row, key) in keys.iter().enumerate() {
             // If the lookup returned too few answers the row passes; the merge looks again
@@ -81,7 +81,7 @@ fn reason(code: &str, expected: &str, actual: &str) -> Reason {
 mod tests {
     use serde_json::{Value, json};
     use types::RecordKey;
-    use types::key::NoneKnown;
+    use types::key::NoKeys;
 
     use super::*;
     use crate::conformance::{batch, check_gate};
@@ -89,7 +89,7 @@ mod tests {
     #[derive(Debug)]
     struct Has(Vec<RecordKey>);
 
-    impl Known for Has {
+    impl KeyLookup for Has {
         fn known(&self, keys: &[RecordKey]) -> Vec<bool> {
             keys.iter().map(|key| self.0.contains(key)).collect()
         }
@@ -99,7 +99,7 @@ mod tests {
     #[derive(Debug)]
     struct Mute;
 
-    impl Known for Mute {
+    impl KeyLookup for Mute {
         fn known(&self, _: &[RecordKey]) -> Vec<bool> {
             Vec::new()
         }
@@ -128,14 +128,14 @@ mod tests {
                 format!("the same as record {first}"),
             )
         };
-        let mut gate = Dedup::new(Arc::new(NoneKnown));
+        let mut gate = Dedup::new(Arc::new(NoKeys));
         assert_eq!(dropped(&mut gate, &rows), [again(2, 0), again(4, 1), again(5, 0)]);
     }
 
     #[test]
     fn the_first_is_named_by_its_position_as_submitted() {
         let rows = batch(&records(&["x", "a", "a"])).filter(&[false, true, true]).unwrap();
-        let mut gate = Dedup::new(Arc::new(NoneKnown));
+        let mut gate = Dedup::new(Arc::new(NoKeys));
         assert_eq!(dropped(&mut gate, &rows)[0].2, "the same as record 1");
     }
 
@@ -157,7 +157,7 @@ mod tests {
             json!({"name": "a", "count": 1}),
             json!({"count": 1.0, "name": "a", "ratio": null}),
         ]);
-        assert_eq!(dropped(&mut Dedup::new(Arc::new(NoneKnown)), &rows).len(), 1);
+        assert_eq!(dropped(&mut Dedup::new(Arc::new(NoKeys)), &rows).len(), 1);
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn keeps_the_contract_of_gates() {
         let rows = batch(&records(&["a", "b", "a", "c", "b", "a"]));
-        check_gate(|| Dedup::new(Arc::new(NoneKnown)), &rows);
+        check_gate(|| Dedup::new(Arc::new(NoKeys)), &rows);
         let known = Arc::new(Has(vec![rows.keys()[1]]));
         check_gate(|| Dedup::new(Arc::<Has>::clone(&known)), &rows);
     }

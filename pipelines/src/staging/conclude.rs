@@ -15,7 +15,7 @@ use operators::Decision;
 use operators::screen::Screener;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, Span};
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 use types::{AgentId, Classify as _, ContributionId, Retry};
 
 use super::collect::Collected;
@@ -255,7 +255,7 @@ async fn merge(
     notes: &Notes,
 ) -> Result<crate::message::Outcome, catalog::Error> {
     history::check(context, table, address, head).await?;
-    if !fault::planted(Plant::NoGuard)
+    if !fault::is_injected(InjectedBug::NoGuard)
         && let Some(merge) = table.find(address.contribution).await?
     {
         return Ok(adopted(address, merge));
@@ -267,7 +267,7 @@ async fn merge(
     let written = |late: u64| notes.clone().with_late(late).written();
     let merging = table.merge_staged(staged, context.clock.now(), &written);
     Ok(match merging.instrument(tracing::debug_span!("merge")).await? {
-        StagedOutcome::Merged(merge) | StagedOutcome::Adopted(merge) => adopted(address, merge),
+        StagedOutcome::Merged(merge) | StagedOutcome::AlreadyCommitted(merge) => adopted(address, merge),
         StagedOutcome::NothingNew { late } => outcome(context, address, nothing_new(), notes.clone().with_late(late)),
     })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use operators::screen::Screener;
 use operators::{Reason, RowVerdict, Tally, Verdict, standard_chain};
 use types::batch::Lines;
-use types::key::Known;
+use types::key::KeyLookup;
 use types::{Batch, Contract, RecordKey, fault, json};
 
 use super::cut::{LONGEST, Unit};
@@ -22,7 +22,7 @@ const WORDS: usize = 200;
 #[derive(Clone, Debug)]
 pub(super) struct Bench {
     pub(super) contract: Arc<Contract>,
-    pub(super) known: Arc<dyn Known>,
+    pub(super) known: Arc<dyn KeyLookup>,
     pub(super) screener: Option<Arc<dyn Screener>>,
     /// The most records that there may be.
     pub(super) most_rows: u64,
@@ -58,7 +58,7 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
         let text = rest[..end].trim_ascii();
         rest = &rest[end..];
-        fault::bear(text);
+        fault::crash_on(text);
         if text.len() > LONGEST {
             verdicts.push(too_long(line));
         } else if !text.is_empty() {

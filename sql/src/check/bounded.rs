@@ -12,9 +12,9 @@ use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 /// Maximum number of expressions that the parser begins for a statement, repeated ones included.
-const MOST: u32 = 20_000;
+const MAX_EXPRESSIONS: u32 = 20_000;
 
-/// [`GenericDialect`] that fails after [`MOST`] expressions.
+/// [`GenericDialect`] that fails after [`MAX_EXPRESSIONS`] expressions.
 #[derive(Debug)]
 pub(super) struct Bounded {
     left: AtomicU32,
@@ -23,7 +23,7 @@ pub(super) struct Bounded {
 impl Bounded {
     pub(super) const fn new() -> Self {
         Self {
-            left: AtomicU32::new(MOST),
+            left: AtomicU32::new(MAX_EXPRESSIONS),
         }
     }
 

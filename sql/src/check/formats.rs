@@ -8,11 +8,11 @@ use datafusion::sql::sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgEx
 use super::Refusal;
 
 /// Letters that may follow `%`.
-const LETTERS: &str = "YCyqmbBhdeaAwuUWGgVjDxFvHkIlPpMSfRTXrZzcs+%";
+const PATTERN_LETTERS: &str = "YCyqmbBhdeaAwuUWGgVjDxFvHkIlPpMSfRTXrZzcs+%";
 /// Patterns of several characters that may follow `%`.
-const LONGER: [&str; 9] = [".3f", ".6f", ".9f", ".f", "3f", "6f", "9f", "::z", ":z"];
+const LONG_PATTERNS: [&str; 9] = [".3f", ".6f", ".9f", ".f", "3f", "6f", "9f", "::z", ":z"];
 /// Letters that may stand outside of a pattern.
-const BETWEEN: &str = "TZ";
+const PUNCTUATION: &str = "TZ";
 
 /// Checks the format in a call of a function that formats dates and times.
 pub(super) fn written(function: &Function, args: &FunctionArguments) -> Result<(), Refusal> {
@@ -38,7 +38,7 @@ fn is_known(format: &str) -> bool {
     while let Some(character) = rest.chars().next() {
         rest = &rest[character.len_utf8()..];
         if character != '%' {
-            if character.is_alphabetic() && !BETWEEN.contains(character) {
+            if character.is_alphabetic() && !PUNCTUATION.contains(character) {
                 return false;
             }
             continue;
@@ -46,8 +46,8 @@ fn is_known(format: &str) -> bool {
         patterns += 1;
         // `-`, `_` or `0` selects the padding of a number.
         rest = rest.strip_prefix(['-', '_', '0']).unwrap_or(rest);
-        let known = LONGER.iter().find_map(|pattern| rest.strip_prefix(pattern));
-        let Some(after) = known.or_else(|| rest.strip_prefix(|letter| LETTERS.contains(letter))) else {
+        let known = LONG_PATTERNS.iter().find_map(|pattern| rest.strip_prefix(pattern));
+        let Some(after) = known.or_else(|| rest.strip_prefix(|letter| PATTERN_LETTERS.contains(letter))) else {
             return false;
         };
         rest = after;

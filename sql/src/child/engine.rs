@@ -36,11 +36,11 @@ use super::rule::AsPostgres;
 use super::sum::CheckedSum;
 use crate::Answer;
 use crate::check::functions::ALLOWED;
-use crate::check::{STACK, TABLE, parse};
+use crate::check::{STACK_BYTES, TABLE, parse};
 use crate::wire::{Job, Reply, Setup};
 
 /// Share of the address space for operators that keep rows. The rest is for code, stacks and other allocations.
-const SHARE: f64 = 0.6;
+const OPERATOR_MEMORY_SHARE: f64 = 0.6;
 /// Beginning of the message of `std::collections::TryReserveError`.
 const NO_MEMORY: &str = "memory allocation failed";
 /// Beginnings of sentences in which the engine asks for a bug report. They are cut off.
@@ -51,7 +51,7 @@ const BUG_REPORTS: [&str; 4] = [
     "Please help us",
 ];
 /// Messages that print a plan of the engine, with their replacement in plain words.
-const PLANS: [(&str, &str); 2] = [
+const PLAN_MESSAGES: [(&str, &str); 2] = [
     (
         "Physical plan does not support logical expression",
         "the engine does not support a subquery here: join it, or select it in a WITH query first",
@@ -62,11 +62,11 @@ const PLANS: [(&str, &str); 2] = [
     ),
 ];
 /// Maximum length of a failure message in characters.
-const LONGEST: usize = 600;
+const MAX_MESSAGE_CHARS: usize = 600;
 /// Statement that runs once through all parts of the planner before the query comes.
-const WARM: &str =
+const WARM_UP_QUERY: &str =
     "SELECT a, count(*) AS n, max(b) FROM records WHERE c LIKE '%x%' AND b > 1.5 GROUP BY a ORDER BY n DESC, a LIMIT 1";
-const WARM_CONTRACT: &str =
+const WARM_UP_CONTRACT: &str =
     r#"{"fields":[{"name":"a","type":"string"},{"name":"b","type":"number"},{"name":"c","type":"string"}]}"#;
 
 /// An engine that is ready for one statement.
@@ -81,7 +81,7 @@ impl Engine {
     pub(super) fn start(setup: &Setup) -> std::result::Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(setup.threads)
-            .thread_stack_size(STACK)
+            .thread_stack_size(STACK_BYTES)
             .build()
             .map_err(|error| format!("the threads could not be started: {error}"))?;
         let state = state(setup).map_err(|error| format!("the engine could not be started: {error}"))?;
@@ -92,10 +92,10 @@ impl Engine {
 
     /// Runs a statement over an empty table, so that the planner's code is in memory.
     fn warm(&self) -> std::result::Result<(), String> {
-        let contract: Contract = serde_json::from_str(WARM_CONTRACT).map_err(|error| error.to_string())?;
+        let contract: Contract = serde_json::from_str(WARM_UP_CONTRACT).map_err(|error| error.to_string())?;
         let job = Job {
             contract: Arc::new(contract),
-            sql: WARM.to_owned(),
+            sql: WARM_UP_QUERY.to_owned(),
             limit: 1,
             now: Timestamp::default(),
             parts: Vec::new(),
@@ -176,7 +176,7 @@ impl Engine {
 }
 
 /// Functions that the engine rewrites to CASE.
-const CASES: [&str; 5] = ["coalesce", "ifnull", "nullif", "nvl", "nvl2"];
+const CASE_FUNCTIONS: [&str; 5] = ["coalesce", "ifnull", "nullif", "nvl", "nvl2"];
 
 /// Tells if a plan has a CASE anywhere.
 fn has_case(plan: &LogicalPlan) -> Result<bool> {
@@ -186,7 +186,7 @@ fn has_case(plan: &LogicalPlan) -> Result<bool> {
             found |= expr.exists(|expr| {
                 Ok(match expr {
                     Expr::Case(_) => true,
-                    Expr::ScalarFunction(function) => CASES.contains(&function.func.name()),
+                    Expr::ScalarFunction(function) => CASE_FUNCTIONS.contains(&function.func.name()),
                     _ => false,
                 })
             })?;
@@ -213,7 +213,7 @@ fn state(setup: &Setup) -> Result<SessionState> {
         clippy::cast_sign_loss,
         reason = "a share of a size need not be exact"
     )]
-    let pool = (setup.memory as f64 * SHARE) as usize;
+    let pool = (setup.memory as f64 * OPERATOR_MEMORY_SHARE) as usize;
     let runtime = RuntimeEnvBuilder::new()
         // One query runs at a time, so no share has to be kept for others.
         .with_memory_pool(Arc::new(GreedyMemoryPool::new(pool)))
@@ -298,9 +298,9 @@ fn shortened(message: &str) -> String {
     let message = message
         .replace("as_postgres\ncaused by\nError during planning: ", "")
         .replace("Internal error: ", "the engine cannot run this: ");
-    let plain = PLANS.iter().find(|(words, _)| message.contains(words));
+    let plain = PLAN_MESSAGES.iter().find(|(words, _)| message.contains(words));
     let message = plain.map_or(message, |(_, plain)| (*plain).to_owned());
-    let mut short: String = message.chars().take(LONGEST).collect();
+    let mut short: String = message.chars().take(MAX_MESSAGE_CHARS).collect();
     if short.len() < message.len() {
         short.push('…');
     }

@@ -20,7 +20,7 @@ fn set_both(resource: Resource, current: u64, maximum: u64) -> Result<(), String
 }
 
 /// Makes the kernel prefer this process over the service when the machine runs out of memory.
-pub(super) fn volunteer() {
+pub(super) fn prefer_for_oom_kill() {
     #[cfg(target_os = "linux")]
     // The error is ignored: without the permission the process is an ordinary victim.
     std::fs::write("/proc/self/oom_score_adj", "1000").ok();

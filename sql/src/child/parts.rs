@@ -43,9 +43,9 @@ pub(super) const STORE: &str = "parts://";
 pub(super) const JSON: &str = "json";
 
 /// Number of bytes that are read from the end of a file for its footer.
-const FOOTER: u64 = 64 << 10;
+const FOOTER_READ_BYTES: u64 = 64 << 10;
 /// Size in bytes from which several threads may read a file, so its footer is cached.
-const SHARED: u64 = 8 << 20;
+const MIN_SHARED_BYTES: u64 = 8 << 20;
 
 /// Returns the columns of `records`: those of the contract, with texts as views.
 fn schema(contract: &Contract) -> SchemaRef {
@@ -93,7 +93,12 @@ pub(super) struct Table {
 impl Table {
     /// Creates the table from `files`, with the row count and proof of each. A damage that a read finds is stored in
     /// `damage`.
-    pub(super) fn new(contract: &Contract, files: Vec<File>, told: &[(u64, Arc<Proof>)], damage: &Damage) -> Self {
+    pub(super) fn new(
+        contract: &Contract,
+        files: Vec<File>,
+        descriptions: &[(u64, Arc<Proof>)],
+        damage: &Damage,
+    ) -> Self {
         let part = |(file, (rows, proof)): (File, &(u64, Arc<Proof>))| Part {
             file,
             rows: *rows,
@@ -102,7 +107,7 @@ impl Table {
         };
         Self {
             schema: schema(contract),
-            parts: Arc::new(files.into_iter().zip(told).map(part).collect()),
+            parts: Arc::new(files.into_iter().zip(descriptions).map(part).collect()),
             damage: Arc::clone(damage),
         }
     }
@@ -303,9 +308,9 @@ impl AsyncFileReader for Reader {
             let reader = ParquetMetaDataReader::new()
                 .with_column_index_policy(columns)
                 .with_offset_index_policy(offsets)
-                .with_prefetch_hint(usize::try_from(bytes.min(FOOTER)).ok());
+                .with_prefetch_hint(usize::try_from(bytes.min(FOOTER_READ_BYTES)).ok());
             let footer = Arc::new(reader.load_and_finish(&mut *self, bytes).await?);
-            if bytes >= SHARED {
+            if bytes >= MIN_SHARED_BYTES {
                 // If two threads read the footer, both have the same one, so the second is dropped.
                 drop(self.part().footer.set(Arc::clone(&footer)));
             }

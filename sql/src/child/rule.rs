@@ -18,7 +18,7 @@ use super::checked::{Operation, call};
 use super::membership;
 
 /// Maximum number of nodes of an expression that is compared with each entry of a list. Each comparison copies it.
-const MOST_COMPARED: usize = 64;
+const MAX_COMPARED: usize = 64;
 
 /// The analyzer rule. It runs after those of the engine.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ fn each(expr: &Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
         nodes += 1;
         Ok(TreeNodeRecursion::Continue)
     })?;
-    if nodes > MOST_COMPARED {
+    if nodes > MAX_COMPARED {
         return Err(not_offered(
             "the expression before IN is too large for a list with expressions: select it first",
         ));

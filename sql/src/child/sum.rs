@@ -18,7 +18,7 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature};
 
 /// Type of intermediate sums of integers.
-const WIDE: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
+const WIDE_DECIMAL: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
 
 /// The engine's `sum`, with checked sums of integers.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
@@ -29,7 +29,7 @@ pub(super) struct CheckedSum {
 /// Returns the field of the intermediate sum for a result of this type.
 fn kept(result: &FieldRef) -> FieldRef {
     if is_whole(result.data_type()) {
-        Arc::new(Field::new(result.name(), WIDE, true))
+        Arc::new(Field::new(result.name(), WIDE_DECIMAL, true))
     } else {
         Arc::clone(result)
     }
@@ -114,7 +114,7 @@ impl AggregateUDFImpl for CheckedSum {
 
 /// Casts the arguments of a call to the type of intermediate sums.
 fn wide(values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-    let wide = values.iter().map(|values| cast(values, &WIDE));
+    let wide = values.iter().map(|values| cast(values, &WIDE_DECIMAL));
     Ok(wide.collect::<std::result::Result<_, _>>()?)
 }
 
@@ -130,7 +130,7 @@ fn narrow(sums: &ArrayRef, result: &DataType) -> Result<ArrayRef> {
     })
 }
 
-/// Accumulator that adds in [`WIDE`] and fails if the result is outside of its type.
+/// Accumulator that adds in [`WIDE_DECIMAL`] and fails if the result is outside of its type.
 #[derive(Debug)]
 struct Narrowed {
     sum: Box<dyn Accumulator>,

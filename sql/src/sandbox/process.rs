@@ -15,18 +15,18 @@ use tokio::process::{Child, Command};
 
 use super::Config;
 use crate::Error;
-use crate::wire::{Line, PROTOCOL, Reply, Setup, frame};
+use crate::wire::{PROTOCOL, Reply, ServiceChannel, Setup, frame};
 
 /// Maximum number of bytes that are read of a dead child's error output.
-const LAST_WORDS: u64 = 4_096;
+const MAX_STDERR_BYTES: u64 = 4_096;
 /// Time in which a child must become ready.
-const WARM: Duration = Duration::from_secs(15);
+const WARM_UP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A process that waits for a query, or runs one.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    pub(super) line: Line,
+    pub(super) channel: ServiceChannel,
 }
 
 impl Process {
@@ -64,13 +64,13 @@ impl Process {
             ours.set_nonblocking(true)?;
             tokio::net::UnixStream::from_std(ours)
         })();
-        let line = Line(line.map_err(Error::process("cannot communicate with the query process"))?);
-        Ok(Self { child, line })
+        let channel = ServiceChannel(line.map_err(Error::process("cannot communicate with the query process"))?);
+        Ok(Self { child, channel })
     }
 
     /// Waits until the engine is warm and the fence is closed.
     pub(super) async fn ready(&mut self) -> Result<(), Error> {
-        let said = tokio::time::timeout(WARM, self.line.receive()).await;
+        let said = tokio::time::timeout(WARM_UP_TIMEOUT, self.channel.receive()).await;
         let problem = match said {
             Ok(Ok(Reply::Ready)) => return Ok(()),
             Ok(Ok(Reply::Unfit(problem))) => problem,
@@ -86,7 +86,7 @@ impl Process {
         let mut words = Vec::new();
         if let Some(stderr) = self.child.stderr.take() {
             // A read error only shortens the message.
-            drop(stderr.take(LAST_WORDS).read_to_end(&mut words).await);
+            drop(stderr.take(MAX_STDERR_BYTES).read_to_end(&mut words).await);
         }
         let words = String::from_utf8_lossy(&words);
         let status = match self.child.wait().await {

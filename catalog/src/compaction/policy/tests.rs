@@ -8,13 +8,13 @@ use crate::part::PartInfo;
 struct Made {
     versions: (u64, u64),
     bytes: u64,
-    height: usize,
+    level: usize,
 }
 
 fn choose(policy: Policy, made: &[Made]) -> Option<Range<usize>> {
     let part = |made: &Made| PartInfo {
         version: Version(made.versions.1),
-        compacted: (made.height > 0).then_some(Version(made.versions.0)),
+        compacted: (made.level > 0).then_some(Version(made.versions.0)),
         contribution: ContributionId::from_bytes([1; 16]),
         index: 0,
         attempt: 0,
@@ -23,12 +23,12 @@ fn choose(policy: Policy, made: &[Made]) -> Option<Range<usize>> {
         sha256: [0; 32],
     };
     let parts: Vec<_> = made.iter().map(part).collect();
-    let pieces: Vec<_> = parts
+    let ranges: Vec<_> = parts
         .iter()
         .zip(made)
-        .map(|(part, made)| Piece::of(part, made.height))
+        .map(|(part, made)| PartRange::of(part, made.level))
         .collect();
-    policy.choose(&pieces)
+    policy.choose(&ranges)
 }
 
 /// What merges of parts with these sizes lead to, with the bytes that were rewritten on the way.
@@ -38,7 +38,7 @@ fn grow(policy: Policy, sizes: impl Iterator<Item = u64>) -> (Vec<Made>, u64) {
         made.push(Made {
             versions: (version, version),
             bytes,
-            height: 0,
+            level: 0,
         });
         while let Some(chosen) = choose(policy, &made) {
             let inputs = &made[chosen.clone()];
@@ -46,7 +46,7 @@ fn grow(policy: Policy, sizes: impl Iterator<Item = u64>) -> (Vec<Made>, u64) {
             let part = Made {
                 versions: (inputs[0].versions.0, inputs[inputs.len() - 1].versions.1),
                 bytes: inputs.iter().map(|made| made.bytes).sum(),
-                height: 1 + inputs.iter().map(|made| made.height).max().unwrap(),
+                level: 1 + inputs.iter().map(|made| made.level).max().unwrap(),
             };
             assert!(part.bytes <= policy.target, "{part:?}");
             rewritten += part.bytes;
@@ -111,7 +111,7 @@ fn parts_that_share_a_version_stay() {
     let made = |first, last| Made {
         versions: (first, last),
         bytes: 1,
-        height: usize::from(first != last),
+        level: usize::from(first != last),
     };
     assert_eq!(choose(policy, &[made(1, 1), made(1, 1)]), None);
     let layout = [made(1, 1), made(1, 1), made(2, 2), made(3, 3)];

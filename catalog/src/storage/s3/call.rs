@@ -19,12 +19,12 @@ use super::{BACKOFF, S3, failed};
 const JOINED_IN_A_SECOND: u64 = 64 << 20;
 
 /// Response of the store.
-struct Said {
+struct Response {
     status: u16,
     text: String,
 }
 
-impl Said {
+impl Response {
     /// Returns the code of the error document, or an empty text if there is none. A response with status 200 may have
     /// an error document too, if completing an upload took long.
     fn code(&self) -> &str {
@@ -40,7 +40,7 @@ impl Said {
     }
 
     /// Returns true if a retry may be answered differently.
-    fn may_pass(&self) -> bool {
+    fn is_transient(&self) -> bool {
         let passing = [
             "InternalError",
             "SlowDown",
@@ -115,15 +115,15 @@ impl S3 {
         loop {
             let url = || self.presigner.parts(object, upload, after, self.lasting());
             let request = || request("GET", &url(), String::new());
-            let said = self
-                .asked("listing the parts of an upload", self.attempt, request)
+            let response = self
+                .send_with_retries("listing the parts of an upload", self.attempt, request)
                 .await?;
-            match said.status {
+            match response.status {
                 404 => return Ok(None),
-                _ if !said.is_done() => return Err(said.into_error("listing the parts of an upload")),
+                _ if !response.is_done() => return Err(response.into_error("listing the parts of an upload")),
                 _ => {}
             }
-            let page: Listing = quick_xml::de::from_str(&said.text).map_err(failed)?;
+            let page: Listing = quick_xml::de::from_str(&response.text).map_err(failed)?;
             parts.extend(page.parts.into_iter().map(|part| ListedPart {
                 number: part.number,
                 bytes: part.size,
@@ -173,13 +173,15 @@ impl S3 {
             Ok(request)
         };
         let what = "completing an upload";
-        let said = self.asked(what, attempt, complete).await?;
-        Ok(match (said.status, said.code()) {
-            _ if said.is_done() => Completion::Done,
+        let response = self.send_with_retries(what, attempt, complete).await?;
+        Ok(match (response.status, response.code()) {
+            _ if response.is_done() => Completion::Done,
             (412, _) => Completion::Taken,
-            (404, _) | (_, "NoSuchUpload") => Completion::Gone(said.into_error(what)),
-            (_, "InvalidPart" | "InvalidPartOrder" | "EntityTooSmall") => Completion::Mismatch(said.into_error(what)),
-            _ => return Err(said.into_error(what)),
+            (404, _) | (_, "NoSuchUpload") => Completion::Gone(response.into_error(what)),
+            (_, "InvalidPart" | "InvalidPartOrder" | "EntityTooSmall") => {
+                Completion::Mismatch(response.into_error(what))
+            }
+            _ => return Err(response.into_error(what)),
         })
     }
 
@@ -189,13 +191,18 @@ impl S3 {
     }
 
     /// Sends a request until the answer is final or the patience is over.
-    async fn asked(&self, what: &str, attempt: Duration, make: impl Fn() -> Result<HttpRequest>) -> Result<Said> {
+    async fn send_with_retries(
+        &self,
+        what: &str,
+        attempt: Duration,
+        make: impl Fn() -> Result<HttpRequest>,
+    ) -> Result<Response> {
         let until = Instant::now() + self.patience;
         let mut failures = 0;
         loop {
-            let error = match timeout(attempt, self.once(make()?)).await {
-                Ok(Ok(said)) if !said.may_pass() => return Ok(said),
-                Ok(Ok(said)) => said.into_error(what),
+            let error = match timeout(attempt, self.send_once(make()?)).await {
+                Ok(Ok(response)) if !response.is_transient() => return Ok(response),
+                Ok(Ok(response)) => response.into_error(what),
                 Ok(Err(error)) => error,
                 Err(_) => failed(format!("{what} was not answered within {attempt:?}")),
             };
@@ -208,12 +215,12 @@ impl S3 {
         }
     }
 
-    async fn once(&self, request: HttpRequest) -> Result<Said> {
+    async fn send_once(&self, request: HttpRequest) -> Result<Response> {
         let span = tracing::debug_span!("object store request", method = %request.method());
         let answer = self.calling.execute(request).instrument(span).await.map_err(failed)?;
         let status = answer.status().as_u16();
         let text = answer.into_body().bytes().await.map_err(failed)?;
-        Ok(Said {
+        Ok(Response {
             status,
             text: String::from_utf8_lossy(&text).into_owned(),
         })

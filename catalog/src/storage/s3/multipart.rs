@@ -15,7 +15,7 @@ use super::call::Completion;
 use super::{S3, failed};
 
 /// Maximum number of parts of an upload (*Amazon S3 multipart upload limits*).
-const PARTS: u16 = 10_000;
+const MAX_PARTS: u16 = 10_000;
 
 /// Address that accepts one part by `PUT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub enum UploadError {
         found: u64,
     },
     /// The part number is out of range.
-    #[error("the part number {number} is not between 1 and {PARTS}")]
+    #[error("the part number {number} is not between 1 and {MAX_PARTS}")]
     Number {
         /// Number in the request.
         number: u16,
@@ -120,7 +120,7 @@ impl S3 {
         bytes: u64,
         lasting: Duration,
     ) -> Result<PartAddress, UploadError> {
-        if number == 0 || number > PARTS {
+        if number == 0 || number > MAX_PARTS {
             return Err(UploadError::Number { number });
         }
         let url = self.presigner.part(object, upload, number, bytes, lasting);

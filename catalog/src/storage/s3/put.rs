@@ -14,7 +14,7 @@ use super::{BACKOFF, S3, failed};
 
 /// Class of a put error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+enum PutErrorClass {
     /// The name is taken (412).
     Taken,
     /// The put fails on every attempt.
@@ -25,7 +25,7 @@ enum Meaning {
     Unknown,
 }
 
-impl Meaning {
+impl PutErrorClass {
     fn of(error: &Error) -> Self {
         match error {
             // The client returns the same error for 409, which S3 answers during another put of the name. Only a failed
@@ -47,7 +47,7 @@ impl Meaning {
 }
 
 impl S3 {
-    pub(super) async fn put_patiently(
+    pub(super) async fn put_with_retries(
         &self,
         location: &Path,
         payload: PutPayload,
@@ -68,23 +68,23 @@ impl S3 {
                 Ok(Err(error)) => error,
                 Err(_) => failed(format!("putting `{location}` was not answered within {attempt:?}")),
             };
-            let meaning = Meaning::of(&error);
-            if create && meaning == Meaning::Taken {
+            let class = PutErrorClass::of(&error);
+            if create && class == PutErrorClass::Taken {
                 return if unanswered {
                     self.ours_or(location, &payload, error).await
                 } else {
                     Err(error)
                 };
             }
-            if meaning == Meaning::Refused {
+            if class == PutErrorClass::Refused {
                 return Err(error);
             }
             // From here on, an existing object may be this put's own.
-            unanswered |= meaning == Meaning::Unknown;
+            unanswered |= class == PutErrorClass::Unknown;
             if Instant::now() + BACKOFF.longest(failures) >= until {
                 // A 409 must not become `AlreadyExists`, because the object may not exist.
-                let error = match meaning {
-                    Meaning::Contended => failed(error),
+                let error = match class {
+                    PutErrorClass::Contended => failed(error),
                     _ => error,
                 };
                 return if create && unanswered {
@@ -124,9 +124,9 @@ impl S3 {
                 path: location.to_string(),
                 source: Box::new(error),
             }),
-            Err(Error::NotFound { .. }) => Err(match Meaning::of(&error) {
+            Err(Error::NotFound { .. }) => Err(match PutErrorClass::of(&error) {
                 // The object existed and is gone, so the result is unknown.
-                Meaning::Taken => failed(error),
+                PutErrorClass::Taken => failed(error),
                 _ => error,
             }),
             Err(unreadable) => Err(unreadable),

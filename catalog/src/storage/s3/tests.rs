@@ -7,8 +7,8 @@ use types::{Classify as _, Kind};
 
 use super::*;
 
-mod adopt;
 mod faults;
+mod link_file;
 mod uploads;
 
 /// A server over a folder of its own.

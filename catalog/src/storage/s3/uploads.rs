@@ -28,14 +28,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use types::ContributionId;
 
-pub use self::layout::Cut;
+pub use self::layout::UploadLayout;
 use self::layout::{Begun, Sealed, begun_path, object, sealed_path};
 use super::{Completed, S3, UploadError, failed};
 
 /// Maximum number of concurrent requests for the objects of an upload.
-const AT_ONCE: usize = 16;
+const OBJECTS_AT_ONCE: usize = 16;
 /// Maximum validity of an address (*Authenticating Requests: Using Query Parameters*, Amazon S3 API Reference).
-const LONGEST: Duration = Duration::from_hours(7 * 24);
+const MAX_ADDRESS_LIFETIME: Duration = Duration::from_hours(7 * 24);
 
 /// Failure to begin, seal, read or delete an upload.
 #[derive(Debug, thiserror::Error)]
@@ -106,13 +106,13 @@ impl Uploads {
     ///
     /// # Errors
     /// After an error the multipart uploads that were begun are aborted.
-    pub async fn begin(&self, cut: &Cut, lasting: Duration) -> Result<Vec<String>, Refused> {
+    pub async fn begin(&self, layout: &UploadLayout, lasting: Duration) -> Result<Vec<String>, Refused> {
         let begin = |parts: Range<u16>| async move {
-            let path = object(cut.upload, parts.start);
+            let path = object(layout.upload, parts.start);
             let begun = self.store.upload_begin(&path).await;
             (parts.start, begun)
         };
-        let begun = stream::iter(cut.objects()).map(begin).buffered(AT_ONCE);
+        let begun = stream::iter(layout.objects()).map(begin).buffered(OBJECTS_AT_ONCE);
         // All results are collected, so that the uploads that did begin can be aborted.
         let begun: Vec<_> = begun.collect().await;
         let mut objects = Vec::with_capacity(begun.len());
@@ -125,27 +125,27 @@ impl Uploads {
         }
         let begun = Begun { objects };
         let kept = match failure {
-            None => self.put(&begun_path(cut.upload), &begun).await,
+            None => self.put(&begun_path(layout.upload), &begun).await,
             Some(error) => Err(error.into()),
         };
         if let Err(error) = kept {
-            self.give_up(cut.upload, &begun).await.unwrap_or_else(|error| {
+            self.give_up(layout.upload, &begun).await.unwrap_or_else(|error| {
                 tracing::warn!(
-                    upload = %cut.upload, %error,
+                    upload = %layout.upload, %error,
                     "cannot abort the multipart uploads of an upload that failed to begin"
                 );
             });
             return Err(error);
         }
-        self.addresses(cut, &begun, lasting.min(LONGEST))
+        self.addresses(layout, &begun, lasting.min(MAX_ADDRESS_LIFETIME))
     }
 
-    fn addresses(&self, cut: &Cut, begun: &Begun, lasting: Duration) -> Result<Vec<String>, Refused> {
-        let mut addresses = Vec::with_capacity(cut.parts.into());
-        for (parts, (first, id)) in cut.objects().into_iter().zip(&begun.objects) {
-            let path = object(cut.upload, *first);
+    fn addresses(&self, layout: &UploadLayout, begun: &Begun, lasting: Duration) -> Result<Vec<String>, Refused> {
+        let mut addresses = Vec::with_capacity(layout.parts.into());
+        for (parts, (first, id)) in layout.objects().into_iter().zip(&begun.objects) {
+            let path = object(layout.upload, *first);
             for n in parts {
-                let bytes = cut.bytes_of(&(n..n + 1));
+                let bytes = layout.bytes_of(&(n..n + 1));
                 let address = self.store.upload_address(&path, id, n - first + 1, bytes, lasting)?;
                 addresses.push(address.url);
             }
@@ -158,33 +158,36 @@ impl Uploads {
     ///
     /// # Errors
     /// [`Refused::Missing`], [`Refused::Differing`] and [`Refused::Closed`].
-    pub async fn complete(&self, cut: &Cut, tags: &[String]) -> Result<(), Refused> {
+    pub async fn complete(&self, layout: &UploadLayout, tags: &[String]) -> Result<(), Refused> {
         // A repeated request succeeds if it has the same tags.
-        if let Some(sealed) = self.get::<Sealed>(&sealed_path(cut.upload)).await? {
+        if let Some(sealed) = self.get::<Sealed>(&sealed_path(layout.upload)).await? {
             return sealed.compare(tags);
         }
-        let begun = self.get::<Begun>(&begun_path(cut.upload)).await?;
+        let begun = self.get::<Begun>(&begun_path(layout.upload)).await?;
         let begun = begun.ok_or(Refused::Closed)?;
-        self.check(cut, &begun, tags).await?;
+        self.check(layout, &begun, tags).await?;
         let complete = |(first, id): &(u16, String), parts: Range<u16>| {
             let (first, id) = (*first, id.clone());
             async move {
                 let tags = &tags[usize::from(parts.start) - 1..usize::from(parts.end) - 1];
-                let path = object(cut.upload, first);
-                let bytes = cut.bytes_of(&parts);
+                let path = object(layout.upload, first);
+                let bytes = layout.bytes_of(&parts);
                 let completed = self.store.upload_complete(&path, &id, tags, bytes).await;
                 completed.map(|completed| (first, completed))
             }
         };
-        let completing = begun.objects.iter().zip(cut.objects());
+        let completing = begun.objects.iter().zip(layout.objects());
         let completing: Vec<_> = completing.map(|(begun, parts)| complete(begun, parts)).collect();
-        let completed = stream::iter(completing).buffered(AT_ONCE).try_collect::<Vec<_>>().await;
+        let completed = stream::iter(completing)
+            .buffered(OBJECTS_AT_ONCE)
+            .try_collect::<Vec<_>>()
+            .await;
         let completed = match completed {
             Ok(completed) => completed,
             Err(UploadError::Mismatch { source }) => {
                 // A client replaced a part after the check above. The second check names the part, or finds it correct
                 // again.
-                self.check(cut, &begun, tags).await?;
+                self.check(layout, &begun, tags).await?;
                 return Err(Refused::Storage(source));
             }
             Err(UploadError::Gone { .. } | UploadError::Size { .. }) => return Err(Refused::Closed),
@@ -199,9 +202,9 @@ impl Uploads {
             tags: tags.to_vec(),
             objects: completed.into_iter().map(tagged).collect::<Result<_, Refused>>()?,
         };
-        match self.put(&sealed_path(cut.upload), &sealed).await {
+        match self.put(&sealed_path(layout.upload), &sealed).await {
             Err(Refused::Storage(Error::AlreadyExists { .. })) => {
-                let other = self.get::<Sealed>(&sealed_path(cut.upload)).await?;
+                let other = self.get::<Sealed>(&sealed_path(layout.upload)).await?;
                 other.ok_or(Refused::Closed)?.compare(tags)
             }
             put => put,
@@ -209,9 +212,9 @@ impl Uploads {
     }
 
     /// Checks that every part exists with its size and tag. Skips the objects that are complete.
-    async fn check(&self, cut: &Cut, begun: &Begun, tags: &[String]) -> Result<(), Refused> {
+    async fn check(&self, layout: &UploadLayout, begun: &Begun, tags: &[String]) -> Result<(), Refused> {
         let list = |(first, id): &(u16, String), parts: Range<u16>| {
-            let (path, first, id) = (object(cut.upload, *first), *first, id.clone());
+            let (path, first, id) = (object(layout.upload, *first), *first, id.clone());
             async move {
                 let listed = self.store.upload_parts(&path, &id).await?;
                 let listed = listed.map(|listed| {
@@ -221,15 +224,15 @@ impl Uploads {
                 Ok::<_, Refused>((parts, listed))
             }
         };
-        let listing = begun.objects.iter().zip(cut.objects());
+        let listing = begun.objects.iter().zip(layout.objects());
         let listing: Vec<_> = listing.map(|(begun, parts)| list(begun, parts)).collect();
-        let mut listed = stream::iter(listing).buffered(AT_ONCE);
+        let mut listed = stream::iter(listing).buffered(OBJECTS_AT_ONCE);
         let (mut missing, mut differing) = (Vec::new(), Vec::new());
         while let Some((parts, found)) = listed.try_next().await? {
             // If the upload is over, its object is complete, or `upload_complete` finds that there is none.
             let Some(found) = found else { continue };
             for n in parts {
-                match found.get(&n).filter(|part| part.bytes == cut.bytes_of(&(n..n + 1))) {
+                match found.get(&n).filter(|part| part.bytes == layout.bytes_of(&(n..n + 1))) {
                     None => missing.push(n),
                     Some(part) if tags.get(usize::from(n) - 1) != Some(&part.e_tag) => differing.push(n),
                     Some(_) => {}
@@ -249,12 +252,12 @@ impl Uploads {
     ///
     /// # Errors
     /// [`Refused::Gone`] if the object does not exist, [`Refused::Changed`] if it has other bytes.
-    pub async fn read(&self, cut: &Cut, n: u16, range: Range<u64>) -> Result<Bytes, Refused> {
-        let sealed = self.sealed(cut.upload).await?;
+    pub async fn read(&self, layout: &UploadLayout, n: u16, range: Range<u64>) -> Result<Bytes, Refused> {
+        let sealed = self.sealed(layout.upload).await?;
         // The object of a part is the last one that begins at the part or before it.
         let holding = sealed.objects.iter().rev().find(|(first, _)| *first <= n);
         let (first, e_tag) = holding.ok_or(Refused::Gone)?;
-        let from = cut.before(n) - cut.before(*first);
+        let from = layout.before(n) - layout.before(*first);
         // The range is relative to the part, and the object begins with an earlier part.
         let wanted = from + range.start..from + range.end;
         let options = GetOptions {
@@ -263,7 +266,7 @@ impl Uploads {
             ..GetOptions::default()
         };
         let read = async {
-            let found = self.store.get_opts(&object(cut.upload, *first), options).await?;
+            let found = self.store.get_opts(&object(layout.upload, *first), options).await?;
             // Not every store supports `If-Match`, so the entity tag is compared here too.
             let is_same = found.meta.e_tag.as_ref() == Some(e_tag) && found.range == wanted;
             Ok(is_same.then_some(found.bytes().await?))
@@ -323,7 +326,7 @@ impl Uploads {
             async move { self.store.upload_abort(&path, &id).await }
         });
         let aborting: Vec<_> = aborting.collect();
-        let aborted = stream::iter(aborting).buffer_unordered(AT_ONCE);
+        let aborted = stream::iter(aborting).buffer_unordered(OBJECTS_AT_ONCE);
         Ok(aborted.try_collect::<()>().await?)
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use types::fault::{self, Plant};
+use types::fault::{self, InjectedBug};
 
 use super::Error;
 
@@ -30,18 +30,18 @@ impl Faults {
         let nth = variable("SLUICE_FAULT_NTH");
         let nth = if nth.is_empty() { Ok(1) } else { nth.parse() }
             .map_err(|error| Error::Fault(format!("SLUICE_FAULT_NTH `{nth}`: {error}")))?;
-        let plant = variable("SLUICE_FAULT_PLANT");
-        let planted = Plant::ALL
+        let bug_name = variable("SLUICE_FAULT_PLANT");
+        let bug = InjectedBug::ALL
             .iter()
-            .find(|(name, _)| *name == plant)
-            .map(|(_, plant)| *plant);
-        if planted.is_none() && !plant.is_empty() {
-            return Err(Error::Fault(format!("`{plant}` is not a bug to plant")));
+            .find(|(name, _)| *name == bug_name)
+            .map(|(_, bug)| *bug);
+        if bug.is_none() && !bug_name.is_empty() {
+            return Err(Error::Fault(format!("`{bug_name}` is not an injected bug")));
         }
         let after = Some(variable("SLUICE_FAULT_AFTER")).filter(|after| !after.is_empty());
         let lethal = variable("SLUICE_FAULT_LETHAL");
-        if !point.is_empty() || planted.is_some() || !lethal.is_empty() {
-            fault::arm(point, nth, after.map(PathBuf::from), planted, lethal);
+        if !point.is_empty() || bug.is_some() || !lethal.is_empty() {
+            fault::arm(point, nth, after.map(PathBuf::from), bug, lethal);
         }
         Ok(Self {
             rival: variable("SLUICE_FAULT_RIVAL") == "1",

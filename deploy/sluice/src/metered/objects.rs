@@ -60,8 +60,8 @@ async fn counted<T>(call: &'static str, request: impl Future<Output = Result<T>>
 #[async_trait]
 impl DurableStore for Objects {
     // Syncing a folder is no request to a store, so it is not counted.
-    async fn settle(&self, directory: &Path) -> Result<()> {
-        self.inner.settle(directory).await
+    async fn sync_dir(&self, directory: &Path) -> Result<()> {
+        self.inner.sync_dir(directory).await
     }
 
     fn blocks(&self) -> bool {
@@ -72,8 +72,8 @@ impl DurableStore for Objects {
         Box::new(Measured(self.inner.prepare(location, payload)))
     }
 
-    async fn adopt(&self, file: &std::path::Path, location: &Path) -> Result<()> {
-        counted("put", self.inner.adopt(file, location)).await
+    async fn link_file(&self, file: &std::path::Path, location: &Path) -> Result<()> {
+        counted("put", self.inner.link_file(file, location)).await
     }
 }
 

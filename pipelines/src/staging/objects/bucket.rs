@@ -29,8 +29,8 @@ impl BucketObjects {
 }
 
 /// The upload as the bucket knows it.
-fn known(cut: &Cut) -> Result<s3::Cut, Error> {
-    Ok(s3::Cut {
+fn known(cut: &Cut) -> Result<s3::UploadLayout, Error> {
+    Ok(s3::UploadLayout {
         upload: cut.upload,
         bytes: cut.bytes,
         parts: numbered(cut.parts)?,

@@ -12,11 +12,11 @@ use types::ContributionId;
 /// Prefix of all uploads.
 const UPLOADS: &str = "_uploads";
 /// Minimum size in bytes of a part that is not the last of its object (*Amazon S3 multipart upload limits*).
-const LEAST: u64 = 5 << 20;
+const MIN_PART_BYTES: u64 = 5 << 20;
 
 /// An upload and its division into parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct UploadLayout {
     /// Id of the upload, which is that of its contribution.
     pub upload: ContributionId,
     /// Size of all parts in bytes.
@@ -27,12 +27,12 @@ pub struct Cut {
     pub part_size: u64,
 }
 
-impl Cut {
+impl UploadLayout {
     /// Returns the range of part numbers of each object. Numbers begin with 1.
     pub(super) fn objects(&self) -> Vec<Range<u16>> {
         let end = self.parts.saturating_add(1);
         // Only the last part of an object may be smaller than the minimum.
-        if self.parts == 1 || self.part_size >= LEAST {
+        if self.parts == 1 || self.part_size >= MIN_PART_BYTES {
             iter::once(1..end).collect()
         } else {
             (1..end).map(|n| n..n + 1).collect()
@@ -84,8 +84,8 @@ pub(super) fn sealed_path(upload: ContributionId) -> Path {
 mod tests {
     use super::*;
 
-    fn cut(bytes: u64, parts: u16, part_size: u64) -> Cut {
-        Cut {
+    fn layout(bytes: u64, parts: u16, part_size: u64) -> UploadLayout {
+        UploadLayout {
             upload: ContributionId::from_bytes([1; 16]),
             bytes,
             parts,
@@ -95,15 +95,18 @@ mod tests {
 
     #[test]
     fn parts_that_a_store_does_not_join_are_an_object_each() {
-        let small = cut(10, 3, 4);
+        let small = layout(10, 3, 4);
         assert_eq!(small.objects(), [1..2, 2..3, 3..4]);
         let sizes: Vec<_> = small.objects().iter().map(|parts| small.bytes_of(parts)).collect();
         assert_eq!(sizes, [4, 4, 2]);
-        let one = cut(3, 1, 4);
+        let one = layout(3, 1, 4);
         assert_eq!((one.objects().len(), one.bytes_of(&one.objects()[0])), (1, 3));
-        let large = cut(2 * LEAST + 1, 3, LEAST);
+        let large = layout(2 * MIN_PART_BYTES + 1, 3, MIN_PART_BYTES);
         assert_eq!((large.objects().len(), &large.objects()[0]), (1, &(1..4)));
-        assert_eq!((large.bytes_of(&(1..4)), large.bytes_of(&(3..4))), (2 * LEAST + 1, 1));
-        assert_eq!(cut(2 * LEAST, 3, LEAST - 1).objects().len(), 3);
+        assert_eq!(
+            (large.bytes_of(&(1..4)), large.bytes_of(&(3..4))),
+            (2 * MIN_PART_BYTES + 1, 1)
+        );
+        assert_eq!(layout(2 * MIN_PART_BYTES, 3, MIN_PART_BYTES - 1).objects().len(), 3);
     }
 }

@@ -1,12 +1,12 @@
-//! The part timeline: parts, versions and contributions of a table, in memory, as the commits state them.
+//! The part version index: parts, versions and contributions of a table, in memory, as the commits state them.
 //!
-//! Invariants: the timeline is a prefix of the log and grows only by the next commit, so a version keeps its rows for
-//! ever. A compaction adds an alternative way to read rows and removes none. Every version is read from the largest
+//! Invariants: the version index is a prefix of the log and grows only by the next commit, so a version keeps its rows
+//! for ever. A compaction adds an alternative way to read rows and removes none. Every version is read from the largest
 //! parts that end with it or earlier; the parts that merges added always remain available.
 
 mod codec;
 mod latest;
-mod layers;
+mod levels;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,20 +15,20 @@ use std::sync::Arc;
 use types::{Contract, ContributionId, Version};
 
 pub(crate) use self::latest::Latest;
-use self::layers::{Layer, Layers};
+use self::levels::{CompactedPart, Levels};
 use crate::log::{Commit, Rewrite};
 use crate::part::{Link, PartInfo};
 use crate::{Error, Root};
 
 /// The parts of a table in the order of its rows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Timeline {
+pub(crate) struct VersionIndex {
     contract: Option<Arc<Contract>>,
     /// Parts that merges added.
     parts: Vec<Entry>,
-    layers: Layers,
+    levels: Levels,
     by_contribution: HashMap<ContributionId, Version>,
-    /// Number of commits in the timeline, and of the next commit.
+    /// Number of commits in the version index, and of the next commit.
     commits: u64,
     /// Time of the last commit after the creation, in milliseconds since the epoch.
     at: i64,
@@ -49,21 +49,21 @@ struct Entry {
 
 /// A part in a layout of the table.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct PartRange<'a> {
     pub(crate) part: &'a PartInfo,
     /// Number of times that the rows were rewritten by compactions.
-    pub(crate) height: usize,
-    covers: Range<usize>,
+    pub(crate) level: usize,
+    merged_parts: Range<usize>,
 }
 
 #[cfg(test)]
-impl<'a> Piece<'a> {
+impl<'a> PartRange<'a> {
     /// Creates a piece that belongs to no table.
-    pub(crate) const fn of(part: &'a PartInfo, height: usize) -> Self {
+    pub(crate) const fn of(part: &'a PartInfo, level: usize) -> Self {
         Self {
             part,
-            height,
-            covers: 0..0,
+            level,
+            merged_parts: 0..0,
         }
     }
 }
@@ -76,7 +76,7 @@ pub(crate) struct Slice {
     pub(crate) rows: Range<u64>,
 }
 
-impl Timeline {
+impl VersionIndex {
     /// Returns the contract, or `None` before the table exists.
     pub(crate) fn contract(&self) -> Option<&Arc<Contract>> {
         self.contract.as_ref()
@@ -108,14 +108,14 @@ impl Timeline {
         self.commits
     }
 
-    /// Returns the commit number of a version, if the timeline has the version.
+    /// Returns the commit number of a version, if the version index has the version.
     pub(crate) fn commit_of(&self, version: Version) -> Option<u64> {
         let last = self.parts_at(version).checked_sub(1)?;
         let entry = self.parts.get(last).filter(|entry| entry.part.version == version);
         entry.map(|entry| entry.commit)
     }
 
-    /// Returns true if `commit` is the last commit of the timeline. A creation never counts.
+    /// Returns true if `commit` is the last commit of the version index. A creation never counts.
     pub(crate) fn ends_with(&self, commit: &Commit) -> bool {
         let last = self.commits.checked_sub(1);
         match commit {
@@ -127,9 +127,9 @@ impl Timeline {
                     && (entry.end, entry.root.to_string()) == (merge.record_count, merge.root.clone())
             }),
             Commit::Compacted(rewrite, _) => self
-                .layers
+                .levels
                 .iter()
-                .any(|(_, layer)| Some(layer.commit) == last && layer.part.name() == rewrite.name()),
+                .any(|(_, compacted)| Some(compacted.commit) == last && compacted.part.name() == rewrite.name()),
         }
     }
 
@@ -141,8 +141,10 @@ impl Timeline {
         let text = if let Some(entry) = merged {
             entry.root.to_string()
         } else {
-            let compacted = self.layers.iter().find(|(_, layer)| layer.commit == last);
-            compacted.map(|(_, layer)| layer.part.name()).unwrap_or_default()
+            let compacted = self.levels.iter().find(|(_, compacted)| compacted.commit == last);
+            compacted
+                .map(|(_, compacted)| compacted.part.name())
+                .unwrap_or_default()
         };
         Some((last, text))
     }
@@ -152,8 +154,10 @@ impl Timeline {
         if part.compacted.is_none() {
             return self.commit_of(part.version);
         }
-        let mut layers = self.layers.iter().map(|(_, layer)| layer);
-        layers.find(|layer| layer.part == *part).map(|layer| layer.commit)
+        let mut levels = self.levels.iter().map(|(_, compacted)| compacted);
+        levels
+            .find(|compacted| compacted.part == *part)
+            .map(|compacted| compacted.commit)
     }
 
     /// Returns the part with this file name, also one that a compaction replaced.
@@ -164,7 +168,7 @@ impl Timeline {
         let merged = self.parts[before..self.parts_at(Version(first))]
             .iter()
             .map(|entry| &entry.part);
-        let compacted = self.layers.iter().map(|(_, layer)| &layer.part);
+        let compacted = self.levels.iter().map(|(_, compacted)| &compacted.part);
         let mut parts = merged.chain(compacted.filter(|part| part.compacted == Some(Version(first))));
         parts.find(|part| part.name() == name)
     }
@@ -192,36 +196,36 @@ impl Timeline {
 
     /// Returns the largest parts that contain the rows of the merged parts `first..end` and no later row. The first
     /// returned part may begin earlier.
-    fn pieces(&self, first: usize, end: usize) -> impl Iterator<Item = Piece<'_>> {
+    fn ranges(&self, first: usize, end: usize) -> impl Iterator<Item = PartRange<'_>> {
         let mut next = first;
         std::iter::from_fn(move || {
-            let piece = (next < end).then(|| match self.layers.covering(next, end) {
-                Some((height, layer)) => Piece {
-                    part: &layer.part,
-                    height,
-                    covers: layer.covers.clone(),
+            let range = (next < end).then(|| match self.levels.largest_containing(next, end) {
+                Some((level, compacted)) => PartRange {
+                    part: &compacted.part,
+                    level,
+                    merged_parts: compacted.merged_parts.clone(),
                 },
-                None => Piece {
+                None => PartRange {
                     part: &self.parts[next].part,
-                    height: 0,
-                    covers: next..next + 1,
+                    level: 0,
+                    merged_parts: next..next + 1,
                 },
             })?;
-            next = piece.covers.end;
-            Some(piece)
+            next = range.merged_parts.end;
+            Some(range)
         })
     }
 
     /// Returns the parts to read a version from, in the order of its rows.
-    pub(crate) fn layout(&self, version: Version) -> impl Iterator<Item = Piece<'_>> {
-        self.pieces(0, self.parts_at(version))
+    pub(crate) fn layout(&self, version: Version) -> impl Iterator<Item = PartRange<'_>> {
+        self.ranges(0, self.parts_at(version))
     }
 
     /// Returns the same parts, each with the content root after its last row.
     pub(crate) fn chain(&self, version: Version) -> Vec<Link> {
-        let link = |piece: Piece<'_>| Link {
-            part: piece.part.clone(),
-            root: self.parts[piece.covers.end - 1].root,
+        let link = |range: PartRange<'_>| Link {
+            part: range.part.clone(),
+            root: self.parts[range.merged_parts.end - 1].root,
         };
         self.layout(version).map(link).collect()
     }
@@ -232,8 +236,8 @@ impl Timeline {
         let end = self.parts_at(version);
         // Row counts are cumulative, so a binary search finds the first part with a wanted row.
         let first = self.parts[..end].partition_point(|entry| entry.end <= rows.start);
-        for Piece { part, covers, .. } in self.pieces(first, end) {
-            let (start, end) = self.rows_of(&covers);
+        for PartRange { part, merged_parts, .. } in self.ranges(first, end) {
+            let (start, end) = self.rows_of(&merged_parts);
             if start >= rows.end {
                 break;
             }
@@ -247,41 +251,43 @@ impl Timeline {
     }
 
     /// Returns the index of the first row of these parts, and the index after the last row.
-    fn rows_of(&self, covers: &Range<usize>) -> (u64, u64) {
-        let first = &self.parts[covers.start];
-        (first.end - first.part.rows, self.parts[covers.end - 1].end)
+    fn rows_of(&self, merged_parts: &Range<usize>) -> (u64, u64) {
+        let first = &self.parts[merged_parts.start];
+        (first.end - first.part.rows, self.parts[merged_parts.end - 1].end)
     }
 
-    /// Returns the merged parts that a compaction covers, and its height. Returns `None` unless the replaced parts are
+    /// Returns the merged parts that a compaction covers, and its level. Returns `None` unless the replaced parts are
     /// adjacent in the latest layout, cover whole versions, and have as many rows as the new part.
     pub(crate) fn admits(&self, rewrite: &Rewrite) -> Option<(Range<usize>, usize)> {
         // Version 0 has no rows, so a valid compaction begins at version 1 or later.
-        let covers = self.parts_at(Version(rewrite.first.0.checked_sub(1)?))..self.parts_at(rewrite.last);
-        let pieces: Vec<_> = self
-            .pieces(covers.start, self.parts.len())
-            .take_while(|piece| piece.covers.start < covers.end)
+        let merged_parts = self.parts_at(Version(rewrite.first.0.checked_sub(1)?))..self.parts_at(rewrite.last);
+        let ranges: Vec<_> = self
+            .ranges(merged_parts.start, self.parts.len())
+            .take_while(|range| range.merged_parts.start < merged_parts.end)
             .collect();
-        let (first, last) = (pieces.first()?, pieces.last()?);
-        let whole = first.covers.start == covers.start && last.covers.end == covers.end;
+        let (first, last) = (ranges.first()?, ranges.last()?);
+        let whole = first.merged_parts.start == merged_parts.start && last.merged_parts.end == merged_parts.end;
         let versions = (first.part.first_version(), last.part.version) == (rewrite.first, rewrite.last);
-        let named = pieces
+        let named = ranges
             .iter()
-            .map(|piece| piece.part.name())
+            .map(|range| range.part.name())
             .eq(rewrite.replaces.iter().cloned());
-        let rows: u64 = pieces.iter().map(|piece| piece.part.rows).sum();
-        let height = pieces.iter().map(|piece| piece.height + 1).max()?;
-        (whole && versions && named && pieces.len() > 1 && rows == rewrite.rows).then_some((covers, height))
+        let rows: u64 = ranges.iter().map(|range| range.part.rows).sum();
+        let level = ranges.iter().map(|range| range.level + 1).max()?;
+        (whole && versions && named && ranges.len() > 1 && rows == rewrite.rows).then_some((merged_parts, level))
     }
 
-    /// Returns true if the timeline has the compaction.
+    /// Returns true if the version index has the compaction.
     pub(crate) fn has(&self, rewrite: &Rewrite) -> bool {
-        self.layers.iter().any(|(_, layer)| layer.part.name() == rewrite.name())
+        self.levels
+            .iter()
+            .any(|(_, compacted)| compacted.part.name() == rewrite.name())
     }
 
-    /// Applies commit `number`. Ignores a commit that the timeline already has. `path` names the commit in errors.
+    /// Applies commit `number`. Ignores a commit that the version index already has. `path` names the commit in errors.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the commit does not continue the timeline.
+    /// [`Error::Corrupt`] if the commit does not continue the version index.
     pub(crate) fn apply(&mut self, number: u64, commit: Commit, path: impl FnOnce() -> String) -> Result<(), Error> {
         // Two callers may read the same commit. The second application changes nothing.
         if number < self.commits {
@@ -312,30 +318,30 @@ impl Timeline {
                 }
             }
             Commit::Compacted(rewrite, at) => {
-                let Some((covers, height)) = self.admits(&rewrite) else {
+                let Some((merged_parts, level)) = self.admits(&rewrite) else {
                     return fail("it does not replace parts of the table by one with their rows");
                 };
                 self.at = at.millis();
-                self.cover(height, covers, (number, self.at), (rewrite.bytes, rewrite.sha256));
+                self.add_compacted(level, merged_parts, (number, self.at), (rewrite.bytes, rewrite.sha256));
             }
         }
         self.commits = number + 1;
         Ok(())
     }
 
-    /// Adds a compacted part over the merged parts `covers`.
-    fn cover(
+    /// Adds a compacted part over the merged parts `merged_parts`.
+    fn add_compacted(
         &mut self,
-        height: usize,
-        covers: Range<usize>,
+        level: usize,
+        merged_parts: Range<usize>,
         (commit, at): (u64, i64),
         (bytes, sha256): (u64, [u8; 32]),
     ) {
-        let (start, end) = self.rows_of(&covers);
-        let last = &self.parts[covers.end - 1].part;
+        let (start, end) = self.rows_of(&merged_parts);
+        let last = &self.parts[merged_parts.end - 1].part;
         let part = PartInfo {
             version: last.version,
-            compacted: Some(self.parts[covers.start].part.version),
+            compacted: Some(self.parts[merged_parts.start].part.version),
             contribution: last.contribution,
             index: 0,
             attempt: 0,
@@ -343,13 +349,13 @@ impl Timeline {
             bytes,
             sha256,
         };
-        let layer = Layer {
+        let compacted = CompactedPart {
             part,
-            covers,
+            merged_parts,
             commit,
             at,
         };
-        self.layers.insert(height, layer);
+        self.levels.insert(level, compacted);
     }
 
     fn push(&mut self, part: PartInfo, root: Root, commit: u64, at: i64) {

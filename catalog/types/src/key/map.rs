@@ -1,6 +1,6 @@
 //! Sets and maps of record keys.
 //!
-//! Invariant: a key is a hash already, so one multiplication suffices to place it. A secret of the process keeps
+//! Invariant: a key is a hash already, so one multiplication suffices to hash it. A secret of the process keeps
 //! contributors from choosing records whose keys collide.
 
 use std::collections::{HashMap, HashSet};
@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 use super::RecordKey;
 
 /// A set of record keys.
-pub type KeySet = HashSet<RecordKey, Places>;
+pub type KeySet = HashSet<RecordKey, BuildMapHasher>;
 /// A map from record keys to values.
-pub type KeyMap<V> = HashMap<RecordKey, V, Places>;
+pub type KeyMap<V> = HashMap<RecordKey, V, BuildMapHasher>;
 
 /// The secret of this process.
 static SECRET: LazyLock<[u64; 2]> = LazyLock::new(|| {
@@ -22,33 +22,33 @@ static SECRET: LazyLock<[u64; 2]> = LazyLock::new(|| {
 
 /// A builder of hashers for record keys.
 #[derive(Clone, Debug)]
-pub struct Places([u64; 2]);
+pub struct BuildMapHasher([u64; 2]);
 
-impl Default for Places {
+impl Default for BuildMapHasher {
     fn default() -> Self {
         Self(*SECRET)
     }
 }
 
-impl BuildHasher for Places {
-    type Hasher = Place;
+impl BuildHasher for BuildMapHasher {
+    type Hasher = MapHasher;
 
-    fn build_hasher(&self) -> Place {
-        Place {
+    fn build_hasher(&self) -> MapHasher {
+        MapHasher {
             secret: self.0,
-            place: 0,
+            hash: 0,
         }
     }
 }
 
 /// The hasher of one record key.
 #[derive(Debug)]
-pub struct Place {
+pub struct MapHasher {
     secret: [u64; 2],
-    place: u64,
+    hash: u64,
 }
 
-impl Hasher for Place {
+impl Hasher for MapHasher {
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a product")]
     fn write(&mut self, bytes: &[u8]) {
         let mut halves = bytes.chunks(8).map(|half| {
@@ -60,14 +60,14 @@ impl Hasher for Place {
         let [left, right] = [half() ^ self.secret[0], half() ^ self.secret[1]];
         // Folded multiplication: the high half mixes in the bits that the low half lacks.
         let product = u128::from(left) * u128::from(right);
-        self.place ^= (product >> 64) as u64 ^ product as u64;
+        self.hash ^= (product >> 64) as u64 ^ product as u64;
     }
 
     /// Ignores the length prefix, which is the same for every key.
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
-        self.place
+        self.hash
     }
 }
 
@@ -76,16 +76,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_differ_in_one_bit_have_places_that_share_nothing() {
-        let places = Places::default();
-        let zero = places.hash_one(RecordKey::from_bytes([0; 16]));
+    fn keys_that_differ_in_one_bit_have_unrelated_hashes() {
+        let builder = BuildMapHasher::default();
+        let zero = builder.hash_one(RecordKey::from_bytes([0; 16]));
         let mut ends = HashSet::new();
         for bit in 0..128 {
             let key = RecordKey::from_bytes((1_u128 << bit).to_le_bytes());
-            let place = places.hash_one(key);
-            assert_eq!(place, places.hash_one(key));
-            assert!((place ^ zero).count_ones() > 8, "{bit}");
-            ends.insert((place & 0xffff, place >> 57));
+            let hash = builder.hash_one(key);
+            assert_eq!(hash, builder.hash_one(key));
+            assert!((hash ^ zero).count_ones() > 8, "{bit}");
+            ends.insert((hash & 0xffff, hash >> 57));
         }
         assert!(ends.len() > 110, "{}", ends.len());
     }

@@ -1,4 +1,4 @@
-//! Encoding of the timeline as a derived file, which replaces reading the commits when a table is opened.
+//! Encoding of the version index as a derived file, which replaces reading the commits when a table is opened.
 //!
 //! Invariant: a file that is incomplete, of another format or of another table decodes to `None`.
 
@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use types::{ContributionId, DatasetId, Version};
 
-use super::{Layer, Timeline};
+use super::{CompactedPart, VersionIndex};
 use crate::Root;
 use crate::part::PartInfo;
 
 /// First bytes of every file of this format.
 const MAGIC: &[u8; 16] = b"sluice timeline5";
-/// Upper bound of a compaction's height. Each rewrite covers at least two parts of the height below, so no real height
+/// Upper bound of a compaction's level. Each rewrite covers at least two parts of the level below, so no real level
 /// comes near it.
-const HIGHEST: usize = 64;
+const MAX_LEVEL: usize = 64;
 
-impl Timeline {
-    /// Encodes the timeline. Returns `None` before the table exists.
+impl VersionIndex {
+    /// Encodes the version index. Returns `None` before the table exists.
     pub(crate) fn encode(&self, dataset: DatasetId) -> Option<Vec<u8>> {
         let contract = serde_json::to_vec(self.contract.as_deref()?).ok()?;
         let mut bytes = Vec::with_capacity(256 + contract.len() + self.parts.len() * 140);
@@ -51,17 +51,17 @@ impl Timeline {
             bytes.extend_from_slice(&entry.commit.to_le_bytes());
             bytes.extend_from_slice(&entry.at.to_le_bytes());
         }
-        for (height, layer) in self.layers.iter() {
-            let Layer {
+        for (level, compacted) in self.levels.iter() {
+            let CompactedPart {
                 part,
-                covers,
+                merged_parts,
                 commit,
                 at,
-            } = layer;
+            } = compacted;
             for number in [
-                height as u64,
-                covers.start as u64,
-                covers.end as u64,
+                level as u64,
+                merged_parts.start as u64,
+                merged_parts.end as u64,
                 *commit,
                 part.bytes,
             ] {
@@ -76,7 +76,7 @@ impl Timeline {
         Some(bytes)
     }
 
-    /// Decodes a timeline. Returns `None` unless the bytes are complete and belong to this dataset.
+    /// Decodes a version index. Returns `None` unless the bytes are complete and belong to this dataset.
     pub(crate) fn decode(dataset: DatasetId, bytes: &[u8]) -> Option<Self> {
         let (body, checksum) = bytes.split_last_chunk::<32>()?;
         if blake3::hash(body) != *checksum {
@@ -88,13 +88,13 @@ impl Timeline {
         }
         let length = usize::try_from(reader.number()?).ok()?;
         let (contract, rest) = reader.0.split_at_checked(length)?;
-        let mut timeline = Self {
+        let mut version_index = Self {
             contract: Some(Arc::new(serde_json::from_slice(contract).ok()?)),
             ..Self::default()
         };
         reader.0 = rest;
-        timeline.commits = reader.number()?;
-        timeline.at = reader.instant()?;
+        version_index.commits = reader.number()?;
+        version_index.at = reader.instant()?;
         for _ in 0..reader.number()? {
             let part = PartInfo {
                 version: Version(reader.number()?),
@@ -107,29 +107,32 @@ impl Timeline {
                 sha256: reader.take()?,
             };
             // Versions ascend by one, and the parts of a version have ascending indexes.
-            let expected = match timeline.parts.last() {
+            let expected = match version_index.parts.last() {
                 Some(last) if part.index > 0 => (last.part.version, last.part.index + 1),
-                _ => (timeline.head().next(), 0),
+                _ => (version_index.head().next(), 0),
             };
             if (part.version, part.index) != expected {
                 return None;
             }
             let root = Root::from_bytes(reader.take()?);
-            timeline.push(part, root, reader.number()?, reader.instant()?);
+            version_index.push(part, root, reader.number()?, reader.instant()?);
         }
         // The compacted parts have no count. They fill the rest of the file.
         while !reader.0.is_empty() {
-            let height = usize::try_from(reader.number()?).ok()?;
-            let covers = usize::try_from(reader.number()?).ok()?..usize::try_from(reader.number()?).ok()?;
+            let level = usize::try_from(reader.number()?).ok()?;
+            let merged_parts = usize::try_from(reader.number()?).ok()?..usize::try_from(reader.number()?).ok()?;
             let (commit, bytes) = (reader.number()?, reader.number()?);
-            // Memory grows with the height, so a wrong one must not get through.
-            if !(1..=HIGHEST).contains(&height) || covers.is_empty() || covers.end > timeline.parts.len() {
+            // Memory grows with the level, so a wrong one must not get through.
+            if !(1..=MAX_LEVEL).contains(&level)
+                || merged_parts.is_empty()
+                || merged_parts.end > version_index.parts.len()
+            {
                 return None;
             }
             let at = reader.instant()?;
-            timeline.cover(height, covers, (commit, at), (bytes, reader.take()?));
+            version_index.add_compacted(level, merged_parts, (commit, at), (bytes, reader.take()?));
         }
-        Some(timeline)
+        Some(version_index)
     }
 }
 

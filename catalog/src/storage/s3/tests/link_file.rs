@@ -48,7 +48,7 @@ async fn files_of_any_size_become_objects_whole_and_large_ones_in_pieces() {
         let (path, content) = file(&place, "file", bytes);
         let before = place.server.faults().requests();
         let name = format!("a/{bytes}");
-        store.adopt(&path, &Path::from(name.as_str())).await.unwrap();
+        store.link_file(&path, &Path::from(name.as_str())).await.unwrap();
         let after = place.server.faults().requests();
         assert_eq!(after.puts - before.puts, puts, "{bytes}");
         assert!(read(&store, &name).await == content, "{bytes}");
@@ -63,7 +63,7 @@ async fn a_file_never_replaces_an_object() {
     create(&store, "a/one", "theirs").await.unwrap();
     for bytes in [10, 20 * MIB] {
         let (path, _) = file(&place, "file", bytes);
-        let taken = store.adopt(&path, &Path::from("a/one")).await;
+        let taken = store.link_file(&path, &Path::from("a/one")).await;
         assert!(matches!(taken, Err(Error::AlreadyExists { .. })), "{taken:?}");
         assert_eq!(text(&store, "a/one").await, "theirs");
     }
@@ -77,13 +77,13 @@ async fn of_many_who_adopt_a_name_one_does() {
     let files: Vec<_> = (0..4)
         .map(|n| file(&place, &format!("file-{n}"), 9 * MIB + n))
         .collect();
-    let adopting = files.iter().enumerate().map(|(n, (path, _))| {
+    let linking = files.iter().enumerate().map(|(n, (path, _))| {
         let (store, path) = (stores[n % 2].clone(), path.clone());
-        async move { store.adopt(&path, &Path::from("a/one")).await }
+        async move { store.link_file(&path, &Path::from("a/one")).await }
     });
     let mut winners = Vec::new();
-    for (n, adopted) in join_all(adopting).await.into_iter().enumerate() {
-        match adopted {
+    for (n, linked) in join_all(linking).await.into_iter().enumerate() {
+        match linked {
             Ok(()) => winners.push(n),
             Err(Error::AlreadyExists { .. }) => {}
             Err(error) => panic!("{error}"),
@@ -108,13 +108,13 @@ async fn a_file_arrives_whole_while_the_store_misbehaves() {
         let (path, content) = file(&place, "file", 20 * MIB);
         let faults = place.server.faults();
         faults.add(Rule::next(fault, "PUT", "a/one", 2));
-        store.adopt(&path, &Path::from("a/one")).await.unwrap();
+        store.link_file(&path, &Path::from("a/one")).await.unwrap();
         assert_eq!(faults.happened(fault), 2, "{fault:?}");
         assert!(read(&store, "a/one").await == content, "{fault:?}");
         // Not the first, which begins the upload.
         faults.add(Rule::next(Fault::Slow(Duration::ZERO), "POST", "a/two", 1));
         faults.add(Rule::next(fault, "POST", "a/two", 1));
-        match store.adopt(&path, &Path::from("a/two")).await {
+        match store.link_file(&path, &Path::from("a/two")).await {
             // Done, and not heard: who asks compares what is there with what they have.
             Ok(()) | Err(Error::AlreadyExists { .. }) => {}
             Err(error) => panic!("{fault:?}: {error}"),
@@ -136,13 +136,13 @@ async fn what_could_not_be_adopted_leaves_nothing() {
         .server
         .faults()
         .add(Rule::next(Fault::Internal, "PUT", "a/one", u64::MAX));
-    let failed = store.adopt(&path, &Path::from("a/one")).await;
+    let failed = store.link_file(&path, &Path::from("a/one")).await;
     assert!(matches!(failed, Err(Error::Generic { .. })), "{failed:?}");
     assert_eq!(left(&place), 0);
     let missing = store.get(&Path::from("a/one")).await;
     assert!(matches!(missing, Err(Error::NotFound { .. })));
     let unreadable = store
-        .adopt(&place.folder.path().join("nothing"), &Path::from("a/two"))
+        .link_file(&place.folder.path().join("nothing"), &Path::from("a/two"))
         .await;
     assert!(matches!(unreadable, Err(Error::Generic { .. })), "{unreadable:?}");
 }

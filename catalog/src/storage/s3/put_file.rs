@@ -23,13 +23,13 @@ use super::call::Completion;
 use super::{BACKOFF, S3, failed};
 
 /// Size in bytes of a part. Every part but the last must have at least 5 MiB (*Amazon S3 multipart upload limits*).
-const PIECE: u64 = 8 << 20;
+const PIECE_BYTES: u64 = 8 << 20;
 /// Number of parts that are sent at once, each in memory.
-const PIECES: usize = 2;
+const PIECES_IN_FLIGHT: usize = 2;
 
 impl S3 {
     /// Puts a file as a new object.
-    pub(super) async fn adopt_file(&self, file: &FilePath, location: &Path) -> Result<()> {
+    pub(super) async fn put_file(&self, file: &FilePath, location: &Path) -> Result<()> {
         let unreadable = |error: io::Error| failed(format!("`{}`: {error}", file.display()));
         let opened = {
             let path = file.to_owned();
@@ -39,7 +39,7 @@ impl S3 {
         let (bytes, opened) = opened.map_err(unreadable)?;
         let file = Arc::new(opened);
         // Without a conditional completion a multipart upload could replace an existing object.
-        if bytes <= PIECE || !self.conditional_completion {
+        if bytes <= PIECE_BYTES || !self.conditional_completion {
             let whole = piece(&file, 0, bytes).await?;
             self.put_opts(location, whole.into(), PutMode::Create.into()).await?;
             return Ok(());
@@ -58,15 +58,15 @@ impl S3 {
     }
 
     async fn send(&self, file: &Arc<File>, bytes: u64, location: &Path, upload: &String) -> Result<()> {
-        let sending = (0..bytes.div_ceil(PIECE)).map(|number| async move {
-            let from = number * PIECE;
+        let sending = (0..bytes.div_ceil(PIECE_BYTES)).map(|number| async move {
+            let from = number * PIECE_BYTES;
             // Each piece is read when its turn comes, so few are in memory.
-            let piece = piece(file, from, PIECE.min(bytes - from)).await?;
+            let piece = piece(file, from, PIECE_BYTES.min(bytes - from)).await?;
             let index = usize::try_from(number).map_err(failed)?;
             self.put_piece(location, upload, index, piece).await
         });
         // `buffered` keeps the order of the parts, and bounds the memory.
-        let tags: Vec<String> = stream::iter(sending).buffered(PIECES).try_collect().await?;
+        let tags: Vec<String> = stream::iter(sending).buffered(PIECES_IN_FLIGHT).try_collect().await?;
         let exists = |source: Error| Error::AlreadyExists {
             path: location.to_string(),
             source: Box::new(source),

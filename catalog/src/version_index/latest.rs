@@ -4,7 +4,7 @@
 
 use types::Version;
 
-use super::Timeline;
+use super::VersionIndex;
 use crate::part::PartInfo;
 
 /// State of the table at its last commit. Times are milliseconds since the epoch.
@@ -20,7 +20,7 @@ pub(crate) struct Latest {
     pub(crate) replaced: Vec<(PartInfo, i64)>,
 }
 
-impl Timeline {
+impl VersionIndex {
     /// Computes the state at the last commit. `replaced` has the parts that were removed less than `retention`
     /// milliseconds before that commit. Returns `None` before the first version.
     pub(crate) fn latest(&self, retention: i64) -> Option<Latest> {
@@ -28,17 +28,17 @@ impl Timeline {
         // The retention is counted from the last commit and not from now. Otherwise the same log would give checkpoints
         // with different bytes.
         let since = self.at.saturating_sub(retention);
-        // Begins with the parts of the merges; each layer then replaces a range of them.
+        // Begins with the parts of the merges; each level then replaces a range of them.
         let mut live: Vec<_> = self.parts.iter().map(|entry| Some((&entry.part, entry.at))).collect();
         let mut replaced = Vec::new();
-        // Layers come in order of height, so the parts that a layer replaced are already in place.
-        for (_, layer) in self.layers.iter() {
-            for place in &mut live[layer.covers.clone()] {
-                let gone = place.take().filter(|_| layer.at >= since);
-                replaced.extend(gone.map(|(part, _)| (part.clone(), layer.at)));
+        // Levels come in order of level, so the parts that a level replaced are already in place.
+        for (_, compacted) in self.levels.iter() {
+            for place in &mut live[compacted.merged_parts.clone()] {
+                let gone = place.take().filter(|_| compacted.at >= since);
+                replaced.extend(gone.map(|(part, _)| (part.clone(), compacted.at)));
             }
             // The compacted part takes the place of the first part that it replaced.
-            live[layer.covers.start] = Some((&layer.part, layer.at));
+            live[compacted.merged_parts.start] = Some((&compacted.part, compacted.at));
         }
         let live = live.into_iter().flatten();
         Some(Latest {

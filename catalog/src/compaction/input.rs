@@ -1,7 +1,7 @@
 //! Input of a compaction: regroups rows into the batches that are written.
 //!
 //! Invariants: the end of a batch depends only on the rows and not on the batches in which they came, so the same rows
-//! give the same bytes. A batch has at most [`BYTES`] bytes of text plus one row.
+//! give the same bytes. A batch has at most [`BATCH_TEXT_BYTES`] bytes of text plus one row.
 
 use std::collections::VecDeque;
 
@@ -13,13 +13,13 @@ use arrow::error::ArrowError;
 use crate::part::PAGE_ROWS;
 
 /// Maximum number of rows in a batch.
-const ROWS: usize = 4 * PAGE_ROWS;
+const BATCH_ROWS: usize = 4 * PAGE_ROWS;
 /// Number of text bytes after which a batch ends.
-const BYTES: usize = 16 << 20;
+const BATCH_TEXT_BYTES: usize = 16 << 20;
 
 /// Rows of the incomplete batch, and complete batches.
 #[derive(Debug)]
-pub(super) struct Gather {
+pub(super) struct InputBatches {
     schema: SchemaRef,
     waiting: Vec<RecordBatch>,
     rows: usize,
@@ -27,7 +27,7 @@ pub(super) struct Gather {
     complete: VecDeque<RecordBatch>,
 }
 
-impl Gather {
+impl InputBatches {
     pub(super) const fn new(schema: SchemaRef) -> Self {
         Self {
             schema,
@@ -41,14 +41,14 @@ impl Gather {
     /// Adds rows and completes batches.
     pub(super) fn push(&mut self, mut batch: RecordBatch) -> Result<(), ArrowError> {
         while batch.num_rows() > 0 {
-            let most = batch.num_rows().min(ROWS - self.rows);
-            let taken = rows_to(&batch, most, BYTES - self.bytes);
+            let most = batch.num_rows().min(BATCH_ROWS - self.rows);
+            let taken = rows_to(&batch, most, BATCH_TEXT_BYTES - self.bytes);
             self.bytes += bytes_of(&batch, taken);
             self.rows += taken;
             // A slice shares the buffers, so nothing is copied until the batch is complete.
             self.waiting.push(batch.slice(0, taken));
             batch = batch.slice(taken, batch.num_rows() - taken);
-            if self.rows == ROWS || self.bytes >= BYTES {
+            if self.rows == BATCH_ROWS || self.bytes >= BATCH_TEXT_BYTES {
                 self.end()?;
             }
         }
@@ -116,16 +116,16 @@ mod tests {
     }
 
     /// Returns the batches of rows that are pushed `at_once` at a time.
-    fn gathered(rows: &RecordBatch, at_once: usize) -> Vec<RecordBatch> {
-        let mut gather = Gather::new(rows.schema());
+    fn batches(rows: &RecordBatch, at_once: usize) -> Vec<RecordBatch> {
+        let mut input = InputBatches::new(rows.schema());
         let mut found = Vec::new();
         for first in (0..rows.num_rows()).step_by(at_once) {
             let some = at_once.min(rows.num_rows() - first);
-            gather.push(rows.slice(first, some)).unwrap();
-            found.extend(std::iter::from_fn(|| gather.next()));
+            input.push(rows.slice(first, some)).unwrap();
+            found.extend(std::iter::from_fn(|| input.next()));
         }
-        gather.end().unwrap();
-        found.extend(std::iter::from_fn(|| gather.next()));
+        input.end().unwrap();
+        found.extend(std::iter::from_fn(|| input.next()));
         found
     }
 
@@ -134,14 +134,14 @@ mod tests {
         // 5,000 small rows; then ones of 5 MiB, of which four are enough; then one that is enough alone; then few.
         let mut sizes = vec![10; 5_000];
         sizes.extend([5 << 20; 6]);
-        sizes.push(BYTES + 1);
+        sizes.push(BATCH_TEXT_BYTES + 1);
         sizes.extend([0; 3]);
         let rows = rows(&sizes);
         let expected = [4_096, 904 + 4, 3, 3];
-        let once = gathered(&rows, rows.num_rows());
+        let once = batches(&rows, rows.num_rows());
         assert_eq!(once.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), expected);
         for at_once in [1, 7, 1_000, 4_097] {
-            assert!(gathered(&rows, at_once) == once, "{at_once} at once");
+            assert!(batches(&rows, at_once) == once, "{at_once} at once");
         }
         let whole = concat_batches(&rows.schema(), &once).unwrap();
         assert!(whole == rows);
@@ -149,6 +149,6 @@ mod tests {
 
     #[test]
     fn no_rows_are_no_batch() {
-        assert!(gathered(&rows(&[]), 1).is_empty());
+        assert!(batches(&rows(&[]), 1).is_empty());
     }
 }

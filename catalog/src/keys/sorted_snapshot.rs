@@ -7,25 +7,25 @@ use std::sync::{Arc, OnceLock};
 
 use types::{DatasetId, RecordKey};
 
-use crate::key_file::{Ascending, Source};
+use crate::key_file::{KWayMerge, Source};
 use crate::key_store::{KeyStore, StoredFile};
 
 /// Maximum number of keys in the snapshot: 64 MiB, and up to twice that while it is read.
-const ROOM: u64 = 4 << 20;
+const MAX_SNAPSHOT_KEYS: u64 = 4 << 20;
 /// Cost of a lookup in the store, in keys that a scan reads in the same time.
-const LOOK_UP: u64 = 32;
+const KEYS_READ_PER_LOOKUP: u64 = 32;
 
 /// Sorted snapshot of the stored keys, read once it is worth it.
 #[derive(Debug, Default)]
-pub(crate) struct Ordered {
+pub(crate) struct SortedKeySnapshot {
     asked: AtomicU64,
     keys: OnceLock<Vec<RecordKey>>,
 }
 
-impl Ordered {
+impl SortedKeySnapshot {
     /// Returns the sorted stored keys of a table if, with `more` lookups, reading them all is worth it. `count` is
     /// their number in the store and in `files`. Blocks.
-    pub(super) fn after(
+    pub(super) fn keys_for(
         &self,
         more: usize,
         count: u64,
@@ -35,7 +35,7 @@ impl Ordered {
     ) -> Option<&[RecordKey]> {
         let asked = more as u64 + self.asked.fetch_add(more as u64, Ordering::Relaxed);
         // Reading all keys pays off once the lookups have cost as much as the scan.
-        if count > ROOM || asked < count / LOOK_UP {
+        if count > MAX_SNAPSHOT_KEYS || asked < count / KEYS_READ_PER_LOOKUP {
             return None;
         }
         let keys = self.keys.get_or_init(|| {
@@ -63,7 +63,7 @@ fn read(count: u64, dataset: DatasetId, store: &KeyStore, files: &[Arc<StoredFil
     let mut keys = Vec::with_capacity(count);
     let stored = Box::new(stored.into_iter().map(Ok)) as Source<'_>;
     let files = files.iter().map(|file| Box::new(file.keys.iter()) as Source<'_>);
-    for key in Ascending::of(std::iter::once(stored).chain(files).collect())? {
+    for key in KWayMerge::of(std::iter::once(stored).chain(files).collect())? {
         keys.push(key?);
     }
     Ok(keys)
@@ -71,7 +71,7 @@ fn read(count: u64, dataset: DatasetId, store: &KeyStore, files: &[Arc<StoredFil
 
 /// Returns true if the sorted `keys` have `key`. Keys are hashes and spread evenly, so the search starts at the
 /// interpolated position.
-pub(super) fn has(keys: &[RecordKey], key: &RecordKey) -> bool {
+pub(super) fn contains(keys: &[RecordKey], key: &RecordKey) -> bool {
     // The position is proportional to the upper half of the key.
     let high = u128::from_be_bytes(*key.as_bytes()) >> 64;
     let guess = usize::try_from((high * keys.len() as u128) >> 64).unwrap_or(0);
@@ -103,9 +103,12 @@ mod tests {
             keys.extend((count > 2).then_some(ends).into_iter().flatten());
             keys.extend((0..count / 4).map(|near| RecordKey::from_bytes((u128::from(near) + 7).to_be_bytes())));
             keys.sort_unstable();
-            assert!(keys.iter().all(|key| has(&keys, key)), "{count}");
-            assert!((count..2 * count + 9).all(|other| !has(&keys, &key(other))), "{count}");
-            assert!(!has(&keys, &RecordKey::from_bytes([254; 16])));
+            assert!(keys.iter().all(|key| contains(&keys, key)), "{count}");
+            assert!(
+                (count..2 * count + 9).all(|other| !contains(&keys, &key(other))),
+                "{count}"
+            );
+            assert!(!contains(&keys, &RecordKey::from_bytes([254; 16])));
         }
     }
 }

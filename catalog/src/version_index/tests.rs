@@ -40,64 +40,68 @@ fn created() -> Commit {
     Commit::Created(Arc::new(serde_json::from_value(contract).unwrap()))
 }
 
-fn apply(timeline: &mut Timeline, commit: Commit) -> Result<(), Error> {
-    timeline.apply(timeline.next_commit(), commit, || "the commit".to_owned())
+fn apply(version_index: &mut VersionIndex, commit: Commit) -> Result<(), Error> {
+    version_index.apply(version_index.next_commit(), commit, || "the commit".to_owned())
 }
 
 /// The parts that the table is read from at a version: the first and the last version of each.
-fn layout(timeline: &Timeline, version: u64) -> Vec<(u64, u64)> {
-    let pieces = timeline.layout(Version(version));
-    pieces
-        .map(|piece| (piece.part.first_version().0, piece.part.version.0))
+fn layout(version_index: &VersionIndex, version: u64) -> Vec<(u64, u64)> {
+    let ranges = version_index.layout(Version(version));
+    ranges
+        .map(|range| (range.part.first_version().0, range.part.version.0))
         .collect()
 }
 
 /// A compaction of what the table is read from now, from one version to another.
-fn rewrite(timeline: &Timeline, first: u64, last: u64) -> Rewrite {
-    let pieces = timeline.layout(timeline.head());
-    let within: Vec<_> = pieces
-        .filter(|piece| piece.part.first_version().0 >= first && piece.part.version.0 <= last)
+fn rewrite(version_index: &VersionIndex, first: u64, last: u64) -> Rewrite {
+    let ranges = version_index.layout(version_index.head());
+    let within: Vec<_> = ranges
+        .filter(|range| range.part.first_version().0 >= first && range.part.version.0 <= last)
         .collect();
     Rewrite {
         first: Version(first),
         last: Version(last),
-        rows: within.iter().map(|piece| piece.part.rows).sum(),
+        rows: within.iter().map(|range| range.part.rows).sum(),
         bytes: 7,
         sha256: [u8::try_from(first).unwrap(); 32],
-        replaces: within.iter().map(|piece| piece.part.name()).collect(),
+        replaces: within.iter().map(|range| range.part.name()).collect(),
     }
 }
 
-fn compact(timeline: &mut Timeline, first: u64, last: u64) {
-    let rewrite = rewrite(timeline, first, last);
-    let at = at(timeline.next_commit());
-    apply(timeline, Commit::Compacted(Box::new(rewrite), at)).unwrap();
+fn compact(version_index: &mut VersionIndex, first: u64, last: u64) {
+    let rewrite = rewrite(version_index, first, last);
+    let at = at(version_index.next_commit());
+    apply(version_index, Commit::Compacted(Box::new(rewrite), at)).unwrap();
 }
 
 /// Versions 1 to `versions`, each of as many rows as its number.
-fn grown(versions: u64) -> Timeline {
-    let mut timeline = Timeline::default();
-    apply(&mut timeline, created()).unwrap();
+fn grown(versions: u64) -> VersionIndex {
+    let mut version_index = VersionIndex::default();
+    apply(&mut version_index, created()).unwrap();
     for version in 1..=versions {
-        apply(&mut timeline, commit(version, version, version * (version + 1) / 2)).unwrap();
+        apply(
+            &mut version_index,
+            commit(version, version, version * (version + 1) / 2),
+        )
+        .unwrap();
     }
-    timeline
+    version_index
 }
 
-fn timeline() -> Timeline {
-    let mut timeline = Timeline::default();
-    apply(&mut timeline, created()).unwrap();
+fn version_index() -> VersionIndex {
+    let mut version_index = VersionIndex::default();
+    apply(&mut version_index, created()).unwrap();
     for (version, rows, count) in [(1, 3, 3), (2, 1, 4), (3, 5, 9)] {
-        apply(&mut timeline, commit(version, rows, count)).unwrap();
+        apply(&mut version_index, commit(version, rows, count)).unwrap();
     }
-    timeline
+    version_index
 }
 
 #[test]
 fn rows_are_found_by_binary_search() {
-    let timeline = timeline();
+    let version_index = version_index();
     let located = |rows| -> Vec<(u64, Range<u64>)> {
-        let slices = timeline.locate(timeline.head(), rows).into_iter();
+        let slices = version_index.locate(version_index.head(), rows).into_iter();
         slices.map(|slice| (slice.part.version.0, slice.rows)).collect()
     };
     assert_eq!(located(0..9), [(1, 0..3), (2, 0..1), (3, 0..5)]);
@@ -107,20 +111,20 @@ fn rows_are_found_by_binary_search() {
     assert_eq!(located(9..10), []);
     assert_eq!(
         (0..5)
-            .map(|version| timeline.rows_at(Version(version)))
+            .map(|version| version_index.rows_at(Version(version)))
             .collect::<Vec<_>>(),
         [0, 3, 4, 9, 9]
     );
-    let between = timeline.parts_between(Version(1), Version(3));
+    let between = version_index.parts_between(Version(1), Version(3));
     assert_eq!(between.iter().map(|part| part.version.0).collect::<Vec<_>>(), [2, 3]);
-    assert!(timeline.parts_between(Version(3), Version(1)).is_empty());
+    assert!(version_index.parts_between(Version(3), Version(1)).is_empty());
 }
 
 #[test]
 fn each_version_keeps_the_root_it_had() {
-    let timeline = timeline();
+    let version_index = version_index();
     for version in 0..4 {
-        let chain = timeline.chain(Version(version));
+        let chain = version_index.chain(Version(version));
         let roots: Vec<_> = chain.iter().map(|link| link.root.as_bytes()[0]).collect();
         assert_eq!(roots, (1..=u8::try_from(version).unwrap()).collect::<Vec<_>>());
     }
@@ -128,43 +132,49 @@ fn each_version_keeps_the_root_it_had() {
 
 #[test]
 fn only_the_next_commit_with_the_right_count_is_taken() {
-    let mut timeline = timeline();
+    let mut version_index = version_index();
     for wrong in [commit(5, 1, 10), commit(4, 1, 11), created()] {
-        assert!(matches!(apply(&mut timeline, wrong), Err(Error::Corrupt { .. })));
+        assert!(matches!(apply(&mut version_index, wrong), Err(Error::Corrupt { .. })));
     }
-    let ahead = timeline.apply(5, commit(4, 1, 10), || "the commit".to_owned());
+    let ahead = version_index.apply(5, commit(4, 1, 10), || "the commit".to_owned());
     assert!(matches!(ahead, Err(Error::Corrupt { .. })));
     // One that it has already.
-    timeline.apply(2, commit(2, 100, 100), String::new).unwrap();
-    assert_eq!((timeline.head(), timeline.rows_at(Version(9))), (Version(3), 9));
-    assert!(apply(&mut Timeline::default(), commit(1, 1, 1)).is_err());
+    version_index.apply(2, commit(2, 100, 100), String::new).unwrap();
+    assert_eq!(
+        (version_index.head(), version_index.rows_at(Version(9))),
+        (Version(3), 9)
+    );
+    assert!(apply(&mut VersionIndex::default(), commit(1, 1, 1)).is_err());
 }
 
 #[test]
 fn a_derived_file_reads_as_it_was_written_and_only_whole() {
     let dataset = DatasetId::from_bytes([7; 16]);
-    let timeline = timeline();
-    let bytes = timeline.encode(dataset).unwrap();
-    let read = Timeline::decode(dataset, &bytes).unwrap();
-    assert_eq!(format!("{:?}", read.parts), format!("{:?}", timeline.parts));
-    assert_eq!((read.root(), read.contract()), (timeline.root(), timeline.contract()));
-    assert_eq!(read.chain(Version(2)), timeline.chain(Version(2)));
+    let version_index = version_index();
+    let bytes = version_index.encode(dataset).unwrap();
+    let read = VersionIndex::decode(dataset, &bytes).unwrap();
+    assert_eq!(format!("{:?}", read.parts), format!("{:?}", version_index.parts));
+    assert_eq!(
+        (read.root(), read.contract()),
+        (version_index.root(), version_index.contract())
+    );
+    assert_eq!(read.chain(Version(2)), version_index.chain(Version(2)));
     assert_eq!(read.find(ContributionId::from_bytes([2; 16])), Some(Version(2)));
-    assert!(Timeline::decode(DatasetId::from_bytes([8; 16]), &bytes).is_none());
+    assert!(VersionIndex::decode(DatasetId::from_bytes([8; 16]), &bytes).is_none());
     for length in 0..bytes.len() {
-        assert!(Timeline::decode(dataset, &bytes[..length]).is_none(), "{length}");
+        assert!(VersionIndex::decode(dataset, &bytes[..length]).is_none(), "{length}");
     }
-    assert!(Timeline::default().encode(dataset).is_none());
+    assert!(VersionIndex::default().encode(dataset).is_none());
 }
 
 #[test]
 fn every_version_is_read_from_the_largest_parts_that_end_with_it_or_before() {
-    let mut timeline = grown(9);
-    compact(&mut timeline, 1, 3);
-    compact(&mut timeline, 4, 6);
-    compact(&mut timeline, 1, 6);
-    compact(&mut timeline, 7, 8);
-    assert_eq!(timeline.next_commit(), 14);
+    let mut version_index = grown(9);
+    compact(&mut version_index, 1, 3);
+    compact(&mut version_index, 4, 6);
+    compact(&mut version_index, 1, 6);
+    compact(&mut version_index, 7, 8);
+    assert_eq!(version_index.next_commit(), 14);
     for (version, expected) in [
         (0, &[][..]),
         (2, &[(1, 1), (2, 2)]),
@@ -174,18 +184,22 @@ fn every_version_is_read_from_the_largest_parts_that_end_with_it_or_before() {
         (7, &[(1, 6), (7, 7)]),
         (9, &[(1, 6), (7, 8), (9, 9)]),
     ] {
-        assert_eq!(layout(&timeline, version), expected, "{version}");
+        assert_eq!(layout(&version_index, version), expected, "{version}");
         // The rows are those that the versions have, wherever a read begins and ends.
         let rows = version * (version + 1) / 2;
         for (start, end) in (0..rows).flat_map(|start| (start + 1..=rows).map(move |end| (start, end))) {
-            let slices = timeline.locate(Version(version), start..end);
+            let slices = version_index.locate(Version(version), start..end);
             let read: u64 = slices.iter().map(|slice| slice.rows.end - slice.rows.start).sum();
             assert_eq!(read, end - start);
             let first = &slices[0];
             let before = (first.part.first_version().0 - 1) * first.part.first_version().0 / 2;
             assert_eq!(before + first.rows.start, start);
         }
-        let roots: Vec<_> = timeline.chain(Version(version)).iter().map(|link| link.root).collect();
+        let roots: Vec<_> = version_index
+            .chain(Version(version))
+            .iter()
+            .map(|link| link.root)
+            .collect();
         let expected: Vec<_> = expected
             .iter()
             .map(|(_, last)| Root::from_bytes([u8::try_from(*last).unwrap(); 32]))
@@ -193,20 +207,23 @@ fn every_version_is_read_from_the_largest_parts_that_end_with_it_or_before() {
         assert_eq!(roots, expected);
     }
     // Merges go on, and their commits are found by their versions.
-    apply(&mut timeline, commit(10, 10, 55)).unwrap();
+    apply(&mut version_index, commit(10, 10, 55)).unwrap();
     assert_eq!(
-        (timeline.commit_of(Version(9)), timeline.commit_of(Version(10))),
+        (
+            version_index.commit_of(Version(9)),
+            version_index.commit_of(Version(10))
+        ),
         (Some(9), Some(14))
     );
-    assert_eq!(timeline.commit_of(Version(11)), None);
-    assert_eq!(timeline.parts_between(Version(1), Version(4)).len(), 3);
+    assert_eq!(version_index.commit_of(Version(11)), None);
+    assert_eq!(version_index.parts_between(Version(1), Version(4)).len(), 3);
 }
 
 #[test]
 fn a_compaction_replaces_whole_parts_of_the_latest_layout_or_is_refused() {
-    let mut timeline = grown(9);
-    compact(&mut timeline, 2, 4);
-    let good = rewrite(&timeline, 2, 6);
+    let mut version_index = grown(9);
+    compact(&mut version_index, 2, 4);
+    let good = rewrite(&version_index, 2, 6);
     let changed = |change: &dyn Fn(&mut Rewrite)| {
         let mut changed = good.clone();
         change(&mut changed);
@@ -222,32 +239,32 @@ fn a_compaction_replaces_whole_parts_of_the_latest_layout_or_is_refused() {
         ("a version to come", changed(&|rewrite| rewrite.last = Version(10))),
         ("parts that were replaced", rewrite(&grown(9), 2, 6)),
         ("half of a compacted part", rewrite(&grown(9), 4, 6)),
-        ("a single part", rewrite(&timeline, 2, 4)),
-        ("nothing", rewrite(&timeline, 3, 3)),
+        ("a single part", rewrite(&version_index, 2, 4)),
+        ("nothing", rewrite(&version_index, 3, 3)),
     ] {
-        let refused = apply(&mut timeline, Commit::Compacted(Box::new(wrong), at(0)));
+        let refused = apply(&mut version_index, Commit::Compacted(Box::new(wrong), at(0)));
         assert!(matches!(refused, Err(Error::Corrupt { .. })), "{what}");
     }
-    apply(&mut timeline, Commit::Compacted(Box::new(good), at(0))).unwrap();
-    assert_eq!(layout(&timeline, 9), [(1, 1), (2, 6), (7, 7), (8, 8), (9, 9)]);
+    apply(&mut version_index, Commit::Compacted(Box::new(good), at(0))).unwrap();
+    assert_eq!(layout(&version_index, 9), [(1, 1), (2, 6), (7, 7), (8, 8), (9, 9)]);
 }
 
 #[test]
 fn a_derived_file_keeps_the_layouts() {
     let dataset = DatasetId::from_bytes([7; 16]);
-    let mut timeline = grown(9);
-    compact(&mut timeline, 1, 3);
-    compact(&mut timeline, 4, 6);
-    let last = rewrite(&timeline, 1, 6);
-    apply(&mut timeline, Commit::Compacted(Box::new(last.clone()), at(0))).unwrap();
-    let bytes = timeline.encode(dataset).unwrap();
-    let mut read = Timeline::decode(dataset, &bytes).unwrap();
-    assert_eq!(format!("{:?}", read.layers), format!("{:?}", timeline.layers));
+    let mut version_index = grown(9);
+    compact(&mut version_index, 1, 3);
+    compact(&mut version_index, 4, 6);
+    let last = rewrite(&version_index, 1, 6);
+    apply(&mut version_index, Commit::Compacted(Box::new(last.clone()), at(0))).unwrap();
+    let bytes = version_index.encode(dataset).unwrap();
+    let mut read = VersionIndex::decode(dataset, &bytes).unwrap();
+    assert_eq!(format!("{:?}", read.levels), format!("{:?}", version_index.levels));
     for version in 0..=9 {
-        assert_eq!(read.chain(Version(version)), timeline.chain(Version(version)));
+        assert_eq!(read.chain(Version(version)), version_index.chain(Version(version)));
     }
     for length in 0..bytes.len() {
-        assert!(Timeline::decode(dataset, &bytes[..length]).is_none(), "{length}");
+        assert!(VersionIndex::decode(dataset, &bytes[..length]).is_none(), "{length}");
     }
     // It is believed where the log ends with the same commit.
     assert!(read.ends_with(&Commit::Compacted(Box::new(last.clone()), at(0))));
@@ -265,14 +282,14 @@ fn a_derived_file_keeps_the_layouts() {
 /// What the log amounts to: the parts that are read, and the others.
 #[test]
 fn what_is_live_is_the_latest_layout_and_all_else_was_replaced_once() {
-    let mut timeline = grown(9);
+    let mut version_index = grown(9);
     let told = |parts: &[(PartInfo, i64)]| -> Vec<_> {
         let told = parts.iter();
         told.map(|(part, at)| (part.first_version().0, part.version.0, at / 1_000))
             .collect()
     };
-    assert!(Timeline::default().latest(i64::MAX).is_none());
-    let latest = timeline.latest(i64::MAX).unwrap();
+    assert!(VersionIndex::default().latest(i64::MAX).is_none());
+    let latest = version_index.latest(i64::MAX).unwrap();
     assert_eq!((latest.commit, latest.merged), (9, (Version(9), 9_000)));
     assert_eq!(
         told(&latest.live),
@@ -284,11 +301,11 @@ fn what_is_live_is_the_latest_layout_and_all_else_was_replaced_once() {
     assert!(latest.replaced.is_empty());
 
     // Commits 10 to 13.
-    compact(&mut timeline, 4, 6);
-    compact(&mut timeline, 1, 3);
-    compact(&mut timeline, 1, 6);
-    compact(&mut timeline, 7, 8);
-    let latest = timeline.latest(i64::MAX).unwrap();
+    compact(&mut version_index, 4, 6);
+    compact(&mut version_index, 1, 3);
+    compact(&mut version_index, 1, 6);
+    compact(&mut version_index, 7, 8);
+    let latest = version_index.latest(i64::MAX).unwrap();
     assert_eq!((latest.commit, latest.merged), (13, (Version(9), 9_000)));
     assert_eq!(told(&latest.live), [(1, 6, 12), (7, 8, 13), (9, 9, 9)]);
     let mut replaced = told(&latest.replaced);
@@ -306,7 +323,10 @@ fn what_is_live_is_the_latest_layout_and_all_else_was_replaced_once() {
         (8, 8, 13),
     ];
     assert_eq!(replaced, expected);
-    let layout: Vec<_> = timeline.layout(Version(9)).map(|piece| piece.part.clone()).collect();
+    let layout: Vec<_> = version_index
+        .layout(Version(9))
+        .map(|range| range.part.clone())
+        .collect();
     assert_eq!(
         latest.live.iter().map(|(part, _)| part.clone()).collect::<Vec<_>>(),
         layout
@@ -314,7 +334,7 @@ fn what_is_live_is_the_latest_layout_and_all_else_was_replaced_once() {
 
     // A derived file loses none of it.
     let dataset = DatasetId::from_bytes([7; 16]);
-    let read = Timeline::decode(dataset, &timeline.encode(dataset).unwrap()).unwrap();
+    let read = VersionIndex::decode(dataset, &version_index.encode(dataset).unwrap()).unwrap();
     assert_eq!(read.latest(i64::MAX).unwrap(), latest);
     // At 13 seconds, as far back as 12.
     let recent = read.latest(1_000).unwrap();

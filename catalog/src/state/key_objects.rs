@@ -13,13 +13,13 @@ use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use types::{DatasetId, RecordKey, Version};
 
 use super::{PARTS_AT_ONCE, State};
-use crate::keys::{KeyIndex, Leaving};
+use crate::keys::{FlushBatch, KeyIndex};
 use crate::{Error, Root, commit};
 
 /// First bytes of every key object of this format.
 const MAGIC: &[u8; 16] = b"sluice key run 1";
 /// Number of missing versions from which key objects are looked up. For fewer, the parts are cheaper than a listing.
-pub(super) const FAR: u64 = 64;
+pub(super) const MIN_VERSIONS_FOR_KEY_OBJECTS: u64 = 64;
 
 /// Range of versions in a key object, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +43,12 @@ impl Span {
 
 impl State {
     /// Writes stored keys as a key object. A failure is only logged, because the parts have the keys too.
-    pub(crate) async fn put_run(&self, leaving: Leaving, version: Version, root: Root) {
+    pub(crate) async fn put_key_object(&self, batch: FlushBatch, version: Version, root: Root) {
         let span = Span {
-            first: leaving.after.0 + 1,
+            first: batch.after.0 + 1,
             last: version.0,
         };
-        let bytes = encode(self.dataset, span, root, &leaving.keys);
+        let bytes = encode(self.dataset, span, root, &batch.keys);
         let path = span.path(self.dataset);
         if let Err(error) = commit::overwrite(self, &path, bytes.into()).await {
             let error = &error as &dyn std::error::Error;
@@ -58,24 +58,27 @@ impl State {
 
     /// Catches up from key objects as far as they follow each other without a gap. Returns `None` if no later object
     /// exists. Otherwise returns the version before the next object, up to which the caller reads parts.
-    pub(super) async fn catch_up_from_runs(self: &Arc<Self>, index: &KeyIndex) -> Result<Option<Version>, Error> {
-        let mut spans = self.runs().await;
+    pub(super) async fn catch_up_from_key_objects(
+        self: &Arc<Self>,
+        index: &KeyIndex,
+    ) -> Result<Option<Version>, Error> {
+        let mut spans = self.key_objects().await;
         loop {
             let head = self.head().0;
-            let plan = plan(&spans, index.reflects().0, head);
+            let plan = plan(&spans, index.indexed_version().0, head);
             if plan.is_empty() {
                 if index.is_due() {
                     // Keys from parts then start a key object of their own, after the existing ones.
-                    let reflects = index.reflects();
-                    self.flush(reflects, self.root_at(reflects)).await?;
+                    let indexed_version = index.indexed_version();
+                    self.flush(indexed_version, self.root_at(indexed_version)).await?;
                 }
-                let after = index.reflects().0 + 1;
+                let after = index.indexed_version().0 + 1;
                 let next = spans.iter().map(|span| span.first).filter(|&first| first > after).min();
                 return Ok(next.map(|first| Version(first - 1)));
             }
             // Objects are read ahead and inserted in order, since each continues the versions of the one before.
             let mut read = stream::iter(plan)
-                .map(|span| async move { (span, self.read_run(span).await) })
+                .map(|span| async move { (span, self.read_key_object(span).await) })
                 .buffered(PARTS_AT_ONCE);
             while let Some((span, keys)) = read.next().await {
                 let Some(keys) = keys else {
@@ -84,8 +87,8 @@ impl State {
                 };
                 let last = Version(span.last);
                 // The commits state how many keys these versions add, so foreign keys are found.
-                let new = self.rows_at(last).saturating_sub(self.rows_at(index.reflects()));
-                if !index.insert_run(Version(span.first - 1), last, keys, new)? {
+                let new = self.rows_at(last).saturating_sub(self.rows_at(index.indexed_version()));
+                if !index.insert_key_object(Version(span.first - 1), last, keys, new)? {
                     tracing::warn!(
                         path = %span.path(self.dataset),
                         "a key object does not fit the versions of its table; ignoring it"
@@ -101,7 +104,7 @@ impl State {
     }
 
     /// Lists the key objects in no order. Returns an empty list if the store cannot list them.
-    async fn runs(&self) -> Vec<Span> {
+    async fn key_objects(&self) -> Vec<Span> {
         let directory = Path::from(format!("{}/_sluice", self.dataset));
         match self.objects.list_with_delimiter(Some(&directory)).await {
             Ok(found) => {
@@ -116,7 +119,7 @@ impl State {
     }
 
     /// Reads the keys of a key object. Returns `None` if it cannot be read or belongs to another history.
-    async fn read_run(&self, span: Span) -> Option<Vec<RecordKey>> {
+    async fn read_key_object(&self, span: Span) -> Option<Vec<RecordKey>> {
         let path = span.path(self.dataset);
         let read = async { self.objects.get(&path).await?.bytes().await };
         let bytes = read
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_chosen_so_that_none_is_missing_between_them() {
+    fn key_objects_are_chosen_so_that_none_is_missing_between_them() {
         let spans = [
             span(1, 10),
             span(11, 20),
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_something_else_is_nothing() {
+    fn a_key_object_of_something_else_is_nothing() {
         let dataset = DatasetId::new(Timestamp::from_micros(1));
         let keys: Vec<_> = (0..9).map(|byte| RecordKey::from_bytes([byte; 16])).collect();
         let (root, other) = (Root::from_bytes([7; 32]), Root::from_bytes([8; 32]));

@@ -17,7 +17,7 @@ async fn grow(world: &World, catalog: &Catalog, versions: std::ops::Range<u64>) 
     }
 }
 
-fn runs(world: &World) -> Vec<String> {
+fn key_objects(world: &World) -> Vec<String> {
     let entries = fs::read_dir(world.file("_sluice")).unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
     names.retain(|name| name.starts_with("keys-"));
@@ -43,7 +43,7 @@ async fn taken_over(world: &World, process: &str, versions: u64) -> u64 {
 #[tokio::test]
 async fn an_owner_in_a_new_place_reads_runs_and_the_parts_after_them() {
     let world = grown(530).await;
-    assert_eq!(runs(&world).len(), 2);
+    assert_eq!(key_objects(&world).len(), 2);
     let read = taken_over(&world, "two", 530).await;
     assert!(read < 200, "{read} objects read");
     world.sound(530).await;
@@ -52,7 +52,7 @@ async fn an_owner_in_a_new_place_reads_runs_and_the_parts_after_them() {
 #[tokio::test]
 async fn runs_that_are_damaged_foreign_or_missing_cost_a_look_and_nothing_else() {
     let world = grown(800).await;
-    let names = runs(&world);
+    let names = key_objects(&world);
     assert_eq!(names.len(), 3);
     let (first, second) = (
         world.file(&format!("_sluice/{}", names[0])),
@@ -64,14 +64,14 @@ async fn runs_that_are_damaged_foreign_or_missing_cost_a_look_and_nothing_else()
     for (process, damaged) in ["a", "b", "c"].iter().zip([&flipped[..], b"", &good[0]]) {
         fs::write(&second, damaged).unwrap();
         let read = taken_over(&world, process, 800).await;
-        // The parts of one run, and not those of the others.
+        // The parts of one key object, and not those of the others.
         assert!((256..500).contains(&read), "{read} objects read");
         // Who had to read parts has written what was missing.
         fs::write(&second, &good[1]).unwrap();
     }
     fs::remove_file(&first).unwrap();
     taken_over(&world, "d", 800).await;
-    for name in runs(&world) {
+    for name in key_objects(&world) {
         fs::remove_file(world.file(&format!("_sluice/{name}"))).unwrap();
     }
     taken_over(&world, "e", 800).await;
@@ -85,12 +85,12 @@ async fn an_owner_that_returns_with_stored_keys_uses_a_run_that_overlaps_them() 
     for version in 0..100 {
         world.merge(&mut table, &numbered(version * 2..version * 2 + 2)).await;
     }
-    // Its keys of 100 versions are stored and are a run.
+    // Its keys of 100 versions are stored and are a key object.
     table.close().await;
-    fs::remove_file(world.file(&format!("_sluice/{}", runs(&world)[0]))).unwrap();
+    fs::remove_file(world.file(&format!("_sluice/{}", key_objects(&world)[0]))).unwrap();
     grow(&world, &world.catalog("two"), 100..400).await;
     let read = taken_over(&world, "one", 400).await;
-    // The parts of 144 versions and their commits; without the run it would be 300 parts.
+    // The parts of 144 versions and their commits; without the key object it would be 300 parts.
     assert!(read < 400, "{read} objects read");
     let catalog = world.catalog("one");
     let mut table = world.table(&catalog).await;
