@@ -1,6 +1,6 @@
 //! Handles to the parts of the service that operations use.
 //!
-//! Invariant: a process has one [`Process`], which all clones of its [`App`] share. So no counter or limit exists twice.
+//! Invariant: a process has one [`Process`], which all clones of its [`App`] share, so no counter exists twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,13 +39,13 @@ const PART_WRITES: usize = 16;
 pub struct App {
     /// Database of the marketplace plane.
     pub store: Store,
-    /// The read side of the tables.
+    /// Reads the versions of the tables.
     pub catalog: Catalog,
     /// Appends a submission to the log right after its transaction was committed.
     pub relay: Relay,
     /// Registry of the requests that wait for an outcome.
     pub waiters: Waiters,
-    /// The judge of the model screen, for dry runs.
+    /// Judges the records of public projects by a model, in dry runs.
     pub screener: Arc<dyn Screener>,
     /// Source of time for every operation.
     pub clock: Arc<dyn Clock>,
@@ -73,18 +73,18 @@ pub struct App {
     pub limiter: Arc<Limiter>,
     /// Signs addresses of parts at the bucket. `None` where this service serves the parts.
     pub direct: Option<Arc<dyn DirectParts>>,
-    /// Counts and bounds of this process.
+    /// Counters and permits that belong to this process alone.
     pub process: Arc<Process>,
 }
 
-/// Counts and bounds that each process keeps for itself. They start at zero.
+/// Counters, limits and permits of one process, which it shares with no other replica.
 #[derive(Debug)]
 pub struct Process {
     /// Limit on calls per address and minute.
     pub(crate) calls: Rule,
     /// Limit on agents registered per address and hour.
     pub(crate) registrations: Rule,
-    /// Memory for the bodies of requests.
+    /// Memory reserved for the bodies of requests, per operator or address and in total.
     pub(crate) bodies: Arc<Bodies>,
     /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
     pub(crate) dry_runs: Arc<Semaphore>,
@@ -104,7 +104,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Creates the counts and bounds for the given limits. All counters start at zero.
+    /// Creates them for the given limits. All counters start at zero and all permits are free.
     pub fn new(limits: &Limits) -> Self {
         Self {
             calls: Rule {

@@ -1,6 +1,6 @@
 //! Limits on the bytes of request bodies in memory, per operator and in total.
 //!
-//! Invariant: every byte of a body is reserved before it is buffered. A body without room is refused at once, and bodies
+//! Invariant: every byte of a body is reserved before it is buffered. A body without room is refused at once. Bodies
 //! that have a reservation are not affected.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::places::{Place, Places, holding};
 /// Seconds after which a body that found no room may be sent again.
 const RETRY_SECONDS: u64 = 1;
 
-/// The owner of the share that a body is counted in.
+/// Holder of a share of the memory: each body counts in the share of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Holder {
     /// An operator, with all its agents.
@@ -25,7 +25,7 @@ pub(crate) enum Holder {
     Address(Source),
 }
 
-/// The reservations of all bodies.
+/// Registry of the reservations of all bodies.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     own: Places<Holder>,
@@ -35,7 +35,7 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    /// Allows `total` bytes, of which one holder may have `of_one`.
+    /// Creates a registry that allows `total` bytes, of which one holder may have `of_one`.
     pub(crate) fn new(of_one: usize, total: usize) -> Self {
         Self {
             own: Places::new(of_one),
@@ -45,7 +45,7 @@ impl Bodies {
         }
     }
 
-    /// An empty reservation for a body of this holder.
+    /// Returns an empty reservation for a body of this holder.
     pub(crate) fn room(self: &Arc<Self>, holder: Holder) -> Room {
         Room {
             bodies: Arc::clone(self),
@@ -56,7 +56,7 @@ impl Bodies {
     }
 }
 
-/// The reservation of one body; released when dropped.
+/// Reservation of memory for one body, released on drop.
 #[derive(Debug)]
 pub(crate) struct Room {
     bodies: Arc<Bodies>,
@@ -66,12 +66,13 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// The number of bytes that are reserved.
+    /// Returns the number of bytes that are reserved.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Extends the reservation to `bytes` in all, or returns the refusal to send.
+    /// Extends the reservation to `bytes` in all. Fails with 429 if the share of the holder is used up, and with 503 if
+    /// the total is.
     pub(crate) fn extend_to(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = bytes.saturating_sub(self.bytes);
         if more == 0 {
@@ -86,7 +87,7 @@ impl Room {
         Ok(())
     }
 
-    /// The body, with the reservation held until the last copy of it is dropped.
+    /// Returns the body, with the reservation held until the last copy of it is dropped.
     pub(crate) fn holding(self, body: Bytes) -> Bytes {
         holding(body, self)
     }

@@ -1,11 +1,13 @@
-//! Work that comes again and again.
+//! Timer of the background tasks that repeat at a fixed interval.
+//!
+//! Invariant: rounds that were missed during a slow round are skipped and never made up for.
 
 use std::time::Duration;
 
 use tokio::time::{Interval, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-/// Rounds of periodic work: the first at once, the others a period apart.
+/// Timer of a periodic task. The first round starts at once, the others one period apart.
 #[derive(Debug)]
 pub struct Rounds {
     tick: Interval,
@@ -13,10 +15,11 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Begins rounds that come every `period` until `stop`. Where the work of a round takes longer than a period, the next
-    /// round comes a whole period after it could have come.
+    /// Creates a timer for a round every `period` until `stop`. If a round takes longer than `period`, the next one
+    /// starts at once, and the one after it is due a whole period later. Panics if `period` is zero.
     pub fn every(period: Duration, stop: &CancellationToken) -> Self {
         let mut tick = tokio::time::interval(period);
+        // The default behaviour would run all missed rounds in succession.
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             tick,
@@ -24,7 +27,7 @@ impl Rounds {
         }
     }
 
-    /// Waits for the next round; false once the work is to stop.
+    /// Waits until the next round is due and returns true, or false once the task has to stop.
     pub async fn next(&mut self) -> bool {
         self.stop.run_until_cancelled(self.tick.tick()).await.is_some()
     }

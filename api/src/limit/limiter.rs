@@ -28,7 +28,7 @@ const CLOSED: i64 = i64::MIN;
 pub enum Health {
     /// None are configured: this replica counts for itself.
     Off,
-    /// The counters answer.
+    /// The shared counters answer, and all replicas count together.
     Ok,
     /// The counters do not answer, and this replica counts for itself.
     Down,
