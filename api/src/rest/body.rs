@@ -24,7 +24,8 @@ const DISCARDED: usize = 256 << 20;
 /// Time limit for reading an unwanted body.
 const DISCARDING: Duration = Duration::from_secs(5);
 
-/// The time-out of a body: a fixed time, and a second for each [`SLOWEST`] bytes that arrived.
+/// The time-outs of a body: a fixed time for each pause, and for the whole body that time and a second for each
+/// [`SLOWEST`] bytes that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     begun: Instant,
@@ -40,9 +41,11 @@ impl Pace {
         }
     }
 
-    /// The time by which more must have arrived, after `taken` bytes.
-    fn until(self, taken: u64) -> Instant {
-        self.begun + self.patience + Duration::from_secs(taken / SLOWEST)
+    /// The time by which more must arrive, if `taken` bytes have arrived by `now`.
+    fn until(self, taken: u64, now: Instant) -> Instant {
+        let whole = self.begun + self.patience + Duration::from_secs(taken / SLOWEST);
+        // Without the second bound, a sender of many bytes could then be silent for hours.
+        whole.min(now + self.patience)
     }
 }
 
@@ -57,7 +60,7 @@ pub(super) enum Broken {
 /// Returns the next bytes of a body of which `taken` bytes have arrived; `None` at its end. Skips trailers.
 pub(super) async fn next(body: &mut Body, pace: Pace, taken: u64) -> Result<Option<Bytes>, Broken> {
     loop {
-        let frame = match timeout_at(pace.until(taken), body.frame()).await {
+        let frame = match timeout_at(pace.until(taken, Instant::now()), body.frame()).await {
             Ok(Some(frame)) => frame.map_err(|error| Broken::Off(error.to_string()))?,
             Ok(None) => return Ok(None),
             Err(_elapsed) => return Err(Broken::TooSlow),
@@ -164,9 +167,18 @@ mod tests {
     #[tokio::test]
     async fn a_body_may_pause_for_its_patience_and_come_slowly_but_not_for_ever() {
         let pace = Pace::new(Duration::from_mins(1));
-        for (taken, seconds) in [(0, 60), (SLOWEST - 1, 60), (SLOWEST, 61), (61 * SLOWEST, 121)] {
-            let end = pace.until(taken).duration_since(pace.begun);
-            assert_eq!(end, Duration::from_secs(seconds), "{taken} bytes");
+        let minutes_of_credit = 600 * SLOWEST;
+        for (now, taken, end) in [
+            (0, 0, 60),
+            (0, SLOWEST - 1, 60),
+            (1, SLOWEST, 61),
+            (70, 61 * SLOWEST, 121),
+            (0, minutes_of_credit, 60),
+            (30, minutes_of_credit, 90),
+        ] {
+            let now = pace.begun + Duration::from_secs(now);
+            let waited = pace.until(taken, now).duration_since(pace.begun);
+            assert_eq!(waited, Duration::from_secs(end), "{taken} bytes");
         }
         let pace = Pace::new(Duration::from_millis(5));
         let silent = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();

@@ -61,7 +61,9 @@ fn exact(expr: &Expr, schema: &DFSchema) -> Result<()> {
             return Ok(TreeNodeRecursion::Continue);
         };
         let columns = subquery.subquery.schema().fields();
-        if expr.nullable(schema)? || columns.iter().any(|column| column.is_nullable()) {
+        // A scalar subquery without rows is null, whatever its column says.
+        let subquery = expr.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_))))?;
+        if subquery || expr.nullable(schema)? || columns.iter().any(|column| column.is_nullable()) {
             let problem = "NOT IN (SELECT …) is supported as a condition of WHERE or HAVING by itself, with a column on its \
                            left and a SELECT that uses no column from outside, and IN (SELECT …) under AND and OR; where a \
                            null may be on either side use EXISTS instead";

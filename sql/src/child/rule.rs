@@ -3,6 +3,9 @@
 //! Invariant: a replaced expression keeps its name and its type. The rule runs after type coercion and before constant
 //! folding.
 
+use std::iter;
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
 use datafusion::common::{DFSchema, ScalarValue};
@@ -11,7 +14,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{BinaryExpr, Cast, InList, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, cast, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery, cast, lit, try_cast};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::checked::{Operation, call};
@@ -77,7 +80,19 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             each(&expr, list, negated).map(Transformed::yes)
         }
         Expr::ScalarFunction(function) => function_of(function, schema),
+        Expr::ScalarSubquery(subquery) => Ok(or_null(subquery)),
         other => Ok(Transformed::no(other)),
+    }
+}
+
+/// Makes a scalar subquery nullable. It is null without rows, but the engine takes the nullability of its column.
+fn or_null(subquery: Subquery) -> Transformed<Expr> {
+    let field = subquery.subquery.schema().fields().first().map(Arc::clone);
+    let subquery = Expr::ScalarSubquery(subquery);
+    match field {
+        // A TRY_CAST may return null, so the optimizer keeps the checks for null around it.
+        Some(field) if !field.is_nullable() => Transformed::yes(try_cast(subquery, field.data_type().clone())),
+        _ => Transformed::no(subquery),
     }
 }
 
@@ -103,25 +118,45 @@ fn nearest(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 /// rows.
 fn each(expr: &Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
     let mut nodes = 0_usize;
-    expr.apply(|_| {
+    let mut reads = false;
+    expr.apply(|expr| {
         nodes += 1;
+        reads |= matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
         Ok(TreeNodeRecursion::Continue)
     })?;
-    if nodes > MAX_COMPARED {
+    // Each copy of a subquery would read its tables again.
+    if reads || nodes > MAX_COMPARED {
         return Err(not_offered(
             "the expression before IN is too large for a list with expressions: select it first",
         ));
     }
-    let compared = list.into_iter().map(|item| {
-        if negated {
-            expr.clone().not_eq(item)
-        } else {
-            expr.clone().eq(item)
-        }
-    });
-    // `IN` is an OR of equalities, `NOT IN` an AND of inequalities; both treat nulls as SQL demands.
-    let joined = compared.reduce(|one, other| if negated { one.and(other) } else { one.or(other) });
-    joined.ok_or_else(|| not_offered("a list after IN must have at least one entry"))
+    let mut joined: Vec<_> = list
+        .into_iter()
+        .map(|item| {
+            if negated {
+                expr.clone().not_eq(item)
+            } else {
+                expr.clone().eq(item)
+            }
+        })
+        .collect();
+    // `IN` is an OR of equalities, `NOT IN` an AND of inequalities; both treat nulls as SQL demands. They are joined in
+    // pairs, so that the tree of a long list stays shallow.
+    while joined.len() > 1 {
+        let mut rest = joined.into_iter();
+        joined = iter::from_fn(|| {
+            let one = rest.next()?;
+            Some(match rest.next() {
+                Some(other) if negated => one.and(other),
+                Some(other) => one.or(other),
+                None => one,
+            })
+        })
+        .collect();
+    }
+    joined
+        .pop()
+        .ok_or_else(|| not_offered("a list after IN must have at least one entry"))
 }
 
 fn function_of(function: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
