@@ -89,7 +89,7 @@ struct Keys {
     /// True after the stored keys were dropped: every key is in `unflushed`.
     in_memory: bool,
     /// Number of keys that `unflushed` must have before storing is tried again. Zero unless storing failed.
-    min_flush_keys: usize,
+    min_flush_size: usize,
 }
 
 impl KeyIndex {
@@ -329,7 +329,7 @@ impl KeyIndex {
                 flushing.iter().for_each(|key| held.filter.insert(key));
                 held.count = keys;
                 held.stored = version;
-                held.min_flush_keys = 0;
+                held.min_flush_size = 0;
                 self.store.unstored.fetch_sub(flushing.len(), Ordering::Relaxed);
                 drop(held);
                 Some(FlushBatch { after, keys: flushing })
@@ -341,7 +341,7 @@ impl KeyIndex {
                 );
                 held.unflushed.extend(flushing.iter());
                 // Each try sorts all keys. The distance of two tries grows with the number of keys.
-                held.min_flush_keys = held.unflushed.len().saturating_mul(2);
+                held.min_flush_size = held.unflushed.len().saturating_mul(2);
                 None
             }
         }
@@ -496,7 +496,7 @@ impl Keys {
 
     /// Returns true if storing is possible and its retry distance is reached.
     fn is_storable(&self) -> bool {
-        !self.in_memory && self.flushing.is_none() && self.unflushed.len() >= self.min_flush_keys
+        !self.in_memory && self.flushing.is_none() && self.unflushed.len() >= self.min_flush_size
     }
 
     fn load(dataset: DatasetId, store: &KeyStore, stored: Option<Stored>) -> fjall::Result<Self> {

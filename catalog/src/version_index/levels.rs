@@ -10,7 +10,7 @@ use crate::part::PartInfo;
 /// The compacted parts of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Levels {
-    /// Levels by level minus one. The level is the number of rewrites. Levels of one level are disjoint and sorted.
+    /// Compacted parts by level minus one. The level is the number of rewrites. Parts of one level are disjoint and sorted.
     by_level: Vec<Vec<CompactedPart>>,
 }
 
@@ -38,7 +38,7 @@ impl Levels {
         })
     }
 
-    /// Inserts a level. `level` is at least 1.
+    /// Inserts a compacted part. `level` is at least 1.
     pub(super) fn insert(&mut self, level: usize, compacted: CompactedPart) {
         if self.by_level.len() < level {
             self.by_level.resize_with(level, Vec::new);
@@ -48,7 +48,7 @@ impl Levels {
         levels.insert(place, compacted);
     }
 
-    /// Returns all levels with their levels, the lowest level first.
+    /// Returns all compacted parts with their levels, the lowest level first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &CompactedPart)> {
         let by_level = self.by_level.iter().zip(1..);
         by_level.flat_map(|(levels, level)| levels.iter().map(move |compacted| (level, compacted)))
