@@ -23,6 +23,8 @@ pub(super) enum Operation {
     Negate,
     /// Rounds a float to the nearest integer; ties go to the even one.
     Nearest,
+    /// Returns its operand, and may return null whatever the operand says of itself.
+    MaybeNull,
 }
 
 /// Returns the call of an operation. All operands have the same type.
@@ -49,6 +51,7 @@ impl ScalarUDFImpl for Checked {
             Operation::Multiply => "checked_multiply",
             Operation::Negate => "checked_negate",
             Operation::Nearest => "nearest",
+            Operation::MaybeNull => "maybe_null",
         }
     }
 
@@ -60,7 +63,7 @@ impl ScalarUDFImpl for Checked {
             Operation::Subtract => names.join(" - "),
             Operation::Multiply => names.join(" * "),
             Operation::Negate => format!("(- {})", names.concat()),
-            Operation::Nearest => names.concat(),
+            Operation::Nearest | Operation::MaybeNull => names.concat(),
         })
     }
 
@@ -76,8 +79,8 @@ impl ScalarUDFImpl for Checked {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let kinds: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
-        // The result is null if an operand is, and only then.
-        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        // The result of arithmetic is null if an operand is, and only then.
+        let nullable = self.operation == Operation::MaybeNull || args.arg_fields.iter().any(|field| field.is_nullable());
         Ok(Field::new(self.name(), self.return_type(&kinds)?, nullable).into())
     }
 
@@ -88,6 +91,7 @@ impl ScalarUDFImpl for Checked {
             (Operation::Multiply, [left, right]) => apply(left, right, mul),
             (Operation::Negate, [of]) => each(of, |of| Ok(neg(of)?)),
             (Operation::Nearest, [of]) => each(of, nearest),
+            (Operation::MaybeNull, [of]) => Ok(of.clone()),
             _ => Err(DataFusionError::Plan("arithmetic has one or two operands".to_owned())),
         }
     }

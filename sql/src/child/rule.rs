@@ -14,7 +14,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{BinaryExpr, Cast, InList, ScalarFunction, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery, cast, lit, try_cast};
+use datafusion::logical_expr::{Expr, ExprSchemable as _, LogicalPlan, Operator, Subquery, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::checked::{Operation, call};
@@ -90,8 +90,8 @@ fn or_null(subquery: Subquery) -> Transformed<Expr> {
     let field = subquery.subquery.schema().fields().first().map(Arc::clone);
     let subquery = Expr::ScalarSubquery(subquery);
     match field {
-        // A TRY_CAST may return null, so the optimizer keeps the checks for null around it.
-        Some(field) if !field.is_nullable() => Transformed::yes(try_cast(subquery, field.data_type().clone())),
+        // The optimizer would otherwise drop checks for null around the subquery.
+        Some(field) if !field.is_nullable() => Transformed::yes(call(Operation::MaybeNull, vec![subquery])),
         _ => Transformed::no(subquery),
     }
 }
