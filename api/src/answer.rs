@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::ApiError;
-use crate::places::{Place, holding};
+use crate::holder_limit::{HolderPermit, holding};
 use crate::schema;
 
 /// Media type of JSON (RFC 8259).
@@ -26,7 +26,7 @@ pub const NDJSON: &str = "application/x-ndjson";
 const LINES_AT_ONCE: usize = 256;
 
 /// Size in bytes up to which an answer holds no permit while it waits to be sent.
-const SMALL: usize = 64 << 10;
+const MAX_UNLIMITED_BYTES: usize = 64 << 10;
 
 /// Answer of an operation, ready for a transport.
 pub enum Output {
@@ -62,13 +62,13 @@ impl Output {
 
     /// Attaches a permit to the body, released when the body has been sent. Small and streamed answers need none and
     /// release it at once.
-    pub(crate) fn holding(self, place: Place) -> Self {
+    pub(crate) fn holding(self, permit: HolderPermit) -> Self {
         match self {
             // A small answer costs little memory while it waits, so its permit is released at once.
-            Self::Json { status, headers, body } if body.len() > SMALL => Self::Json {
+            Self::Json { status, headers, body } if body.len() > MAX_UNLIMITED_BYTES => Self::Json {
                 status,
                 headers,
-                body: holding(body, place),
+                body: holding(body, permit),
             },
             other => other,
         }

@@ -14,14 +14,14 @@ use types::trace::Propagator;
 
 use crate::bodies::Bodies;
 use crate::config::{Config, Limits};
-use crate::direct::{DirectParts, HandedOut};
+use crate::direct::{DirectParts, PresignedEgress};
 use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::flow::{Backlog, Relay, SweeperConfig, Waiters};
+use crate::holder_limit::HolderLimit;
 use crate::limit::{Limiter, Rule};
 use crate::links::Links;
 use crate::ops::uploads::UploadPlane;
-use crate::places::Places;
 use crate::sandbox::Sandbox;
 use crate::usage::Usage;
 
@@ -30,7 +30,7 @@ const HOUR: Duration = Duration::from_hours(1);
 /// Dry runs judged at the same time in this process.
 const DRY_RUNS: usize = 2;
 /// Answers, exports and parts of one operator at the same time, each counted for itself. Further ones wait.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_PER_OPERATOR: usize = 8;
 /// Disk operations (writes and renames of parts) at the same time. Further ones wait, and so do their senders.
 const PART_WRITES: usize = 16;
 
@@ -90,17 +90,17 @@ pub struct Process {
     pub(crate) dry_runs: Arc<Semaphore>,
     /// Permits of each operator for answers that count as egress and are whole in memory. A permit is returned when its
     /// answer has been sent.
-    pub(crate) answers: Places,
+    pub(crate) answers: HolderLimit,
     /// Permits of each operator for exports.
-    pub(crate) exports: Places,
+    pub(crate) exports: HolderLimit,
     /// Permits of each operator for the receipt of parts.
-    pub(crate) parts: Places,
+    pub(crate) parts: HolderLimit,
     /// Permits for disk operations (writes and renames of parts).
     pub(crate) part_writes: Semaphore,
     /// Signs the addresses of parts that this service serves.
     pub(crate) links: Links,
     /// The addresses at the bucket that were handed out lately, so that egress is counted once for each.
-    pub(crate) handed_out: HandedOut,
+    pub(crate) presigned_egress: PresignedEgress,
 }
 
 impl Process {
@@ -121,12 +121,12 @@ impl Process {
             bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
-            answers: Places::new(AT_ONCE),
-            exports: Places::new(AT_ONCE),
-            parts: Places::new(AT_ONCE),
+            answers: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
+            exports: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
+            parts: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             part_writes: Semaphore::new(PART_WRITES),
             links: Links::default(),
-            handed_out: HandedOut::default(),
+            presigned_egress: PresignedEgress::default(),
         }
     }
 }

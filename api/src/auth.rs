@@ -21,7 +21,7 @@ use crate::ops::pages::GUIDE;
 /// Number of random bytes in a secret.
 const SECRET_BYTES: usize = 32;
 /// Length in bytes beyond which a credential is not looked up.
-const LONGEST: usize = 128;
+const MAX_CREDENTIAL_BYTES: usize = 128;
 
 /// Kind of a secret, as its prefix shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ pub(crate) async fn authenticate(
     }
     let text = text.trim();
     // Text without a known prefix, or too long, cannot be a credential, so the database is not asked.
-    if SecretKind::of(text).is_none() || text.len() > LONGEST {
+    if SecretKind::of(text).is_none() || text.len() > MAX_CREDENTIAL_BYTES {
         return Err(wrong());
     }
     let principal = app.store.principal_by_hash(&hash(text)).await?.ok_or_else(wrong)?;

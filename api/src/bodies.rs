@@ -10,8 +10,8 @@ use http::StatusCode;
 use types::{Kind, OperatorId};
 
 use crate::error::ApiError;
+use crate::holder_limit::{HolderLimit, HolderPermit, holding};
 use crate::limit::Source;
-use crate::places::{Place, Places, holding};
 
 /// Seconds after which a body that found no room may be sent again.
 const RETRY_SECONDS: u64 = 1;
@@ -28,44 +28,44 @@ pub(crate) enum Holder {
 /// Registry of the reservations of all bodies.
 #[derive(Debug)]
 pub(crate) struct Bodies {
-    own: Places<Holder>,
-    of_one: usize,
-    all: Places<()>,
+    by_holder: HolderLimit<Holder>,
+    per_holder: usize,
+    all: HolderLimit<()>,
     total: usize,
 }
 
 impl Bodies {
-    /// Creates a registry that allows `total` bytes, of which one holder may have `of_one`.
-    pub(crate) fn new(of_one: usize, total: usize) -> Self {
+    /// Creates a registry that allows `total` bytes, of which one holder may have `per_holder`.
+    pub(crate) fn new(per_holder: usize, total: usize) -> Self {
         Self {
-            own: Places::new(of_one),
-            of_one,
-            all: Places::new(total),
+            by_holder: HolderLimit::new(per_holder),
+            per_holder,
+            all: HolderLimit::new(total),
             total,
         }
     }
 
     /// Returns an empty reservation for a body of this holder.
-    pub(crate) fn room(self: &Arc<Self>, holder: Holder) -> Room {
-        Room {
+    pub(crate) fn reservation(self: &Arc<Self>, holder: Holder) -> Reservation {
+        Reservation {
             bodies: Arc::clone(self),
             holder,
             bytes: 0,
-            places: Vec::new(),
+            permits: Vec::new(),
         }
     }
 }
 
 /// Reservation of memory for one body, released on drop.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct Reservation {
     bodies: Arc<Bodies>,
     holder: Holder,
     bytes: usize,
-    places: Vec<(Place, Place)>,
+    permits: Vec<(HolderPermit, HolderPermit)>,
 }
 
-impl Room {
+impl Reservation {
     /// Returns the number of bytes that are reserved.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
@@ -78,11 +78,13 @@ impl Room {
         if more == 0 {
             return Ok(());
         }
-        let Bodies { own, all, .. } = &*self.bodies;
+        let Bodies { by_holder, all, .. } = &*self.bodies;
         // If the second limit refuses, the share already taken is dropped on return, and so given back.
-        let own = own.try_take(self.holder, more).ok_or_else(|| self.share_taken())?;
-        let all = all.try_take((), more).ok_or_else(|| self.all_taken())?;
-        self.places.push((own, all));
+        let by_holder = by_holder
+            .try_acquire(self.holder, more)
+            .ok_or_else(|| self.share_taken())?;
+        let all = all.try_acquire((), more).ok_or_else(|| self.all_taken())?;
+        self.permits.push((by_holder, all));
         self.bytes += more;
         Ok(())
     }
@@ -94,8 +96,8 @@ impl Room {
 
     fn share_taken(&self) -> ApiError {
         let (whose, limit) = match self.holder {
-            Holder::Operator(_) => ("this operator", self.bodies.of_one),
-            Holder::Address(_) => ("this address, without a credential,", self.bodies.of_one),
+            Holder::Operator(_) => ("this operator", self.bodies.per_holder),
+            Holder::Address(_) => ("this address, without a credential,", self.bodies.per_holder),
         };
         let message = format!(
             "{whose} may have {limit} bytes of bodies on their way at once, and its other requests leave no room for \

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use types::{DatasetId, OperatorId, Timestamp};
 
 /// Parts of operators remembered. Beyond it all are forgotten, which counts some addresses again.
-const REMEMBERED: usize = 256 << 10;
+const MAX_REMEMBERED_PARTS: usize = 256 << 10;
 
 /// Signer of addresses at the bucket.
 pub trait DirectParts: Debug + Send + Sync {
@@ -25,16 +25,16 @@ pub trait DirectParts: Debug + Send + Sync {
 }
 
 /// A part whose address an operator has, by the first half of its hash.
-type Told = (OperatorId, DatasetId, [u8; 16]);
+type PresignedPart = (OperatorId, DatasetId, [u8; 16]);
 
 /// Registry of the addresses that were handed out and are still valid.
 #[derive(Debug, Default)]
-pub(crate) struct HandedOut {
+pub(crate) struct PresignedEgress {
     /// Expiry of the first address of each part.
-    until: Mutex<HashMap<Told, Timestamp>>,
+    expiries: Mutex<HashMap<PresignedPart, Timestamp>>,
 }
 
-impl HandedOut {
+impl PresignedEgress {
     /// Returns the bytes of those parts whose addresses this operator does not have yet, and registers them as handed
     /// out until `until`.
     pub(crate) fn new_bytes(
@@ -45,19 +45,19 @@ impl HandedOut {
         now: Timestamp,
         until: Timestamp,
     ) -> u64 {
-        let mut told = self.until.lock();
+        let mut expiries = self.expiries.lock();
         // Expired entries go first. Only if that frees nothing are valid ones forgotten.
-        if told.len() >= REMEMBERED {
-            told.retain(|_, end| *end > now);
+        if expiries.len() >= MAX_REMEMBERED_PARTS {
+            expiries.retain(|_, end| *end > now);
         }
-        if told.len() >= REMEMBERED {
-            told.clear();
+        if expiries.len() >= MAX_REMEMBERED_PARTS {
+            expiries.clear();
         }
         let mut is_new = |link: &&Link| {
             let (hash, _) = link.part.sha256.split_at(16);
             let Ok(hash) = hash.try_into() else { return true };
             // A new entry starts as expired, so that both cases take the same path.
-            let end = told.entry((operator, dataset, hash)).or_insert(now);
+            let end = expiries.entry((operator, dataset, hash)).or_insert(now);
             let is_over = *end <= now;
             if is_over {
                 *end = until;

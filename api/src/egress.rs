@@ -18,7 +18,7 @@ use crate::answer::Output;
 use crate::periodic::Rounds;
 
 /// Interval at which sums are stored.
-const EVERY: Duration = Duration::from_secs(1);
+const STORE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bytes by operator and month.
 type Sums = HashMap<(OperatorId, i64), u64>;
@@ -82,7 +82,7 @@ impl Egress {
 
     /// Stores the sums once a second until `stop`, and then once more.
     pub async fn run(self, store: Store, clock: Arc<dyn Clock>, stop: CancellationToken) {
-        let mut rounds = Rounds::every(EVERY, &stop);
+        let mut rounds = Rounds::every(STORE_INTERVAL, &stop);
         loop {
             // The sums are stored once more after the stop, so that a shutdown loses none.
             let is_last = !rounds.next().await;
@@ -129,7 +129,7 @@ mod tests {
             }
             counted
         });
-        let stored = tokio::time::timeout(EVERY * 20, egress.store(store, now)).await;
+        let stored = tokio::time::timeout(STORE_INTERVAL * 20, egress.store(store, now)).await;
         ended.store(true, Ordering::Relaxed);
         let counted = reading.join().unwrap();
         stored.expect("it ends").unwrap();

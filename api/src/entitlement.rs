@@ -23,7 +23,7 @@ enum Entitlement {
 }
 
 /// Decides the entitlement of a caller; the only place that does.
-fn judge(caller: Option<OperatorId>, project: &Project) -> Entitlement {
+fn decide(caller: Option<OperatorId>, project: &Project) -> Entitlement {
     let owns = caller == Some(project.operator);
     match (project.visibility, project.access) {
         // The owner comes first: it reads its project whatever the visibility and the price.
@@ -48,13 +48,13 @@ pub(crate) async fn visible(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
     // it.
     let project = cx.app.store.project_by_slug(slug, cx.operator()).await?;
     project
-        .filter(|project| judge(cx.operator(), project) != Entitlement::Hidden)
+        .filter(|project| decide(cx.operator(), project) != Entitlement::Hidden)
         .ok_or_else(|| ApiError::no_project(slug))
 }
 
 /// Checks that the caller may read the records of `version`, or of the latest. The error contains the price.
 pub(crate) fn records(cx: &Cx, project: &Project, version: Option<Version>) -> Result<(), ApiError> {
-    match judge(cx.operator(), project) {
+    match decide(cx.operator(), project) {
         Entitlement::Granted => Ok(()),
         Entitlement::Hidden => Err(ApiError::no_project(&project.slug)),
         Entitlement::Priced(price) => Err(unpaid(cx, project, version, price)),
@@ -120,7 +120,7 @@ mod tests {
             (Visibility::Private, Access::Public),
         ] {
             let project = project(visibility, access, Some(500_000));
-            assert_eq!(judge(Some(operator(1)), &project), Entitlement::Granted);
+            assert_eq!(decide(Some(operator(1)), &project), Entitlement::Granted);
         }
     }
 
@@ -128,15 +128,15 @@ mod tests {
     fn others_read_public_pay_paid_and_do_not_know_of_private() {
         for caller in [None, Some(operator(2))] {
             let public = project(Visibility::Public, Access::Public, None);
-            assert_eq!(judge(caller, &public), Entitlement::Granted);
+            assert_eq!(decide(caller, &public), Entitlement::Granted);
             let paid = project(Visibility::Public, Access::Paid, Some(500_000));
-            assert_eq!(judge(caller, &paid), Entitlement::Priced(MicroUsdc(500_000)));
+            assert_eq!(decide(caller, &paid), Entitlement::Priced(MicroUsdc(500_000)));
             let unpriced = project(Visibility::Public, Access::Paid, None);
-            assert_eq!(judge(caller, &unpriced), Entitlement::Priced(price::DATASET_DEFAULT));
+            assert_eq!(decide(caller, &unpriced), Entitlement::Priced(price::DATASET_DEFAULT));
             let free = project(Visibility::Public, Access::Paid, Some(0));
-            assert_eq!(judge(caller, &free), Entitlement::Granted);
+            assert_eq!(decide(caller, &free), Entitlement::Granted);
             let private = project(Visibility::Private, Access::Public, None);
-            assert_eq!(judge(caller, &private), Entitlement::Hidden);
+            assert_eq!(decide(caller, &private), Entitlement::Hidden);
         }
     }
 }

@@ -26,7 +26,7 @@ const HISTORY_LOST_RETRY_SECONDS: u64 = 60;
 /// Greatest number of details in an answer.
 pub(crate) const MAX_DETAILS: usize = 20;
 /// Greatest length in bytes of a path in an answer. The paths of valid inputs are shorter.
-const LONGEST_PATH: usize = 1_024;
+const MAX_PATH_BYTES: usize = 1_024;
 
 /// Place of the request that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -286,8 +286,8 @@ pub const fn status(kind: Kind) -> StatusCode {
 
 /// Truncates text that the caller sent to a length that is useful in an answer.
 fn shorten(text: &mut String) {
-    if text.len() > LONGEST_PATH {
-        text.truncate(text.floor_char_boundary(LONGEST_PATH));
+    if text.len() > MAX_PATH_BYTES {
+        text.truncate(text.floor_char_boundary(MAX_PATH_BYTES));
         text.push('…');
     }
 }

@@ -5,16 +5,16 @@
 
 mod backlog;
 mod followers;
-mod freeing;
 mod projector;
 mod relay;
 mod sweeper;
+mod upload_reaper;
 mod waiters;
 
-pub use backlog::{Backlog, Full};
+pub use backlog::{Backlog, Rejected};
 pub use followers::Follower;
-pub use freeing::Freeing;
 pub use projector::Projector;
 pub use relay::{Relay, RelayTask};
 pub use sweeper::{Config as SweeperConfig, Sweeper};
+pub use upload_reaper::UploadReaper;
 pub use waiters::Waiters;

@@ -13,9 +13,9 @@ use store::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey, Sto
 use types::{Classify, Clock, Kind, Retry, Timestamp};
 
 /// Time from a rotation until the old key retires; longer than a change of the database can take.
-const OVERLAP: Duration = Duration::from_secs(15);
+const ROTATION_OVERLAP: Duration = Duration::from_secs(15);
 /// Attempts at a change before giving up because other processes were faster.
-const TRIES: usize = 8;
+const MAX_CHANGE_ATTEMPTS: usize = 8;
 
 /// Error of reading or changing keys.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ pub struct Ring {
 impl Ring {
     /// Loads the keys from the database. Creates the first if there is none.
     pub async fn load(store: &Store, clock: &dyn Clock) -> Result<Self, Error> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_CHANGE_ATTEMPTS {
             let keys = store.service_keys().await?;
             if let Some(ring) = Self::of(&keys)? {
                 return Ok(ring);
@@ -143,14 +143,14 @@ pub struct Changed {
 
 /// Creates a key, endorsed by the current one, and makes it the current one.
 pub async fn rotate(store: &Store, clock: &dyn Clock) -> Result<Changed, Error> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_CHANGE_ATTEMPTS {
         let ring = Ring::load(store, clock).await?;
         let (before, now) = (ring.current().key_id, clock.now());
         let new = fresh(Some(ring.signer()), now)?;
         // The insert succeeds only if `before` is still the current key. Otherwise another process was faster, and the
         // loop reads the keys again.
         let added = store
-            .service_key_add(Some(before.to_string()), new, now.plus(OVERLAP))
+            .service_key_add(Some(before.to_string()), new, now.plus(ROTATION_OVERLAP))
             .await?;
         if added == KeyAdded::Added {
             return changed(store, clock, before).await;
@@ -162,7 +162,7 @@ pub async fn rotate(store: &Store, clock: &dyn Clock) -> Result<Changed, Error> 
 /// Revokes a key, so that nothing it signed is valid any more. If it is the current one, a new key replaces it in the
 /// same transaction.
 pub async fn revoke(store: &Store, clock: &dyn Clock, key: &str, reason: &str) -> Result<Changed, Error> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_CHANGE_ATTEMPTS {
         let ring = Ring::load(store, clock).await?;
         let now = clock.now();
         // There must always be a current key, so the current one is replaced in the same transaction.

@@ -72,11 +72,14 @@ pub struct Rule {
 
 /// Decision on one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Decision {
     /// The event is counted and allowed.
-    Admitted,
+    Allow,
     /// The limit is reached and nothing is counted. Contains the seconds, rounded up, after which one event is allowed.
-    Refused(u64),
+    Deny {
+        /// Seconds, rounded up.
+        retry_after: u64,
+    },
 }
 
 /// Error of counters that cannot be reached.
@@ -89,7 +92,7 @@ pub struct Unavailable(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 pub trait Counters: fmt::Debug + Send + Sync {
     /// Counts one event unless the limit is reached. The check and the count are one atomic step, also between
     /// replicas.
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable>;
+    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable>;
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::codes::CODES;
-use crate::operation::{Auth, Operation, Operations, Place, Rate};
+use crate::operation::{Auth, Operation, Operations, ParamLocation, Rate};
 use crate::rest;
 
 /// Version of the description of the interface.
@@ -25,7 +25,7 @@ pub fn document(operations: &Operations, public_url: &str) -> Value {
         path[operation.spec.method.as_str().to_ascii_lowercase()] = describe(operation);
     }
     // Parts of uploads are no operation, since their bodies are streamed and not JSON.
-    paths.insert(rest::PART.to_owned(), rest::described_part(refusal));
+    paths.insert(rest::UPLOAD_PART_PATH.to_owned(), rest::described_part(refusal));
     let mut tags: Vec<Value> = Vec::new();
     for operation in operations.iter() {
         let tag = json!({"name": operation.spec.tag});
@@ -101,18 +101,18 @@ fn security(auth: Auth) -> Value {
 fn parameters(operation: &Operation) -> Vec<Value> {
     let mut parameters = Vec::new();
     for (member, schema) in operation.input.properties() {
-        let (name, place) = match operation.spec.place(member) {
-            Place::Path => (member.as_str(), "path"),
-            Place::Query => (member.as_str(), "query"),
-            Place::Header(header) => (header, "header"),
-            Place::Body => continue,
+        let (name, location) = match operation.spec.location_of(member) {
+            ParamLocation::Path => (member.as_str(), "path"),
+            ParamLocation::Query => (member.as_str(), "query"),
+            ParamLocation::Header(header) => (header, "header"),
+            ParamLocation::Body => continue,
         };
         let mut schema = schema.clone();
         // OpenAPI has the description of a parameter beside its schema, not inside.
         let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
         let mut parameter = json!({
             "name": name,
-            "in": place,
+            "in": location,
             "required": operation.input.requires(member),
             "schema": schema,
         });
@@ -126,7 +126,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
 
 /// Returns the input schema without the members that are in the path, the query or headers.
 fn request_body(operation: &Operation) -> Value {
-    let in_body = |name: &str| operation.spec.place(name) == Place::Body;
+    let in_body = |name: &str| operation.spec.location_of(name) == ParamLocation::Body;
     let mut schema = operation.input.document.clone();
     let elsewhere = operation.input.properties().filter(|(name, _)| !in_body(name)).count();
     let mut required = false;

@@ -25,12 +25,12 @@ use crate::app::App;
 use crate::auth;
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::limit::{Source, Taken};
+use crate::limit::{Decision, Source};
 use crate::schema::{Bound, InputSchema};
 
 mod spec;
 
-pub use spec::{Auth, BodySize, Effect, Place, Rate, Scope, Spec};
+pub use spec::{Auth, BodySize, Effect, ParamLocation, Rate, Scope, Spec};
 
 /// Origin of a call, as a transport sees it.
 #[derive(Clone)]
@@ -57,7 +57,7 @@ impl fmt::Debug for Caller {
 pub struct Input {
     /// Members from the path, the query, the headers and the body.
     pub members: Map<String, Value>,
-    /// Body as it arrived, if [`Spec::outlined`] replaced a member of it by an outline.
+    /// Body as it arrived, if [`Spec::raw_body_member`] replaced a member of it by an outline.
     pub body: Option<Bytes>,
 }
 
@@ -87,7 +87,7 @@ impl Operation {
     pub fn has_body(&self) -> bool {
         self.input
             .properties()
-            .any(|(name, _)| self.spec.place(name) == Place::Body)
+            .any(|(name, _)| self.spec.location_of(name) == ParamLocation::Body)
     }
 }
 
@@ -228,7 +228,7 @@ impl Operations {
         let input = Value::Object(members);
         // A member given as an outline passes: its schema says nothing about the content of its objects. See
         // `rest::input`.
-        operation.input.check(&input, spec.fixed)?;
+        operation.input.check(&input, spec.immutable)?;
         let cx = Cx {
             app: app.clone(),
             operations: Arc::clone(self),
@@ -242,8 +242,8 @@ impl Operations {
         let (reader, now) = (cx.operator().filter(|_| spec.egress && is_sent), cx.now);
         // Only JSON answers are whole in memory. A streamed answer is produced at the pace of its reader and needs no
         // permit.
-        let place = match reader {
-            Some(reader) if operation.content_type == JSON => Some(app.process.answers.take(reader).await),
+        let permit = match reader {
+            Some(reader) if operation.content_type == JSON => Some(app.process.answers.acquire(reader).await),
             _ => None,
         };
         let mut output = (operation.call)(cx, input).await?;
@@ -252,8 +252,8 @@ impl Operations {
             output = app.egress.counted(reader, now, output);
         }
         // The permit is released with the output, after the last byte was sent.
-        Ok(match place {
-            Some(place) => output.holding(place),
+        Ok(match permit {
+            Some(permit) => output.holding(permit),
             None => output,
         })
     }
@@ -314,8 +314,8 @@ impl App {
     pub(crate) async fn admit(&self, client: IpAddr) -> Result<(), ApiError> {
         let source = Source::from(client);
         match self.limiter.take(self.process.calls, source, self.clock.now()).await {
-            Taken::Admitted => Ok(()),
-            Taken::Refused(seconds) => {
+            Decision::Allow => Ok(()),
+            Decision::Deny { retry_after: seconds } => {
                 let limit = self.limits.calls_per_ip_per_minute;
                 Err(ApiError::limited(
                     "rate_limited",

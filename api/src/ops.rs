@@ -10,7 +10,7 @@ mod export;
 mod keys;
 mod manifest;
 pub(crate) mod pages;
-mod parts;
+mod part_download;
 mod projects;
 mod query;
 mod reading;
@@ -36,7 +36,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     export::add(&mut table);
     diff::add(&mut table, limits);
     manifest::add(&mut table);
-    parts::add(&mut table);
+    part_download::add(&mut table);
     keys::add(&mut table);
     table
 }

@@ -29,7 +29,7 @@ use crate::drain::Drain;
 use crate::limit::{Health, Limiter};
 
 /// Time limit for the answer of the database, or of the log of a worker.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// State of the dependencies of the service.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -44,7 +44,7 @@ impl Readiness {
     /// Checks the dependencies, at the same time.
     pub(crate) async fn of(store: &Store, limiter: &Limiter, now: Timestamp) -> Self {
         // Both are asked at the same time, so a probe takes as long as the slower one.
-        let pinged = tokio::time::timeout(PATIENCE, store.ping());
+        let pinged = tokio::time::timeout(PROBE_TIMEOUT, store.ping());
         let (pinged, health) = tokio::join!(pinged, limiter.health(now));
         // Without a shared cache there is nothing to measure, so the gauge does not appear.
         if health != Health::Off {
@@ -80,7 +80,7 @@ pub fn drain(drain: Drain) -> Router {
 
 /// Returns the probes of a process that has a worker and no interface. It is ready while its log answers.
 pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>) -> Router {
-    let ready = async move || match tokio::time::timeout(PATIENCE, log.bounds(CONTRIBUTIONS)).await {
+    let ready = async move || match tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS)).await {
         Ok(Ok(_)) => answer(StatusCode::OK, "log", "ok"),
         Ok(Err(_)) | Err(_) => answer(StatusCode::SERVICE_UNAVAILABLE, "log", "down"),
     };
@@ -108,7 +108,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::limit::{Counters, Memory, Rule, Source, Taken, Unavailable};
+    use crate::limit::{Counters, Decision, Memory, Rule, Source, Unavailable};
     use crate::testing::{Service, config, limits};
 
     #[tokio::test]
@@ -138,7 +138,7 @@ mod tests {
 
     #[async_trait]
     impl Counters for Gone {
-        async fn take(&self, _: Rule, _: Source, _: Timestamp) -> Result<Taken, Unavailable> {
+        async fn take(&self, _: Rule, _: Source, _: Timestamp) -> Result<Decision, Unavailable> {
             Err(Unavailable("connection refused".into()))
         }
     }

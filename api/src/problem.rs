@@ -11,8 +11,8 @@ use crate::error::Detail;
 use crate::price;
 use crate::schema::{LINE, TEXT, VISIBLE};
 
-/// Returns the places and rules of one violation of `input`. `fixed` lists the members that exist but never change.
-pub(crate) fn details(error: &ValidationError<'_>, input: &Value, fixed: &[&str]) -> Vec<Detail> {
+/// Returns the places and rules of one violation of `input`. `immutable` lists the members that exist but never change.
+pub(crate) fn details(error: &ValidationError<'_>, input: &Value, immutable: &[&str]) -> Vec<Detail> {
     let path = error.instance_path().as_str().to_owned();
     let at = |name: &str| {
         let mut path = path.clone();
@@ -20,7 +20,7 @@ pub(crate) fn details(error: &ValidationError<'_>, input: &Value, fixed: &[&str]
         path
     };
     let unknown = |name: &String| {
-        let known = path.is_empty() && fixed.contains(&name.as_str());
+        let known = path.is_empty() && immutable.contains(&name.as_str());
         let problem = if known {
             "never changes after creation"
         } else {

@@ -29,9 +29,9 @@ use crate::probes;
 mod body;
 mod head;
 mod input;
-mod parts;
+mod upload_part;
 
-pub(crate) use parts::{PATH as PART, described as described_part};
+pub(crate) use upload_part::{UPLOAD_PART_PATH, described as described_part};
 
 /// Header of every answer that contains the request id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -67,9 +67,9 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
     router
         .merge(probes::drain(surface.app.drain.clone()))
         .route(
-            parts::PATH,
+            UPLOAD_PART_PATH,
             axum::routing::put(move |Path((id, n)): Path<(String, String)>, request: Request| {
-                parts::put(taking.clone(), id, n, request)
+                upload_part::put(taking.clone(), id, n, request)
             }),
         )
         .fallback(move |request: Request| {
@@ -153,8 +153,11 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
     let address = Holder::Address(caller.client.into());
     let (head, arriving) = (&mut parts, &mut body);
     let dispatched = surface.operations.dispatch(app, &operation, caller, &id, |operator| {
-        let room = app.process.bodies.room(operator.map_or(address, Holder::Operator));
-        input::read(&operation, head, arriving, &app.limits, room)
+        let reservation = app
+            .process
+            .bodies
+            .reservation(operator.map_or(address, Holder::Operator));
+        input::read(&operation, head, arriving, &app.limits, reservation)
     });
     match dispatched.await {
         Ok(output) => answer(output),

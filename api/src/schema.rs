@@ -72,12 +72,12 @@ impl InputSchema {
         required.is_some_and(|names| names.iter().any(|required| required == name))
     }
 
-    /// Checks an input. `fixed` lists the members that exist but never change.
+    /// Checks an input. `immutable` lists the members that exist but never change.
     ///
     /// Arrays are shortened to one item more than the longest that the schema allows before errors are collected. That
     /// is enough to report the length, and it bounds the work: the validator computes every error before it returns the
     /// first, and a body can contain millions of items.
-    pub fn check(&self, input: &Value, fixed: &[&str]) -> Result<(), ApiError> {
+    pub fn check(&self, input: &Value, immutable: &[&str]) -> Result<(), ApiError> {
         let validator = self
             .validator
             .as_ref()
@@ -91,14 +91,14 @@ impl InputSchema {
         let details = |input: &Value| -> Vec<Detail> {
             let errors = validator.iter_errors(input).take(MAX_DETAILS);
             errors
-                .flat_map(|error| problem::details(&error, input, fixed))
+                .flat_map(|error| problem::details(&error, input, immutable))
                 .collect()
         };
         let of_the_first = has_longer(input, most).then(|| details(&shortened(input, most)));
         // If the shortened input is valid, the error is in an array without a limit on its length, so the whole input
         // is checked.
-        let told = of_the_first.filter(|told| !told.is_empty());
-        Err(ApiError::invalid_all(told.unwrap_or_else(|| details(input))))
+        let found = of_the_first.filter(|found| !found.is_empty());
+        Err(ApiError::invalid_all(found.unwrap_or_else(|| details(input))))
     }
 }
 
@@ -249,7 +249,12 @@ pub fn coerce(schema: &Value, text: &str) -> Value {
 pub fn whole(schema: &Value, value: Value) -> Value {
     match value.as_f64() {
         #[expect(clippy::cast_possible_truncation, reason = "it has no fraction and fits")]
-        Some(float) if value.is_f64() && takes(schema, "integer") && float.fract() == 0.0 && float.abs() <= EXACT => {
+        Some(float)
+            if value.is_f64()
+                && takes(schema, "integer")
+                && float.fract() == 0.0
+                && float.abs() <= MAX_EXACT_INTEGER =>
+        {
             Value::from(float as i64)
         }
         _ => value,
@@ -257,7 +262,7 @@ pub fn whole(schema: &Value, value: Value) -> Value {
 }
 
 /// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
-const EXACT: f64 = 9_007_199_254_740_991.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 /// Returns true if the schema accepts values of this JSON type.
 pub fn takes(schema: &Value, name: &str) -> bool {

@@ -12,7 +12,7 @@ use types::{Kind, OperatorId, Timestamp};
 use crate::error::ApiError;
 
 /// Time for which an answer of the database counts.
-const FRESH: Duration = Duration::from_secs(1);
+const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
 /// Operator on whose behalf a transfer runs.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Standing {
             let message = "the account of the operator that this address was handed out to is suspended";
             return Err(ApiError::new(Kind::Forbidden, "account_suspended", message));
         }
-        self.next = now.plus(FRESH);
+        self.next = now.plus(CACHE_LIFETIME);
         Ok(())
     }
 
@@ -52,7 +52,7 @@ impl Standing {
         }
         match self.check(now).await {
             Err(error) if error.kind() == Kind::Unavailable => {
-                self.next = now.plus(FRESH);
+                self.next = now.plus(CACHE_LIFETIME);
                 Ok(())
             }
             checked => checked,

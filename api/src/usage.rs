@@ -16,7 +16,7 @@ use types::Timestamp;
 use crate::periodic::Rounds;
 
 /// Interval at which counts are stored.
-const EVERY: Duration = Duration::from_secs(1);
+const STORE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Number of uses by UTC day and kind.
 type Counts = HashMap<(i64, &'static str), u64>;
@@ -54,7 +54,7 @@ impl Usage {
 
     /// Stores the counts once a second until `stop`, and then once more.
     pub async fn run(self, store: Store, stop: CancellationToken) {
-        let mut rounds = Rounds::every(EVERY, &stop);
+        let mut rounds = Rounds::every(STORE_INTERVAL, &stop);
         loop {
             // The counts are stored once more after the stop, so that a shutdown loses none.
             let is_last = !rounds.next().await;

@@ -53,9 +53,9 @@ impl VerdictLine {
 }
 
 impl From<RowVerdict> for VerdictLine {
-    fn from(said: RowVerdict) -> Self {
-        let row = said.row;
-        let (verdict, reasons, resumes_after) = match said.verdict {
+    fn from(row_verdict: RowVerdict) -> Self {
+        let row = row_verdict.row;
+        let (verdict, reasons, resumes_after) = match row_verdict.verdict {
             Verdict::Pass => return Self::pass(row),
             Verdict::Drop { reason } => (VerdictWord::Drop, vec![reason], None),
             Verdict::Refuse { reasons } => (VerdictWord::Refuse, reasons, None),

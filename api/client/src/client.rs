@@ -14,7 +14,7 @@ use crate::patience::Pauses;
 use crate::{Error, Patience, Problem, tls};
 
 /// Time-out for an answer, without the `wait` of the call.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Client of one service, with at most one credential. Cheap to clone.
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl Client {
         let mut request = self
             .http
             .request(call.method.clone(), call.url(&self.base))
-            .timeout(ANSWER_WITHIN + call.wait);
+            .timeout(ANSWER_TIMEOUT + call.wait);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
         }

@@ -247,8 +247,8 @@ impl Problem {
         let document = body;
         let body: Map<String, Value> = serde_json::from_slice(document).unwrap_or_default();
         let text = |name: &str, element: &str| {
-            let said = body.get(name).and_then(Value::as_str).map(str::to_owned);
-            said.unwrap_or_else(|| element_of(document, element))
+            let text = body.get(name).and_then(Value::as_str).map(str::to_owned);
+            text.unwrap_or_else(|| element_of(document, element))
         };
         Self {
             status,

@@ -27,7 +27,7 @@ pub use error::{Error, Problem};
 pub use known::KnownKeys;
 pub use patience::Patience;
 pub use pull::{Progress, Pull, Pulled};
-pub use push::{Push, Pushing, Watcher};
+pub use push::{Push, PushEvent, PushProgress};
 #[cfg(feature = "otel")]
 pub use spans::SpanClient;
 pub use verify::{Verified, Verify};

@@ -21,7 +21,7 @@ use addresses::Addresses;
 use place::Place;
 
 /// Parts that are downloaded or read at once.
-const AT_ONCE: usize = 8;
+const CONCURRENT_PARTS: usize = 8;
 
 /// A version to pull, with its target.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub enum Progress {
 }
 
 /// A callback for progress events, from any thread.
-pub(crate) type Watch = dyn Fn(Progress) + Send + Sync;
+pub(crate) type PullProgress = dyn Fn(Progress) + Send + Sync;
 
 /// The result of a pull.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Client {
     ///
     /// The manifest is verified to be the requested one and signed by the service, and each part to have the signed
     /// hash. [`crate::Verify`] also verifies that the records give the content roots.
-    pub async fn pull(&self, pull: &Pull, progress: Arc<Watch>) -> Result<Pulled, Error> {
+    pub async fn pull(&self, pull: &Pull, progress: Arc<PullProgress>) -> Result<Pulled, Error> {
         let (manifest, keys, first_meeting) = self.proven_manifest(&pull.slug, pull.version, &pull.known).await?;
         let parts = manifest.manifest().parts.clone();
         progress(Progress::Planned {
@@ -83,7 +83,7 @@ impl Client {
         let fetched: Vec<bool> = stream::iter(&parts)
             .map(|part| download::part(self, &addresses, &pull.folder, part, &progress))
             // The first error ends every download. The next pull resumes them.
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(CONCURRENT_PARTS)
             .try_collect()
             .await?;
         let kept = manifest.clone();

@@ -24,13 +24,13 @@ use crate::patience::Pauses;
 use crate::{Client, Error, Problem};
 
 /// The most parts of an upload.
-const MOST_PARTS: u64 = 1_000;
+const MAX_PARTS: u64 = 1_000;
 /// Parts that are sent at once, each in memory.
-const AT_ONCE: usize = 4;
+const CONCURRENT_PARTS: usize = 4;
 /// Time-out for one part.
-const PART_WITHIN: Duration = Duration::from_mins(10);
+const PART_TIMEOUT: Duration = Duration::from_mins(10);
 /// The `wait` of one request for the outcome, in seconds.
-const WAIT: u32 = 5;
+const OUTCOME_WAIT_SECONDS: u32 = 5;
 
 /// A file to push, with its target.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub struct Push {
 
 /// A progress event of a push.
 #[derive(Clone, Debug)]
-pub enum Pushing {
+pub enum PushEvent {
     /// The upload begins or continues.
     Planned {
         /// The size of the file.
@@ -71,7 +71,7 @@ pub enum Pushing {
 }
 
 /// A callback for progress events, from any thread.
-pub type Watcher = Arc<dyn Fn(Pushing) + Send + Sync>;
+pub type PushProgress = Arc<dyn Fn(PushEvent) + Send + Sync>;
 
 /// The service's answer to the beginning of an upload, with the addresses of its parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ impl Client {
     /// # Errors
     /// If the service refuses, cannot be reached within the client's bounds on retries, or if the file cannot be read
     /// or changes.
-    pub async fn push(&self, push: &Push, watcher: &Watcher) -> Result<Contribution, Error> {
+    pub async fn push(&self, push: &Push, on_event: &PushProgress) -> Result<Contribution, Error> {
         let source = Source::of(push, self.base.as_str())?;
         let (mut fresh, mut again) = (false, false);
         loop {
@@ -132,7 +132,7 @@ impl Client {
                 let upload = self.upload_begin(&push.slug, &upload).await?;
                 State::begin(push.state.clone(), source.clone(), upload)?
             };
-            match self.go_on(push, state, watcher).await {
+            match self.go_on(push, state, on_event).await {
                 // This happens once: an upload of an earlier call may have expired, or belong to a service that was set
                 // up anew.
                 Err(error) if !fresh && is_stale(&error) => State::forget(&push.state)?,
@@ -147,12 +147,12 @@ impl Client {
         }
     }
 
-    async fn go_on(&self, push: &Push, state: State, watcher: &Watcher) -> Result<Contribution, Error> {
+    async fn go_on(&self, push: &Push, state: State, on_event: &PushProgress) -> Result<Contribution, Error> {
         let id = state.upload().id.clone();
         if !state.is_completed() {
             let file = File::open(&push.file).map_err(|source| Error::file(&push.file, source))?;
             let sent = state.sent();
-            watcher(Pushing::Planned {
+            on_event(PushEvent::Planned {
                 bytes: state.upload().part_urls.iter().map(|part| part.bytes).sum(),
                 sent,
             });
@@ -167,13 +167,13 @@ impl Client {
                     let bytes = read(file, &push.file, offset, part.bytes).await?;
                     let etag = self.put(&part, bytes).await?;
                     state.lock().add(Tag { n: part.n, etag })?;
-                    watcher(Pushing::Sent(part.bytes));
+                    on_event(PushEvent::Sent(part.bytes));
                     Ok::<_, Error>(())
                 }
             });
             stream::iter(sending)
                 // Each part is stored as sent at once, so an interruption loses at most the parts under way.
-                .buffer_unordered(AT_ONCE)
+                .buffer_unordered(CONCURRENT_PARTS)
                 .try_collect::<()>()
                 .await?;
             let mut state = state.into_inner();
@@ -183,14 +183,14 @@ impl Client {
             state.complete()?;
         }
         loop {
-            let contribution = self.contribution(&push.slug, &id, WAIT).await?;
+            let contribution = self.contribution(&push.slug, &id, OUTCOME_WAIT_SECONDS).await?;
             if contribution.is_decided() {
                 return Ok(contribution);
             }
             let progress = contribution.more.get("progress");
             // Only uploads have a progress, and not from every service.
             let number = |name: &str| progress.and_then(|progress| progress[name].as_u64());
-            watcher(Pushing::Judging {
+            on_event(PushEvent::Judging {
                 progress: number("bytesRead").zip(number("rowsJudged")),
                 waiting: contribution.reason.map(|reason| reason.message),
             });
@@ -237,7 +237,7 @@ impl Client {
         let request = self
             .http
             .put(url)
-            .timeout(PART_WITHIN)
+            .timeout(PART_TIMEOUT)
             .header(CONTENT_LENGTH, bytes.len());
         let answer = request.body(bytes).send().await.map_err(broken)?;
         let status = answer.status();
@@ -290,7 +290,7 @@ fn lacks_parts(error: &Error) -> bool {
 
 fn new_upload(push: &Push, bytes: u64) -> NewUpload<'_> {
     // At least one byte, large enough for the most parts, and not larger than the file.
-    let part_size = push.part_size.max(1).max(bytes.div_ceil(MOST_PARTS)).min(bytes.max(1));
+    let part_size = push.part_size.max(1).max(bytes.div_ceil(MAX_PARTS)).min(bytes.max(1));
     NewUpload {
         bytes,
         parts: bytes.div_ceil(part_size),

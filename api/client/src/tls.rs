@@ -65,7 +65,7 @@ pub(crate) fn hopeless(error: &reqwest::Error) -> Option<Hopeless> {
         }
         let problem = cause.to_string();
         // The resolver's error has no code, so its message is compared.
-        if is_connect && NO_SUCH_HOST.iter().any(|said| problem.contains(said)) {
+        if is_connect && NO_SUCH_HOST.iter().any(|message| problem.contains(message)) {
             return Some(Hopeless::Other(problem));
         }
         next = inner

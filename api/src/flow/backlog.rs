@@ -16,7 +16,7 @@ use crate::config::Limits;
 use crate::periodic::Rounds;
 
 /// Interval at which the open contributions are counted in the database.
-const LOOK: Duration = Duration::from_secs(1);
+const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bound on the contributions without an outcome.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ struct Bound {
 
 /// Reason why no more contributions are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
+pub enum Rejected {
     /// Too many contributions have no outcome.
     Backlog,
     /// The disk has too little free space.
@@ -45,7 +45,7 @@ struct Shared {
     bound: Bound,
     contributions: AtomicU64,
     bytes: AtomicU64,
-    has_room: AtomicBool,
+    disk_has_space: AtomicBool,
 }
 
 impl Backlog {
@@ -58,7 +58,7 @@ impl Backlog {
             },
             contributions: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            has_room: AtomicBool::new(true),
+            disk_has_space: AtomicBool::new(true),
         };
         Self {
             shared: Arc::new(shared),
@@ -66,21 +66,21 @@ impl Backlog {
     }
 
     /// Returns the reason to refuse another contribution, if there is one.
-    pub fn full(&self) -> Option<Full> {
+    pub fn rejection(&self) -> Option<Rejected> {
         let Shared { bound, .. } = &*self.shared;
-        if !self.shared.has_room.load(Ordering::Relaxed) {
-            return Some(Full::Disk);
+        if !self.shared.disk_has_space.load(Ordering::Relaxed) {
+            return Some(Rejected::Disk);
         }
-        let full = self.shared.contributions.load(Ordering::Relaxed) >= bound.contributions
+        let rejection = self.shared.contributions.load(Ordering::Relaxed) >= bound.contributions
             || self.shared.bytes.load(Ordering::Relaxed) >= bound.bytes;
-        full.then_some(Full::Backlog)
+        rejection.then_some(Rejected::Backlog)
     }
 
     /// Sets whether the disk has space for more contributions.
-    pub fn set_room(&self, has_room: bool) {
+    pub fn set_disk_has_space(&self, disk_has_space: bool) {
         // Only a change is logged, not each check of the disk.
-        if self.shared.has_room.swap(has_room, Ordering::Relaxed) != has_room {
-            if has_room {
+        if self.shared.disk_has_space.swap(disk_has_space, Ordering::Relaxed) != disk_has_space {
+            if disk_has_space {
                 tracing::warn!("the disk has more than `data.reserve` free again; contributions are accepted");
             } else {
                 tracing::warn!("the disk has no more than `data.reserve` free; contributions are refused");
@@ -97,7 +97,7 @@ impl Backlog {
     /// Counts the open contributions in the database every second until `stop`.
     pub async fn run(self, store: Store, stop: CancellationToken) {
         let looking = async {
-            let mut rounds = Rounds::every(LOOK, &stop);
+            let mut rounds = Rounds::every(COUNT_INTERVAL, &stop);
             while rounds.next().await {
                 if let Err(error) = self.look(&store).await {
                     let error = &error as &dyn std::error::Error;
@@ -157,7 +157,7 @@ mod tests {
         // What the database has is the truth: all three still wait there.
         let backlog = &service.app.backlog;
         backlog.look(&service.app.store).await.unwrap();
-        assert_eq!(backlog.full(), Some(Full::Backlog));
+        assert_eq!(backlog.rejection(), Some(Rejected::Backlog));
         let rejected = store::OutcomeRow {
             id: ids[0],
             generation: 0,
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(contribute(3).await.status, 201);
 
         backlog.look(&service.app.store).await.unwrap();
-        backlog.set_room(false);
+        backlog.set_disk_has_space(false);
         let refused = contribute(4).await;
         assert_eq!(
             (refused.status.as_u16(), &refused.json()["error"]),
@@ -190,8 +190,8 @@ mod tests {
             ..limits()
         });
         backlog.add(99);
-        assert_eq!(backlog.full(), None);
+        assert_eq!(backlog.rejection(), None);
         backlog.add(1);
-        assert_eq!(backlog.full(), Some(Full::Backlog));
+        assert_eq!(backlog.rejection(), Some(Rejected::Backlog));
     }
 }

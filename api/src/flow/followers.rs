@@ -15,7 +15,7 @@ use types::metric;
 use super::Waiters;
 
 /// Outcomes read at a time.
-const FETCH: usize = 256;
+const OUTCOMES_PER_READ: usize = 256;
 /// Pauses after successive failures of the log.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(100),
@@ -46,11 +46,11 @@ impl Follower {
             let error = match self.log.tail(OUTCOMES).await {
                 Err(error) => error,
                 Ok(mut tail) => loop {
-                    match tail.next(FETCH).await {
+                    match tail.next(OUTCOMES_PER_READ).await {
                         Ok(batch) => {
                             // The log answers, so the next failure begins with a short pause again.
                             failures = 0;
-                            self.tell(&batch);
+                            self.notify(&batch);
                         }
                         Err(error) => break error,
                     }
@@ -65,7 +65,7 @@ impl Follower {
         }
     }
 
-    fn tell(&self, batch: &[Delivered]) {
+    fn notify(&self, batch: &[Delivered]) {
         // Decoding an outcome with many verdicts is expensive, and usually no request on this replica waits for it.
         if self.waiters.is_empty() {
             return;
@@ -73,7 +73,7 @@ impl Follower {
         for delivered in batch {
             // An outcome that cannot be decoded is ignored, since the projector stores it as a dead letter.
             if let Ok(outcome) = Outcome::decode(&delivered.record.value)
-                && self.waiters.hint(outcome.contribution)
+                && self.waiters.notify_logged(outcome.contribution)
             {
                 metrics::counter!(metric::FOLLOWED).increment(1);
             }

@@ -23,7 +23,7 @@ use super::Waiters;
 /// Consumer group of the projector.
 const GROUP: &str = "projector";
 /// Outcomes in one transaction, at most.
-const FETCH: usize = 128;
+const OUTCOMES_PER_READ: usize = 128;
 /// Pauses between two attempts at a transaction.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(50),
@@ -52,7 +52,7 @@ impl Projector {
             waiters,
             clock,
             propagator: Arc::new(NoTraces),
-            at_once: AtomicUsize::new(FETCH),
+            at_once: AtomicUsize::new(OUTCOMES_PER_READ),
         }
     }
 
@@ -69,8 +69,8 @@ impl Projector {
         let projecting = async {
             loop {
                 tokio::select! {
-                    batch = outcomes.next(FETCH) => self.project(outcomes.as_mut(), batch?).await?,
-                    batch = letters.next(FETCH) => self.bury(letters.as_mut(), batch?).await?,
+                    batch = outcomes.next(OUTCOMES_PER_READ) => self.project(outcomes.as_mut(), batch?).await?,
+                    batch = letters.next(OUTCOMES_PER_READ) => self.bury(letters.as_mut(), batch?).await?,
                 }
             }
         };
@@ -132,14 +132,15 @@ impl Projector {
                     (rest, failures) = (later, 0);
                     // A full transaction succeeded, so the next one may be larger.
                     if rows.len() == at_once {
-                        self.at_once.store((2 * at_once).min(FETCH), Ordering::Relaxed);
+                        self.at_once
+                            .store((2 * at_once).min(OUTCOMES_PER_READ), Ordering::Relaxed);
                     }
                     for (row, Applied { applied, .. }) in rows.iter().zip(applied) {
                         // An outcome that changed nothing may differ from the one in the database, so its waiters read
                         // the database.
                         if applied {
                             measure(row, self.clock.now());
-                            self.waiters.tell(row);
+                            self.waiters.notify_applied(row);
                         } else {
                             self.waiters.wake(row.id);
                         }

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use types::{fault, metric};
 
 /// Records that wait for the log, at most.
-const QUEUE: usize = 1_024;
+const MAX_QUEUED_RECORDS: usize = 1_024;
 /// Bytes that wait for the log, at most.
-const QUEUE_BYTES: usize = 64 << 20;
+const MAX_QUEUED_BYTES: usize = 64 << 20;
 /// Records of one append, at most.
-const APPEND: usize = 128;
+const RECORDS_PER_APPEND: usize = 128;
 
 /// Handle to which submissions are passed after their transaction was committed.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct RelayTask {
 impl Relay {
     /// Creates a relay into `log`. Submissions are queued until the task runs.
     pub fn new(log: Arc<dyn EventLog>) -> (Self, RelayTask) {
-        let (sender, receiver) = mpsc::channel(QUEUE);
+        let (sender, receiver) = mpsc::channel(MAX_QUEUED_RECORDS);
         let bytes = Arc::new(AtomicUsize::new(0));
         let task = RelayTask {
             log,
@@ -52,7 +52,7 @@ impl Relay {
     pub fn submit(&self, record: Record) {
         let bytes = record.value.len();
         // Adding first reserves the bytes, so that concurrent calls exceed the bound by one at most.
-        if self.bytes.fetch_add(bytes, Ordering::Relaxed) > QUEUE_BYTES || self.queue.try_send(record).is_err() {
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) > MAX_QUEUED_BYTES || self.queue.try_send(record).is_err() {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             tracing::debug!("the relay is full; the sweeper will append the submission");
             metrics::counter!(metric::RELAY_LEFT).increment(1);
@@ -65,9 +65,9 @@ impl Relay {
 impl RelayTask {
     /// Appends submissions until `stop`. What is then queued is left to the sweeper of the next start.
     pub async fn run(mut self, stop: CancellationToken) {
-        let mut records = Vec::with_capacity(APPEND);
+        let mut records = Vec::with_capacity(RECORDS_PER_APPEND);
         while let Some(received) = stop
-            .run_until_cancelled(self.queue.recv_many(&mut records, APPEND))
+            .run_until_cancelled(self.queue.recv_many(&mut records, RECORDS_PER_APPEND))
             .await
         {
             // Every handle was dropped, so no more submissions can arrive.

@@ -17,9 +17,9 @@ use types::{Classify as _, Clock, ContributionId, Kind, Timestamp, metric};
 use crate::periodic::Rounds;
 
 /// Submissions read and appended at a time. Each is at most a few MiB.
-const PAGE: u32 = 16;
+const SUBMISSIONS_PER_PAGE: u32 = 16;
 /// Idempotency keys deleted at a time.
-const KEYS: u32 = 1_000;
+const KEYS_PER_PRUNE: u32 = 1_000;
 /// Number of attempts after which the interval no longer doubles.
 const MOST_DOUBLINGS: u32 = 6;
 
@@ -119,7 +119,10 @@ impl Sweeper {
     async fn everything(&self, after: &mut Option<ContributionId>) -> Result<usize, SweepError> {
         let mut count = 0;
         loop {
-            let page = self.store.contributions_open_at_start(PAGE, *after).await?;
+            let page = self
+                .store
+                .contributions_open_at_start(SUBMISSIONS_PER_PAGE, *after)
+                .await?;
             let Some(last) = page.last() else { return Ok(count) };
             let last = last.id;
             count += self.append(page).await?;
@@ -130,7 +133,10 @@ impl Sweeper {
     async fn due(&self) -> Result<usize, SweepError> {
         let mut count = 0;
         loop {
-            let page = self.store.contributions_due(self.clock.now(), PAGE).await?;
+            let page = self
+                .store
+                .contributions_due(self.clock.now(), SUBMISSIONS_PER_PAGE)
+                .await?;
             if page.is_empty() {
                 return Ok(count);
             }
@@ -141,7 +147,7 @@ impl Sweeper {
     /// Deletes idempotency keys that have expired, a bounded number at a time.
     async fn forget_keys(&self) -> Result<u64, store::Error> {
         let before = self.clock.now().minus(self.keys);
-        self.store.idempotency_prune(before, KEYS).await
+        self.store.idempotency_prune(before, KEYS_PER_PRUNE).await
     }
 
     /// Appends submissions and stores when each is due next. Returns the number that the log accepted.

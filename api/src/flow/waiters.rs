@@ -4,9 +4,9 @@
 //! later requests see it too. Only the projector that applied a terminal outcome passes it on directly; every other
 //! wake-up makes the request read the database.
 //!
-//! A request that is woken ([`Waiters::wake`]) reads the row once. After a hint ([`Waiters::hint`]) that another
+//! A request that is woken ([`Waiters::wake`]) reads the row once. After a hint ([`Waiters::notify_logged`]) that another
 //! process is writing the row, it reads at growing intervals until the row is there. Without any notice it reads every
-//! [`SELDOM`], so that nobody waits in vain while the log is down.
+//! [`MAX_RECHECK`], so that nobody waits in vain while the log is down.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,10 +18,10 @@ use store::{Contribution, OutcomeRow, Resolution, Store};
 use tokio::sync::Notify;
 use types::ContributionId;
 
-/// First pause after a hint before the row is read again; doubles to [`SELDOM`].
-const SOON: Duration = Duration::from_millis(5);
+/// First pause after a hint before the row is read again; doubles to [`MAX_RECHECK`].
+const FIRST_RECHECK: Duration = Duration::from_millis(5);
 /// Interval at which a row without notice is read again.
-const SELDOM: Duration = Duration::from_secs(2);
+const MAX_RECHECK: Duration = Duration::from_secs(2);
 
 /// Registry of the waiting requests of this process.
 #[derive(Clone, Debug, Default)]
@@ -31,44 +31,44 @@ pub struct Waiters {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    bell: Arc<Bell>,
+    wake_up: Arc<WakeUp>,
     count: usize,
 }
 
 #[derive(Debug, Default)]
-struct Bell {
-    rung: Notify,
+struct WakeUp {
+    notify: Notify,
     /// Terminal outcome, once it is applied.
-    told: OnceLock<OutcomeRow>,
+    outcome: OnceLock<OutcomeRow>,
     /// True if the outcome is in the log, and so will soon be in the database.
-    foretold: AtomicBool,
+    is_logged: AtomicBool,
 }
 
 /// Registration of one waiting request, ended on drop.
 #[derive(Debug)]
-pub struct Place {
+pub struct Subscription {
     waiters: Waiters,
     id: ContributionId,
-    bell: Arc<Bell>,
+    wake_up: Arc<WakeUp>,
 }
 
-impl Place {
+impl Subscription {
     /// Returns the terminal outcome that was applied since the registration, as soon as there is one. Returns `None`
-    /// when `wait` is over, or after [`SELDOM`] at the latest: another process may have applied the outcome, so the
+    /// when `wait` is over, or after [`MAX_RECHECK`] at the latest: another process may have applied the outcome, so the
     /// caller then reads the database.
-    pub async fn told(&self, wait: Duration) -> Option<OutcomeRow> {
+    pub async fn recv(&self, wait: Duration) -> Option<OutcomeRow> {
         // The listener is enabled before the outcome is checked, so that an outcome in between is not missed.
-        let rung = self.bell.rung.notified();
-        tokio::pin!(rung);
-        rung.as_mut().enable();
-        if self.bell.told.get().is_none() && !self.bell.foretold.load(Ordering::Acquire) {
-            tokio::time::timeout(wait.min(SELDOM), rung).await.ok();
+        let notified = self.wake_up.notify.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
+        if self.wake_up.outcome.get().is_none() && !self.wake_up.is_logged.load(Ordering::Acquire) {
+            tokio::time::timeout(wait.min(MAX_RECHECK), notified).await.ok();
         }
-        self.bell.told.get().cloned()
+        self.wake_up.outcome.get().cloned()
     }
 }
 
-impl Drop for Place {
+impl Drop for Subscription {
     fn drop(&mut self) {
         let mut waiting = self.waiters.waiting.lock();
         if let Some(entry) = waiting.get_mut(&self.id) {
@@ -93,28 +93,28 @@ impl Waiters {
             return store.contribution(id).await;
         }
         let deadline = tokio::time::Instant::now() + wait;
-        let place = self.place(id);
-        let mut soon = SOON;
+        let subscription = self.subscribe(id);
+        let mut recheck = FIRST_RECHECK;
         loop {
             // The listener is enabled before the row is read, so that an outcome in between is not missed.
-            let rung = place.bell.rung.notified();
-            tokio::pin!(rung);
-            rung.as_mut().enable();
+            let notified = subscription.wake_up.notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
             let row = store.contribution(id).await?;
             if row.as_ref().is_none_or(|row| row.status.is_terminal()) {
                 return Ok(row);
             }
-            let pause = if place.bell.foretold.load(Ordering::Acquire) {
+            let pause = if subscription.wake_up.is_logged.load(Ordering::Acquire) {
                 // After a hint the row is a matter of milliseconds, so the pauses begin short.
-                let pause = soon;
-                soon = (soon * 2).min(SELDOM);
+                let pause = recheck;
+                recheck = (recheck * 2).min(MAX_RECHECK);
                 pause
             } else {
-                SELDOM
+                MAX_RECHECK
             };
             let next = deadline.min(tokio::time::Instant::now() + pause);
             // The last read catches an outcome that arrived together with the deadline.
-            if tokio::time::timeout_at(next, rung).await.is_err() && next == deadline {
+            if tokio::time::timeout_at(next, notified).await.is_err() && next == deadline {
                 return store.contribution(id).await;
             }
         }
@@ -122,22 +122,23 @@ impl Waiters {
 
     /// Wakes the requests that wait for `id`; they read the database.
     pub fn wake(&self, id: ContributionId) {
-        if let Some(bell) = self.bell(id) {
-            bell.rung.notify_waiters();
+        if let Some(wake_up) = self.wake_up(id) {
+            wake_up.notify.notify_waiters();
         }
     }
 
     /// Notifies the requests that wait for `id` that its outcome is in the log. Returns true if there are any.
-    pub fn hint(&self, id: ContributionId) -> bool {
-        let Some(bell) = self.bell(id) else { return false };
-        bell.foretold.store(true, Ordering::Release);
-        bell.rung.notify_waiters();
+    pub fn notify_logged(&self, id: ContributionId) -> bool {
+        let Some(wake_up) = self.wake_up(id) else { return false };
+        wake_up.is_logged.store(true, Ordering::Release);
+        wake_up.notify.notify_waiters();
         true
     }
 
     #[cfg(test)]
-    pub(super) fn is_foretold(&self, id: ContributionId) -> bool {
-        self.bell(id).is_some_and(|bell| bell.foretold.load(Ordering::Acquire))
+    pub(super) fn is_logged(&self, id: ContributionId) -> bool {
+        self.wake_up(id)
+            .is_some_and(|wake_up| wake_up.is_logged.load(Ordering::Acquire))
     }
 
     /// Returns true if no request waits.
@@ -146,29 +147,31 @@ impl Waiters {
     }
 
     /// Passes on an outcome that was applied just now, and wakes the requests that wait for it.
-    pub fn tell(&self, outcome: &OutcomeRow) {
-        let Some(bell) = self.bell(outcome.id) else { return };
+    pub fn notify_applied(&self, outcome: &OutcomeRow) {
+        let Some(wake_up) = self.wake_up(outcome.id) else {
+            return;
+        };
         // A contribution that waits is not decided, so its requests keep waiting.
         if !matches!(outcome.resolution, Resolution::Waiting { .. }) {
-            bell.told.get_or_init(|| outcome.clone());
+            wake_up.outcome.get_or_init(|| outcome.clone());
         }
-        bell.rung.notify_waiters();
+        wake_up.notify.notify_waiters();
     }
 
-    fn bell(&self, id: ContributionId) -> Option<Arc<Bell>> {
+    fn wake_up(&self, id: ContributionId) -> Option<Arc<WakeUp>> {
         let waiting = self.waiting.lock();
-        waiting.get(&id).map(|entry| Arc::clone(&entry.bell))
+        waiting.get(&id).map(|entry| Arc::clone(&entry.wake_up))
     }
 
     /// Registers a request that waits for the outcome of `id` from now on.
-    pub fn place(&self, id: ContributionId) -> Place {
+    pub fn subscribe(&self, id: ContributionId) -> Subscription {
         let mut waiting = self.waiting.lock();
         let entry = waiting.entry(id).or_default();
         entry.count += 1;
-        Place {
+        Subscription {
             waiters: self.clone(),
             id,
-            bell: Arc::clone(&entry.bell),
+            wake_up: Arc::clone(&entry.wake_up),
         }
     }
 }
@@ -217,16 +220,16 @@ mod tests {
     async fn who_has_a_place_is_told_a_terminal_outcome_and_nothing_else() {
         let (long, none) = (Duration::from_secs(20), Duration::ZERO);
         let (waiters, id) = (Waiters::default(), ContributionId::from_bytes([1; 16]));
-        let place = waiters.place(id);
-        assert_eq!(place.told(none).await, None);
+        let subscription = waiters.subscribe(id);
+        assert_eq!(subscription.recv(none).await, None);
         let held = Resolution::Waiting {
             reason: "budget".to_owned(),
             resumes_after: None,
         };
-        let ring = async { waiters.tell(&outcome(id, held)) };
-        assert_eq!(tokio::join!(place.told(long), ring).0, None);
-        let ring = async { waiters.wake(id) };
-        assert_eq!(tokio::join!(place.told(long), ring).0, None);
+        let waking = async { waiters.notify_applied(&outcome(id, held)) };
+        assert_eq!(tokio::join!(subscription.recv(long), waking).0, None);
+        let waking = async { waiters.wake(id) };
+        assert_eq!(tokio::join!(subscription.recv(long), waking).0, None);
         let rejected = outcome(
             id,
             Resolution::Rejected {
@@ -234,9 +237,9 @@ mod tests {
                 message: "no".to_owned(),
             },
         );
-        waiters.tell(&rejected);
-        assert_eq!(place.told(long).await, Some(rejected));
-        drop(place);
-        assert_eq!(waiters.place(id).told(none).await, None);
+        waiters.notify_applied(&rejected);
+        assert_eq!(subscription.recv(long).await, Some(rejected));
+        drop(subscription);
+        assert_eq!(waiters.subscribe(id).recv(none).await, None);
     }
 }

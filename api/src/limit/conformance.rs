@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use types::Timestamp;
 
-use super::{Counters, Rule, Source, Taken};
+use super::{Counters, Decision, Rule, Source};
 
 /// Runs every scenario on counters that `fresh` makes.
 pub async fn all<C, F, Fut>(fresh: F)
@@ -48,11 +48,11 @@ fn at(seconds: i64) -> Timestamp {
 async fn the_limit_holds_within_a_window_and_for_one_address(counters: &dyn Counters) {
     let (one, two) = (source("192.0.2.1"), source("192.0.2.2"));
     for (source, now, expected) in [
-        (one, 70, Taken::Admitted),
-        (one, 71, Taken::Admitted),
-        (one, 75, Taken::Refused(46)),
-        (two, 75, Taken::Admitted),
-        (one, 180, Taken::Admitted),
+        (one, 70, Decision::Allow),
+        (one, 71, Decision::Allow),
+        (one, 75, Decision::Deny { retry_after: 46 }),
+        (two, 75, Decision::Allow),
+        (one, 180, Decision::Allow),
     ] {
         assert_eq!(
             counters.take(rule(2), source, at(now)).await.unwrap(),
@@ -67,8 +67,8 @@ async fn the_turn_of_a_window_admits_no_second_burst(counters: &dyn Counters) {
     for (now, expected) in [(119, 300), (120, 0), (126, 30), (150, 120), (240, 300)] {
         let mut admitted = 0;
         for _ in 0..400 {
-            let taken = counters.take(rule(300), one, at(now)).await.unwrap();
-            admitted += u32::from(taken == Taken::Admitted);
+            let decision = counters.take(rule(300), one, at(now)).await.unwrap();
+            admitted += u32::from(decision == Decision::Allow);
         }
         assert_eq!(admitted, expected, "at {now}");
     }
@@ -77,21 +77,21 @@ async fn the_turn_of_a_window_admits_no_second_burst(counters: &dyn Counters) {
 async fn a_call_that_comes_late_forgets_no_other(counters: &dyn Counters) {
     let (one, late) = (source("192.0.2.1"), source("192.0.2.2"));
     let take = async |source, now| counters.take(rule(2), source, at(now)).await.unwrap();
-    assert_eq!(take(one, 119).await, Taken::Admitted);
-    assert_eq!(take(one, 120).await, Taken::Admitted);
+    assert_eq!(take(one, 119).await, Decision::Allow);
+    assert_eq!(take(one, 120).await, Decision::Allow);
     // The call read its time before the turn of the window and is counted after it.
-    assert_eq!(take(late, 119).await, Taken::Admitted);
-    assert!(matches!(take(one, 120).await, Taken::Refused(_)));
+    assert_eq!(take(late, 119).await, Decision::Allow);
+    assert!(matches!(take(one, 120).await, Decision::Deny { .. }));
 }
 
 async fn whoever_waits_as_long_as_told_is_admitted(counters: &dyn Counters) {
     let one = source("192.0.2.1");
     let mut now = 7;
     for _ in 0..50 {
-        if let Taken::Refused(wait) = counters.take(rule(3), one, at(now)).await.unwrap() {
+        if let Decision::Deny { retry_after: wait } = counters.take(rule(3), one, at(now)).await.unwrap() {
             now += i64::try_from(wait).unwrap();
-            let taken = counters.take(rule(3), one, at(now)).await.unwrap();
-            assert_eq!(taken, Taken::Admitted, "at {now}");
+            let decision = counters.take(rule(3), one, at(now)).await.unwrap();
+            assert_eq!(decision, Decision::Allow, "at {now}");
         }
     }
 }
@@ -103,10 +103,10 @@ async fn rules_do_not_count_each_other(counters: &dyn Counters) {
         ..rule(1)
     };
     for rule in [rule(1), other] {
-        assert_eq!(counters.take(rule, one, at(0)).await.unwrap(), Taken::Admitted);
+        assert_eq!(counters.take(rule, one, at(0)).await.unwrap(), Decision::Allow);
         assert!(matches!(
             counters.take(rule, one, at(0)).await.unwrap(),
-            Taken::Refused(_)
+            Decision::Deny { .. }
         ));
     }
 }
@@ -119,8 +119,8 @@ async fn callers_at_once_share_one_limit(counters: Arc<dyn Counters>) {
         callers.spawn(async move {
             let mut admitted = 0;
             for _ in 0..20 {
-                let taken = counters.take(rule(50), one, at(0)).await.unwrap();
-                admitted += u32::from(taken == Taken::Admitted);
+                let decision = counters.take(rule(50), one, at(0)).await.unwrap();
+                admitted += u32::from(decision == Decision::Allow);
             }
             admitted
         });

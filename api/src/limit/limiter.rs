@@ -1,7 +1,7 @@
 //! Limiter: uses shared counters while they answer, and this replica's own while they do not.
 //!
 //! Invariant: because of the counters, a call never fails and never waits longer than `patience`. After a failure, one
-//! call per [`PAUSE`] tries them again; the other calls do not.
+//! call per [`RETRY_INTERVAL`] tries them again; the other calls do not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,18 +10,18 @@ use std::time::Duration;
 use tracing::Instrument as _;
 use types::Timestamp;
 
-use super::{Counters, Memory, Rule, Source, Taken, Unavailable};
+use super::{Counters, Decision, Memory, Rule, Source, Unavailable};
 
 /// Time for which shared counters are not used after they failed.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Rule under which health checks of the counters are counted. It limits no call.
-const LOOK: Rule = Rule {
+const HEALTH_CHECK: Rule = Rule {
     name: "look",
     limit: u32::MAX,
     window: Duration::from_secs(1),
 };
 /// Value of `again` while the counters answer.
-const CLOSED: i64 = i64::MIN;
+const HEALTHY: i64 = i64::MIN;
 
 /// State of the shared counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct Limiter {
 struct Shared {
     counters: Arc<dyn Counters>,
     patience: Duration,
-    /// Time in microseconds at which the counters are tried again, or [`CLOSED`].
+    /// Time in microseconds at which the counters are tried again, or [`HEALTHY`].
     again: AtomicI64,
 }
 
@@ -57,18 +57,18 @@ impl Limiter {
             shared: Some(Shared {
                 counters,
                 patience,
-                again: AtomicI64::new(CLOSED),
+                again: AtomicI64::new(HEALTHY),
             }),
         }
     }
 
     /// Counts one event unless the limit is reached.
-    pub async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Taken {
+    pub async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Decision {
         if let Some(shared) = &self.shared
             && shared.may_be_asked(now)
-            && let Some(taken) = shared.ask(now, shared.counters.take(rule, source, now)).await
+            && let Some(decision) = shared.ask(now, shared.counters.take(rule, source, now)).await
         {
-            return taken;
+            return decision;
         }
         // The replica's own counts lack those of the shared counters, so up to a limit more may pass.
         self.own.count(rule, source, now)
@@ -79,7 +79,10 @@ impl Limiter {
         let Some(shared) = &self.shared else {
             return Health::Off;
         };
-        match shared.ask(now, shared.counters.take(LOOK, Source(0, 0), now)).await {
+        match shared
+            .ask(now, shared.counters.take(HEALTH_CHECK, Source(0, 0), now))
+            .await
+        {
             Some(_) => Health::Ok,
             None => Health::Down,
         }
@@ -90,10 +93,10 @@ impl Shared {
     /// Returns true if the counters answer, or if this call is the one that tries them again.
     fn may_be_asked(&self, now: Timestamp) -> bool {
         let again = self.again.load(Ordering::Relaxed);
-        if again == CLOSED {
+        if again == HEALTHY {
             return true;
         }
-        let next = now.plus(PAUSE).micros();
+        let next = now.plus(RETRY_INTERVAL).micros();
         // The second condition covers a clock that was set back: `again` would otherwise lie far in the future.
         if now.micros() < again && again <= next {
             return false;
@@ -110,7 +113,7 @@ impl Shared {
         let reason = match question.instrument(tracing::debug_span!("cache")).await {
             Ok(Ok(answer)) => {
                 // Only a change of the state is logged, not each call.
-                if self.again.swap(CLOSED, Ordering::Relaxed) != CLOSED {
+                if self.again.swap(HEALTHY, Ordering::Relaxed) != HEALTHY {
                     tracing::info!("the cache answers again; replicas count calls together");
                 }
                 return Some(answer);
@@ -119,7 +122,7 @@ impl Shared {
             Err(_late) => format!("no answer within {:?}", self.patience),
         };
         metrics::counter!(types::metric::CACHE_FAILURES).increment(1);
-        if self.again.swap(now.plus(PAUSE).micros(), Ordering::Relaxed) == CLOSED {
+        if self.again.swap(now.plus(RETRY_INTERVAL).micros(), Ordering::Relaxed) == HEALTHY {
             tracing::warn!(
                 reason,
                 "the cache does not answer; each replica counts calls for itself"

@@ -9,13 +9,13 @@ use parking_lot::Mutex;
 use types::Timestamp;
 
 use super::window::Window;
-use super::{Counters, Rule, Source, Taken, Unavailable};
+use super::{Counters, Decision, Rule, Source, Unavailable};
 
 /// Addresses that are counted in one window.
 ///
 /// A caller with more addresses than this cannot be stopped by a limit per address. So addresses beyond it are
 /// admitted, and nobody else is refused because of them.
-const CAPACITY: usize = 1 << 18;
+const MAX_SOURCES: usize = 1 << 18;
 
 /// Counters in memory. They begin at zero with the process.
 #[derive(Debug, Default)]
@@ -33,23 +33,23 @@ struct Table {
 
 impl Memory {
     /// Counts one event unless the limit is reached.
-    pub fn count(&self, rule: Rule, source: Source, now: Timestamp) -> Taken {
+    pub fn count(&self, rule: Rule, source: Source, now: Timestamp) -> Decision {
         let window = Window::at(rule, now);
         // A panic elsewhere leaves valid counts, so a lock without poisoning is enough.
         let mut tables = self.tables.lock();
         let table = tables.entry(rule.name).or_default();
         table.turn(window.number);
-        // A full table admits new addresses, see [`CAPACITY`].
-        if table.counts.len() >= CAPACITY && !table.counts.contains_key(&source) {
-            return Taken::Admitted;
+        // A full table admits new addresses, see [`MAX_SOURCES`].
+        if table.counts.len() >= MAX_SOURCES && !table.counts.contains_key(&source) {
+            return Decision::Allow;
         }
         let before = table.before.get(&source).copied().unwrap_or(0);
         let count = table.counts.entry(source).or_insert(0);
-        let taken = window.admit(rule.limit, *count, before);
-        if taken == Taken::Admitted {
+        let decision = window.admit(rule.limit, *count, before);
+        if decision == Decision::Allow {
             *count += 1;
         }
-        taken
+        decision
     }
 }
 
@@ -75,7 +75,7 @@ impl Table {
 
 #[async_trait]
 impl Counters for Memory {
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable> {
+    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable> {
         Ok(self.count(rule, source, now))
     }
 }

@@ -18,11 +18,11 @@ use tokio::sync::OnceCell;
 use types::Timestamp;
 
 use super::window::Window;
-use super::{Counters, Rule, Source, Taken, Unavailable};
+use super::{Counters, Decision, Rule, Source, Unavailable};
 
 /// Lua script that counts one event unless the limit is reached. Its arithmetic is that of `Window::admit`, in doubles,
 /// which are exact for every limit up to a million per hour.
-const TAKE: &str = r"
+const TAKE_SCRIPT: &str = r"
 local count = tonumber(redis.call('GET', KEYS[1]) or '0')
 local before = tonumber(redis.call('GET', KEYS[2]) or '0')
 local limit, left, length = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -42,7 +42,7 @@ return {1, count, before}
 pub struct RedisError(#[source] Failure);
 
 /// Time limit for connecting, even if no caller waits any more.
-const CONNECTING: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counters in a Redis server.
 pub struct Redis {
@@ -104,7 +104,7 @@ impl Redis {
     pub fn new(url: &str) -> Result<Self, RedisError> {
         let server = Server {
             client: Client::open(url).map_err(RedisError)?,
-            take: Script::new(TAKE),
+            take: Script::new(TAKE_SCRIPT),
         };
         Ok(Self {
             server: Arc::new(server),
@@ -142,7 +142,7 @@ impl Redis {
         // A task connects, so that it continues when the caller gives up.
         let connecting = tokio::spawn(async move {
             let connecting = cell.get_or_try_init(|| server.connect());
-            match tokio::time::timeout(CONNECTING, connecting).await {
+            match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
                 Ok(connected) => connected.cloned().map_err(unavailable),
                 Err(late) => Err(unavailable(late)),
             }
@@ -162,7 +162,7 @@ fn unavailable(failure: impl std::error::Error + Send + Sync + 'static) -> Unava
 
 #[async_trait]
 impl Counters for Redis {
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable> {
+    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable> {
         let window = Window::at(rule, now);
         let mut call = self.server.take.key(key(rule, source, window.number));
         // A count is used in its own window and in the next, so the key lives until the end of the next.
@@ -175,12 +175,12 @@ impl Counters for Redis {
         let (admitted, count, before): (u8, u32, u32) =
             self.ask(async |connection| call.invoke_async(connection).await).await?;
         if admitted == 1 {
-            return Ok(Taken::Admitted);
+            return Ok(Decision::Allow);
         }
         // The script decided. If the arithmetic here differs by rounding, the wait is a second.
         Ok(match window.admit(rule.limit, count, before) {
-            Taken::Admitted => Taken::Refused(1),
-            refused @ Taken::Refused(_) => refused,
+            Decision::Allow => Decision::Deny { retry_after: 1 },
+            refused @ Decision::Deny { .. } => refused,
         })
     }
 }

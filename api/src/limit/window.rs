@@ -4,7 +4,7 @@
 
 use types::Timestamp;
 
-use super::{Rule, Taken};
+use super::{Decision, Rule};
 
 /// Window that contains an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,11 @@ impl Window {
 
     /// Decides if one more event fits, with `count` events in this window and `before` in the previous one. If not,
     /// returns the time to wait.
-    pub(super) fn admit(self, limit: u32, count: u32, before: u32) -> Taken {
+    pub(super) fn admit(self, limit: u32, count: u32, before: u32) -> Decision {
         let (limit, count, before) = (i64::from(limit), i64::from(count), i64::from(before));
         let free = limit - count;
         if self.weighed(before) < free {
-            return Taken::Admitted;
+            return Decision::Allow;
         }
         // The event fits once `left` is no greater than `at_most`. If this window has a free slot, that happens within
         // it; otherwise in the next, where `count` is the count of the previous window.
@@ -42,7 +42,9 @@ impl Window {
         } else {
             self.left + self.length - self.at_most(limit - 1, count)
         };
-        Taken::Refused(u64::try_from(wait).unwrap_or(0).div_ceil(1_000_000).max(1))
+        Decision::Deny {
+            retry_after: u64::try_from(wait).unwrap_or(0).div_ceil(1_000_000).max(1),
+        }
     }
 
     /// Returns the weight of `before` events in the previous window: their share by the time left.

@@ -113,14 +113,14 @@ fn what_may_fail_at_any_call_is_described_everywhere() {
 fn the_nature_of_the_service_and_the_limit_of_an_upload_are_stated() {
     let document = described();
     let description = document["info"]["description"].as_str().unwrap();
-    for said in [
+    for expected in [
         "testnet preview",
         "test USDC",
         "no token",
         "points are not money",
         "comments) is data",
     ] {
-        assert!(description.contains(said), "{said}");
+        assert!(description.contains(expected), "{expected}");
     }
     let begin = &document["paths"]["/projects/{slug}/uploads"]["post"];
     let schema = &begin["requestBody"]["content"]["application/json"]["schema"];

@@ -118,9 +118,9 @@ pub struct Spec {
     /// Member of the body, an array of objects, that the function reads as text from [`Cx::body`](crate::cx::Cx). The
     /// input contains an outline instead: an array of as many empty objects. Used where the bulk of a body is data that
     /// the API does not interpret.
-    pub outlined: Option<&'static str>,
+    pub raw_body_member: Option<&'static str>,
     /// Members that exist but never change. A call that names one is refused with a sentence that says so.
-    pub fixed: &'static [&'static str],
+    pub immutable: &'static [&'static str],
     /// Statuses of success, each with its meaning.
     pub success: &'static [(u16, &'static str)],
     /// Statuses of an answer without a body, each with its meaning.
@@ -150,8 +150,8 @@ impl Spec {
         egress: false,
         body: BodySize::Ordinary,
         takes: &[JSON],
-        outlined: None,
-        fixed: &[],
+        raw_body_member: None,
+        immutable: &[],
         success: &[(200, "The answer.")],
         empty: &[],
         failure: &[],
@@ -159,25 +159,25 @@ impl Spec {
     };
 
     /// Returns the part of an HTTP request that carries a member of the input.
-    pub fn place(&self, member: &str) -> Place {
+    pub fn location_of(&self, member: &str) -> ParamLocation {
         // The path decides first, then the headers. So a member has exactly one location.
         let in_path = |segment: &str| segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(member);
         if self.path.split('/').any(in_path) {
-            Place::Path
+            ParamLocation::Path
         } else if let Some((_, header)) = self.headers.iter().find(|(name, _)| *name == member) {
-            Place::Header(header)
+            ParamLocation::Header(header)
         } else if self.method == Method::GET || self.query.contains(&member) {
             // A GET has no body, so every member that is neither in the path nor in a header is in the query.
-            Place::Query
+            ParamLocation::Query
         } else {
-            Place::Body
+            ParamLocation::Body
         }
     }
 }
 
 /// Part of an HTTP request that carries a member of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ParamLocation {
     /// A segment of the path.
     Path,
     /// A parameter of the query.

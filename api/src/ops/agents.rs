@@ -10,7 +10,7 @@ use crate::answer::Reply;
 use crate::auth::{Secret, SecretKind};
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::limit::{Source, Taken};
+use crate::limit::{Decision, Source};
 use crate::names;
 use crate::operation::{Auth, Effect, Operations, Scope, Spec};
 use crate::schema::LINE;
@@ -78,7 +78,9 @@ async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
     let operator = cx.the_operator()?;
     // A failed attempt counts too, since its refusal reveals that a name is taken.
     let source = Source::from(cx.client);
-    if let Taken::Refused(seconds) = cx.app.limiter.take(cx.app.process.registrations, source, cx.now).await {
+    if let Decision::Deny { retry_after: seconds } =
+        cx.app.limiter.take(cx.app.process.registrations, source, cx.now).await
+    {
         let limit = cx.app.limits.agents_per_ip_per_hour;
         return Err(ApiError::limited(
             "registration_limit",

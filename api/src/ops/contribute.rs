@@ -24,7 +24,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::flow::Full;
+use crate::flow::Rejected;
 use crate::operation::{Auth, BodySize, Effect, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
 
@@ -53,7 +53,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             scope: Scope::Write,
             effect: Effect::Write,
             body: BodySize::Batch,
-            outlined: Some("records"),
+            raw_body_member: Some("records"),
             success: &[
                 (
                     200,
@@ -109,7 +109,7 @@ struct Contribute {
     #[schemars(length(min = 1, max = 255), regex(pattern = VISIBLE))]
     idempotency_key: Option<String>,
     /// Records of the batch.
-    // If the call has a body, these are an outline of it, see `Spec::outlined`.
+    // If the call has a body, these are an outline of it, see `Spec::raw_body_member`.
     #[schemars(with = "Vec<Map<String, Value>>", length(min = 1, max = 500))]
     records: Vec<Value>,
     /// Source of the records: what was measured, where and when, or whose work it is.
@@ -125,11 +125,11 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     // not keep it in memory.
     let body = cx.body.take();
     let (new, record) = submission(&cx, &project, id, input, body)?;
-    let before = match cx.app.backlog.full() {
+    let before = match cx.app.backlog.rejection() {
         None => None,
         // A repeated call is answered even when nothing new is accepted.
-        Some(full) => match cx.app.store.idempotency_used(&new).await? {
-            None => return Err(no_more(full)),
+        Some(rejected) => match cx.app.store.idempotency_used(&new).await? {
+            None => return Err(no_more(rejected)),
             used => used,
         },
     };
@@ -142,7 +142,7 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
         return Ok(Reply::created(acknowledged));
     }
     // Registered before the row exists, so that an outcome that arrives at once is not missed.
-    let place = (!wait.is_zero()).then(|| cx.app.waiters.place(id));
+    let subscription = (!wait.is_zero()).then(|| cx.app.waiters.subscribe(id));
     let answered = match before {
         Some(before) => before,
         None => cx.app.store.contribution_submit(new).await?,
@@ -155,14 +155,14 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             fault::point("ack.respond");
             cx.app.relay.submit(record);
-            let Some(place) = place else {
+            let Some(subscription) = subscription else {
                 return Ok(Reply::created(acknowledged));
             };
             // The time spent on the notice counts toward `wait`.
             let begun = Instant::now();
-            let told = place.told(wait).await;
-            let decided = match told {
-                Some(told) => acknowledged.decided(&cx, told),
+            let applied = subscription.recv(wait).await;
+            let decided = match applied {
+                Some(applied) => acknowledged.decided(&cx, applied),
                 None => outcome(&cx, &project, id, wait.saturating_sub(begun.elapsed())).await,
             };
             // The contribution is acknowledged, so an error of reading its outcome must not become an error of the
@@ -294,13 +294,13 @@ async fn outcome(cx: &Cx, project: &Project, id: ContributionId, wait: Duration)
 }
 
 /// Returns the 503 for a contribution that cannot be acknowledged now.
-pub(super) fn no_more(full: Full) -> ApiError {
-    let (code, message) = match full {
-        Full::Backlog => (
+pub(super) fn no_more(rejected: Rejected) -> ApiError {
+    let (code, message) = match rejected {
+        Rejected::Backlog => (
             "backlog_full",
             "too many contributions wait for their outcome; nothing was kept, try again later",
         ),
-        Full::Disk => (
+        Rejected::Disk => (
             "storage_full",
             "the service has no room for contributions; nothing was kept, try again later",
         ),

@@ -114,14 +114,14 @@ async fn verdicts(cx: Cx, input: Named) -> Result<Lines<VerdictLine>, ApiError> 
     // Only the first verdicts of an upload are stored, and a submission that could not be processed has none. So the
     // stored lines are all.
     if row.rows == 0 || row.reject_code.as_deref() == Some("unprocessable") {
-        let said = view::verdicts(&cx, row.id).await?;
-        return Ok(Lines(said.into_iter().map(VerdictLine::from).collect()));
+        let verdicts = view::verdicts(&cx, row.id).await?;
+        return Ok(Lines(verdicts.into_iter().map(VerdictLine::from).collect()));
     }
     // Only verdicts other than `pass` are stored. The other rows of a batch passed.
     let mut lines: Vec<VerdictLine> = (0..row.rows).map(VerdictLine::pass).collect();
-    for said in view::verdicts(&cx, row.id).await? {
-        if let Some(line) = lines.get_mut(said.row as usize) {
-            *line = said.into();
+    for verdict in view::verdicts(&cx, row.id).await? {
+        if let Some(line) = lines.get_mut(verdict.row as usize) {
+            *line = verdict.into();
         }
     }
     Ok(Lines(lines))

@@ -16,7 +16,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Auth, Operations, Spec};
-use crate::ops::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::ops::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::schema::Bound;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
@@ -58,14 +58,14 @@ struct Read {
     /// Slug of the project.
     slug: String,
     /// Version to read; the latest if absent.
-    #[schemars(range(min = 1, max = GREATEST))]
+    #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     version: Option<u64>,
     /// Greatest number of records on the page.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
     /// Number of records to skip.
     #[serde(default)]
-    #[schemars(range(min = 0, max = GREATEST))]
+    #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     offset: u64,
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use store::{Project, ProjectVersion};
 use types::Version;
 
-use super::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::answer::Reply;
 use crate::auth;
 use crate::config::Limits;
@@ -27,7 +27,7 @@ use crate::schema::Bound;
 use crate::wire::When;
 
 /// Contributions that one answer lists at most.
-const CONTRIBUTIONS: u32 = 500;
+const MAX_CONTRIBUTIONS: u32 = 500;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
     table.add(
@@ -77,17 +77,17 @@ struct Between {
     slug: String,
     /// Version after which the records begin; 0 for all records.
     #[serde(default)]
-    #[schemars(range(min = 0, max = GREATEST))]
+    #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     from: u64,
     /// Version that contains the last of the records.
-    #[schemars(range(min = 1, max = GREATEST))]
+    #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     to: u64,
     /// Greatest number of records; 0 for the contributions only.
     #[schemars(range(min = 0, max = 500))]
     limit: Option<u32>,
     /// Number of records to skip.
     #[serde(default)]
-    #[schemars(range(min = 0, max = GREATEST))]
+    #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     offset: u64,
 }
 
@@ -186,9 +186,9 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
     let appended = snapshot.record_count() - before;
 
     // One more than the answer lists, to know if there are more.
-    let mut contributions = told(&cx, &project, from, to, CONTRIBUTIONS + 1).await?;
-    let more = contributions.len() > CONTRIBUTIONS as usize;
-    contributions.truncate(CONTRIBUTIONS as usize);
+    let mut contributions = published(&cx, &project, from, to, MAX_CONTRIBUTIONS + 1).await?;
+    let more = contributions.len() > MAX_CONTRIBUTIONS as usize;
+    contributions.truncate(MAX_CONTRIBUTIONS as usize);
     let next_from = contributions.last().filter(|_| more).map(|last| last.version.0);
 
     // An offset beyond the last record gives an empty page, not an error.
@@ -212,7 +212,7 @@ async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
 
 /// Returns the first `limit` versions after `from` up to `to`. Fails with 503 if the database lacks one that the table
 /// has.
-async fn told(
+async fn published(
     cx: &Cx,
     project: &Project,
     from: Version,
@@ -252,11 +252,14 @@ async fn records(
     };
     let most = u32::try_from(count).unwrap_or(u32::MAX);
     let before = Version(first.saturating_sub(1));
-    let told = told(cx, project, before, Version(*last), most).await?;
-    let told: HashMap<u64, ProjectVersion> = told.into_iter().map(|version| (version.version.0, version)).collect();
+    let published = published(cx, project, before, Version(*last), most).await?;
+    let published: HashMap<u64, ProjectVersion> = published
+        .into_iter()
+        .map(|version| (version.version.0, version))
+        .collect();
     let attributed = found.into_iter().map(|(version, record)| {
-        let told = told.get(&version);
-        let told = told.ok_or_else(|| {
+        let published = published.get(&version);
+        let published = published.ok_or_else(|| {
             ApiError::internal(format!(
                 "version {version} of {} has no row in the database",
                 project.id
@@ -264,8 +267,8 @@ async fn records(
         })?;
         Ok(Appended {
             version,
-            contribution_id: told.contribution.to_string(),
-            contributor: told.agent_name.clone(),
+            contribution_id: published.contribution.to_string(),
+            contributor: published.agent_name.clone(),
             record,
         })
     });

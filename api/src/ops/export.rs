@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use types::Version;
 use types::render::lines::Lines;
 
-use super::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::answer::{Media, NDJSON, Streamed};
 use crate::cx::Cx;
 use crate::entitlement;
@@ -23,7 +23,7 @@ use crate::operation::{Auth, Operations, Spec};
 use crate::schema;
 
 /// Bytes rendered at a time, plus at most one record.
-const PIECE: usize = 64 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -51,7 +51,7 @@ struct Export {
     /// Slug of the project.
     slug: String,
     /// Version to export.
-    #[schemars(range(min = 1, max = GREATEST))]
+    #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     version: u64,
 }
 
@@ -75,7 +75,7 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
         return Ok(Streamed::ok(stream::empty().boxed()));
     };
     // The permit is taken last, so that a refused call does not wait for one.
-    let place = cx.app.process.exports.take(cx.the_operator()?).await;
+    let permit = cx.app.process.exports.acquire(cx.the_operator()?).await;
     let mut batches = snapshot.stream(Columns::Records, 0..snapshot.record_count());
     // The first rows are read before the head of the answer is sent, so that a damaged table still gets an error
     // status.
@@ -85,7 +85,7 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
         .map_err(|error| broken(&error))
         .and_then(move |rows| {
             // The closure owns the permit, so it is returned when the answer ends, also if the client disconnects.
-            let _held = &place;
+            let _permit = &permit;
             let lines = Lines::new(&contract, &rows).map_err(|error| broken(&error));
             std::future::ready(lines.map(pieces))
         })
@@ -93,12 +93,12 @@ async fn export(cx: Cx, input: Export) -> Result<Streamed<Records>, ApiError> {
     Ok(Streamed::ok(body.boxed()))
 }
 
-/// Renders the lines of a batch lazily, about [`PIECE`] bytes at a time.
+/// Renders the lines of a batch lazily, about [`CHUNK_BYTES`] bytes at a time.
 fn pieces(lines: Lines) -> BoxStream<'static, Result<Bytes, io::Error>> {
     let mut row = 0;
     let pieces = std::iter::from_fn(move || {
-        let mut piece = Vec::with_capacity(PIECE + PIECE / 8);
-        while row < lines.len() && piece.len() < PIECE {
+        let mut piece = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 8);
+        while row < lines.len() && piece.len() < CHUNK_BYTES {
             lines.write(row..row + 1, &mut piece);
             row += 1;
         }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use types::{Timestamp, Version};
 
-use super::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement;
@@ -46,7 +46,7 @@ struct Of {
     /// Slug of the project.
     slug: String,
     /// Version to list; the latest if absent.
-    #[schemars(range(min = 1, max = GREATEST))]
+    #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     version: Option<u64>,
 }
 
@@ -104,7 +104,7 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
             let bytes = cx
                 .app
                 .process
-                .handed_out
+                .presigned_egress
                 .new_bytes(account, project.id, &chain, cx.now, until);
             cx.app.egress.add(account, cx.now, bytes);
         }

@@ -96,7 +96,7 @@ pub(super) fn add(table: &mut Operations) {
             auth: Auth::KeyOrOperator,
             scope: Scope::Write,
             effect: Effect::Write,
-            fixed: &["schemaDef", "access", "visibility", "license"],
+            immutable: &["schemaDef", "access", "visibility", "license"],
             success: &[(200, "The project as it is now.")],
             failure: &[
                 (403, "The project is another operator's."),

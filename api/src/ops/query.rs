@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use types::{ContributionId, Kind, OperatorId, Version};
 
 use super::contribute::contract;
-use super::reading::{self, GREATEST, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::answer::Reply;
 use crate::config::Limits;
 use crate::cx::Cx;
@@ -27,9 +27,9 @@ use crate::sandbox::{Column, Failure};
 use crate::schema::Bound;
 
 /// Time by which a lease outlasts the limit of its query. Taking the lease may use as much.
-const MARGIN: Duration = Duration::from_secs(5);
+const LEASE_MARGIN: Duration = Duration::from_secs(5);
 /// `Retry-After` while another query of the operator runs, in seconds. Most end sooner.
-const RETRY_SECONDS: u64 = 1;
+const RUNNING_RETRY_SECONDS: u64 = 1;
 /// `Retry-After` while queries of others use every slot, in seconds.
 const BUSY_SECONDS: u64 = 5;
 
@@ -90,7 +90,7 @@ struct Question {
     #[schemars(length(min = 1, max = 4_000))]
     sql: String,
     /// Version to query; the latest if absent.
-    #[schemars(range(min = 1, max = GREATEST))]
+    #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
     version: Option<u64>,
     /// Greatest number of rows.
     #[schemars(range(min = 1, max = 1_000))]
@@ -153,7 +153,7 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     let sandbox = &cx.app.sandbox;
     // The statement is checked before the lease is taken, so that a typing error never blocks another query.
     let checked = sandbox.check(&input.sql).await;
-    checked.map_err(|failure| told(&cx, failure))?;
+    checked.map_err(|failure| api_error(&cx, failure))?;
 
     // A snapshot without merges has no contract of its own, so the project's is used.
     let contract = match snapshot.contract() {
@@ -165,7 +165,7 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     let answered = sandbox.query(&contract, &snapshot, &input.sql, limit).await;
     // The lease ends before the answer is sent, since a client may send its next query as soon as it has the answer.
     lease.end().await;
-    let answered = answered.map_err(|failure| told(&cx, failure))?;
+    let answered = answered.map_err(|failure| api_error(&cx, failure))?;
     Ok(Reply::ok(Answer {
         version: snapshot.version().0,
         columns: answered.columns.into_iter().map(Into::into).collect(),
@@ -175,7 +175,7 @@ async fn query(cx: Cx, input: Question) -> Result<Reply<Answer>, ApiError> {
     }))
 }
 
-fn told(cx: &Cx, failure: Failure) -> ApiError {
+fn api_error(cx: &Cx, failure: Failure) -> ApiError {
     let invalid = |code, problem: String| ApiError::invalid("/sql", problem).code(code);
     // The code tells the caller to change the statement (`query_refused`, `query_failed`) or to try again.
     match failure {
@@ -207,7 +207,7 @@ struct Lease {
 impl Lease {
     async fn take(cx: &Cx, operator: OperatorId) -> Result<Self, ApiError> {
         let holder = ContributionId::new(cx.now).to_string();
-        let lasting = Duration::from_secs(cx.app.limits.query_seconds.into()) + MARGIN;
+        let lasting = Duration::from_secs(cx.app.limits.query_seconds.into()) + LEASE_MARGIN;
         let (now, begun) = (cx.app.clock.now(), Instant::now());
         // The guard exists before the lease is taken, so that a caller that disconnects meanwhile does not leave the
         // lease behind.
@@ -222,7 +222,7 @@ impl Lease {
             .query_lease_take(operator, holder, now.plus(lasting), now)
             .await;
         match taken? {
-            LeaseTaken::Taken if begun.elapsed() < MARGIN => Ok(lease),
+            LeaseTaken::Taken if begun.elapsed() < LEASE_MARGIN => Ok(lease),
             LeaseTaken::Taken => {
                 // Most of the lease's margin has passed, so the lease could expire while the query runs.
                 lease.end().await;
@@ -232,7 +232,7 @@ impl Lease {
                 // Another holder has it, so this guard must not end it.
                 lease.holder = None;
                 let message = "another query of the operator runs; one at a time";
-                Err(ApiError::limited("query_running", message, RETRY_SECONDS))
+                Err(ApiError::limited("query_running", message, RUNNING_RETRY_SECONDS))
             }
         }
     }

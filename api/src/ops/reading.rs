@@ -22,7 +22,7 @@ use crate::entitlement;
 use crate::error::ApiError;
 
 /// The greatest integer that every JSON reader represents exactly (RFC 7493 section 2.2).
-pub(super) const GREATEST: u64 = (1 << 53) - 1;
+pub(super) const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
 /// Size at which a page ends: the record that reaches it is the last. It bounds the memory of a page of large records.
 pub(super) const PAGE_BYTES: usize = 8 << 20;
 /// Error that every read of a version can return.
@@ -42,24 +42,24 @@ pub(super) const NOT_YET: (u16, &str) = (
      (`history_lost`), or a file of it is damaged (`table_damaged`); `Retry-After` says when to come back.",
 );
 /// Time that a merged version may take to be visible in this process.
-const ON_ITS_WAY: Duration = Duration::from_secs(2);
+const VISIBILITY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns a snapshot of a project's table at a version; the latest if `version` is `None`.
 pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
     let catalog = &cx.app.catalog;
     // The table may be ahead of the outcomes that the database has applied, but it must not be behind them.
-    let told = catalog.snapshot(project.id, Some(project.version)).await?;
-    let told = told.ok_or_else(|| behind(cx, project, version))?;
+    let published = catalog.snapshot(project.id, Some(project.version)).await?;
+    let published = published.ok_or_else(|| behind(cx, project, version))?;
     let expected = project.head.as_ref().map(|head| head.root.as_str());
-    let root = told.root_at(project.version).map(|root| root.to_string());
+    let root = published.root_at(project.version).map(|root| root.to_string());
     // Another root at the same version means that the table was replaced, for example by an older copy that grew again.
     if expected.is_some_and(|expected| root.as_deref() != Some(expected)) {
         return Err(lost(project));
     }
     match version {
         // The latest version of the table may be newer than the announced one, and is the one to serve.
-        None => Ok(catalog.snapshot(project.id, None).await?.unwrap_or(told)),
-        Some(version) if version <= project.version => told.at(version).ok_or_else(|| lost(project)),
+        None => Ok(catalog.snapshot(project.id, None).await?.unwrap_or(published)),
+        Some(version) if version <= project.version => published.at(version).ok_or_else(|| lost(project)),
         Some(version) => {
             let found = catalog.snapshot(project.id, Some(version)).await?;
             found.ok_or_else(|| missing(project, version))
@@ -73,7 +73,7 @@ fn behind(cx: &Cx, project: &Project, asked: Option<Version>) -> ApiError {
     let Project { slug, version, .. } = project;
     let head = project.head.as_ref();
     // A merge by another replica may not be visible in this process yet.
-    if head.is_some_and(|head| cx.now.since(head.merged_at) < ON_ITS_WAY) {
+    if head.is_some_and(|head| cx.now.since(head.merged_at) < VISIBILITY_TIMEOUT) {
         if let Some(asked) = asked.filter(|asked| asked > version) {
             return missing(project, asked);
         }

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::operation::{Auth, Effect, Operation, Place, Scope};
+use crate::operation::{Auth, Effect, Operation, ParamLocation, Scope};
 use crate::testing;
 
 fn table() -> Operations {
@@ -29,11 +29,16 @@ fn every_operation_has_a_name_and_a_route_of_its_own() {
 #[test]
 fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
     let table = table();
-    let outlined = table
+    let raw_bodies = table
         .iter()
-        .filter_map(|operation| Some((operation, operation.spec.outlined?)));
-    let names = outlined.map(|(operation, member)| {
-        assert_eq!(operation.spec.place(member), Place::Body, "{}", operation.spec.name);
+        .filter_map(|operation| Some((operation, operation.spec.raw_body_member?)));
+    let names = raw_bodies.map(|(operation, member)| {
+        assert_eq!(
+            operation.spec.location_of(member),
+            ParamLocation::Body,
+            "{}",
+            operation.spec.name
+        );
         let items = &operation.input.property(member).unwrap()["items"];
         assert_eq!(*items, json!({"type": "object", "additionalProperties": true}));
         operation.spec.name
@@ -117,13 +122,13 @@ fn what_a_spec_names_is_in_its_input() {
         let (name, spec) = (operation.spec.name, &operation.spec);
         for member in placeholders(operation) {
             assert!(operation.input.requires(member), "{name} {member}");
-            assert_eq!(spec.place(member), Place::Path);
+            assert_eq!(spec.location_of(member), ParamLocation::Path);
         }
         let headers = spec.headers.iter().map(|(member, _)| member);
         for member in spec.query.iter().chain(headers) {
             assert!(operation.input.property(member).is_some(), "{name} {member}");
         }
-        for member in spec.fixed {
+        for member in spec.immutable {
             assert!(operation.input.property(member).is_none(), "{name} {member}");
         }
         let described = |(_, schema): (&String, &Value)| schema["description"].is_string();

@@ -3,7 +3,7 @@
 //! Invariants: the parts of an upload are sealed before the contribution's row, which is its outbox entry, is durable.
 //! A 201 is sent only after that row is durable.
 
-mod room;
+mod storage_quota;
 mod unbegun;
 
 use std::io::ErrorKind;
@@ -29,7 +29,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
-use crate::flow::Full;
+use crate::flow::Rejected;
 use crate::operation::{Auth, Effect, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT};
 use crate::wire::When;
@@ -190,8 +190,8 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
         etags: None,
     };
     // Refused here already, so that a client does not send bytes that could not be acknowledged.
-    if let Some(full) = cx.app.backlog.full() {
-        return Err(no_more(full));
+    if let Some(rejected) = cx.app.backlog.rejection() {
+        return Err(no_more(rejected));
     }
     // Only the local disk has a free space that can be checked in advance.
     if let Some(local) = &cx.app.uploads.local {
@@ -199,10 +199,10 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     }
     // An upload counts toward the uploader's storage while it is open, and toward the maintainer's once it is merged.
     // So both must have space.
-    let stored = room::stored_bytes(&cx, project.operator).await?;
+    let stored = storage_quota::stored_bytes(&cx, project.operator).await?;
     let maintains = project.operator == upload.operator;
     if !maintains && stored.saturating_add(upload.bytes) > limits.storage_bytes {
-        return Err(room::none_with_maintainer(&cx, &project, upload.bytes));
+        return Err(storage_quota::exceeded_by_maintainer(&cx, &project, upload.bytes));
     }
     let of_uploader = if maintains { stored } else { 0 };
     let bounds = UploadBounds {
@@ -229,7 +229,7 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
             let seconds = until.since(cx.now).as_secs() + 1;
             Some(ApiError::limited("too_many_uploads", message, seconds))
         }
-        UploadCreated::Full { held } => Some(room::none(&cx, &upload, of_uploader.saturating_add(held))),
+        UploadCreated::Full { held } => Some(storage_quota::exceeded(&cx, &upload, of_uploader.saturating_add(held))),
     };
     if let Some(refused) = refused {
         // No row was written, so nothing is left to abandon.
@@ -362,8 +362,8 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
     if project.status != ProjectStatus::Open {
         return Err(not_open(&project.slug, project.status));
     }
-    if let Some(full) = cx.app.backlog.full() {
-        return Err(no_more(full));
+    if let Some(rejected) = cx.app.backlog.rejection() {
+        return Err(no_more(rejected));
     }
     // Sealing comes before the row: a row whose parts could still change would not be durable.
     let sealed = cx.app.uploads.objects.complete(&cut(&upload), &tags).await;
@@ -482,7 +482,7 @@ pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
             ApiError::conflict("etag_mismatch", message).field("parts", differing.as_slice())
         }
         objects::Error::Closed => closed(),
-        objects::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(Full::Disk),
+        objects::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(Rejected::Disk),
         objects::Error::Gone { .. } | objects::Error::Changed { .. } | objects::Error::Io(_) => {
             ApiError::unavailable(chain(error))
         }

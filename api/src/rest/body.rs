@@ -12,20 +12,20 @@ use http_body_util::BodyExt as _;
 use tokio::time::{Instant, timeout_at};
 use types::Kind;
 
-use crate::bodies::Room;
+use crate::bodies::Reservation;
 use crate::error::ApiError;
 
 /// The number of bytes that extend the time-out of a body by a second.
-const SLOWEST: u64 = 16 << 10;
+const BYTES_PER_SECOND: u64 = 16 << 10;
 /// The smallest reservation of a body of unknown length.
-const STEP: usize = 64 << 10;
+const MIN_RESERVATION_BYTES: usize = 64 << 10;
 /// Bytes of an unwanted body that are read before the connection is closed.
-const DISCARDED: usize = 256 << 20;
+const MAX_DISCARDED_BYTES: usize = 256 << 20;
 /// Time limit for reading an unwanted body.
-const DISCARDING: Duration = Duration::from_secs(5);
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time-outs of a body: a fixed time for each pause, and for the whole body that time and a second for each
-/// [`SLOWEST`] bytes that arrived.
+/// [`BYTES_PER_SECOND`] bytes that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     begun: Instant,
@@ -43,7 +43,7 @@ impl Pace {
 
     /// The time by which more must arrive, if `taken` bytes have arrived by `now`.
     fn until(self, taken: u64, now: Instant) -> Instant {
-        let whole = self.begun + self.patience + Duration::from_secs(taken / SLOWEST);
+        let whole = self.begun + self.patience + Duration::from_secs(taken / BYTES_PER_SECOND);
         // Without the second bound, a sender of many bytes could then be silent for hours.
         whole.min(now + self.patience)
     }
@@ -82,13 +82,13 @@ pub(super) async fn read(
     headers: &HeaderMap,
     body: &mut Body,
     limit: usize,
-    mut room: Room,
+    mut reservation: Reservation,
     patience: Duration,
 ) -> Result<Bytes, ApiError> {
     // A body that announces its length is refused before any of it is read.
     if let Some(length) = announced(headers) {
         let length = usize::try_from(length).ok().filter(|length| *length <= limit);
-        room.extend_to(length.ok_or_else(|| too_large(limit))?)?;
+        reservation.extend_to(length.ok_or_else(|| too_large(limit))?)?;
     }
     let pace = Pace::new(patience);
     // Most bodies arrive in one piece, which is then not copied.
@@ -104,27 +104,32 @@ pub(super) async fn read(
             return Err(too_large(limit));
         }
         // A body of unknown length doubles its reservation, so it is copied a logarithmic number of times.
-        if needed > room.bytes() {
-            room.extend_to(needed.max(2 * room.bytes()).max(STEP).min(limit))?;
+        if needed > reservation.bytes() {
+            reservation.extend_to(
+                needed
+                    .max(2 * reservation.bytes())
+                    .max(MIN_RESERVATION_BYTES)
+                    .min(limit),
+            )?;
         }
         if held == 0 {
             first = data;
             continue;
         }
         // Grows to the reservation in one step, so that the buffer is not reallocated for each piece.
-        whole.reserve(room.bytes() - whole.len());
+        whole.reserve(reservation.bytes() - whole.len());
         whole.extend_from_slice(&mem::take(&mut first));
         whole.extend_from_slice(&data);
     }
     let body = if whole.is_empty() { first } else { whole.freeze() };
-    Ok(room.holding(body))
+    Ok(reservation.holding(body))
 }
 
-/// Reads and discards the rest of a body, within [`DISCARDED`] and [`DISCARDING`]. A client that is still sending then
+/// Reads and discards the rest of a body, within [`MAX_DISCARDED_BYTES`] and [`DISCARD_TIMEOUT`]. A client that is still sending then
 /// receives the refusal instead of a connection reset.
 pub(super) async fn discard(body: &mut Body) {
     let reading = async {
-        let mut left = DISCARDED;
+        let mut left = MAX_DISCARDED_BYTES;
         while let Some(Ok(frame)) = body.frame().await {
             let length = frame.data_ref().map_or(0, Bytes::len);
             match left.checked_sub(length) {
@@ -133,7 +138,7 @@ pub(super) async fn discard(body: &mut Body) {
             }
         }
     };
-    if tokio::time::timeout(DISCARDING, reading).await.is_err() {
+    if tokio::time::timeout(DISCARD_TIMEOUT, reading).await.is_err() {
         tracing::debug!("a refused body was not read to its end");
     }
 }
@@ -143,7 +148,7 @@ fn refused(broken: Broken, patience: Duration) -> ApiError {
         Broken::Off(error) => ApiError::invalid("", format!("has a body that ended early: {error}")),
         Broken::TooSlow => {
             let message = format!(
-                "the body arrives too slowly: it has {} seconds, and one more for each {SLOWEST} bytes that arrived",
+                "the body arrives too slowly: it has {} seconds, and one more for each {BYTES_PER_SECOND} bytes that arrived",
                 patience.as_secs()
             );
             ApiError::new(Kind::Invalid, "request_timeout", message).with_status(StatusCode::REQUEST_TIMEOUT)
@@ -167,12 +172,12 @@ mod tests {
     #[tokio::test]
     async fn a_body_may_pause_for_its_patience_and_come_slowly_but_not_for_ever() {
         let pace = Pace::new(Duration::from_mins(1));
-        let minutes_of_credit = 600 * SLOWEST;
+        let minutes_of_credit = 600 * BYTES_PER_SECOND;
         for (now, taken, end) in [
             (0, 0, 60),
-            (0, SLOWEST - 1, 60),
-            (1, SLOWEST, 61),
-            (70, 61 * SLOWEST, 121),
+            (0, BYTES_PER_SECOND - 1, 60),
+            (1, BYTES_PER_SECOND, 61),
+            (70, 61 * BYTES_PER_SECOND, 121),
             (0, minutes_of_credit, 60),
             (30, minutes_of_credit, 90),
         ] {

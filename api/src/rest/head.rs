@@ -61,20 +61,20 @@ fn once(headers: &HeaderMap, name: &HeaderName) -> Result<(), ApiError> {
 
 /// Returns true if each `%` begins two hexadecimal digits, and the decoded text is UTF-8.
 fn is_percent_encoded(text: &str) -> bool {
-    let mut said = Vec::with_capacity(text.len());
+    let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         if byte != b'%' {
-            said.push(byte);
+            decoded.push(byte);
             continue;
         }
         let digits = [bytes.next(), bytes.next()].map(|digit| char::from(digit.unwrap_or_default()).to_digit(16));
         let [Some(high), Some(low)] = digits else {
             return false;
         };
-        said.extend(u8::try_from(high * 16 + low));
+        decoded.extend(u8::try_from(high * 16 + low));
     }
-    str::from_utf8(&said).is_ok()
+    str::from_utf8(&decoded).is_ok()
 }
 
 #[cfg(test)]

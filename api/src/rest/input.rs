@@ -15,10 +15,10 @@ use http::request::Parts;
 use serde_json::{Map, Value};
 
 use super::{body, takes_body};
-use crate::bodies::Room;
+use crate::bodies::Reservation;
 use crate::config::Limits;
 use crate::error::{ApiError, Detail};
-use crate::operation::{BodySize, Input, Operation, Place};
+use crate::operation::{BodySize, Input, Operation, ParamLocation};
 use crate::schema::{coerce, takes, whole};
 
 /// Reads the input of `operation`. The body is read only if the operation has one, into its reservation.
@@ -27,12 +27,12 @@ pub(super) async fn read(
     parts: &mut Parts,
     body: &mut Body,
     limits: &Limits,
-    room: Room,
+    reservation: Reservation,
 ) -> Result<Input, ApiError> {
     let mut reader = Reader {
         operation,
         input: Map::new(),
-        outlined: None,
+        raw_body: None,
         details: Vec::new(),
     };
     reader.path(parts).await?;
@@ -48,14 +48,14 @@ pub(super) async fn read(
             BodySize::Batch => limits.contribution_bytes,
         };
         let patience = Duration::from_secs(limits.body_patience_seconds.into());
-        let bytes = body::read(&parts.headers, body, limit, room, patience).await?;
+        let bytes = body::read(&parts.headers, body, limit, reservation, patience).await?;
         reader.body(&parts.headers, &bytes)?;
     }
     // All violations are collected, so that a caller can repair them in one step.
     if reader.details.is_empty() {
         Ok(Input {
             members: reader.input,
-            body: reader.outlined,
+            body: reader.raw_body,
         })
     } else {
         Err(ApiError::invalid_all(reader.details))
@@ -66,7 +66,7 @@ struct Reader<'a> {
     operation: &'a Operation,
     input: Map<String, Value>,
     /// The body, if the input contains an outline of it.
-    outlined: Option<Bytes>,
+    raw_body: Option<Bytes>,
     details: Vec<Detail>,
 }
 
@@ -96,7 +96,7 @@ impl Reader<'_> {
                 self.refuse(name, "must be given once");
             } else if self.operation.input.property(name).is_none() {
                 self.refuse(name, "is not a known query parameter");
-            } else if self.operation.spec.place(name) == Place::Query {
+            } else if self.operation.spec.location_of(name) == ParamLocation::Query {
                 self.put_text(name, text);
             } else {
                 self.refuse(name, "is not a query parameter");
@@ -137,10 +137,10 @@ impl Reader<'_> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        let outline = self.operation.spec.outlined;
+        let outline = self.operation.spec.raw_body_member;
         let outline = outline.and_then(|member| types::json::outline(bytes, member));
         let members = if let Some(outline) = outline {
-            self.outlined = Some(bytes.clone());
+            self.raw_body = Some(bytes.clone());
             outline
         } else {
             match types::json::parse(bytes).map_err(malformed)? {
@@ -149,17 +149,17 @@ impl Reader<'_> {
             }
         };
         for (name, value) in members {
-            match self.operation.spec.place(&name) {
-                Place::Body => {
+            match self.operation.spec.location_of(&name) {
+                ParamLocation::Body => {
                     let value = match self.operation.input.property(&name) {
                         Some(schema) => whole(schema, value),
                         None => value,
                     };
                     self.input.insert(name, value);
                 }
-                Place::Path => self.refuse(&name, "is in the path and must not be in the body"),
-                Place::Query => self.refuse(&name, "is a query parameter and must not be in the body"),
-                Place::Header(header) => {
+                ParamLocation::Path => self.refuse(&name, "is in the path and must not be in the body"),
+                ParamLocation::Query => self.refuse(&name, "is a query parameter and must not be in the body"),
+                ParamLocation::Header(header) => {
                     self.refuse(&name, format!("is the header {header} and must not be in the body"));
                 }
             }

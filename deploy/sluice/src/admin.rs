@@ -20,7 +20,7 @@ use crate::losses;
 use crate::terminal;
 
 /// Dead letters that are read at once.
-const PAGE: u32 = 500;
+const PROJECTS_PER_PAGE: u32 = 500;
 /// The most characters of an e-mail address and of a name.
 const MAX_EMAIL: usize = 254;
 const MAX_NAME: usize = 80;
@@ -159,7 +159,7 @@ async fn dead_letters(store: &Store) -> anyhow::Result<()> {
     loop {
         // The pages are read until one is empty, since the total is not known.
         let after = letters.last().map(|letter| letter.id.clone());
-        let page = store.dead_letters(PAGE, after.as_deref()).await?;
+        let page = store.dead_letters(PROJECTS_PER_PAGE, after.as_deref()).await?;
         if page.is_empty() {
             break;
         }

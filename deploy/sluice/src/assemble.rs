@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use api::drain::Drain;
 use api::egress::Egress;
-use api::flow::{Backlog, Follower, Freeing, Projector, Relay, Sweeper, Waiters};
+use api::flow::{Backlog, Follower, Projector, Relay, Sweeper, UploadReaper, Waiters};
 use api::periodic::Rounds;
 use api::usage::Usage;
 use api::{App, Process, UploadPlane};
@@ -39,8 +39,8 @@ use crate::cache;
 use crate::config::{Backend, Config, Loaded, LogBackend};
 use crate::database::connect;
 use crate::exporter::Exporter;
+use crate::instrumented;
 use crate::lock::DirectoryLock;
-use crate::metered;
 use crate::objects::{self, Objects};
 use crate::roles::Role;
 use crate::sandbox::{Files, Sandbox};
@@ -49,11 +49,11 @@ use crate::signals::Signals;
 use crate::telemetry;
 
 /// The consumer group of the worker.
-const WORKERS: &str = "workers";
+const WORKER_GROUP: &str = "workers";
 /// Time beyond the worker's grace that stopping tasks have.
-const MARGIN: Duration = Duration::from_secs(5);
+const STOP_MARGIN: Duration = Duration::from_secs(5);
 /// Interval at which counters of other packages are copied into metrics.
-const COUNTED: Duration = Duration::from_secs(5);
+const COUNT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Paths in a data directory.
 #[derive(Clone, Debug)]
@@ -160,7 +160,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
 
     let clock = clock(config);
     let propagator = telemetry::propagator(&config.telemetry);
-    let log = metered::Log::new(open_log(config, &layout, &mut tasks).await?);
+    let log = instrumented::Log::new(open_log(config, &layout, &mut tasks).await?);
     tasks.spawn("lags", |stop| log.clone().watch(stop).map(anyhow::Ok));
     let log: Arc<dyn EventLog> = Arc::new(log);
     let objects = objects::open(config, &layout).await?;
@@ -185,7 +185,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         None
     };
     if role.works() {
-        let worker = worker(catalog.clone(), WORKERS);
+        let worker = worker(catalog.clone(), WORKER_GROUP);
         tasks.spawn("worker", |stop| worker.run(stop));
     }
     // A second worker with its own index and consumer group sees every message and competes for every commit.
@@ -197,7 +197,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         tasks.spawn("rival", |stop| rival.run(stop));
     }
     let (router, store) = if let Some(store) = database {
-        let parts = Parts {
+        let dependencies = InterfaceDependencies {
             layout: &layout,
             store: store.clone(),
             log,
@@ -209,7 +209,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
             uploads,
             drain: drain.clone(),
         };
-        (interface(config, address, parts, &mut tasks)?, Some(store))
+        (interface(config, address, dependencies, &mut tasks)?, Some(store))
     } else {
         // A worker answers only the probes of the orchestrator.
         (api::probes::of_worker(drain.clone(), log), None)
@@ -228,13 +228,13 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         stopping: tasks.stop,
         server,
         tasks: tasks.set,
-        grace: config.worker.grace.0 + MARGIN,
+        grace: config.worker.grace.0 + STOP_MARGIN,
         _lock: lock,
     })
 }
 
 /// The parts that the API is built from.
-struct Parts<'a> {
+struct InterfaceDependencies<'a> {
     layout: &'a Layout,
     store: Store,
     log: Arc<dyn EventLog>,
@@ -248,8 +248,13 @@ struct Parts<'a> {
 }
 
 /// Starts the tasks behind the API and returns its router.
-fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut Tasks) -> anyhow::Result<Router> {
-    let Parts {
+fn interface(
+    config: &Config,
+    address: SocketAddr,
+    dependencies: InterfaceDependencies<'_>,
+    tasks: &mut Tasks,
+) -> anyhow::Result<Router> {
+    let InterfaceDependencies {
         layout,
         store,
         log,
@@ -260,7 +265,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         propagator,
         uploads,
         drain,
-    } = parts;
+    } = dependencies;
     let waiters = Waiters::default();
     if config.log.backend == LogBackend::Kafka {
         // Other processes may project the outcomes of contributions that this one accepted, so it follows the topic
@@ -279,8 +284,8 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
     let sweeper = Sweeper::new(store.clone(), log, Arc::clone(&clock), sweeping.clone(), keys);
     tasks.spawn("sweeper", |stop| sweeper.run(stop).map(anyhow::Ok));
     let (places, every) = (Arc::clone(&uploads.objects), config.sweeper.every.0);
-    let freeing = Freeing::new(store.clone(), places, Arc::clone(&clock), every);
-    tasks.spawn("freeing", |stop| freeing.run(stop).map(anyhow::Ok));
+    let reaper = UploadReaper::new(store.clone(), places, Arc::clone(&clock), every);
+    tasks.spawn("upload reaper", |stop| reaper.run(stop).map(anyhow::Ok));
     let egress = Egress::default();
     let (counting, counted, by) = (egress.clone(), store.clone(), Arc::clone(&clock));
     tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
@@ -317,7 +322,9 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
         drain,
     };
     let (data, backlog) = (config.data.clone(), app.backlog.clone());
-    tasks.spawn("room", |stop| crate::room::watch(data, backlog, stop).map(anyhow::Ok));
+    tasks.spawn("disk space", |stop| {
+        crate::disk_space::watch(data, backlog, stop).map(anyhow::Ok)
+    });
     let backlog = app.backlog.clone();
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));
     Ok(api::router(app))
@@ -325,7 +332,7 @@ fn interface(config: &Config, address: SocketAddr, parts: Parts<'_>, tasks: &mut
 
 /// Copies the count of the database's transactions into a metric until `stop`.
 async fn count_commits(store: Store, stop: CancellationToken) {
-    let mut rounds = Rounds::every(COUNTED, &stop);
+    let mut rounds = Rounds::every(COUNT_INTERVAL, &stop);
     while rounds.next().await {
         metrics::counter!(metric::DATABASE_COMMITS).absolute(store.commits());
     }
@@ -347,14 +354,14 @@ async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dy
     let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, OUTCOMES, DEAD_LETTERS, ATTEMPTS]).await;
     let log = opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?;
     let counted = Arc::clone(&log);
-    tasks.spawn("places", |stop| count_lost(counted, stop).map(anyhow::Ok));
+    tasks.spawn("lost positions", |stop| count_lost(counted, stop).map(anyhow::Ok));
     Ok(log)
 }
 
 /// Copies the counts of lost positions and restarted consumers into metrics until `stop`.
 #[cfg(feature = "kafka")]
 async fn count_lost(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
-    let mut rounds = Rounds::every(COUNTED, &stop);
+    let mut rounds = Rounds::every(COUNT_INTERVAL, &stop);
     while rounds.next().await {
         let stats = log.stats();
         metrics::counter!(metric::LOG_LOST, "how" => "out_of_range").absolute(stats.out_of_range);
@@ -408,7 +415,7 @@ async fn open_catalog(
 ) -> anyhow::Result<Catalog> {
     let (shown, clock) = (objects.to_string(), Arc::clone(clock));
     let opened = tokio::task::spawn_blocking(move || {
-        let measured = metered::Objects::new(objects);
+        let measured = instrumented::Objects::new(objects);
         Catalog::open(Arc::new(measured), index, clock)
     });
     opened

@@ -61,7 +61,10 @@ mod tests {
     #[cfg(feature = "redis")]
     #[test]
     fn an_address_that_is_none_is_refused_by_its_key_and_not_repeated() {
-        let said = refused("http://:hush@localhost");
-        assert!(said.contains("`cache.url`") && !said.contains("hush"), "{said}");
+        let message = refused("http://:hush@localhost");
+        assert!(
+            message.contains("`cache.url`") && !message.contains("hush"),
+            "{message}"
+        );
     }
 }

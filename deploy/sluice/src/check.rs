@@ -62,10 +62,10 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
         }
         violations.extend(blocked::commits(config, &layout, project.id));
         if let Some(tables) = &tables {
-            let told = catalog::history::accepted(tables, project.id).await?;
+            let accepted_losses = catalog::history::accepted(tables, project.id).await?;
             let lost = losses::known(&store, project.id).await?;
             violations.extend(compare::untold(
-                lost.iter().filter(|lost| !told.contains(&lost.root)).count(),
+                lost.iter().filter(|lost| !accepted_losses.contains(&lost.root)).count(),
             ));
         }
         for violation in &violations {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::quickstart::{ALL, FEWEST};
+use crate::quickstart::{ALL_RECORDS, MIN_RECORDS};
 use crate::remote::Remote;
 use crate::roles::Role;
 
@@ -88,8 +88,8 @@ pub struct Serve {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Quickstart {
     /// Number of records of the dataset to contribute
-    #[arg(long, value_name = "N", default_value_t = ALL,
-          value_parser = clap::value_parser!(u32).range(i64::from(FEWEST)..=i64::from(ALL)))]
+    #[arg(long, value_name = "N", default_value_t = ALL_RECORDS,
+          value_parser = clap::value_parser!(u32).range(i64::from(MIN_RECORDS)..=i64::from(ALL_RECORDS)))]
     pub records: u32,
     /// Leave the service running until it is stopped [default]
     #[arg(long, overrides_with = "exit")]

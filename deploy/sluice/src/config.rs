@@ -5,12 +5,12 @@
 //! - This module is the only reader of the environment. After [`Loaded::load`] nothing reads configuration again.
 
 mod check;
+mod convert;
 #[cfg(feature = "faults")]
 mod faults;
 mod home;
 mod listen;
 mod objects;
-mod parts;
 mod show;
 mod units;
 

@@ -18,7 +18,7 @@ use types::metric::{self, Kind, Labels};
 pub use registry::Registry;
 
 /// Media type of Prometheus's text format.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+const EXPOSITION_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The exporter's bound socket, and the registry that it serves.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Exporter {
     /// Serves `/metrics` until `stop`.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let Self { listener, registry } = self;
-        let answer = async move || ([(CONTENT_TYPE, TEXT)], registry.render());
+        let answer = async move || ([(CONTENT_TYPE, EXPOSITION_FORMAT)], registry.render());
         let router = Router::new().route("/metrics", get(answer));
         // A request for metrics is short, so shutdown needs no time-out of its own.
         let stopped = stop.cancelled_owned();

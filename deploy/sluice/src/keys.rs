@@ -24,11 +24,11 @@ pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
     let changed = match command {
         Keys::Rotate => keys::rotate(&store, &*clock)
             .await
-            .map(|changed| told("retired", &changed)),
+            .map(|changed| result("retired", &changed)),
         Keys::Revoke { key, reason } => {
             check_reason(&reason)?;
             let revoked = keys::revoke(&store, &*clock, &key, &reason).await;
-            revoked.map(|changed| told("revoked", &changed))
+            revoked.map(|changed| result("revoked", &changed))
         }
     };
     // The database is closed after an error too.
@@ -37,7 +37,7 @@ pub async fn run(config: &Config, command: Keys) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn told(what: &str, changed: &Changed) -> Value {
+fn result(what: &str, changed: &Changed) -> Value {
     let Changed { before, current } = changed;
     json!({ what: key(before), "current": key(current) })
 }

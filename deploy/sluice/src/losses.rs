@@ -44,7 +44,7 @@ pub async fn accept(
     };
     let accepted = store.loss_accept(new).await?;
     // This comes before the result is judged: an earlier call may have ended between the two steps.
-    tell(store, &tables, project.id).await?;
+    publish(store, &tables, project.id).await?;
     let LossAccepted::Accepted { loss, contributions } = accepted else {
         bail!("the table of `{slug}` has every version that it is known to have; there is no loss to accept");
     };
@@ -64,11 +64,11 @@ pub async fn accept(
 }
 
 /// Records the lost versions beside the table, where workers read them.
-async fn tell(store: &Store, tables: &Arc<dyn ObjectStore>, dataset: DatasetId) -> anyhow::Result<()> {
+async fn publish(store: &Store, tables: &Arc<dyn ObjectStore>, dataset: DatasetId) -> anyhow::Result<()> {
     let lost = known(store, dataset).await?;
     if !lost.is_empty() {
-        let told = history::accept(tables, dataset, &lost).await;
-        told.context("the loss is accepted, and the workers could not be told; run the command again")?;
+        let published = history::accept(tables, dataset, &lost).await;
+        published.context("the loss is accepted, and the workers could not be told; run the command again")?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use client::model::Contribution;
-use client::{Client, Pushing, Watcher};
+use client::{Client, PushEvent, PushProgress};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use indicatif::{HumanCount, ProgressBar};
@@ -50,9 +50,9 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
         state: place.state.clone(),
     };
     let sending = bar("{bar:40} {bytes}/{total_bytes}, {binary_bytes_per_sec}, {eta} left");
-    let watcher = watcher(&sending);
+    let on_event = on_event(&sending);
     let contribution = tokio::select! {
-        pushed = client.push(&push, &watcher) => pushed.map_err(|error| of_file(error, &place.made, &arguments.file).into()),
+        pushed = client.push(&push, &on_event) => pushed.map_err(|error| of_file(error, &place.made, &arguments.file).into()),
         () = interrupted.asked() => Err(anyhow!("interrupted; the same command resumes the push")),
     };
     sending.finish_and_clear();
@@ -73,15 +73,15 @@ pub async fn run(arguments: Push) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns a callback that shows the progress of a push on `bar`.
-fn watcher(bar: &ProgressBar) -> Watcher {
+fn on_event(bar: &ProgressBar) -> PushProgress {
     let bar = bar.clone();
-    Arc::new(move |pushing| match pushing {
-        Pushing::Planned { bytes, sent } => {
+    Arc::new(move |event| match event {
+        PushEvent::Planned { bytes, sent } => {
             bar.set_length(bytes);
             bar.set_position(sent);
         }
-        Pushing::Sent(bytes) => bar.inc(bytes),
-        Pushing::Judging { progress, waiting } => {
+        PushEvent::Sent(bytes) => bar.inc(bytes),
+        PushEvent::Judging { progress, waiting } => {
             // The total of the judgement is unknown, so a spinner replaces the bar.
             bar.set_style(indicatif::ProgressStyle::default_spinner());
             bar.set_message(match (waiting, progress) {
@@ -142,12 +142,12 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
     let (slug, id) = (&arguments.project, &contribution.id);
     let verdicts = contribution.verdicts.iter().filter(|_| !contribution.is_merged());
     let verdicts: Vec<_> = verdicts.collect();
-    let records: Vec<u64> = verdicts.iter().map(|said| said.row).collect();
+    let records: Vec<u64> = verdicts.iter().map(|verdict| verdict.row).collect();
     // Reading the file again may fail. Then records are named by their number.
     let places = places_of(arguments, &records).unwrap_or_default();
     let place = |at: usize| -> String {
-        let told = places.get(at).cloned();
-        told.unwrap_or_else(|| format!("record {}", records[at] + 1))
+        let known = places.get(at).cloned();
+        known.unwrap_or_else(|| format!("record {}", records[at] + 1))
     };
     let mut lines = Vec::new();
     match (contribution.merged_version, &contribution.reason) {
@@ -175,8 +175,8 @@ fn summary(arguments: &Push, contribution: &Contribution) -> anyhow::Result<()> 
             HumanCount(tally.held)
         ));
     }
-    for (at, said) in verdicts.into_iter().enumerate() {
-        for reason in &said.reasons {
+    for (at, verdict) in verdicts.into_iter().enumerate() {
+        for reason in &verdict.reasons {
             let path = if reason.path.is_empty() {
                 String::new()
             } else {

@@ -29,19 +29,19 @@ use crate::terminal;
 use report::{grouped, head, item};
 
 /// The fewest records that a quickstart streams.
-pub const FEWEST: u32 = 5_000;
+pub const MIN_RECORDS: u32 = 5_000;
 /// Records of the dataset.
-pub const ALL: u32 = 34_888;
+pub const ALL_RECORDS: u32 = 34_888;
 /// Records of a contribution: the most that the interface takes.
-const BATCH: usize = 500;
+const BATCH_RECORDS: usize = 500;
 /// Contributions under way at once.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_BATCHES: usize = 4;
 /// Records that are held back for the batch of which half is new.
-const KEPT: usize = BATCH / 2;
+const HELD_BACK_RECORDS: usize = BATCH_RECORDS / 2;
 /// The longest `wait` of the interface, in seconds.
-const WAIT: u32 = 20;
+const WAIT_SECONDS: u32 = 20;
 /// The most requests for one outcome.
-const ASKS: usize = 15;
+const MAX_OUTCOME_REQUESTS: usize = 15;
 
 /// Starts the service, shows the flow, and keeps the service running unless `--exit` is given.
 pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<()> {
@@ -79,18 +79,21 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
         &format!("{}: {} records", dataset::TITLE, grouped(records.len() as u64)),
     )?;
 
-    let (streamed, kept) = records.split_at(records.len() - KEPT);
+    let (streamed, kept) = records.split_at(records.len() - HELD_BACK_RECORDS);
     let started = running.clock().now();
     let mut batches = stream_through(&stage, streamed).await?;
     let took = running.clock().now().since(started);
     timing(streamed.len(), batches.len(), took)?;
 
     head("Rows that the gates refused or dropped:")?;
-    let again = contribute(&stage, &records[..BATCH], "again").await?;
+    let again = contribute(&stage, &records[..BATCH_RECORDS], "again").await?;
     report::outcome("the first batch again", &again)?;
-    let half_known = [&records[..BATCH - KEPT], kept].concat();
+    let half_known = [&records[..BATCH_RECORDS - HELD_BACK_RECORDS], kept].concat();
     let mixed = contribute(&stage, &half_known, "half-known").await?;
-    report::outcome(&format!("{} known, {KEPT} new", BATCH - KEPT), &mixed)?;
+    report::outcome(
+        &format!("{} known, {HELD_BACK_RECORDS} new", BATCH_RECORDS - HELD_BACK_RECORDS),
+        &mixed,
+    )?;
     let bad = contribute(&stage, &dataset::bad_records(), "bad").await?;
     report::outcome("4 bad records of 5", &bad)?;
     // The batch of known records and the bad one are rejected. The mixed one merges its new half.
@@ -193,10 +196,10 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Contributes all of `records`, [`AT_ONCE`] batches at a time, and returns the outcomes in order.
+/// Contributes all of `records`, [`MAX_CONCURRENT_BATCHES`] batches at a time, and returns the outcomes in order.
 async fn stream_through(stage: &Stage, records: &[Value]) -> anyhow::Result<Vec<Contribution>> {
     let progress = Progress::new(records.len() as u64);
-    stream::iter(records.chunks(BATCH).enumerate())
+    stream::iter(records.chunks(BATCH_RECORDS).enumerate())
         .map(|(number, batch)| {
             let progress = &progress;
             async move {
@@ -209,7 +212,7 @@ async fn stream_through(stage: &Stage, records: &[Value]) -> anyhow::Result<Vec<
             }
         })
         // A few at once keep the worker busy, and the order of the results stays that of the batches.
-        .buffered(AT_ONCE)
+        .buffered(MAX_CONCURRENT_BATCHES)
         .try_collect()
         .await
 }
@@ -219,12 +222,12 @@ async fn contribute(stage: &Stage, records: &[Value], name: &str) -> anyhow::Res
     // The client repeats a call only with an idempotency key. The slug makes the key different in every quickstart.
     let key = format!("{}-{name}", stage.slug);
     let (client, slug) = (&stage.client, &stage.slug);
-    let mut batch = client.contribute(slug, records, WAIT, Some(&key)).await?;
-    for _ in 0..ASKS {
+    let mut batch = client.contribute(slug, records, WAIT_SECONDS, Some(&key)).await?;
+    for _ in 0..MAX_OUTCOME_REQUESTS {
         if batch.is_decided() {
             return Ok(batch);
         }
-        batch = client.contribution(slug, &batch.id, WAIT).await?;
+        batch = client.contribution(slug, &batch.id, WAIT_SECONDS).await?;
     }
     Err(anyhow::anyhow!("{batch:?}")).context("a batch has no outcome")
 }

@@ -3,13 +3,13 @@
 use client::Client;
 
 /// Address of a service with the default configuration.
-const HERE: &str = "http://127.0.0.1:8080";
+const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
 /// The service that a client command talks to.
 #[derive(Clone, clap::Args)]
 pub struct Remote {
     /// Address of the service
-    #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = HERE)]
+    #[arg(long, env = "SLUICE_SERVER", value_name = "URL", default_value = DEFAULT_URL)]
     pub server: String,
     /// Agent key; safer in the environment, where other users of the machine do not see it
     #[arg(long, env = "SLUICE_KEY", value_name = "KEY", hide_env_values = true)]

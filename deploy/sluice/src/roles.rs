@@ -135,18 +135,18 @@ mod tests {
         assert_eq!(Role::All.check(&config), Ok(()));
         let mut shared = config.clone();
         shared.database.url = "postgres://db.example/sluice".to_owned();
-        let said = Role::Api.check(&shared).unwrap_err().to_string();
-        assert!(said.contains("the event log and the tables in"), "{said}");
-        assert!(!said.contains("PostgreSQL"), "{said}");
+        let message = Role::Api.check(&shared).unwrap_err().to_string();
+        assert!(message.contains("the event log and the tables in"), "{message}");
+        assert!(!message.contains("PostgreSQL"), "{message}");
         for role in [Role::Api, Role::Worker] {
-            let said = role.check(&config).unwrap_err().to_string();
+            let message = role.check(&config).unwrap_err().to_string();
             let expected = format!(
                 "`serve --role {}` shares its parts with other processes, but no other process can use the event log, the \
                  database and the tables in `/srv/data`; configure Kafka (`log.backend`), PostgreSQL (`database.url`) and an S3 \
                  bucket (`objects.backend`), or serve with `--role all`",
                 role.name()
             );
-            assert_eq!(said, expected);
+            assert_eq!(message, expected);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: HTTP/1.1 only. A head that does not arrive in time, a connection beyond the limit and a peer that never
 //! reads cost a bounded amount of memory for a bounded time. TLS and HTTP/2 belong to the proxy in front.
 
-mod taken;
+mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use self::taken::Taken;
+use self::write_timeout::WriteTimeout;
 use crate::config;
 
 /// Pause after an accept that failed for lack of file descriptors or memory.
@@ -47,7 +47,7 @@ pub async fn serve(listener: TcpListener, router: Router, config: config::Server
             request.extensions_mut().insert(ConnectInfo(peer));
             router.clone().oneshot(request.map(Body::new))
         });
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(Taken::new(stream)), service));
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(WriteTimeout::new(stream)), service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 // Peers disconnect all the time, so this is no warning.

@@ -54,14 +54,17 @@ async fn measures_are_told_on_an_address_of_their_own() {
     let running = start(&folder, &[("telemetry.metrics", "127.0.0.1:0")]).await;
     let (address, metrics) = (running.address(), running.metrics().unwrap());
     get(address, "/healthz", "close").await;
-    let told = get(metrics, "/metrics", "close").await;
+    let rendered = get(metrics, "/metrics", "close").await;
     for line in [
         "sluice_requests_total{operation=\"health\",status=\"200\"} 1",
         "sluice_request_seconds_count{operation=\"health\"} 1",
         "sluice_contributions_total{state=\"merged\"} 0",
         "sluice_cache_failures_total 0",
     ] {
-        assert!(told.lines().any(|found| found == line), "{line} is not in\n{told}");
+        assert!(
+            rendered.lines().any(|found| found == line),
+            "{line} is not in\n{rendered}"
+        );
     }
     assert!(get(address, "/metrics", "close").await.starts_with("HTTP/1.1 404"));
     running.stop().await.unwrap();

@@ -80,7 +80,8 @@ impl ScalarUDFImpl for Checked {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let kinds: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
         // The result of arithmetic is null if an operand is, and only then.
-        let nullable = self.operation == Operation::MaybeNull || args.arg_fields.iter().any(|field| field.is_nullable());
+        let nullable =
+            self.operation == Operation::MaybeNull || args.arg_fields.iter().any(|field| field.is_nullable());
         Ok(Field::new(self.name(), self.return_type(&kinds)?, nullable).into())
     }
 

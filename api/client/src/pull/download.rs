@@ -14,17 +14,17 @@ use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 
 use super::addresses::Addresses;
-use super::{Progress, Watch, under_way};
+use super::{Progress, PullProgress, under_way};
 use crate::client::retry_after;
 use crate::patience::Pauses;
 use crate::{Client, Error, tls};
 
 /// Time-out for the next bytes.
-const NEXT_WITHIN: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most renewals of addresses without progress, and the most new downloads of a part whose bytes are wrong.
-const AGAIN: u32 = 2;
+const MAX_REFRESHES: u32 = 2;
 /// Bytes that are read from a file at once.
-const CHUNK: usize = 256 << 10;
+const READ_BYTES: usize = 256 << 10;
 
 /// The reason that a try did not complete the part.
 enum Halt {
@@ -44,7 +44,7 @@ pub(super) async fn part(
     addresses: &Addresses<'_>,
     folder: &Path,
     part: &Part,
-    progress: &Arc<Watch>,
+    progress: &Arc<PullProgress>,
 ) -> Result<bool, Error> {
     let path = folder.join(&part.path);
     // A part of an earlier pull is hashed again, since its bytes may have changed on this machine.
@@ -77,13 +77,13 @@ pub(super) async fn part(
         };
         match halt {
             Halt::Failed(error) => return Err(error),
-            Halt::Refused(_, problem) if refused == AGAIN => return Err(failed(problem)),
+            Halt::Refused(_, problem) if refused == MAX_REFRESHES => return Err(failed(problem)),
             // The manifest has new addresses, and several parts may need them at once.
             Halt::Refused(generation, _) => {
                 addresses.renew(generation).await?;
                 refused += 1;
             }
-            Halt::Wrong(error) if wrong == AGAIN => return Err(error.into()),
+            Halt::Wrong(error) if wrong == MAX_REFRESHES => return Err(error.into()),
             // A damaged file of an earlier pull is a usual reason, so the part is downloaded again from its first byte.
             Halt::Wrong(_) => {
                 download.discard().await?;
@@ -108,7 +108,7 @@ struct Download<'a> {
     addresses: &'a Addresses<'a>,
     part: &'a Part,
     path: PathBuf,
-    progress: &'a Arc<Watch>,
+    progress: &'a Arc<PullProgress>,
     /// The bytes in the file that were reported to `progress`.
     here: u64,
 }
@@ -127,7 +127,7 @@ impl Download<'_> {
                 (hasher, here) = (Sha256::new(), 0);
                 file.set_len(0).await.map_err(|source| self.lost(source))?;
                 file.rewind().await.map_err(|source| self.lost(source))?;
-                self.tell(0);
+                self.report(0);
             }
             let streamed = self.stream(&mut response, &mut file, &mut hasher, here).await;
             // The bytes are flushed before an error is returned, so that the next try continues after them.
@@ -159,7 +159,7 @@ impl Download<'_> {
             .await?;
         // The bytes that are there are hashed, because the hash of a part covers all of them.
         let (hasher, here) = hash(&mut file).await?;
-        self.tell(here);
+        self.report(here);
         Ok((file, hasher, here))
     }
 
@@ -170,7 +170,7 @@ impl Download<'_> {
         if from > 0 {
             request = request.header(RANGE, format!("bytes={from}-"));
         }
-        let response = match tokio::time::timeout(NEXT_WITHIN, request.send()).await {
+        let response = match tokio::time::timeout(READ_TIMEOUT, request.send()).await {
             Ok(Ok(response)) => response,
             // A certificate or a host name does not become right within a pull.
             Ok(Err(error)) if tls::hopeless(&error).is_some() => {
@@ -216,7 +216,7 @@ impl Download<'_> {
         mut here: u64,
     ) -> Result<u64, Halt> {
         loop {
-            let chunk = match tokio::time::timeout(NEXT_WITHIN, response.chunk()).await {
+            let chunk = match tokio::time::timeout(READ_TIMEOUT, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 // A body without a length may end early without an error.
                 Ok(Ok(None)) if here < self.part.size => {
@@ -233,7 +233,7 @@ impl Download<'_> {
             }
             file.write_all(&chunk).await.map_err(|source| self.lost(source))?;
             hasher.update(&chunk);
-            self.tell(here);
+            self.report(here);
         }
     }
 
@@ -242,12 +242,12 @@ impl Download<'_> {
         fs::remove_file(&self.path)
             .await
             .map_err(|source| Error::file(&self.path, source))?;
-        self.tell(0);
+        self.report(0);
         Ok(())
     }
 
     /// Reports the difference to the bytes reported before.
-    fn tell(&mut self, here: u64) {
+    fn report(&mut self, here: u64) {
         if here > self.here {
             (self.progress)(Progress::Here(here - self.here));
         } else if here < self.here {
@@ -289,7 +289,7 @@ async fn is_there(path: &Path, part: &Part) -> Result<bool, Error> {
 /// Hashes a file from its position to its end. Returns the hash and the number of bytes.
 async fn hash(file: &mut File) -> std::io::Result<(Sha256, u64)> {
     let (mut hasher, mut bytes) = (Sha256::new(), 0);
-    let mut chunk = vec![0; CHUNK];
+    let mut chunk = vec![0; READ_BYTES];
     loop {
         let read = file.read(&mut chunk).await?;
         if read == 0 {

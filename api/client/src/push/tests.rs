@@ -160,15 +160,15 @@ impl Scene {
     async fn pushed(&self) -> (Result<Contribution, Error>, u64, u64) {
         let counts = Arc::new(Mutex::new((0, 0)));
         let watched = Arc::clone(&counts);
-        let watcher: Watcher = Arc::new(move |pushing| {
+        let on_event: PushProgress = Arc::new(move |event| {
             let mut counts = watched.lock();
-            match pushing {
-                Pushing::Planned { sent, .. } => counts.0 = sent,
-                Pushing::Sent(bytes) => counts.1 += bytes,
-                Pushing::Judging { .. } => {}
+            match event {
+                PushEvent::Planned { sent, .. } => counts.0 = sent,
+                PushEvent::Sent(bytes) => counts.1 += bytes,
+                PushEvent::Judging { .. } => {}
             }
         });
-        let result = self.client.push(&self.push(), &watcher).await;
+        let result = self.client.push(&self.push(), &on_event).await;
         let (before, now) = *counts.lock();
         (result, before, now)
     }

@@ -58,7 +58,7 @@ impl Fixture {
     }
 
     /// Appends the outcome to the log, as the other replica's worker does.
-    async fn told(&self) {
+    async fn publish(&self) {
         let outcome = Outcome {
             format: FORMAT,
             contribution: self.id,
@@ -143,8 +143,8 @@ async fn a_request_is_answered_when_the_outcome_of_another_replica_is_in_the_dat
     let started = Instant::now();
     // The tail is ahead of the projection. It may not have begun yet, so the outcome is appended until the follower
     // sees it.
-    while !fixture.service.app.waiters.is_foretold(fixture.id) {
-        fixture.told().await;
+    while !fixture.service.app.waiters.is_logged(fixture.id) {
+        fixture.publish().await;
     }
     assert!(!waiting.is_finished(), "the row is not there yet");
     fixture.projected().await;

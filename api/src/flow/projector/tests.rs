@@ -65,7 +65,7 @@ impl World {
             .id
     }
 
-    async fn tell(&self, contribution: ContributionId, resolution: Resolution) {
+    async fn publish(&self, contribution: ContributionId, resolution: Resolution) {
         let dataset = self.dataset().await;
         let at = self.service.app.clock.now();
         let (verdicts, tallies) = (Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ fn merged(version: u64) -> Resolution {
 async fn an_outcome_reaches_the_row_and_whoever_waits() {
     let world = world().await;
     let id = world.contribute().await;
-    let (row, ()) = tokio::join!(world.decided(id), world.tell(id, merged(1)));
+    let (row, ()) = tokio::join!(world.decided(id), world.publish(id, merged(1)));
     assert_eq!(
         (row.status, row.version),
         (ContributionStatus::Merged, Some(Version(1)))
@@ -127,7 +127,7 @@ async fn the_first_terminal_outcome_counts() {
         message: "no".to_owned(),
     };
     world
-        .tell(
+        .publish(
             first,
             Resolution::Waiting {
                 reason: "budget".to_owned(),
@@ -135,9 +135,9 @@ async fn the_first_terminal_outcome_counts() {
             },
         )
         .await;
-    world.tell(first, rejected("refused")).await;
-    world.tell(first, rejected("duplicates")).await;
-    world.tell(fence, merged(1)).await;
+    world.publish(first, rejected("refused")).await;
+    world.publish(first, rejected("duplicates")).await;
+    world.publish(fence, merged(1)).await;
     assert_eq!(world.decided(fence).await.status, ContributionStatus::Merged);
     let decided = world.decided(first).await;
     assert_eq!(decided.status, ContributionStatus::Rejected);
@@ -153,7 +153,7 @@ async fn what_cannot_be_read_is_kept_and_blocks_nothing() {
         value: Bytes::from_static(b"{not an outcome"),
     };
     world.log.append(OUTCOMES, vec![garbage]).await.unwrap();
-    world.tell(id, merged(1)).await;
+    world.publish(id, merged(1)).await;
     assert_eq!(world.decided(id).await.status, ContributionStatus::Merged);
     let letters = world.service.app.store.dead_letters(10, None).await.unwrap();
     assert_eq!(letters.len(), 1);

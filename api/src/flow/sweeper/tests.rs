@@ -106,7 +106,7 @@ async fn appended(log: &Embedded) -> u64 {
 
 #[tokio::test]
 async fn everything_open_at_the_start_is_appended_at_once() {
-    let open = 2 * PAGE as usize + 3;
+    let open = 2 * SUBMISSIONS_PER_PAGE as usize + 3;
     let (_service, log, _directory, sweeper) = world(open).await;
     assert_eq!(sweeper.everything(&mut None).await.unwrap(), open);
     assert_eq!(appended(&log).await, open as u64);
@@ -139,7 +139,12 @@ async fn what_is_due_is_appended_again_and_later_each_time() {
 #[tokio::test]
 async fn a_submission_that_the_log_does_not_take_keeps_no_other_waiting() {
     let (service, log, _directory, sweeper) = world(3).await;
-    let open = service.app.store.contributions_open_at_start(PAGE, None).await.unwrap();
+    let open = service
+        .app
+        .store
+        .contributions_open_at_start(SUBMISSIONS_PER_PAGE, None)
+        .await
+        .unwrap();
     let smallest = open.iter().map(|due| due.submission.len()).min().unwrap();
     let token = service.operator().await;
     let key = service.agent(&token, "other").await;
@@ -168,15 +173,15 @@ async fn a_submission_that_the_log_does_not_take_keeps_no_other_waiting() {
 
 #[tokio::test]
 async fn a_beginning_that_was_broken_off_is_gone_on_with() {
-    let page = PAGE as usize;
+    let page = SUBMISSIONS_PER_PAGE as usize;
     let (_service, log, _directory, sweeper) = world(3 * page).await;
     let sweeper = picky(sweeper, &log, usize::MAX, 2);
     let mut after = None;
     assert!(sweeper.everything(&mut after).await.is_err());
-    assert_eq!(appended(&log).await, 2 * u64::from(PAGE));
+    assert_eq!(appended(&log).await, 2 * u64::from(SUBMISSIONS_PER_PAGE));
     let sweeper = picky(sweeper, &log, usize::MAX, i64::MAX);
     assert_eq!(sweeper.everything(&mut after).await.unwrap(), page);
-    assert_eq!(appended(&log).await, 3 * u64::from(PAGE));
+    assert_eq!(appended(&log).await, 3 * u64::from(SUBMISSIONS_PER_PAGE));
 }
 
 #[tokio::test]

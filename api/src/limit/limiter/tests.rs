@@ -36,7 +36,7 @@ impl Moody {
 
 #[async_trait]
 impl Counters for Moody {
-    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Taken, Unavailable> {
+    async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Result<Decision, Unavailable> {
         self.mood().await?;
         Ok(self.memory.count(rule, source, now))
     }
@@ -60,9 +60,9 @@ fn at(millis: i64) -> Timestamp {
 #[tokio::test]
 async fn replicas_share_one_limit() {
     let (_, one, two) = two_replicas();
-    assert_eq!(one.take(RULE, source(), at(0)).await, Taken::Admitted);
-    assert_eq!(two.take(RULE, source(), at(0)).await, Taken::Admitted);
-    assert!(matches!(one.take(RULE, source(), at(0)).await, Taken::Refused(_)));
+    assert_eq!(one.take(RULE, source(), at(0)).await, Decision::Allow);
+    assert_eq!(two.take(RULE, source(), at(0)).await, Decision::Allow);
+    assert!(matches!(one.take(RULE, source(), at(0)).await, Decision::Deny { .. }));
     assert_eq!(one.health(at(1)).await, Health::Ok);
     assert_eq!(Limiter::default().health(at(1)).await, Health::Off);
 }
@@ -72,9 +72,12 @@ async fn while_the_counters_fail_each_replica_counts_for_itself_and_few_calls_as
     let (counters, one, two) = two_replicas();
     counters.failing.store(true, Ordering::Relaxed);
     for limiter in [&one, &two] {
-        assert_eq!(limiter.take(RULE, source(), at(0)).await, Taken::Admitted);
-        assert_eq!(limiter.take(RULE, source(), at(1)).await, Taken::Admitted);
-        assert!(matches!(limiter.take(RULE, source(), at(2)).await, Taken::Refused(_)));
+        assert_eq!(limiter.take(RULE, source(), at(0)).await, Decision::Allow);
+        assert_eq!(limiter.take(RULE, source(), at(1)).await, Decision::Allow);
+        assert!(matches!(
+            limiter.take(RULE, source(), at(2)).await,
+            Decision::Deny { .. }
+        ));
     }
     assert_eq!(counters.asked.load(Ordering::Relaxed), 2, "each replica asked once");
     for millis in 1_000..2_000 {
@@ -87,10 +90,10 @@ async fn while_the_counters_fail_each_replica_counts_for_itself_and_few_calls_as
     );
     counters.failing.store(false, Ordering::Relaxed);
     let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)).into();
-    assert_eq!(one.take(RULE, other, at(2_100)).await, Taken::Admitted);
-    assert_eq!(two.take(RULE, other, at(2_100)).await, Taken::Admitted);
+    assert_eq!(one.take(RULE, other, at(2_100)).await, Decision::Allow);
+    assert_eq!(two.take(RULE, other, at(2_100)).await, Decision::Allow);
     assert!(
-        matches!(two.take(RULE, other, at(2_100)).await, Taken::Refused(_)),
+        matches!(two.take(RULE, other, at(2_100)).await, Decision::Deny { .. }),
         "the limit is one again"
     );
 }

@@ -70,23 +70,26 @@ async fn two_replicas_share_a_limit_until_redis_is_killed_and_again_once_it_is_b
     };
     let replica = || Limiter::shared(Arc::new(Redis::new(&server.url()).unwrap()), PATIENCE);
     let (one, two) = (replica(), replica());
-    assert_eq!(one.take(RULE, source(1), at(0)).await, Taken::Admitted);
-    assert_eq!(two.take(RULE, source(1), at(0)).await, Taken::Admitted);
-    assert!(matches!(one.take(RULE, source(1), at(0)).await, Taken::Refused(_)));
+    assert_eq!(one.take(RULE, source(1), at(0)).await, Decision::Allow);
+    assert_eq!(two.take(RULE, source(1), at(0)).await, Decision::Allow);
+    assert!(matches!(one.take(RULE, source(1), at(0)).await, Decision::Deny { .. }));
     assert_eq!(one.health(at(0)).await, Health::Ok);
 
     server.kill();
     for replica in [&one, &two] {
-        assert_eq!(replica.take(RULE, source(1), at(1)).await, Taken::Admitted);
-        assert_eq!(replica.take(RULE, source(1), at(1)).await, Taken::Admitted);
-        assert!(matches!(replica.take(RULE, source(1), at(1)).await, Taken::Refused(_)));
+        assert_eq!(replica.take(RULE, source(1), at(1)).await, Decision::Allow);
+        assert_eq!(replica.take(RULE, source(1), at(1)).await, Decision::Allow);
+        assert!(matches!(
+            replica.take(RULE, source(1), at(1)).await,
+            Decision::Deny { .. }
+        ));
         assert_eq!(replica.health(at(1)).await, Health::Down);
     }
 
     server.restart().await;
-    assert_eq!(one.take(RULE, source(2), at(5)).await, Taken::Admitted);
-    assert_eq!(two.take(RULE, source(2), at(5)).await, Taken::Admitted);
-    assert!(matches!(two.take(RULE, source(2), at(5)).await, Taken::Refused(_)));
+    assert_eq!(one.take(RULE, source(2), at(5)).await, Decision::Allow);
+    assert_eq!(two.take(RULE, source(2), at(5)).await, Decision::Allow);
+    assert!(matches!(two.take(RULE, source(2), at(5)).await, Decision::Deny { .. }));
     assert_eq!(two.health(at(5)).await, Health::Ok);
 }
 

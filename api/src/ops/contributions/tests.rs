@@ -258,7 +258,7 @@ async fn a_rejected_batch_names_its_offending_records_and_every_record_has_a_ver
         (undecided.status.as_u16(), undecided.json()["error"].as_str()),
         (409, Some("undecided"))
     );
-    let said = [
+    let verdicts = [
         RowVerdict {
             row: 1,
             verdict: Verdict::Drop {
@@ -276,7 +276,7 @@ async fn a_rejected_batch_names_its_offending_records_and_every_record_has_a_ver
         code: "refused".to_owned(),
         message: "1 of 3 records".to_owned(),
     };
-    scene.decide(&id, rejected, &said).await;
+    scene.decide(&id, rejected, &verdicts).await;
     let outcome = scene.service.get(&path, Some(&scene.key)).await.json();
     assert_eq!(outcome["status"], "rejected");
     assert_eq!(

@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::wire::{BatchReason, VerdictLine, When};
 
 /// Records with a verdict that an outcome shows. The others are at `verdictsUrl`.
-const SHOWN: usize = 20;
+const MAX_SHOWN_VERDICTS: usize = 20;
 
 /// Progress of an upload that is being judged.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
@@ -218,10 +218,10 @@ impl View {
     }
 }
 
-fn shown(mut said: Vec<RowVerdict>) -> Vec<VerdictLine> {
+fn shown(mut verdicts: Vec<RowVerdict>) -> Vec<VerdictLine> {
     // A batch can have hundreds of offending records. The others are at `verdictsUrl`.
-    said.truncate(SHOWN);
-    said.into_iter().map(Into::into).collect()
+    verdicts.truncate(MAX_SHOWN_VERDICTS);
+    verdicts.into_iter().map(Into::into).collect()
 }
 
 fn tallies(text: &str) -> Result<Vec<Tally>, ApiError> {

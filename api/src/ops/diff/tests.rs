@@ -53,10 +53,10 @@ async fn a_diff_is_what_was_appended_and_by_whom() {
         (&json!(0), &json!(3), &json!(4))
     );
     assert_eq!(all["items"][2]["contributionId"], second.contribution.to_string());
-    let told = &all["contributions"];
-    assert_eq!(told.as_array().unwrap().len(), 3);
+    let body = &all["contributions"];
+    assert_eq!(body.as_array().unwrap().len(), 3);
     assert_eq!(
-        (&told[0]["contributor"], &told[0]["acceptedCount"], &told[0]["root"]),
+        (&body[0]["contributor"], &body[0]["acceptedCount"], &body[0]["root"]),
         (&json!("mine"), &json!(2), &json!(first.root))
     );
 
@@ -90,12 +90,12 @@ async fn contributions_need_no_key_and_records_do() {
     let (service, mine, theirs) = scene(&json!({"access": "paid", "price": "0.25"})).await;
     service.merged(&mine, "weather", &named(&["a", "b"])).await;
     for key in [None, Some(theirs.as_str()), Some(mine.as_str())] {
-        let told = diff(&service, "to=1&limit=0", key).await;
+        let body = diff(&service, "to=1&limit=0", key).await;
         assert_eq!(
-            (&told["contributions"][0]["contributor"], &told["items"]),
+            (&body["contributions"][0]["contributor"], &body["items"]),
             (&json!("mine"), &json!([]))
         );
-        assert!(told.get("nextOffset").is_none());
+        assert!(body.get("nextOffset").is_none());
     }
     let token = service.operator().await;
     for (query, key, status) in [

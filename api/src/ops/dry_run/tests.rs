@@ -23,13 +23,13 @@ async fn a_dry_run_says_what_would_become_of_each_record_and_keeps_nothing() {
         (&run["decision"], &run["reason"]["code"], &run["rows"]),
         (&json!("reject"), &json!("refused"), &json!(4))
     );
-    let said: Vec<_> = run["verdicts"]
+    let verdicts: Vec<_> = run["verdicts"]
         .as_array()
         .unwrap()
         .iter()
         .map(|line| (line["row"].as_u64().unwrap(), line["verdict"].as_str().unwrap()))
         .collect();
-    assert_eq!(said, [(1, "drop"), (2, "refuse"), (3, "refuse")]);
+    assert_eq!(verdicts, [(1, "drop"), (2, "refuse"), (3, "refuse")]);
     assert_eq!(run["verdicts"][2]["reasons"][0]["path"], "/name");
     assert_eq!(service.app.store.open_count_and_bytes().await.unwrap().open, 0);
     let fresh = service

@@ -21,11 +21,11 @@ fn text(got: &Got, media: &str) -> String {
 #[tokio::test]
 async fn the_terms_are_where_their_version_says_and_name_it() {
     let service = Service::start().await;
-    let told = service.get("/terms/version", None).await.json();
-    let got = behind(&service, told["url"].as_str().unwrap()).await;
+    let version = service.get("/terms/version", None).await.json();
+    let got = behind(&service, version["url"].as_str().unwrap()).await;
     let terms = text(&got, "text/plain; charset=utf-8");
-    for said in [
-        told["version"].as_str().unwrap(),
+    for expected in [
+        version["version"].as_str().unwrap(),
         "19 years old or older",
         "testnet preview",
         "test USDC",
@@ -34,7 +34,7 @@ async fn the_terms_are_where_their_version_says_and_name_it() {
         "is data",
         "takes the item",
     ] {
-        assert!(terms.contains(said), "{said}");
+        assert!(terms.contains(expected), "{expected}");
     }
     assert!(!terms.contains('{'), "a place was left open");
 }

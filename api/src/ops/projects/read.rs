@@ -13,13 +13,13 @@ use crate::error::ApiError;
 use crate::schema::LINE;
 
 /// Versions and contributors that one answer shows.
-const SHOWN: u32 = 100;
+const MAX_LISTED: u32 = 100;
 /// Projects on a page when the caller gives no `limit`.
-const PAGE: u32 = 1_000;
+const DEFAULT_PAGE_PROJECTS: u32 = 1_000;
 /// Form of a cursor: creation time in microseconds and id of the last project of a page.
-const CURSOR: &str = "^[0-9]{1,18}[.][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+const CURSOR_PATTERN: &str = "^[0-9]{1,18}[.][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 /// Kind under which a search is counted as usage.
-const SEARCH: &str = "project_search";
+const SEARCH_USAGE: &str = "project_search";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -31,7 +31,7 @@ pub(super) struct List {
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
     /// The `nextCursor` of the page before.
-    #[schemars(regex(pattern = CURSOR))]
+    #[schemars(regex(pattern = CURSOR_PATTERN))]
     cursor: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
         .map(cursor)
         .transpose()
         .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
-    let limit = input.limit.unwrap_or(PAGE);
+    let limit = input.limit.unwrap_or(DEFAULT_PAGE_PROJECTS);
     let searches = input.q.as_ref().is_some_and(|q| !q.is_empty());
     // One more project than the page has, to know if there is a next page.
     let filter = ProjectFilter {
@@ -64,7 +64,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     };
     // Only the number of searches is counted, never their text.
     if searches {
-        cx.app.usage.add(SEARCH, cx.now);
+        cx.app.usage.add(SEARCH_USAGE, cx.now);
     }
     let store = &cx.app.store;
     // The page and the count are independent of each other, so they are read at the same time.
@@ -83,9 +83,9 @@ pub(super) async fn get(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> {
     let project = entitlement::visible(&cx, &input.slug).await?;
     let store = &cx.app.store;
     let (versions, counts, contributors) = tokio::try_join!(
-        store.project_versions(project.id, None, SHOWN),
+        store.project_versions(project.id, None, MAX_LISTED),
         store.project_counts(project.id),
-        store.project_contributors(project.id, SHOWN),
+        store.project_contributors(project.id, MAX_LISTED),
     )?;
     Ok(Reply::ok(Full {
         details: Details::of(&project)?,

@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use types::{Clock as _, ContributionId};
 
-use crate::flow::Freeing;
+use crate::flow::UploadReaper;
 use crate::testing::{Got, Service, config, limits};
 
 mod address;
-mod freeing;
 mod late;
+mod reaper;
 mod suspended;
 
 /// A service with a public project `weather` and an agent of another operator.
@@ -91,10 +91,10 @@ impl Scene {
         self.service.call("POST", &path, Some(&self.key), &body).await
     }
 
-    fn freeing(&self) -> Freeing {
+    fn reaper(&self) -> UploadReaper {
         let app = &self.service.app;
         let objects = Arc::clone(&app.uploads.objects);
-        Freeing::new(
+        UploadReaper::new(
             app.store.clone(),
             objects,
             Arc::clone(&app.clock),
@@ -167,7 +167,7 @@ async fn an_upload_that_was_completed_is_a_contribution_and_its_bytes_are_pinned
     assert_eq!(open.len(), 1);
     let message = pipelines::message::Submission::decode(&open[0].submission).unwrap();
     assert_eq!(message.upload.unwrap().upload.to_string(), id);
-    assert_eq!(scene.freeing().free().await, 0);
+    assert_eq!(scene.reaper().reap().await, 0);
 }
 
 #[tokio::test]
@@ -317,9 +317,9 @@ async fn an_upload_expires_and_its_storage_is_freed() {
     is(&scene.complete(&upload, &tags).await, 409, "upload_expired");
     let late = scene.put(upload["partUrls"][0]["url"].as_str().unwrap(), b"abcd").await;
     is(&late, 403, "link_expired");
-    assert_eq!(scene.freeing().free().await, 1);
+    assert_eq!(scene.reaper().reap().await, 1);
     assert!(!folder.exists());
-    assert_eq!(scene.freeing().free().await, 0);
+    assert_eq!(scene.reaper().reap().await, 0);
     is(&scene.complete(&upload, &tags).await, 409, "upload_expired");
     assert!(
         scene
@@ -372,7 +372,7 @@ async fn storage_and_allowance_are_bounded() {
     assert_eq!(spent.json()["allowance"]["limit"], 2);
     // The expired upload became no contribution.
     scene.service.clock.advance(Duration::from_hours(6));
-    assert_eq!(scene.freeing().free().await, 2);
+    assert_eq!(scene.reaper().reap().await, 2);
     for _ in 0..2 {
         let body = json!({"records": [{"name": "a"}]}).to_string();
         let path = "/projects/weather/contribute";
@@ -579,10 +579,10 @@ async fn a_full_backlog_takes_no_uploads_either() {
     let scene = Scene::set().await;
     let upload = scene.begun().await;
     let etags = scene.put_both(&upload).await;
-    scene.service.app.backlog.set_room(false);
+    scene.service.app.backlog.set_disk_has_space(false);
     let begun = scene.begin(&json!({"bytes": 7, "parts": 2, "partSize": 4})).await;
     is(&begun, 503, "storage_full");
     is(&scene.complete(&upload, &etags).await, 503, "storage_full");
-    scene.service.app.backlog.set_room(true);
+    scene.service.app.backlog.set_disk_has_space(true);
     assert_eq!(scene.complete(&upload, &etags).await.status, 201);
 }

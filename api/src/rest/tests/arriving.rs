@@ -65,10 +65,10 @@ async fn send_in_pieces(service: &Service, token: &str, name: &str, bytes: usize
 }
 
 fn assert_full(got: &Got, status: u16, code: &str) {
-    let said = got.json();
-    assert_eq!((got.status.as_u16(), &said["error"]), (status, &json!(code)), "{said}");
+    let body = got.json();
+    assert_eq!((got.status.as_u16(), &body["error"]), (status, &json!(code)), "{body}");
     assert_eq!(got.headers[header::RETRY_AFTER], "1");
-    assert_eq!(said["retryAfter"], 1);
+    assert_eq!(body["retryAfter"], 1);
 }
 
 #[tokio::test]

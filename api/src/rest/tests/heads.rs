@@ -9,13 +9,13 @@ use crate::operation::Spec;
 
 /// Asserts that the request is refused as invalid with a message that contains `words`.
 fn assert_invalid(got: &crate::testing::Got, words: &str) {
-    let said = got.json();
+    let body = got.json();
     assert_eq!(
-        (got.status.as_u16(), &said["error"]),
+        (got.status.as_u16(), &body["error"]),
         (400, &json!("invalid_request")),
-        "{said}"
+        "{body}"
     );
-    let message = said["message"].as_str().unwrap();
+    let message = body["message"].as_str().unwrap();
     assert!(message.contains(words), "{message}");
 }
 
@@ -132,7 +132,7 @@ async fn an_operation_says_which_types_it_takes() {
         takes: &["application/merge-patch+json", JSON],
         ..Spec::BASE
     };
-    table.add(spec, &[], async |_, said: Said| Ok(Reply::ok(said)));
+    table.add(spec, &[], async |_, body: Said| Ok(Reply::ok(body)));
     let described = crate::openapi::document(&table, "");
     let types = &described["paths"]["/echo"]["post"]["requestBody"]["content"];
     assert_eq!(types.as_object().unwrap().len(), 2);

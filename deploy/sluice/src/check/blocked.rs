@@ -18,7 +18,7 @@ use crate::config::{Backend, Config, LogBackend};
 use crate::terminal;
 
 /// Records in one read of the log.
-const FETCH: usize = 256;
+const RECORDS_PER_READ: usize = 256;
 
 /// A temporary folder that is removed on drop.
 struct Scratch(PathBuf);
@@ -89,7 +89,7 @@ async fn records(log: &dyn EventLog, topic: &str, violations: &mut Vec<Violation
     let count = left;
     let mut reader = log.recent(topic, u64::MAX).await?;
     while left > 0 {
-        let records = reader.next(FETCH).await?;
+        let records = reader.next(RECORDS_PER_READ).await?;
         left = left.saturating_sub(records.len() as u64);
         for delivered in records {
             let value = &delivered.record.value;

@@ -215,8 +215,8 @@ impl Rules<'_> {
             );
         }
         // The project was read before the versions, so only the version it names is compared: there may be later ones.
-        let said = entries.versions.iter().find(|entry| entry.version == project.version);
-        if project.version.0 > 0 && said.is_none_or(|entry| entry.record_count != project.record_count) {
+        let recorded = entries.versions.iter().find(|entry| entry.version == project.version);
+        if project.version.0 > 0 && recorded.is_none_or(|entry| entry.record_count != project.record_count) {
             let detail = format!(
                 "the project has version {} with {} records, which no version row confirms",
                 project.version, project.record_count
@@ -292,7 +292,7 @@ pub(super) fn untold(versions: usize) -> Option<Violation> {
 
 /// Returns the disagreement of a merged contribution and its commit, if there is one.
 fn differences(entry: &ContributionEntry, commit: &Commit<'_>) -> Option<String> {
-    let said = (
+    let recorded = (
         entry.version.map(|version| version.0),
         entry.accepted,
         entry.record_count,
@@ -302,9 +302,9 @@ fn differences(entry: &ContributionEntry, commit: &Commit<'_>) -> Option<String>
         Some(commit.version.rows),
         Some(commit.record_count),
     );
-    if said != is {
+    if recorded != is {
         return Some(format!(
-            "has (version, accepted, records) {said:?} in the database and {is:?} in the table"
+            "has (version, accepted, records) {recorded:?} in the database and {is:?} in the table"
         ));
     }
     // A root that could not be computed has a violation of its own.

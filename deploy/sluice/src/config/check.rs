@@ -5,11 +5,11 @@ use std::time::Duration;
 use super::{Backend, Config, Error, Size, Span};
 
 /// The longest `wait` that the interface promises and its clients ask for.
-const WAIT: Duration = Duration::from_secs(20);
+const MIN_WAIT: Duration = Duration::from_secs(20);
 /// The longest validity of a part's address in a bucket. Nothing else ends the access of a suspended operator.
-const PART: Duration = Duration::from_mins(15);
+const MAX_PART_URL: Duration = Duration::from_mins(15);
 /// The longest validity of an address that S3 accepts (Signature Version 4).
-const ADDRESS: Duration = Duration::from_hours(7 * 24);
+const MAX_UPLOAD_URL: Duration = Duration::from_hours(7 * 24);
 
 impl Config {
     /// Checks the rules that types cannot express; the error names the first key that breaks one.
@@ -69,7 +69,7 @@ impl Config {
                 return Err(Error::Fraction { key, unit });
             }
         }
-        if self.limits.wait.0 < WAIT {
+        if self.limits.wait.0 < MIN_WAIT {
             return Err(Error::TooSmall {
                 key: "limits.wait",
                 least: "20s",
@@ -77,8 +77,8 @@ impl Config {
         }
         // The addresses of a local store are the service's own, which ends them itself.
         let addresses: [(_, Span, _, _); 2] = [
-            ("limits.part_urls", self.limits.part_urls, PART, "15m"),
-            ("limits.upload_window", self.limits.upload_window, ADDRESS, "7d"),
+            ("limits.part_urls", self.limits.part_urls, MAX_PART_URL, "15m"),
+            ("limits.upload_window", self.limits.upload_window, MAX_UPLOAD_URL, "7d"),
         ];
         let too_long = addresses.into_iter().find(|(_, span, most, _)| span.0 > *most);
         if let (Backend::S3, Some((key, _, _, most))) = (self.objects.backend, too_long) {
@@ -90,7 +90,7 @@ impl Config {
 
     fn check_sizes(&self) -> Result<(), Error> {
         let (body, batch) = (self.limits.body, self.limits.contribution_body);
-        for (key, size, least, said) in [
+        for (key, size, least, limit) in [
             ("limits.contribution_body", batch, 4 << 10, "4KiB"),
             ("limits.body", body, 4 << 10, "4KiB"),
             (
@@ -102,7 +102,7 @@ impl Config {
             ("worker.queue", self.worker.queue, 1 << 20, "1MiB"),
         ] {
             if size.0 < least {
-                return Err(Error::TooSmall { key, least: said });
+                return Err(Error::TooSmall { key, least: limit });
             }
         }
         // A body larger than the memory for bodies would be refused for ever.

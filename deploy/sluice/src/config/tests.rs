@@ -23,7 +23,7 @@ fn load(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) 
 }
 
 /// The error with its causes.
-fn told(refused: Result<Loaded, Error>) -> String {
+fn message_of(refused: Result<Loaded, Error>) -> String {
     format!("{:#}", anyhow::Error::from(refused.unwrap_err()))
 }
 
@@ -78,7 +78,7 @@ fn unknown_keys_are_refused_by_name() {
         (None, Some("SLUICE__SERVER__LISTEN__PORT"), "server.listen"),
     ] {
         let variables: Vec<_> = variable.map(|name| (name, "1")).into_iter().collect();
-        let message = told(load(file, &variables, &[]));
+        let message = message_of(load(file, &variables, &[]));
         assert!(message.contains(name), "{message}");
     }
 }
@@ -123,7 +123,7 @@ fn values_that_do_not_fit_are_refused_by_name() {
         ),
         ("SLUICE__OBJECTS__PATIENCE", "0s", "`objects.patience` must be at least"),
     ] {
-        let message = told(load(None, &[(name, value)], &[]));
+        let message = message_of(load(None, &[(name, value)], &[]));
         assert!(message.contains(expected), "{message}");
     }
 }
@@ -138,7 +138,7 @@ fn the_password_of_the_cache_is_not_shown() {
 #[test]
 fn a_missing_file_is_an_error() {
     let missing = Loaded::merge(Some(Path::new("/nonexistent/sluice.toml")), environment(), &[]);
-    assert!(told(missing).contains("/nonexistent/sluice.toml"));
+    assert!(message_of(missing).contains("/nonexistent/sluice.toml"));
 }
 
 #[test]
@@ -207,13 +207,13 @@ fn a_body_is_not_larger_than_the_log_takes() {
     ] {
         let of = |mib: u64| load(None, &[(name, &format!("{mib}MiB"))], &[]);
         assert!(of(most).is_ok());
-        assert_eq!(told(of(most + 1)), format!("`{key}` must be at most {most}MiB"));
+        assert_eq!(message_of(of(most + 1)), format!("`{key}` must be at most {most}MiB"));
     }
 }
 
 #[test]
 fn what_would_fail_later_is_refused() {
-    for (variables, said) in [
+    for (variables, expected) in [
         (
             &[("SLUICE__SERVER__PUBLIC_URL", "example.org")][..],
             "`server.public_url` must begin with http",
@@ -240,8 +240,8 @@ fn what_would_fail_later_is_refused() {
             "`limits.part_urls` must be at most 15m with tables in a bucket",
         ),
     ] {
-        let refused = told(load(None, variables, &[]));
-        assert!(refused.starts_with(said), "{refused}");
+        let refused = message_of(load(None, variables, &[]));
+        assert!(refused.starts_with(expected), "{refused}");
     }
     for variable in [
         ("SLUICE__SERVER__PUBLIC_URL", "https://example.org/data/"),
@@ -253,9 +253,9 @@ fn what_would_fail_later_is_refused() {
 
 #[test]
 fn what_is_too_small_to_work_is_refused() {
-    let refused = told(load(None, &[("SLUICE__COMPACTION__FAN_IN", "1")], &[]));
+    let refused = message_of(load(None, &[("SLUICE__COMPACTION__FAN_IN", "1")], &[]));
     assert_eq!(refused, "`compaction.fan_in` must be at least 2");
-    let refused = told(load(None, &[("SLUICE__LIMITS__WAIT", "19s")], &[]));
+    let refused = message_of(load(None, &[("SLUICE__LIMITS__WAIT", "19s")], &[]));
     assert_eq!(refused, "`limits.wait` must be at least 20s");
     let off = load(None, &[("SLUICE__COMPACTION__ENABLED", "false")], &[])
         .unwrap()

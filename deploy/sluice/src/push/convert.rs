@@ -24,9 +24,9 @@ use types::render::lines::Lines;
 use types::{Contract, FieldType, Timestamp, json};
 
 /// The most rows that are read at once.
-const ROWS: u64 = 8_192;
+const ROWS_PER_BATCH: u64 = 8_192;
 /// About the most bytes that are read and converted at once. One row may have more.
-const BYTES: u64 = 16 << 20;
+const BYTES_PER_BATCH: u64 = 16 << 20;
 
 /// Returns the type of a column's field, or `None` if the contract allows the column as an extra member.
 pub(super) fn kind_of(contract: &Contract, name: &str) -> anyhow::Result<Option<FieldType>> {
@@ -122,17 +122,17 @@ fn shared_texts(schema: &Schema) -> SchemaRef {
     ))
 }
 
-/// Returns the number of rows of about [`BYTES`], by the sizes of the row groups.
+/// Returns the number of rows of about [`BYTES_PER_BATCH`], by the sizes of the row groups.
 fn rows_at_once(metadata: &ParquetMetaData) -> usize {
     let groups = metadata.row_groups().iter().map(|group| {
         let (rows, bytes) = (group.num_rows().unsigned_abs(), group.total_byte_size().unsigned_abs());
-        rows.saturating_mul(BYTES) / bytes.max(1)
+        rows.saturating_mul(BYTES_PER_BATCH) / bytes.max(1)
     });
     // The group with the largest rows decides, because all batches have one size.
-    usize::try_from(groups.min().unwrap_or(ROWS).clamp(1, ROWS)).unwrap_or(1)
+    usize::try_from(groups.min().unwrap_or(ROWS_PER_BATCH).clamp(1, ROWS_PER_BATCH)).unwrap_or(1)
 }
 
-/// Returns the number of the first `rows` whose texts have about [`BYTES`], at least one.
+/// Returns the number of the first `rows` whose texts have about [`BYTES_PER_BATCH`], at least one.
 fn piece(batch: &RecordBatch, rows: Range<usize>) -> usize {
     let texts: Vec<_> = batch
         .columns()
@@ -147,7 +147,7 @@ fn piece(batch: &RecordBatch, rows: Range<usize>) -> usize {
     };
     let more = rows.take_while(|row| {
         bytes += of_row(*row);
-        bytes <= BYTES
+        bytes <= BYTES_PER_BATCH
     });
     more.count().max(1)
 }
@@ -161,8 +161,8 @@ fn shaped(contract: &Contract, batch: &RecordBatch) -> anyhow::Result<RecordBatc
         let column = match batch.column_by_name(&field.name) {
             None => new_null_array(&wanted, batch.num_rows()),
             Some(column) => {
-                let told = || format!("the column `{}` cannot be {}", field.name, field.kind.name());
-                exactly(column, field.kind).with_context(told)?
+                let problem = || format!("the column `{}` cannot be {}", field.name, field.kind.name());
+                exactly(column, field.kind).with_context(problem)?
             }
         };
         fields.push(Field::new(&field.name, wanted, true));
@@ -447,13 +447,17 @@ pub(super) mod tests {
     #[test]
     fn texts_of_a_megabyte_a_row_are_converted_some_at_a_time() {
         const TEXT: usize = 1 << 20;
-        const ROWS: usize = 2_100;
+        const TEXT_ROWS: usize = 2_100;
         let text = "x".repeat(TEXT);
         let names: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(); 100]));
         let batch = RecordBatch::try_from_iter([("name", names)]).unwrap();
         let mut counted = Counted::default();
-        parquet(written(&batch, ROWS / 100), &contract(false), &mut counted).unwrap();
-        assert!(counted.bytes > ROWS * TEXT, "{} bytes", counted.bytes);
-        assert!(counted.most as u64 <= 2 * BYTES, "{} bytes at once", counted.most);
+        parquet(written(&batch, TEXT_ROWS / 100), &contract(false), &mut counted).unwrap();
+        assert!(counted.bytes > TEXT_ROWS * TEXT, "{} bytes", counted.bytes);
+        assert!(
+            counted.most as u64 <= 2 * BYTES_PER_BATCH,
+            "{} bytes at once",
+            counted.most
+        );
     }
 }

@@ -14,9 +14,9 @@ use types::{Contract, FieldType, json};
 use super::convert::{boolean, integer, kind_of, number};
 
 /// The most columns of a file, which bounds the memory that a header can take.
-const MOST_COLUMNS: usize = 10_000;
+const MAX_COLUMNS: usize = 10_000;
 /// The byte order mark that some programs put before UTF-8.
-const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Converts a CSV file whose first line names the fields.
 pub(super) fn convert(mut input: impl Read + Seek, contract: &Contract, out: &mut impl Write) -> anyhow::Result<()> {
@@ -112,9 +112,9 @@ fn records(
 /// Reads the header. Each name may occur once.
 fn names(reader: &mut Reader<impl Read>) -> anyhow::Result<Vec<String>> {
     let header = reader.headers().context("the header cannot be read")?;
-    if header.len() > MOST_COLUMNS {
+    if header.len() > MAX_COLUMNS {
         bail!(
-            "the header names {} columns; at most {MOST_COLUMNS} are sent",
+            "the header names {} columns; at most {MAX_COLUMNS} are sent",
             header.len()
         );
     }
@@ -139,7 +139,7 @@ fn value(cell: &str, kind: Option<FieldType>) -> anyhow::Result<Value> {
 fn skip_mark(input: &mut (impl Read + Seek)) -> io::Result<u64> {
     let mut first = Vec::new();
     input.by_ref().take(3).read_to_end(&mut first)?;
-    let begin = if first == MARK { 3 } else { 0 };
+    let begin = if first == BYTE_ORDER_MARK { 3 } else { 0 };
     input.seek(SeekFrom::Start(begin))
 }
 

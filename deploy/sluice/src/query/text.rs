@@ -6,7 +6,7 @@ use client::model::{Answer, AnswerColumn};
 use serde_json::Value;
 
 /// The most characters of a value in a table. Longer values are cut.
-const WIDEST: usize = 60;
+const MAX_CELL_WIDTH: usize = 60;
 
 /// Formats the answer as a table: names, types, then the rows, with numbers to the right.
 pub(crate) fn table(answer: &Answer) -> String {
@@ -79,13 +79,13 @@ fn plain(value: &Value, null: &str) -> String {
     }
 }
 
-/// Makes a text safe for one cell: one line, at most [`WIDEST`] characters, without control characters, which a
+/// Makes a text safe for one cell: one line, at most [`MAX_CELL_WIDTH`] characters, without control characters, which a
 /// terminal would obey.
 fn shown(text: &str) -> String {
     let mut cell = String::new();
     // Width is counted in characters. Wide scripts may misalign columns, which harms nothing.
     for (count, character) in text.chars().enumerate() {
-        if count == WIDEST {
+        if count == MAX_CELL_WIDTH {
             cell.push('…');
             break;
         }

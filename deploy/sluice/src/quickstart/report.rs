@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::terminal::line;
 
 /// The most versions that are shown.
-const VERSIONS: usize = 4;
+const MAX_VERSIONS: usize = 4;
 /// The most records of a page that are shown.
-const RECORDS: usize = 3;
+const MAX_RECORDS: usize = 3;
 
 /// Prints a heading after an empty line.
 pub(super) fn head(text: &str) -> io::Result<()> {
@@ -67,7 +67,7 @@ pub(super) fn versions(project: &Project) -> io::Result<()> {
         grouped(project.version_count)
     ))?;
     line("  version   records       new   content root")?;
-    for version in project.versions.iter().take(VERSIONS) {
+    for version in project.versions.iter().take(MAX_VERSIONS) {
         let root: String = version
             .more
             // The client's type of a version has no root, so it is read from the other fields.
@@ -126,7 +126,7 @@ pub(super) fn page(page: &Page, offset: u64) -> io::Result<()> {
         "Version {version}, which never changes, from record {} of {total} on:",
         grouped(offset)
     ))?;
-    for record in page.items.iter().take(RECORDS).filter_map(Value::as_object) {
+    for record in page.items.iter().take(MAX_RECORDS).filter_map(Value::as_object) {
         let mut record = record.clone();
         // Missing optional fields are null, which would fill the line.
         record.retain(|_, value| !value.is_null());

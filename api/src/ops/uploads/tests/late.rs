@@ -35,11 +35,11 @@ async fn a_part_that_comes_too_late_deletes_only_what_has_expired() {
         let upload = scene.begun().await;
         scene.put_both(&upload).await;
         let folder = scene.service.uploads().join(upload["id"].as_str().unwrap());
-        let (clock, freeing) = (Arc::clone(&scene.service.clock), scene.freeing());
+        let (clock, reaper) = (Arc::clone(&scene.service.clock), scene.reaper());
         let body = stream::once(async move {
             clock.advance(Duration::from_hours(6));
             if expires {
-                assert_eq!(freeing.free().await, 1);
+                assert_eq!(reaper.reap().await, 1);
             }
             Ok::<_, Infallible>(Bytes::from_static(b"abcd"))
         });
@@ -48,7 +48,7 @@ async fn a_part_that_comes_too_late_deletes_only_what_has_expired() {
         is(&late, 409, "upload_closed");
         // The other part was taken, and may just be completed while nothing has expired.
         assert_eq!(folder.join("2").exists(), !expires);
-        scene.freeing().free().await;
+        scene.reaper().reap().await;
         assert!(!folder.exists());
     }
 }
@@ -71,7 +71,7 @@ async fn a_part_that_comes_when_its_upload_is_decided_and_freed_stays_nowhere() 
         begun.await.unwrap();
         assert_eq!(scene.complete(&upload, &tags).await.status, 201);
         scene.reject(upload["id"].as_str().unwrap().parse().unwrap()).await;
-        assert_eq!(scene.freeing().free().await, 1);
+        assert_eq!(scene.reaper().reap().await, 1);
         assert!(!folder.exists());
         ends.send(()).unwrap();
     };

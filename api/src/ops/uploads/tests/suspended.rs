@@ -65,9 +65,9 @@ async fn uploads_of_a_suspended_operator_expire_and_their_bytes_are_freed() {
     let upload = scene.begun().await;
     let tags = scene.put_both(&upload).await;
     let operator = contributor(&scene, &upload).await;
-    assert_eq!(scene.freeing().free().await, 0);
+    assert_eq!(scene.reaper().reap().await, 0);
     suspend(&scene, operator).await;
-    assert_eq!(scene.freeing().free().await, 1);
+    assert_eq!(scene.reaper().reap().await, 1);
     scene.service.app.store.operator_restore(operator).await.unwrap();
     is(&scene.complete(&upload, &tags).await, 409, "upload_expired");
     // The expired upload became no contribution.

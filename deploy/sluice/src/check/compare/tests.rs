@@ -83,19 +83,19 @@ fn project(version: u64) -> ProjectEntry {
 }
 
 /// Returns the broken rules if the database is the same before and after.
-fn broken(version: u64, said: &ProjectEntries, table: &Report) -> Vec<&'static str> {
-    let (_, violations) = compare(&project(version), said, table, said, NOW);
+fn broken(version: u64, recorded: &ProjectEntries, table: &Report) -> Vec<&'static str> {
+    let (_, violations) = compare(&project(version), recorded, table, recorded, NOW);
     violations.iter().map(|violation| violation.rule).collect()
 }
 
 #[test]
 fn a_sound_project_breaks_no_rule_and_is_counted() {
-    let said = entries(&[
+    let recorded = entries(&[
         merged(1, 1),
         merged(2, 2),
         contribution(3, ContributionStatus::Rejected),
     ]);
-    let (counts, violations) = compare(&project(2), &said, &table(&[1, 2]), &said, NOW);
+    let (counts, violations) = compare(&project(2), &recorded, &table(&[1, 2]), &recorded, NOW);
     assert_eq!(violations, []);
     assert_eq!(
         counts.to_string(),

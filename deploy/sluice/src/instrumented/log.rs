@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 use types::metric;
 
 /// Interval between two measurements of the lags.
-const EVERY: Duration = Duration::from_secs(5);
+const LAG_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The next uncommitted offset of each partition, by topic and group.
 type Marks = HashMap<(String, String), HashMap<u32, u64>>;
@@ -42,7 +42,7 @@ impl Log {
     /// Records the lags every five seconds until `stop`.
     pub async fn watch(self, stop: CancellationToken) {
         let watching = async {
-            let mut rounds = Rounds::every(EVERY, &stop);
+            let mut rounds = Rounds::every(LAG_INTERVAL, &stop);
             while rounds.next().await {
                 self.look().await;
             }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use types::{DatasetId, Kind, OperatorId};
 
 use self::conditions::Met;
-use super::reading::GREATEST;
+use super::reading::MAX_EXACT_INTEGER;
 use crate::answer::{Media, Streamed};
 use crate::cx::Cx;
 use crate::error::{ApiError, chain};
@@ -76,7 +76,7 @@ struct Address {
     #[schemars(with = "String", extend("format" = "uuid"))]
     account: OperatorId,
     /// Expiry of the address, in seconds since 1970.
-    #[schemars(range(min = 0, max = GREATEST))]
+    #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     expires: u64,
     /// Signature over the other members of the address.
     #[schemars(length(max = 100))]
@@ -160,8 +160,8 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     ];
     headers.extend(tag.map(|tag| (header::ETAG, tag)));
     if status == StatusCode::PARTIAL_CONTENT {
-        let said = format!("bytes {}-{}/{size}", range.start, range.end - 1);
-        headers.extend(HeaderValue::from_str(&said).map(|said| (header::CONTENT_RANGE, said)));
+        let value = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+        headers.extend(HeaderValue::from_str(&value).map(|value| (header::CONTENT_RANGE, value)));
     }
     let (egress, account, now) = (cx.app.egress.clone(), input.account, cx.now);
     let bytes = catalog.part_bytes(dataset, &part, range).await?;
@@ -209,7 +209,7 @@ fn beyond(size: u64) -> ApiError {
     );
     let error = error.with_status(StatusCode::RANGE_NOT_SATISFIABLE);
     match HeaderValue::from_str(&format!("bytes */{size}")) {
-        Ok(said) => error.header(header::CONTENT_RANGE, said),
+        Ok(value) => error.header(header::CONTENT_RANGE, value),
         Err(_) => error,
     }
 }

@@ -174,14 +174,17 @@ mod tests {
             .build()
             .unwrap();
         metrics::with_local_recorder(&registry, || runtime.block_on(asking));
-        let told = registry.render();
+        let rendered = registry.render();
         for line in [
             "sluice_object_requests_total{call=\"get\"} 1",
             "sluice_object_requests_total{call=\"put\"} 4",
             "sluice_object_failures_total{call=\"copy\"} 1",
         ] {
-            assert!(told.lines().any(|found| found == line), "{line} is not in\n{told}");
+            assert!(
+                rendered.lines().any(|found| found == line),
+                "{line} is not in\n{rendered}"
+            );
         }
-        assert!(!told.contains("failures_total{call=\"put\"}"), "{told}");
+        assert!(!rendered.contains("failures_total{call=\"put\"}"), "{rendered}");
     }
 }

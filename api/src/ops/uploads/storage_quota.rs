@@ -19,7 +19,7 @@ pub(super) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, A
 }
 
 /// Returns the error for an uploader whose storage is used up.
-pub(super) fn none(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
+pub(super) fn exceeded(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
     let allowed = cx.app.limits.storage_bytes;
     let message = format!(
         "{} bytes do not fit: {used} of {allowed} bytes of storage are used",
@@ -28,20 +28,20 @@ pub(super) fn none(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
     let quota = json!({"storage": {"used": used, "allowed": allowed}});
     let (base, operator) = (&cx.app.config.public_url, upload.operator);
     let credits = json!({"topUp": format!("{base}/paid/credits?operator={operator}")});
-    full(message, quota).field("credits", credits)
+    storage_exceeded(message, quota).field("credits", credits)
 }
 
 /// Returns the error for an upload that the maintainer of the dataset has no storage for.
-pub(super) fn none_with_maintainer(cx: &Cx, project: &Project, bytes: u64) -> ApiError {
+pub(super) fn exceeded_by_maintainer(cx: &Cx, project: &Project, bytes: u64) -> ApiError {
     let message = format!(
         "the maintainer of `{}` has no storage for another {bytes} bytes",
         project.slug
     );
     // The answer goes to another operator. It omits the bytes in use, which would reveal the size of private datasets,
     // and a top-up link, which would reveal the maintainer's id.
-    full(message, json!({"storage": {"allowed": cx.app.limits.storage_bytes}}))
+    storage_exceeded(message, json!({"storage": {"allowed": cx.app.limits.storage_bytes}}))
 }
 
-fn full(message: String, quota: serde_json::Value) -> ApiError {
+fn storage_exceeded(message: String, quota: serde_json::Value) -> ApiError {
     ApiError::new(Kind::PaymentRequired, "storage_quota", message).field("quota", quota)
 }

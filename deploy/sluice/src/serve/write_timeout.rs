@@ -1,6 +1,6 @@
 //! A connection with a write-stall time-out.
 //!
-//! Invariant: writes wait for a peer at most [`PATIENCE`] in total. Every [`SLOWEST`] bytes that the peer takes restore
+//! Invariant: writes wait for a peer at most [`MAX_STALL`] in total. Every [`MIN_BYTES_PER_SECOND`] bytes that the peer takes restore
 //! one second. Beyond that writing fails, and the connection ends.
 
 use std::io::{self, ErrorKind, IoSlice};
@@ -12,12 +12,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// The longest total wait for a peer that takes nothing.
-const PATIENCE: Duration = Duration::from_mins(2);
+const MAX_STALL: Duration = Duration::from_mins(2);
 /// The bytes that restore a second: the slowest average rate, in bytes per second, that a peer may keep up for ever.
-const SLOWEST: u64 = 16 << 10;
+const MIN_BYTES_PER_SECOND: u64 = 16 << 10;
 
 /// A stream whose writes time out if the peer does not read.
-pub(super) struct Taken<S> {
+pub(super) struct WriteTimeout<S> {
     stream: S,
     /// The time that is left for waiting.
     left: Duration,
@@ -25,11 +25,11 @@ pub(super) struct Taken<S> {
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
-impl<S: AsyncWrite + Unpin> Taken<S> {
+impl<S: AsyncWrite + Unpin> WriteTimeout<S> {
     pub(super) const fn new(stream: S) -> Self {
         Self {
             stream,
-            left: PATIENCE,
+            left: MAX_STALL,
             waiting: None,
         }
     }
@@ -59,13 +59,13 @@ impl<S: AsyncWrite + Unpin> Taken<S> {
     }
 }
 
-/// Returns the time that is left after a wait of `waited` that ended with `bytes` taken, at most [`PATIENCE`].
+/// Returns the time that is left after a wait of `waited` that ended with `bytes` taken, at most [`MAX_STALL`].
 fn left(left: Duration, waited: Duration, bytes: u64) -> Duration {
-    let earned = Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST);
-    left.saturating_sub(waited).saturating_add(earned).min(PATIENCE)
+    let earned = Duration::from_micros(bytes.saturating_mul(1_000_000) / MIN_BYTES_PER_SECOND);
+    left.saturating_sub(waited).saturating_add(earned).min(MAX_STALL)
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.get_mut().write(cx, |stream, cx| stream.poll_write(cx, bytes))
     }
@@ -94,7 +94,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Taken<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_read(cx, buffer)
     }
@@ -112,11 +112,11 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_takes_nothing_more_is_not_waited_for_without_end() {
         let (ours, mut theirs) = duplex(1 << 10);
-        let mut taken = Taken {
+        let mut stream = WriteTimeout {
             left: Duration::from_millis(20),
-            ..Taken::new(ours)
+            ..WriteTimeout::new(ours)
         };
-        let sending = tokio::spawn(async move { taken.write_all(&[7; BYTES]).await });
+        let sending = tokio::spawn(async move { stream.write_all(&[7; BYTES]).await });
         theirs.read_exact(&mut [0; BYTES / 2]).await.unwrap();
         let sent = sending.await.unwrap();
         assert_eq!(sent.unwrap_err().kind(), ErrorKind::TimedOut);
@@ -125,10 +125,10 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_takes_its_bytes_one_by_one_gets_all() {
         let (ours, mut theirs) = duplex(1 << 10);
-        let mut taken = Taken::new(ours);
+        let mut stream = WriteTimeout::new(ours);
         let sending = tokio::spawn(async move {
-            taken.write_all(&[7; BYTES]).await.unwrap();
-            taken.left
+            stream.write_all(&[7; BYTES]).await.unwrap();
+            stream.left
         });
         for _ in 0..BYTES {
             assert_eq!(theirs.read_u8().await.unwrap(), 7);
@@ -140,14 +140,14 @@ mod tests {
     #[test]
     fn who_takes_little_is_waited_for_less_and_who_takes_more_no_longer() {
         let seconds = Duration::from_secs;
-        assert_eq!(left(PATIENCE, seconds(20), 0), seconds(100));
+        assert_eq!(left(MAX_STALL, seconds(20), 0), seconds(100));
         assert_eq!(
-            left(seconds(100), seconds(1), SLOWEST / 2),
+            left(seconds(100), seconds(1), MIN_BYTES_PER_SECOND / 2),
             Duration::from_millis(99_500)
         );
-        assert_eq!(left(seconds(100), seconds(1), SLOWEST), seconds(100));
+        assert_eq!(left(seconds(100), seconds(1), MIN_BYTES_PER_SECOND), seconds(100));
         assert_eq!(left(seconds(1), seconds(2), 0), Duration::ZERO);
         // Bytes that were taken quickly give no credit beyond the full time.
-        assert_eq!(left(seconds(100), Duration::ZERO, 1 << 40), PATIENCE);
+        assert_eq!(left(seconds(100), Duration::ZERO, 1 << 40), MAX_STALL);
     }
 }

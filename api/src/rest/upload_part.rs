@@ -29,11 +29,11 @@ use crate::ops::uploads::{closed, cut, place_failed, seconds};
 use crate::standing::Standing;
 
 /// Path of the route.
-pub(crate) const PATH: &str = "/uploads/{id}/{n}";
+pub(crate) const UPLOAD_PART_PATH: &str = "/uploads/{id}/{n}";
 /// Bytes written to disk at a time.
-const PIECE: usize = 1 << 20;
+const WRITE_BYTES: usize = 1 << 20;
 /// Time limit of a part; see [`Pace`].
-const PATIENCE: Duration = Duration::from_mins(1);
+const PART_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -213,8 +213,8 @@ async fn admit(
 
 /// Parses a segment of the path; `None` unless it is in canonical form.
 fn only<T: FromStr + ToString>(segment: &str) -> Option<T> {
-    let said: T = segment.parse().ok()?;
-    (said.to_string() == segment).then_some(said)
+    let parsed: T = segment.parse().ok()?;
+    (parsed.to_string() == segment).then_some(parsed)
 }
 
 /// Receives the body and writes it to disk. Returns the part's number and entity tag.
@@ -227,14 +227,14 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
         mut standing,
     } = part;
     // The permit is taken before the memory, so that waiting parts reserve none.
-    let _place = app.process.parts.take(upload.operator).await;
-    let mut room = app.process.bodies.room(Holder::Operator(upload.operator));
-    room.extend_to(PIECE)?;
-    let pace = Pace::new(PATIENCE);
+    let _operator_permit = app.process.parts.acquire(upload.operator).await;
+    let mut reservation = app.process.bodies.reservation(Holder::Operator(upload.operator));
+    reservation.extend_to(WRITE_BYTES)?;
+    let pace = Pace::new(PART_TIMEOUT);
     let place = local.clone();
     let opened = on_disk(app, move || place.writer()).await?;
     let mut writer = opened.map_err(|error| place_failed(&error))?;
-    let mut held = BytesMut::with_capacity(PIECE);
+    let mut held = BytesMut::with_capacity(WRITE_BYTES);
     let mut taken = 0;
     while let Some(data) = body::next(body, pace, taken).await? {
         taken += data.len() as u64;
@@ -248,7 +248,7 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
             return Err(closed());
         }
         held.extend_from_slice(&data);
-        if held.len() >= PIECE {
+        if held.len() >= WRITE_BYTES {
             writer = write(app, writer, held.split().freeze()).await?;
         }
     }

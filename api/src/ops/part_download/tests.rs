@@ -77,8 +77,8 @@ async fn a_range_is_that_part_of_the_file() {
         let got = scene.ranged(&range).await;
         assert_eq!(got.status, 206, "{range}");
         assert_eq!(got.bytes, whole[expected.clone()], "{range}");
-        let said = format!("bytes {}-{}/{size}", expected.start, expected.end - 1);
-        assert_eq!(got.headers["content-range"], said, "{range}");
+        let content_range = format!("bytes {}-{}/{size}", expected.start, expected.end - 1);
+        assert_eq!(got.headers["content-range"], content_range, "{range}");
     }
     for range in [
         format!("bytes={size}-"),

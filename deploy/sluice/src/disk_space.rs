@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Data;
 
 /// Interval between two looks at the disk.
-const EVERY: Duration = Duration::from_millis(250);
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Sets whether the backlog accepts contributions, until `stop`: only while more than the reserve is free.
 pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken) {
@@ -20,10 +20,10 @@ pub(crate) async fn watch(data: Data, backlog: Backlog, stop: CancellationToken)
     if data.reserve.0 == 0 {
         return stop.cancelled().await;
     }
-    let mut rounds = Rounds::every(EVERY, &stop);
+    let mut rounds = Rounds::every(CHECK_INTERVAL, &stop);
     while rounds.next().await {
         match catalog::disk::free(&data.dir) {
-            Ok(free) => backlog.set_room(free > data.reserve.0),
+            Ok(free) => backlog.set_disk_has_space(free > data.reserve.0),
             // The last known state stays in force.
             Err(error) => tracing::warn!(%error, "cannot measure the free space of the data folder's disk"),
         }

@@ -15,20 +15,20 @@ use crate::error::chain;
 use crate::periodic::Rounds;
 
 /// Uploads listed at a time.
-const PAGE: u32 = 64;
+const UPLOADS_PER_PAGE: u32 = 64;
 /// Time for which the bytes of an upload that no worker could process are kept, so that it can be replayed.
-const REPLAYABLE: Duration = Duration::from_hours(7 * 24);
+const DEAD_LETTER_RETENTION: Duration = Duration::from_hours(7 * 24);
 
 /// Task that deletes the bytes of expired and of decided uploads.
 #[derive(Debug)]
-pub struct Freeing {
+pub struct UploadReaper {
     store: Store,
     objects: Arc<dyn Objects>,
     clock: Arc<dyn Clock>,
     every: Duration,
 }
 
-impl Freeing {
+impl UploadReaper {
     /// Creates a reaper that has not started. It runs at the interval `every`.
     pub fn new(store: Store, objects: Arc<dyn Objects>, clock: Arc<dyn Clock>, every: Duration) -> Self {
         Self {
@@ -43,21 +43,23 @@ impl Freeing {
     pub async fn run(self, stop: CancellationToken) {
         // An interval of zero would panic.
         let period = self.every.max(Duration::from_millis(10));
-        let freeing = async {
+        let reaping = async {
             let mut rounds = Rounds::every(period, &stop);
             while rounds.next().await {
-                self.free().await;
+                self.reap().await;
             }
         };
-        stop.run_until_cancelled(freeing).await;
+        stop.run_until_cancelled(reaping).await;
     }
 
     /// Deletes everything that is due, and returns the number of uploads deleted. A failed deletion is retried in the
     /// next run.
-    pub async fn free(&self) -> usize {
-        let (mut freed, mut after) = (0, None);
+    pub async fn reap(&self) -> usize {
+        let (mut reaped, mut after) = (0, None);
         loop {
-            let page = self.store.uploads_to_free(self.clock.now(), REPLAYABLE, after, PAGE);
+            let page = self
+                .store
+                .uploads_to_free(self.clock.now(), DEAD_LETTER_RETENTION, after, UPLOADS_PER_PAGE);
             let page = page.await.unwrap_or_else(|error| {
                 tracing::warn!(error = chain(&error), "cannot list the finished uploads; trying again");
                 Vec::new()
@@ -65,14 +67,14 @@ impl Freeing {
             // The next page begins after this one, so an upload that cannot be deleted does not block the others.
             after = page.last().copied();
             if after.is_none() {
-                return freed;
+                return reaped;
             }
-            freed += self.free_each(page).await;
+            reaped += self.reap_each(page).await;
         }
     }
 
-    async fn free_each(&self, uploads: Vec<ContributionId>) -> usize {
-        let mut freed = 0;
+    async fn reap_each(&self, uploads: Vec<ContributionId>) -> usize {
+        let mut reaped = 0;
         for upload in uploads {
             // The bytes come before the row, so that a crash repeats the deletion instead of forgetting it.
             if let Err(error) = self.objects.delete(upload).await {
@@ -84,7 +86,7 @@ impl Freeing {
             }
             fault::point("upload.freed");
             match self.store.upload_freed(upload, self.clock.now()).await {
-                Ok(()) => freed += 1,
+                Ok(()) => reaped += 1,
                 Err(error) => {
                     tracing::warn!(
                         %upload, error = chain(&error),
@@ -93,6 +95,6 @@ impl Freeing {
                 }
             }
         }
-        freed
+        reaped
     }
 }

@@ -55,13 +55,13 @@ async fn uploads_that_cannot_be_deleted_keep_no_others() {
     scene.service.clock.advance(Duration::from_hours(6));
     let objects = Arc::clone(&app.uploads.objects);
     let stubborn = Arc::new(Stubborn { objects, lets_go });
-    let freeing = Freeing::new(
+    let reaper = UploadReaper::new(
         app.store.clone(),
         stubborn,
         Arc::clone(&app.clock),
         Duration::from_secs(1),
     );
-    assert_eq!(freeing.free().await, 1);
-    assert_eq!(freeing.free().await, 0);
-    assert_eq!(scene.freeing().free().await, 150);
+    assert_eq!(reaper.reap().await, 1);
+    assert_eq!(reaper.reap().await, 0);
+    assert_eq!(scene.reaper().reap().await, 150);
 }
