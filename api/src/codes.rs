@@ -29,8 +29,8 @@ impl Again {
 /// One error code.
 #[derive(Clone, Copy, Debug)]
 pub struct Code {
-    /// The word.
-    pub code: &'static str,
+    /// The code itself, the member `error` of the body.
+    pub word: &'static str,
     /// Status of the answer.
     pub status: u16,
     /// Members of the body beside `error` and `message`.
@@ -433,13 +433,13 @@ pub const CODES: &[Code] = &[
 
 const fn of(
     status: u16,
-    code: &'static str,
+    word: &'static str,
     fields: &'static [&'static str],
     meaning: &'static str,
     again: Again,
 ) -> Code {
     Code {
-        code,
+        word,
         status,
         fields,
         meaning,
@@ -455,7 +455,7 @@ pub(crate) fn markdown() -> String {
     );
     for code in CODES {
         let fields: Vec<String> = code.fields.iter().map(|field| format!("`{field}`")).collect();
-        let (status, word, fields) = (code.status, code.code, fields.join(", "));
+        let (status, word, fields) = (code.status, code.word, fields.join(", "));
         // Writing to a text cannot fail.
         writeln!(
             text,
@@ -475,15 +475,15 @@ mod tests {
     #[test]
     fn codes_are_listed_once_in_order() {
         for pair in CODES.windows(2) {
-            let order = |code: &Code| (code.status, code.code);
+            let order = |code: &Code| (code.status, code.word);
             assert!(
                 order(&pair[0]) < order(&pair[1]),
                 "{} and {}",
-                pair[0].code,
-                pair[1].code
+                pair[0].word,
+                pair[1].word
             );
         }
-        let mut words: Vec<_> = CODES.iter().map(|code| code.code).collect();
+        let mut words: Vec<_> = CODES.iter().map(|code| code.word).collect();
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), CODES.len());
@@ -494,9 +494,9 @@ mod tests {
         let page = markdown();
         for code in CODES {
             assert!(
-                page.contains(&format!("| {} | `{}` |", code.status, code.code)),
+                page.contains(&format!("| {} | `{}` |", code.status, code.word)),
                 "{}",
-                code.code
+                code.word
             );
         }
     }

@@ -253,7 +253,7 @@ fn error_schema() -> Value {
             "error": {
                 "type": "string",
                 "description": "The case, for programs; `/guide/errors.md` says what each word means.",
-                "enum": CODES.iter().map(|code| code.code).collect::<Vec<_>>(),
+                "enum": CODES.iter().map(|code| code.word).collect::<Vec<_>>(),
             },
             "message": text("What went wrong, for people."),
             "details": {

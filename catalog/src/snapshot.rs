@@ -84,6 +84,12 @@ impl Snapshot {
         (version <= self.state.head()).then(|| Self::new(Arc::clone(&self.state), version))
     }
 
+    /// Returns the latest version of the table that this process knows, without reading the log.
+    #[must_use]
+    pub fn latest(&self) -> Self {
+        Self::new(Arc::clone(&self.state), self.state.head())
+    }
+
     /// Returns the parts of the version in the order of its rows. Compacted parts replace small ones where possible.
     pub fn parts(&self) -> Vec<PartInfo> {
         self.state.layout(self.version)

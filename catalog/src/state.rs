@@ -145,7 +145,8 @@ impl State {
     /// Verifies that the log still has the last commit of the version index. A state that fails once stays unusable.
     ///
     /// # Errors
-    /// [`Error::HistoryLost`] if the commit is gone or differs. [`Error::Storage`] if the store cannot be read.
+    /// [`Error::HistoryLost`] if the commit is gone or is another one. [`Error::Corrupt`] if it is damaged.
+    /// [`Error::Storage`] if the store cannot be read.
     pub(crate) async fn confirm(&self) -> Result<(), Error> {
         // An empty log has nothing to lose.
         let Some((number, text)) = self.version_index().last_commit() else {
@@ -154,12 +155,15 @@ impl State {
         let path = log::path(self.dataset, number);
         if !self.is_lost() {
             let bytes = log::bytes_of(&self.objects, &path).await?;
-            if bytes.as_ref().is_some_and(|bytes| contains(bytes, text.as_bytes())) {
-                return Ok(());
-            }
-            // A commit that is there and cannot be read is damaged: it can be restored, and no history is lost.
             if let Some(bytes) = bytes {
-                log::decode(self.dataset, number, &bytes).map_err(|problem| Error::corrupt(&path, &problem))?;
+                // A damaged commit can be restored, so no history is lost. Nothing may be merged after it meanwhile.
+                let damaged = |problem: String| Error::corrupt(&path, &problem);
+                log::verify(&bytes).map_err(damaged)?;
+                if contains(&bytes, text.as_bytes()) {
+                    return Ok(());
+                }
+                // A commit of an older build has no checksum, so only parsing it finds damage.
+                log::decode(self.dataset, number, &bytes).map_err(damaged)?;
             }
             self.lost.store(true, Ordering::Relaxed);
             tracing::error!(dataset = %self.dataset, %path, "the last commit of a table is gone or another");
@@ -263,11 +267,19 @@ impl State {
     }
 
     /// Returns the version that a contribution became, read from its commit.
+    ///
+    /// # Errors
+    /// [`Error::Gap`] if the log no longer has the commit of that contribution.
     pub(crate) async fn find(&self, contribution: ContributionId) -> Result<Option<Merge>, Error> {
         let Some(version) = self.version_index().find(contribution) else {
             return Ok(None);
         };
-        Ok(Some(self.merge_of(version).await?))
+        let merge = self.merge_of(version).await?;
+        if merge.contribution != contribution {
+            // The commit was replaced after this process read it.
+            return Err(Error::gap(&log::path(self.dataset, merge.version.0)));
+        }
+        Ok(Some(merge))
     }
 
     /// Reads the merge of a version that the version index has.

@@ -251,7 +251,10 @@ async fn a_newest_version_with_another_root_is_refused() {
     let newest = commit(&table, 4);
     let sound = fs::read_to_string(&newest).unwrap();
     let root = sound.split("\"root\":\"").nth(1).unwrap()[..64].to_owned();
-    fs::write(&newest, sound.replace(&root, &"5e".repeat(32))).unwrap();
+    // Without its checksum it is a commit of an older build, and so not damaged.
+    let (before, rest) = sound.split_once("\"checksum\":\"").unwrap();
+    let older = format!("{before}{}", rest.split_once("\",").unwrap().1);
+    fs::write(&newest, older.replace(&root, &"5e".repeat(32))).unwrap();
     let server = Server::start(&options).await;
     let http = agent.at(&server.http()).http;
     put_off(&http, &slug, "e").await;

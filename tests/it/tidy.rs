@@ -446,7 +446,7 @@ fn codes_given() -> BTreeSet<String> {
 
 #[test]
 fn the_table_of_error_codes_has_what_the_source_gives_and_nothing_else() {
-    let listed: BTreeSet<String> = api::codes::CODES.iter().map(|code| code.code.to_owned()).collect();
+    let listed: BTreeSet<String> = api::codes::CODES.iter().map(|code| code.word.to_owned()).collect();
     let given = codes_given();
     let missing = given
         .difference(&listed)

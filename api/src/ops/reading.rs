@@ -58,7 +58,7 @@ pub(super) async fn snapshot(cx: &Cx, project: &Project, version: Option<Version
     }
     match version {
         // The latest version of the table may be newer than the announced one, and is the one to serve.
-        None => Ok(catalog.snapshot(project.id, None).await?.unwrap_or(published)),
+        None => Ok(published.latest()),
         Some(version) if version <= project.version => published.at(version).ok_or_else(|| lost(project)),
         Some(version) => {
             let found = catalog.snapshot(project.id, Some(version)).await?;

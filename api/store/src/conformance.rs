@@ -51,7 +51,9 @@ macro_rules! store_suite {
             losses: an_accepted_loss_takes_the_versions_that_the_table_lacks,
                 versions_after_a_loss_have_the_numbers_of_the_lost_ones,
                 a_version_that_the_table_has_instead_takes_the_place_of_the_lost_one,
-                a_loss_is_accepted_only_where_there_is_one;
+                a_loss_is_accepted_only_where_there_is_one,
+                a_version_merged_after_the_table_was_read_is_kept,
+                a_lost_contribution_that_is_merged_again_has_its_version_again;
             races: twins_of_one_key_are_one_contribution, an_operator_never_exceeds_its_agents,
                 an_operator_never_exceeds_its_projects, an_allowance_is_exact_under_contention,
                 one_of_many_wins_a_slug, one_of_many_wins_a_name, a_price_changes_once_under_contention,

@@ -12,7 +12,7 @@ use sqlx::AnyConnection;
 use types::{AgentId, ContributionId, DatasetId, Timestamp, Version};
 
 use crate::contributions::outbox;
-use crate::row::{Columns, texts};
+use crate::row::{Columns, bigint, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -21,6 +21,8 @@ use crate::{Error, Store};
 pub struct NewLoss {
     /// The project whose table lacks versions.
     pub project: DatasetId,
+    /// The project's version before the table was read.
+    pub expected: Version,
     /// The content roots of the table's versions, from version 1 on: 64 hexadecimal digits each.
     pub roots: Arc<[String]>,
     /// The reason of the administrator.
@@ -57,6 +59,8 @@ pub enum LossAccepted {
     },
     /// The table has every version that it is known to have; nothing changed.
     NothingLost,
+    /// The project got another version while the table was read; nothing changed.
+    Stale,
 }
 
 /// A lost version.
@@ -149,6 +153,10 @@ async fn accept(cx: &mut AnyConnection, new: NewLoss) -> Result<Change<LossAccep
             id: project.clone(),
         })?
         .value::<i64>("version")?;
+    // A version that was merged after the table was read is not in the roots, and must not be taken for lost.
+    if known != bigint("expected", new.expected.0)? {
+        return Ok(Change::Undo(LossAccepted::Stale));
+    }
     let kept = kept(cx, &project, &new.roots).await?;
     // An earlier call may have accepted the loss already.
     if known <= kept {

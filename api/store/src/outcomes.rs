@@ -91,7 +91,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
                  SET status = 'merged', decided_at = $2, tallies = $3, verdicts = $4, version = $5, accepted = $6,
                      record_count = $7, root = $8, waiting_reason = NULL, resumes_after = NULL, reject_code = NULL,
                      reject_message = NULL, loss = NULL
-                 WHERE id = $1 AND (status <> 'merged' OR (loss IS NOT NULL AND root <> $8))
+                 WHERE id = $1 AND (status <> 'merged' OR (loss IS NOT NULL AND (root <> $8 OR decided_at <> $2)))
                  RETURNING project_id, agent_id",
             )
             .bind(outcome.id.to_string())

@@ -135,12 +135,19 @@ async fn a_last_commit_with_a_wrong_bit_is_damaged_and_no_history_is_lost() {
         .windows(root.len())
         .position(|bytes| bytes == root.as_bytes())
         .unwrap();
-    let mut flipped = sound.clone();
-    flipped[at] ^= 1;
-    fs::write(&path, flipped).unwrap();
-    let refused = table.merge(world.proposal(&numbered(10..20))).await;
-    assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
-    assert!(!table.is_lost());
+    let flipped = |at: usize| {
+        let mut flipped = sound.clone();
+        flipped[at] ^= 1;
+        flipped
+    };
+    let cut = sound[..sound.len() / 2].to_vec();
+    // In the root, outside of it, a commit that ends early, an empty one.
+    for damaged in [flipped(at), flipped(sound.len() - 20), cut, Vec::new()] {
+        fs::write(&path, damaged).unwrap();
+        let refused = table.merge(world.proposal(&numbered(10..20))).await;
+        assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+        assert!(!table.is_lost());
+    }
     fs::write(&path, sound).unwrap();
     let merge = world.merge(&mut table, &numbered(10..20)).await;
     assert_eq!((merge.version, merge.accepted), (Version(2), 10));

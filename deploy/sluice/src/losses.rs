@@ -38,6 +38,7 @@ pub async fn accept(
     })?;
     let new = NewLoss {
         project: project.id,
+        expected: project.version,
         roots: recorded.iter().map(|version| version.head.root.to_string()).collect(),
         reason,
         now: clock.now(),
@@ -45,8 +46,12 @@ pub async fn accept(
     let accepted = store.loss_accept(new).await?;
     // This comes before the result is judged: an earlier call may have ended between the two steps.
     publish(store, &tables, project.id).await?;
-    let LossAccepted::Accepted { loss, contributions } = accepted else {
-        bail!("the table of `{slug}` has every version that it is known to have; there is no loss to accept");
+    let (loss, contributions) = match accepted {
+        LossAccepted::Accepted { loss, contributions } => (loss, contributions),
+        LossAccepted::NothingLost => {
+            bail!("the table of `{slug}` has every version that it is known to have; there is no loss to accept")
+        }
+        LossAccepted::Stale => bail!("`{slug}` got another version while its table was read; run the command again"),
     };
     let head = recorded.last().map(|version| version.head);
     terminal::json(&json!({

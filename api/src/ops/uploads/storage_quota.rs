@@ -11,8 +11,18 @@ use crate::error::ApiError;
 pub(super) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
     let mut bytes = 0_u64;
     for dataset in cx.app.store.datasets_of(operator).await? {
-        if let Some(snapshot) = cx.app.catalog.snapshot(dataset, None).await? {
-            bytes = bytes.saturating_add(snapshot.bytes());
+        match cx.app.catalog.snapshot(dataset, None).await {
+            Ok(Some(snapshot)) => bytes = bytes.saturating_add(snapshot.bytes()),
+            Ok(None) => {}
+            // One damaged table must not stop the uploads to the operator's others, so it counts nothing.
+            Err(
+                error @ (catalog::Error::Corrupt { .. }
+                | catalog::Error::Gap { .. }
+                | catalog::Error::HistoryLost { .. }),
+            ) => {
+                tracing::warn!(%dataset, %error, "a damaged table is left out of the storage of its operator");
+            }
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(bytes)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use types::{ContributionId, Version};
 
 use super::fixture::{World, at, open, outcome};
-use crate::{ContributionLoss, ContributionStatus, Loss, LossAccepted, NewLoss, Resolution, Store};
+use crate::{ContributionLoss, ContributionStatus, Loss, LossAccepted, NewLoss, OutcomeRow, Resolution, Store};
 
 /// A root that no other letter gives.
 fn root(letter: char) -> String {
@@ -34,8 +34,15 @@ async fn world(store: &Store, letters: &str) -> (World, Vec<ContributionId>) {
 
 /// Accepts that the table has only the versions with these roots.
 async fn accept(store: &Store, world: &World, letters: &str) -> LossAccepted {
+    let project = store.project_by_slug("weather", None).await.unwrap().unwrap();
+    accept_at(store, world, letters, project.version).await
+}
+
+/// Accepts it for a table that was read when the project had this version.
+async fn accept_at(store: &Store, world: &World, letters: &str, expected: Version) -> LossAccepted {
     let new = NewLoss {
         project: world.project,
+        expected,
         roots: letters.chars().map(root).collect::<Arc<[_]>>(),
         reason: "the disk failed".to_owned(),
         now: at(100),
@@ -47,7 +54,7 @@ async fn accept(store: &Store, world: &World, letters: &str) -> LossAccepted {
 fn loss_of(accepted: LossAccepted) -> (Loss, u64) {
     let loss = match accepted {
         LossAccepted::Accepted { loss, contributions } => Some((loss, contributions)),
-        LossAccepted::NothingLost => None,
+        LossAccepted::NothingLost | LossAccepted::Stale => None,
     };
     loss.unwrap()
 }
@@ -149,6 +156,34 @@ pub async fn a_version_that_the_table_has_instead_takes_the_place_of_the_lost_on
     assert_eq!(store.contribution(instead).await.unwrap().unwrap().loss, None);
     let by = store.project_contributors(world.project, 10).await.unwrap();
     assert_eq!((by[0].contributions, by[0].accepted), (3, 6));
+}
+
+/// A version that was merged while the table was read is not lost.
+pub async fn a_version_merged_after_the_table_was_read_is_kept(url: &str) {
+    let store = open(url).await;
+    let (world, _) = world(&store, "abc").await;
+    assert_eq!(accept_at(&store, &world, "ab", Version(2)).await, LossAccepted::Stale);
+    assert_eq!(head(&store, &world).await.0, 3);
+}
+
+/// The same records on the same base have the same root, so the time of the merge tells a new one from an old outcome.
+pub async fn a_lost_contribution_that_is_merged_again_has_its_version_again(url: &str) {
+    let store = open(url).await;
+    let (world, ids) = world(&store, "ab").await;
+    let accepted = accept(&store, &world, "a").await;
+    assert!(matches!(accepted, LossAccepted::Accepted { .. }));
+    let old = outcome(ids[1], merged(2, 'b'));
+    let new = OutcomeRow {
+        at: at(200),
+        ..old.clone()
+    };
+    let applied = store.outcomes_apply(vec![old, new]).await.unwrap();
+    assert_eq!(
+        applied.iter().map(|applied| applied.applied).collect::<Vec<_>>(),
+        [false, true]
+    );
+    assert_eq!(store.contribution(ids[1]).await.unwrap().unwrap().loss, None);
+    assert_eq!(head(&store, &world).await, (2, 4, vec![root('b'), root('a')]));
 }
 
 /// A table that has everything, or more, has lost nothing; one that has nothing has lost everything.
