@@ -35,7 +35,7 @@ pub(super) async fn fail(site: &Site, faults: &mut Counters) {
 
 /// Retention takes what the workers have not read.
 async fn submissions_are_deleted(site: &Site, faults: &mut Counters) {
-    let said = Said::by(&site.workers, "the position is not kept any more");
+    let said = Said::by(&site.workers, "the position is outside the log");
     site.under(async {
         unread(site).await;
         site.parts.broker.delete_records(SUBMISSIONS).await.unwrap();
@@ -69,7 +69,7 @@ async fn outcomes_are_deleted(site: &Site, faults: &mut Counters) {
 async fn submissions_are_made_anew(site: &Site, faults: &mut Counters) {
     let said = Said::by(
         &site.workers,
-        &format!("the topic was made anew; it is read from its first record topic=\"{SUBMISSIONS}\""),
+        &format!("the topic was deleted and created again; reading starts at its first record topic=\"{SUBMISSIONS}\""),
     );
     site.under(async {
         site.parts.broker.delete_topic(SUBMISSIONS).await.unwrap();
