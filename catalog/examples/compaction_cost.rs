@@ -2,8 +2,8 @@
 //!
 //! Merges as many versions of as many rows, then compacts the table as its owner would have done on the way, and prints
 //! what the latest version, and one that ends within a compacted part, cost to open, to list, to page through and to
-//! read whole before and after, and what the compactions cost for each merge. Without the last argument, 16 parts become
-//! one.
+//! read whole before and after, and what the compactions cost for each merge. Without the last argument, 16 parts
+//! become one.
 
 use std::error::Error;
 use std::io::Write as _;

@@ -1,8 +1,8 @@
 //! What a merge costs as a table grows: `merge_cost DIRECTORY [VERSIONS]`.
 //!
 //! Merges batches of 500 rows and prints, for the hundred merges up to each mark, the median and the 99th percentile of
-//! the wall time and the CPU time per merge (all threads, decoding left out); then what opening the table again, reading
-//! pages, and building the key index again cost.
+//! the wall time and the CPU time per merge (all threads, decoding left out); then what opening the table again,
+//! reading pages, and building the key index again cost.
 
 use std::error::Error;
 use std::io::Write as _;

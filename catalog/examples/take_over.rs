@@ -1,8 +1,8 @@
 //! What it takes to become the owner of a table in a bucket: `take_over DIRECTORY [VERSIONS]`.
 //!
-//! Merges versions of 500 rows, as one who dies then; serves the folder as a bucket; opens the table in a process that has
-//! no index of it, and prints the time until the next row can be judged, and the requests that it took: over a store that
-//! answers at once, over one that takes 20 ms for every request, and with the runs of keys taken away.
+//! Merges versions of 500 rows, as one who dies then; serves the folder as a bucket; opens the table in a process that
+//! has no index of it, and prints the time until the next row can be judged, and the requests that it took: over a
+//! store that answers at once, over one that takes 20 ms for every request, and with the runs of keys taken away.
 
 use std::error::Error;
 use std::io::Write as _;

@@ -1,8 +1,8 @@
 //! The critical section: a proposal becomes the next version, once.
 //!
-//! Invariant: commit N+1 is put only by one who has seen commits 0 to N, sees that N is still there, found the contribution in none of them and
-//! none of the rows in their keys. The put fails where N+1 exists, so of two who try, one reads the other's commit and
-//! starts over. A put without an answer is looked up, never repeated blindly.
+//! Invariant: commit N+1 is put only by one who has seen commits 0 to N, sees that N is still there, found the
+//! contribution in none of them and none of the rows in their keys. The put fails where N+1 exists, so of two who try,
+//! one reads the other's commit and starts over. A put without an answer is looked up, never repeated blindly.
 
 mod draft;
 pub(crate) mod staged;
@@ -95,8 +95,8 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
             let commit = log::merged(state.dataset, &merge, [(part, proof.as_ref())]);
             commit.map(PutPayload::from).map_err(unencodable)
         };
-        // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges the
-        // other thread only costs.
+        // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges
+        // the other thread only costs.
         let prepared = if blocking_exceeds_processors() {
             None
         } else {

@@ -1,21 +1,22 @@
 //! Gates over batches of records, and the chain that composes them.
 //!
-//! A [`Gate`] judges every row of a [`types::Batch`] by one rule, such as the contract, duplicates or personal data. It returns
-//! [`Verdicts`], exactly one per row: *pass*, *drop* (a duplicate: the row is left out and the batch continues), *refuse* (the
-//! row rejects its batch) or *hold* (the row cannot be judged now). A gate never moves, changes or counts rows, does no I/O,
-//! cannot fail and gives the same answer for the same rows. A row that it cannot read is refused, and one that it cannot judge
-//! is held. A judge that needs I/O, such as a model, is a [`Stage`]. Write a gate unless you need one.
+//! A [`Gate`] judges every row of a [`types::Batch`] by one rule, such as the contract, duplicates or personal data. It
+//! returns [`Verdicts`], exactly one per row: *pass*, *drop* (a duplicate: the row is left out and the batch
+//! continues), *refuse* (the row rejects its batch) or *hold* (the row cannot be judged now). A gate never moves,
+//! changes or counts rows, does no I/O, cannot fail and gives the same answer for the same rows. A row that it cannot
+//! read is refused, and one that it cannot judge is held. A judge that needs I/O, such as a model, is a [`Stage`].
+//! Write a gate unless you need one.
 //!
-//! Invariant (the conservation law): rows in = passed + dropped + refused + held, for the chain and for each operator in it. It
-//! holds by construction, because only [`Chain`] moves rows, in one function.
+//! Invariant (the conservation law): rows in = passed + dropped + refused + held, for the chain and for each operator
+//! in it. It holds by construction, because only [`Chain`] moves rows, in one function.
 //!
-//! A row that one operator refuses, drops or holds is not judged by the later ones. Rows that pass are judged by all operators
-//! even when the batch is already lost, so that every offending row is reported at once. [`Judged::decision`] applies the
-//! policy of the batch: any refused row rejects it, else any held row holds it, else a batch without new rows is rejected, else
-//! it merges.
+//! A row that one operator refuses, drops or holds is not judged by the later ones. Rows that pass are judged by all
+//! operators even when the batch is already lost, so that every offending row is reported at once. [`Judged::decision`]
+//! applies the policy of the batch: any refused row rejects it, else any held row holds it, else a batch without new
+//! rows is rejected, else it merges.
 //!
-//! [`standard_chain`] is the one chain that merges, dry runs and collectors use. Every gate runs `conformance::check_gate`
-//! (feature `testing`) in its tests.
+//! [`standard_chain`] is the one chain that merges, dry runs and collectors use. Every gate runs
+//! `conformance::check_gate` (feature `testing`) in its tests.
 
 pub mod chain;
 #[cfg(any(test, feature = "testing"))]

@@ -1,7 +1,7 @@
 //! Byte classes of a text, and its plain spelling.
 //!
-//! Invariant: [`byte_classes`] reports every text that [`normalise`] could turn into one with an `@` or a digit, and the order
-//! of the characters that stay is kept. Both are linear in the text.
+//! Invariant: [`byte_classes`] reports every text that [`normalise`] could turn into one with an `@` or a digit, and
+//! the order of the characters that stay is kept. Both are linear in the text.
 
 /// The byte classes that occur in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,8 +102,8 @@ pub(crate) fn normalise(text: &str, out: &mut String) {
     }
 }
 
-/// Decodes the character that `text` begins with in the encoding of URLs or HTML, an at or the plus of a phone number, and
-/// returns it with the text after it.
+/// Decodes the character that `text` begins with in the encoding of URLs or HTML, an at or the plus of a phone number,
+/// and returns it with the text after it.
 fn encoded(text: &str) -> Option<(char, &str)> {
     const ENCODED: [(&str, char); 6] = [
         ("%40", '@'),

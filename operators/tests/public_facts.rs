@@ -1,7 +1,7 @@
 //! Holds the personal data gate against files of public facts, none of which has anything to refuse.
 //!
-//! `zone.tab` is that of the time zone database, which is in the public domain; the others are drawn in the form of the files
-//! that they are named for.
+//! `zone.tab` is that of the time zone database, which is in the public domain; the others are drawn in the form of the
+//! files that they are named for.
 
 #[cfg(test)]
 mod tests {

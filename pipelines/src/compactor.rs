@@ -1,7 +1,7 @@
 //! The compaction of a lane's table: built beside the merges, committed between two of them.
 //!
-//! Invariant: a lane has at most one compaction under way. A failure only puts it off: nothing waits for it, and what is
-//! to be done is found again from the table.
+//! Invariant: a lane has at most one compaction under way. A failure only puts it off: nothing waits for it, and what
+//! is to be done is found again from the table.
 
 use std::future;
 
@@ -64,8 +64,8 @@ impl Compactor {
         }
     }
 
-    /// What was under way, when it is built; `None` when it is time to look again; waits for ever where there is neither.
-    /// Dropping the future loses nothing.
+    /// What was under way, when it is built; `None` when it is time to look again; waits for ever where there is
+    /// neither. Dropping the future loses nothing.
     pub(crate) async fn built(&mut self) -> Option<Result<Compacted, Error>> {
         let Some(building) = &mut self.building else {
             if !self.put_off {

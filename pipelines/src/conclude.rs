@@ -1,7 +1,8 @@
 //! Concluding one submission: its rows become a version, or its outcome says why not.
 //!
 //! Invariant: before anything is said of a submission the table is asked for it, so that what was merged is never told
-//! to be rejected. What cannot pass is not tried again. A table that lost history is not asked, and what is for it waits.
+//! to be rejected. What cannot pass is not tried again. A table that lost history is not asked, and what is for it
+//! waits.
 
 pub(crate) mod notes;
 
@@ -48,8 +49,8 @@ enum Fate {
     Told,
 }
 
-/// Brings a judged submission to its outcome, trying again for as long as the table or the log cannot be reached. Of one
-/// that cannot be concluded, now or later, the reason is returned.
+/// Brings a judged submission to its outcome, trying again for as long as the table or the log cannot be reached. Of
+/// one that cannot be concluded, now or later, the reason is returned.
 pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -> Result<Result<(), String>, Stopped> {
     let Case {
         address,

@@ -88,8 +88,8 @@ impl Emitter {
     async fn tell(&self, outcome: &Outcome) -> Result<Appended, Stopped> {
         match outcome.record() {
             Ok(record) => {
-                // Why: what was merged the table has, and its outcome is told again unless it was applied. Another judge
-                // might not reject again.
+                // Why: what was merged the table has, and its outcome is told again unless it was applied. Another
+                // judge might not reject again.
                 let kept = matches!(outcome.resolution, Resolution::Merged { .. });
                 self.append(OUTCOMES, record, kept).await
             }

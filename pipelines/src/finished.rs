@@ -4,10 +4,10 @@
 //! - Within its window, a submission of a generation that was decided is never judged again. The window is bounded:
 //!   outside it the table's guard still keeps a merged submission from merging twice.
 //! - What was told a moment ago is not told again: copies that waited together with it in the log cost nothing.
-//! - Of as many datasets as were told of lately, the latest version that was told is known: and with it those before, as
-//!   they are told in order.
-//! - Within the window, what was rejected can be told again with the same code and message; with the same verdicts where they are
-//!   among the latest few. What was merged, its table tells.
+//! - Of as many datasets as were told of lately, the latest version that was told is known: and with it those before,
+//!   as they are told in order.
+//! - Within the window, what was rejected can be told again with the same code and message; with the same verdicts
+//!   where they are among the latest few. What was merged, its table tells.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

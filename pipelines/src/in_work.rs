@@ -1,7 +1,7 @@
 //! What a worker has in work at the moment, and whether that is nothing.
 //!
-//! Invariant: whatever runs on behalf of a message has a token until nothing of it runs any more, also what was given up
-//! and only goes on to its end.
+//! Invariant: whatever runs on behalf of a message has a token until nothing of it runs any more, also what was given
+//! up and only goes on to its end.
 
 use std::sync::Arc;
 

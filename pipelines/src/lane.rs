@@ -2,7 +2,8 @@
 //!
 //! Invariant: within a process, only its lane changes a table, one submission at a time, and a position is marked done
 //! only after the submission's outcome is durable. A hold ends a submission's turn like any outcome, so it never
-//! blocks the lane. A lane whose table stays damaged ends, and what it had comes again: the log lets go of it meanwhile.
+//! blocks the lane. A lane whose table stays damaged ends, and what it had comes again: the log lets go of it
+//! meanwhile.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -78,8 +79,8 @@ impl Context {
         }
     }
 
-    /// Waits before a table that failed is asked again. One that stays as it is is given up: somebody has to mend it, and
-    /// until then what its lane has would keep the log from being trimmed.
+    /// Waits before a table that failed is asked again. One that stays as it is is given up: somebody has to mend it,
+    /// and until then what its lane has would keep the log from being trimmed.
     pub(crate) async fn wait<E: Classify + Error>(&self, failures: &mut u32, error: &E) -> Result<(), Stopped> {
         let lasts = matches!(error.kind(), Kind::Internal | Kind::Damaged);
         let most = if lasts { DAMAGED } else { AWAY };
@@ -130,8 +131,8 @@ async fn read(context: &Context, work: &Work) -> Result<Submission, String> {
     read.unwrap_or_else(|_panic| Err("reading it panicked".to_owned()))
 }
 
-/// Opens the table, for as long as that can help: a table that cannot be opened holds up only its own lane. A submission
-/// that contradicts its table is poison, and the reason is returned.
+/// Opens the table, for as long as that can help: a table that cannot be opened holds up only its own lane. A
+/// submission that contradicts its table is poison, and the reason is returned.
 async fn open(context: &Context, submission: &Submission) -> Result<Result<Table, String>, Stopped> {
     let contract = Arc::new(submission.contract.clone());
     let mut failures = 0;
@@ -152,8 +153,8 @@ async fn open(context: &Context, submission: &Submission) -> Result<Result<Table
     }
 }
 
-/// Works through the queue on an open table. Answers whether the table is to be opened again because the log has another
-/// history than this process knew; what was judged against that comes again.
+/// Works through the queue on an open table. Answers whether the table is to be opened again because the log has
+/// another history than this process knew; what was judged against that comes again.
 async fn follow(context: &Context, mut table: Table, first: Queued, queue: &mut UnboundedReceiver<Queued>) -> bool {
     let bench = Bench {
         contract: Arc::clone(table.contract()),

@@ -67,8 +67,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Whether a message may be queued in a lane that has `lane` bytes queued, of `all`. The first message of a lane, and
-    /// of all lanes, may be larger than the bound, or it would never pass. Half of the room is for lanes that have
+    /// Whether a message may be queued in a lane that has `lane` bytes queued, of `all`. The first message of a lane,
+    /// and of all lanes, may be larger than the bound, or it would never pass. Half of the room is for lanes that have
     /// nothing queued, so that what is waiting for a few slow ones does not shut the others out.
     const fn have_room(self, lane: usize, all: usize, bytes: usize) -> bool {
         let room = if lane == 0 { self.all_bytes } else { self.all_bytes / 2 };

@@ -21,9 +21,9 @@
 //!
 //! An upload is staged off the lane and takes it for one step only ([`staging`]).
 //!
-//! No message can be tried for ever: what cannot pass goes to the dead letters, and what is too large to be said is said
-//! with fewer words (`emit`). What ends the process is noticed after the next start: what may have is worked on alone
-//! (`quarantine`), and what ended it twice alone goes to the dead letters, too.
+//! No message can be tried for ever: what cannot pass goes to the dead letters, and what is too large to be said is
+//! said with fewer words (`emit`). What ends the process is noticed after the next start: what may have is worked on
+//! alone (`quarantine`), and what ended it twice alone goes to the dead letters, too.
 
 pub mod finished;
 mod history;

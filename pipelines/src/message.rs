@@ -53,8 +53,9 @@ pub struct Submission {
     pub upload: Option<Cut>,
     /// The request that submitted it; none in messages of builds before traces.
     pub origin: Option<Origin>,
-    /// The latest version of the dataset that the marketplace knew of at the acknowledgement; none before the first, and
-    /// in messages of builds that did not say. A table that lacks it has lost history, and nothing is merged into it.
+    /// The latest version of the dataset that the marketplace knew of at the acknowledgement; none before the first,
+    /// and in messages of builds that did not say. A table that lacks it has lost history, and nothing is merged into
+    /// it.
     pub head: Option<KnownHead>,
 }
 

@@ -6,15 +6,15 @@
 //!        └── the process ends here: a charge against X
 //! ```
 //!
-//! A predecessor may have died with anything in work that was in the log when this worker was given its partition: these
-//! are *suspects*, the first few of each partition. What was alone in work at the end of two processes is *condemned*: it
-//! goes to the dead letters, and nobody works on it.
+//! A predecessor may have died with anything in work that was in the log when this worker was given its partition:
+//! these are *suspects*, the first few of each partition. What was alone in work at the end of two processes is
+//! *condemned*: it goes to the dead letters, and nobody works on it.
 //!
 //! Invariants:
 //! - While the note that something was begun is open, nothing else is in work: not what was let go of, not what a lost
 //!   lane brings to its end, not a compaction. Where that cannot be had in time, nothing is noted.
-//! - So the end of a process is charged to the one that was alone or, at any other time, to nobody; who is outlived once
-//!   is charged with nothing any more.
+//! - So the end of a process is charged to the one that was alone or, at any other time, to nobody; who is outlived
+//!   once is charged with nothing any more.
 //! - Nothing waits for a suspect longer than the bound, and what takes long comes after the others at the next start.
 
 mod hands;
@@ -177,7 +177,8 @@ impl Quarantine {
         self.flow(lanes);
     }
 
-    /// Waits for what everybody waits for, and goes on; for ever where that is nothing. Dropping the future loses nothing.
+    /// Waits for what everybody waits for, and goes on; for ever where that is nothing. Dropping the future loses
+    /// nothing.
     pub(crate) async fn step(&mut self, lanes: &mut Lanes) {
         match &mut self.turn {
             Turn::Free if !self.hushed && !self.hands.has_later() => return pending().await,
@@ -219,8 +220,8 @@ impl Quarantine {
         self.flow(lanes);
     }
 
-    /// Notes that the worker outlived what it was doing, as far as that can be noted in a short while. To be called when
-    /// the worker ends.
+    /// Notes that the worker outlived what it was doing, as far as that can be noted in a short while. To be called
+    /// when the worker ends.
     pub(crate) async fn end(&mut self) {
         if let Turn::Ends { writing } = mem::replace(&mut self.turn, Turn::Free) {
             Notes::last(writing).await;

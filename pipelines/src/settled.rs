@@ -1,8 +1,8 @@
 //! Messages that nobody judges: poison, and what was decided before.
 //!
-//! Invariant: the table is asked first, so that what was merged is never told to be rejected. Whatever comes again is told
-//! again as it was, unless that was done a moment ago, so an outcome that a log lost is told for as long as the marketplace
-//! lacks it.
+//! Invariant: the table is asked first, so that what was merged is never told to be rejected. Whatever comes again is
+//! told again as it was, unless that was done a moment ago, so an outcome that a log lost is told for as long as the
+//! marketplace lacks it.
 
 use catalog::{Merge, Table};
 use types::metric;
@@ -14,8 +14,8 @@ use crate::lane::Context;
 use crate::message::Address;
 use crate::telling::tell;
 
-/// Tells again what became of a submission that comes again. The marketplace appends what it has no outcome of: mostly the
-/// outcome is on its way, but a log may lose one that it took, and then nobody else would ever tell it.
+/// Tells again what became of a submission that comes again. The marketplace appends what it has no outcome of: mostly
+/// the outcome is on its way, but a log may lose one that it took, and then nobody else would ever tell it.
 pub(crate) async fn tell_again(context: &Context, table: &Table, address: Address) -> Result<(), Stopped> {
     if is_on_its_way(context, address) {
         return Ok(());
@@ -53,7 +53,8 @@ async fn reject_again(context: &Context, address: Address) -> Result<(), Stopped
     if is_on_its_way(context, address) {
         return Ok(());
     }
-    // Why there may be none: it is said to be merged, and its table knows nothing of it. That is for the checker to find.
+    // Why there may be none: it is said to be merged, and its table knows nothing of it. That is for the checker to
+    // find.
     let Some(outcome) = context.finished.rejection(address.contribution, address.generation) else {
         return Ok(());
     };

@@ -9,8 +9,8 @@
 //! Invariants:
 //! - An upload is judged as a batch of its records would be; what differs is that records are named by their lines, and
 //!   that no more than the first of them are named.
-//! - Memory is bounded whatever the size: a few units are in flight, and a unit is a megabyte of lines, and no more of them
-//!   than a bounded number of values comes of.
+//! - Memory is bounded whatever the size: a few units are in flight, and a unit is a megabyte of lines, and no more of
+//!   them than a bounded number of values comes of.
 //! - Nothing of an upload is in its table before the one commit, and nothing is left of one that is not merged.
 //! - One upload is staged at a time; the others wait, and so does no lane.
 

@@ -1,8 +1,8 @@
 //! What queries cost through the sandbox: `query_cost CHILD SCHEMADEF STATEMENTS PART…`.
 //!
-//! `CHILD` is the program `sql-child`, `SCHEMADEF` a file with the contract, `STATEMENTS` a file with a statement per line,
-//! `PART…` Parquet files or directories of them. Prints, for each statement, the best wall time of eight runs, the
-//! processor time of its process in that run, its start included, and its first row.
+//! `CHILD` is the program `sql-child`, `SCHEMADEF` a file with the contract, `STATEMENTS` a file with a statement per
+//! line, `PART…` Parquet files or directories of them. Prints, for each statement, the best wall time of eight runs,
+//! the processor time of its process in that run, its start included, and its first row.
 
 use std::error::Error;
 use std::fs;

@@ -1,17 +1,18 @@
-//! A file of five million records, from its bytes to a version that is committed and signed for, against others that do the
-//! same work.
+//! A file of five million records, from its bytes to a version that is committed and signed for, against others that do
+//! the same work.
 //!
 //! ```text
 //! SLUICE_BENCH_PYTHON=…/python bench bulk FOLDER
 //! ```
 //!
-//! The work: typed parse, duplicates within the file and against a table of a million records out, a search for personal
-//! data in texts, Parquet with zstd, SHA-256 and sync of every part, one Delta commit. The project is private, as nobody
-//! else screens. `bulk/data.py` makes the files in `FOLDER` where they are missing, and says how many records are to be
-//! accepted; whoever accepts another number fails. The Python has `numpy`, `duckdb`, `polars` and `deltalake`.
+//! The work: typed parse, duplicates within the file and against a table of a million records out, a search for
+//! personal data in texts, Parquet with zstd, SHA-256 and sync of every part, one Delta commit. The project is private,
+//! as nobody else screens. `bulk/data.py` makes the files in `FOLDER` where they are missing, and says how many records
+//! are to be accepted; whoever accepts another number fails. The Python has `numpy`, `duckdb`, `polars` and
+//! `deltalake`.
 //!
-//! What the peers do not do and ours does: keep the order, search all texts for personal data and not one, name the line of
-//! a bad record, chain the content root, and take the bytes over HTTP first, which is measured apart.
+//! What the peers do not do and ours does: keep the order, search all texts for personal data and not one, name the
+//! line of a bad record, chain the content root, and take the bytes over HTTP first, which is measured apart.
 //!
 //! Invariant: ours and theirs in turn, on the same disk; of each the best of all rounds counts.
 

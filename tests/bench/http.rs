@@ -4,8 +4,8 @@
 //! the submission and its outcome in the event log, and part and commit as new files: two appends of the batch, two of
 //! the outcome, and two files that are written, synced, linked and have their folder synced.
 //!
-//! With `--sync-delay-ms N` every sync of both sides takes that much longer: an emulation of the disk that the goal was set
-//! on, whose syncs took 4 ms.
+//! With `--sync-delay-ms N` every sync of both sides takes that much longer: an emulation of the disk that the goal was
+//! set on, whose syncs took 4 ms.
 
 use std::fs::{self, File};
 use std::io::Write as _;

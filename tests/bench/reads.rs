@@ -4,8 +4,9 @@
 //! SLUICE_BENCH_PYTHON=…/python bench reads FILE.ndjson FOLDER [pages] [export] [open] [sql] [http]
 //! ```
 //!
-//! Without the last, all of them. The file has a record of [`scene::contract`] a line, some millions of them. The tables are made once in `FOLDER` and used
-//! again by the next run. The Python has `duckdb`, `polars`, `chdb`, `datafusion`, `deltalake` and `orjson`.
+//! Without the last, all of them. The file has a record of [`scene::contract`] a line, some millions of them. The
+//! tables are made once in `FOLDER` and used again by the next run. The Python has `duckdb`, `polars`, `chdb`,
+//! `datafusion`, `deltalake` and `orjson`.
 //!
 //! Invariant: a peer is measured between two measurements of ours; of each the best of all rounds counts.
 

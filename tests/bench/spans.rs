@@ -15,7 +15,8 @@ const ROUNDS: usize = 5;
 /// Spans of stages between a request and its outcome, all of them of the level `debug`.
 const STAGES: usize = 16;
 
-/// Prints the median time of one contribution's spans and lines: as the service logs by default, and where it logs nothing.
+/// Prints the median time of one contribution's spans and lines: as the service logs by default, and where it logs
+/// nothing.
 pub(crate) fn run() {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {

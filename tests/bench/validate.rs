@@ -5,9 +5,10 @@
 //! SLUICE_BENCH_PYTHON=…/python bench validate FOLDER
 //! ```
 //!
-//! The work: every line is parsed, and judged by the names and types of its members. The lines are the first of the file
-//! of the bulk load in `FOLDER`, which is made where it is missing; one of a hundred is spoilt here, in one of several
-//! ways. Whoever accepts or refuses another number of them fails. The Python has `msgspec` besides what that file wants.
+//! The work: every line is parsed, and judged by the names and types of its members. The lines are the first of the
+//! file of the bulk load in `FOLDER`, which is made where it is missing; one of a hundred is spoilt here, in one of
+//! several ways. Whoever accepts or refuses another number of them fails. The Python has `msgspec` besides what that
+//! file wants.
 //!
 //! What the peer does not do and ours does: say of a refused record all that is wrong with it, and make of the others
 //! typed columns and canonical forms, which nothing after it makes again. Keys are not made: nobody asks for one here.

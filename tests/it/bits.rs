@@ -1,7 +1,8 @@
 //! Wrong bits in the files of tables, in a folder and in a bucket: every answer is the right one or a refusal.
 //!
-//! Each round flips one bit in a file of every dataset, before the service starts anew or under one that has the tables open,
-//! asks for everything, and puts the files back. `SLUICE_TEST_FLIPS` says how many bits are flipped; the seed is fixed.
+//! Each round flips one bit in a file of every dataset, before the service starts anew or under one that has the tables
+//! open, asks for everything, and puts the files back. `SLUICE_TEST_FLIPS` says how many bits are flipped; the seed is
+//! fixed.
 
 use std::collections::BTreeMap;
 use std::fs;

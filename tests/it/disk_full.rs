@@ -1,7 +1,7 @@
 //! A disk that fills up under load and gets room again.
 //!
-//! Invariant: no process ends because of it. What was acknowledged while the disk filled up has its outcome once there is room, and nothing else has.
-//! Uploads leave the reserve free, whatever becomes of them.
+//! Invariant: no process ends because of it. What was acknowledged while the disk filled up has its outcome once there
+//! is room, and nothing else has. Uploads leave the reserve free, whatever becomes of them.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};

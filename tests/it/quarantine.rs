@@ -1,7 +1,8 @@
-//! A batch, or an upload, that ends the process whenever it is judged, among others that do nothing: the process comes back,
-//! ends twice more, and then goes on without it.
+//! A batch, or an upload, that ends the process whenever it is judged, among others that do nothing: the process comes
+//! back, ends twice more, and then goes on without it.
 //!
-//! Invariant: nothing is sent again to make up for what was lost; a request whose answer was lost is repeated under its key.
+//! Invariant: nothing is sent again to make up for what was lost; a request whose answer was lost is repeated under its
+//! key.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -119,8 +120,8 @@ async fn ends(server: &mut Server, agent: &Agent, sent: &mut [Sent]) -> bool {
     false
 }
 
-/// Starts the process again whenever it ends, until everything is decided: the lethal one among them is rejected, and nothing
-/// else is.
+/// Starts the process again whenever it ends, until everything is decided: the lethal one among them is rejected, and
+/// nothing else is.
 async fn survive(mut server: Server, agent: &Agent, sent: &mut [Sent], lethal: usize) -> Server {
     let options = server.options().clone();
     let mut deaths = 0;

@@ -1,4 +1,5 @@
-//! Readers nobody here wrote see the same rows as the interface, in the same order: of the table, and of a pulled version.
+//! Readers nobody here wrote see the same rows as the interface, in the same order: of the table, and of a pulled
+//! version.
 //!
 //! Invariant: where the readers are missing, CI fails and anybody else is told that they were not asked.
 

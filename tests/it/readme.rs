@@ -1,7 +1,8 @@
-//! The `curl` lines of the README and of `deploy/sluice/API.md` work as they are written, and so do pull and verify after
-//! them.
+//! The `curl` lines of the README and of `deploy/sluice/API.md` work as they are written, and so do pull and verify
+//! after them.
 //!
-//! Invariant: the test changes nothing in the lines but the address, the token and the key, which the README leaves open.
+//! Invariant: the test changes nothing in the lines but the address, the token and the key, which the README leaves
+//! open.
 
 use std::fs;
 use std::path::Path;

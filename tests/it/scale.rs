@@ -1,8 +1,8 @@
-//! Replicas of the interface and workers on Kafka, `PostgreSQL`, an S3 server and Redis: the same flow as on embedded parts,
-//! with every part failing under it.
+//! Replicas of the interface and workers on Kafka, `PostgreSQL`, an S3 server and Redis: the same flow as on embedded
+//! parts, with every part failing under it.
 //!
-//! Invariant: a fault that did not happen fails the run. Work is only added while a fault lasts or between faults, never to
-//! cover up what one of them lost: the check at the end waits for what was acknowledged and for nothing else.
+//! Invariant: a fault that did not happen fails the run. Work is only added while a fault lasts or between faults,
+//! never to cover up what one of them lost: the check at the end waits for what was acknowledged and for nothing else.
 
 mod broker;
 mod kills;

@@ -1,5 +1,5 @@
-//! The service as it outgrows one machine: replicas of the interface and workers, each a process with a folder of its own,
-//! on Apache Kafka, `PostgreSQL`, an S3 server and Redis.
+//! The service as it outgrows one machine: replicas of the interface and workers, each a process with a folder of its
+//! own, on Apache Kafka, `PostgreSQL`, an S3 server and Redis.
 //!
 //! Invariant: everything that is started here is a real server on loopback, and is ended here.
 

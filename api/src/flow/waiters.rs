@@ -4,9 +4,9 @@
 //! later requests see it too. Only the projector that applied a terminal outcome passes it on directly; every other
 //! wake-up makes the request read the database.
 //!
-//! A request that is woken ([`Waiters::wake`]) reads the row once. After a hint ([`Waiters::notify_logged`]) that another
-//! process is writing the row, it reads at growing intervals until the row is there. Without any notice it reads every
-//! [`MAX_RECHECK`], so that nobody waits in vain while the log is down.
+//! A request that is woken ([`Waiters::wake`]) reads the row once. After a hint ([`Waiters::notify_logged`]) that
+//! another process is writing the row, it reads at growing intervals until the row is there. Without any notice it
+//! reads every [`MAX_RECHECK`], so that nobody waits in vain while the log is down.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,8 +54,8 @@ pub struct Subscription {
 
 impl Subscription {
     /// Returns the terminal outcome that was applied since the registration, as soon as there is one. Returns `None`
-    /// when `wait` is over, or after [`MAX_RECHECK`] at the latest: another process may have applied the outcome, so the
-    /// caller then reads the database.
+    /// when `wait` is over, or after [`MAX_RECHECK`] at the latest: another process may have applied the outcome, so
+    /// the caller then reads the database.
     pub async fn recv(&self, wait: Duration) -> Option<OutcomeRow> {
         // The listener is enabled before the outcome is checked, so that an outcome in between is not missed.
         let notified = self.wake_up.notify.notified();

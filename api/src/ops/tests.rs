@@ -67,6 +67,7 @@ fn permissions_are_those_of_the_interface() {
             "GET /terms Public Read",
             "GET /licenses/platform-standard Public Read",
             "GET /guide/agents.md Public Read",
+            "GET /guide/errors.md Public Read",
             "POST /agents Operator Write",
             "POST /projects KeyOrOperator Write",
             "GET /projects Optional Read",

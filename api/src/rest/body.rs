@@ -125,8 +125,8 @@ pub(super) async fn read(
     Ok(reservation.holding(body))
 }
 
-/// Reads and discards the rest of a body, within [`MAX_DISCARDED_BYTES`] and [`DISCARD_TIMEOUT`]. A client that is still sending then
-/// receives the refusal instead of a connection reset.
+/// Reads and discards the rest of a body, within [`MAX_DISCARDED_BYTES`] and [`DISCARD_TIMEOUT`]. A client that is
+/// still sending then receives the refusal instead of a connection reset.
 pub(super) async fn discard(body: &mut Body) {
     let reading = async {
         let mut left = MAX_DISCARDED_BYTES;

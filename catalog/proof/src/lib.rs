@@ -1,5 +1,5 @@
-//! Proofs for datasets: content roots, signed manifests and the document of service keys. With them a client checks a version
-//! without trusting the service.
+//! Proofs for datasets: content roots, signed manifests and the document of service keys. With them a client checks a
+//! version without trusting the service.
 //!
 //! Invariants:
 //! - The package has no network and no runtime. It reads only the files of the folder that it verifies.

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - The parts hold the versions 1 to N in order without a gap. Their download addresses are not signed.
-//! - The members of [`Manifest`] and [`Part`] are declared in the order of the canonical form, so the serialised text of a
-//!   manifest without addresses is its canonical form.
+//! - The members of [`Manifest`] and [`Part`] are declared in the order of the canonical form, so the serialised text
+//!   of a manifest without addresses is its canonical form.
 
 mod check;
 

@@ -1,9 +1,9 @@
 //! Hashing of a version's rows before the root they extend is known.
 //!
-//! Invariant: [`Suffix::after`] equals the result of [`Root::extend`] for the same rows. BLAKE3 is a tree over chunks of 1,024
-//! bytes, and the previous root is in the first chunk only, so all other chunks can be hashed as they come (BLAKE3
-//! specification, section 2.1). The first chunk is kept as bytes, followed by one hash for each complete subtree of 1, 2, 4,
-//! 8, … chunks.
+//! Invariant: [`Suffix::after`] equals the result of [`Root::extend`] for the same rows. BLAKE3 is a tree over chunks
+//! of 1,024 bytes, and the previous root is in the first chunk only, so all other chunks can be hashed as they come
+//! (BLAKE3 specification, section 2.1). The first chunk is kept as bytes, followed by one hash for each complete
+//! subtree of 1, 2, 4, 8, … chunks.
 
 use blake3::hazmat::{
     ChainingValue, ContextKey, HasherExt as _, Mode, hash_derive_key_context, merge_subtrees_non_root,

@@ -110,7 +110,8 @@ fn root(base: Base, rows: &Batch) -> Root {
     base.root.extend((0..rows.len()).map(|row| rows.canonical(row)))
 }
 
-/// The rows that neither the table has at this version nor an earlier row of the batch is, and the positions of the others.
+/// The rows that neither the table has at this version nor an earlier row of the batch is, and the positions of the
+/// others.
 fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(Arc<Batch>, Vec<u32>), Error> {
     if fault::is_injected(InjectedBug::DedupOnce) {
         return Ok((Arc::clone(batch), Vec::new()));

@@ -1,8 +1,8 @@
 //! The critical section of an upload: its staged parts become the next version, once.
 //!
 //! Invariant: as for any proposal; and what is done up to the commit does not grow with the upload unless another
-//! contribution brought one of its records meanwhile: only what was merged since it was staged is looked up in it. After
-//! the commit its keys are stored.
+//! contribution brought one of its records meanwhile: only what was merged since it was staged is looked up in it.
+//! After the commit its keys are stored.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The checksum of a commit, over its own bytes.
 //!
-//! Invariant: a commit that begins with a checksum is read only if the checksum is right. An older commit begins with other
-//! bytes, more than one bit away. So every single wrong bit in a commit with a checksum is found.
+//! Invariant: a commit that begins with a checksum is read only if the checksum is right. An older commit begins with
+//! other bytes, more than one bit away. So every single wrong bit in a commit with a checksum is found.
 //!
 //! ```text
 //! {"commitInfo":{"checksum":"32 hexadecimal digits","timestamp":…}}…

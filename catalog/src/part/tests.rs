@@ -74,7 +74,8 @@ fn a_part_encodes_the_same_every_time_and_has_the_hidden_columns() {
     assert_eq!((number(HIDDEN[3]), number(HIDDEN[4])), (3, 5));
 }
 
-/// What makes SQL over an upload quick: a value that is looked up is found in one row group, and few texts are read once.
+/// What makes SQL over an upload quick: a value that is looked up is found in one row group, and few texts are read
+/// once.
 #[test]
 fn a_large_part_finds_names_by_a_filter_and_keeps_texts_that_repeat_once() {
     let contract = json!({"fields": [

@@ -1,6 +1,7 @@
 //! The files of a staged upload: parts as they will be, but for the version in them, which only the commit knows.
 //!
-//! Columns that have one value in all rows are not encoded row by row: a row group is given what was encoded for another.
+//! Columns that have one value in all rows are not encoded row by row: a row group is given what was encoded for
+//! another.
 //!
 //! Invariant: the version of a file is 8 bytes in one dictionary page of each row group, uncompressed and in no
 //! statistics, so another version changes these and nothing else.
@@ -286,8 +287,8 @@ fn options(properties: &WriterProperties) -> ArrowWriterOptions {
         .with_skip_arrow_metadata(true)
 }
 
-/// The columns of a row group that have one value in all rows, encoded once for all row groups of a file that have as many
-/// rows.
+/// The columns of a row group that have one value in all rows, encoded once for all row groups of a file that have as
+/// many rows.
 #[derive(Debug)]
 struct Constants {
     rows: usize,

@@ -1,8 +1,9 @@
-//! The latest keys of an upload in little memory, up to 88 MiB: a list of them, and a table of their places in the list.
+//! The latest keys of an upload in little memory, up to 88 MiB: a list of them, and a table of their places in the
+//! list.
 //!
-//! Why not a table of a library: a look into one waits for memory, as keys are anywhere in it, and how many of these waits
-//! overlap is what an upload's duplicates cost. Here the slots of many keys are looked at before the first of them is
-//! needed, which took half the time.
+//! Why not a table of a library: a look into one waits for memory, as keys are anywhere in it, and how many of these
+//! waits overlap is what an upload's duplicates cost. Here the slots of many keys are looked at before the first of
+//! them is needed, which took half the time.
 //!
 //! Invariant: the table has the place of every key of the list, once. It is never copied to grow, but given up and made
 //! anew, so that there are never two.
@@ -28,8 +29,8 @@ pub(super) const AHEAD: usize = 64;
 pub(super) struct Recent {
     room: usize,
     keys: Vec<RecordKey>,
-    /// Half a hash and a place each, the place in the lower half; a power of two of them. A key is in the first that was
-    /// free from the one on that the high bits of its hash name.
+    /// Half a hash and a place each, the place in the lower half; a power of two of them. A key is in the first that
+    /// was free from the one on that the high bits of its hash name.
     slots: Vec<u64>,
     hash: BuildMapHasher,
 }

@@ -1,7 +1,7 @@
 //! The suite that every store of tables runs: what a [`DurableStore`] promises, scenario by scenario.
 //!
-//! A backend gives a [`Fixture`] to the macro [`conformance!`](crate::conformance!), which makes a test of each scenario.
-//! A scenario fails by a panic of an assertion, or by an error of the store.
+//! A backend gives a [`Fixture`] to the macro [`conformance!`](crate::conformance!), which makes a test of each
+//! scenario. A scenario fails by a panic of an assertion, or by an error of the store.
 //!
 //! Invariant: scenarios use the public interface only and wait for events, never for time.
 

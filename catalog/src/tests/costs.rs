@@ -91,8 +91,8 @@ async fn a_merge_costs_the_same_at_version_10_and_at_version_2000() {
     grow(10).await;
     assert_eq!(grow(20).await, Cost::of(10, 20, 0));
     grow(250).await;
-    // Once in 256 versions the keys are stored, and a run of them, the derived file and a checkpoint are written, two of
-    // them in a directory that is new.
+    // Once in 256 versions the keys are stored, and a run of them, the derived file and a checkpoint are written, two
+    // of them in a directory that is new.
     let mut first = grow(260).await;
     first.syncs.of_directories -= 1;
     assert_eq!(first, Cost::of(10, 22, 1).and_a_checkpoint(0));

@@ -243,7 +243,8 @@ async fn however_often_a_commit_fails_its_rows_are_written_once() {
             let before = world.counting.counts();
             table.merge(proposal.clone()).await.unwrap_err();
             let after = world.counting.counts();
-            // The part and, where it is there, a look at it, and one at the last commit; the new commit does not get here.
+            // The part and, where it is there, a look at it, and one at the last commit; the new commit does not get
+            // here.
             assert!(after.puts - before.puts <= 1 && after.gets - before.gets <= 4);
             assert_eq!(world.parts().len(), 2);
         }

@@ -10,7 +10,8 @@ use crate::part::PartInfo;
 /// The compacted parts of a table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Levels {
-    /// Compacted parts by level minus one. The level is the number of rewrites. Parts of one level are disjoint and sorted.
+    /// Compacted parts by level minus one. The level is the number of rewrites. Parts of one level are disjoint and
+    /// sorted.
     by_level: Vec<Vec<CompactedPart>>,
 }
 

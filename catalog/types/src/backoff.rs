@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Doublings after which a pause no longer grows, whatever its bounds.
 const MOST_DOUBLINGS: u32 = 20;
 
-/// Pauses that double from the first to the longest, each cut by a random part of up to a half, so that callers that failed
-/// together do not try again together.
+/// Pauses that double from the first to the longest, each cut by a random part of up to a half, so that callers that
+/// failed together do not try again together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// Longest pause after the first failure.

@@ -1,8 +1,8 @@
 //! The names of all metrics.
 //!
 //! Invariants:
-//! - A metric is named here and nowhere else. [`ALL`] lists each of them, so export, description and dashboard share one
-//!   list.
+//! - A metric is named here and nowhere else. [`ALL`] lists each of them, so export, description and dashboard share
+//!   one list.
 //! - A label takes one of a few fixed words, never an id, a slug, a key or a text from outside.
 //!
 //! Names follow the conventions of Prometheus: counters end in `_total`, times are in seconds, sizes in bytes.

@@ -79,7 +79,8 @@ impl Proof {
         blocks.finish()
     }
 
-    /// The proof of a file of `bytes` bytes by its blocks, from what [`Self::text`] gave; `None` where the text is not that.
+    /// The proof of a file of `bytes` bytes by its blocks, from what [`Self::text`] gave; `None` where the text is not
+    /// that.
     pub fn from_text(bytes: u64, text: &str) -> Option<Self> {
         let hashes = BASE64.decode(text.as_bytes()).ok()?;
         let proof = Self {

@@ -16,8 +16,8 @@ const MAX_ORIGIN_BYTES: usize = 128;
 pub struct Origin {
     /// Id of the request, as in the header `x-request-id` of its answer.
     pub request_id: String,
-    /// Position in the trace: the value of a `traceparent` header (W3C Trace Context, section 3.2). Absent where no trace
-    /// is recorded.
+    /// Position in the trace: the value of a `traceparent` header (W3C Trace Context, section 3.2). Absent where no
+    /// trace is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
 }

@@ -1,18 +1,19 @@
 //! The default screener: a documented heuristic that needs no model.
 //!
-//! Invariant: the same text always gets the same opinion. An objection describes the violation and never quotes the text.
+//! Invariant: the same text always gets the same opinion. An objection describes the violation and never quotes the
+//! text.
 //!
 //! It objects to a record that
-//! - instructs a model to ignore or reveal its instructions, in one of nine languages, or forges the turn marks of a chat
-//!   (`prompt_injection`);
+//! - instructs a model to ignore or reveal its instructions, in one of nine languages, or forges the turn marks of a
+//!   chat (`prompt_injection`);
 //! - hides text in Unicode tag characters, other than in one of three flags, or reverses text with a direction override
 //!   (`hidden_text`);
 //! - contains a private key, or a token of a cloud, a code host, a payment service or of this service (`secret`);
 //! - is mostly links next to the words of an advertisement, or repeats those words (`link_spam`);
 //! - is one character or a few repeated, or dummy text (`filler`).
 //!
-//! It recognises phrases and forms, not meaning: an injection in other words passes, and a record that quotes one literally
-//! is refused. A model behind the same trait does better.
+//! It recognises phrases and forms, not meaning: an injection in other words passes, and a record that quotes one
+//! literally is refused. A model behind the same trait does better.
 
 mod filler;
 mod phrases;

@@ -8,12 +8,12 @@
 //! Invariants:
 //! - A record is acknowledged when every replica in sync has it. Kafka answers before the record is on a disk. That is
 //!   enough because the marketplace's row is the outbox, and unfinished contributions are appended again.
-//! - Offsets move only by [`Subscription::commit`], and only for partitions that the reader has. A reader that its group
-//!   expelled cannot commit: the brokers refuse its generation.
-//! - A position that retention has passed is never skipped silently: reading continues at the first record left, logs an
-//!   error, and counts it ([`Stats::out_of_range`]).
-//! - A topic that is deleted and created again is read from its first record, also while it is being read. This is logged
-//!   and counted as well ([`Stats::consumers_renewed`]).
+//! - Offsets move only by [`Subscription::commit`], and only for partitions that the reader has. A reader that its
+//!   group expelled cannot commit: the brokers refuse its generation.
+//! - A position that retention has passed is never skipped silently: reading continues at the first record left, logs
+//!   an error, and counts it ([`Stats::out_of_range`]).
+//! - A topic that is deleted and created again is read from its first record, also while it is being read. This is
+//!   logged and counted as well ([`Stats::consumers_renewed`]).
 //! - No wait is unbounded: every request to the brokers has a timeout, and every queue a limit in bytes.
 //!
 //! Records of up to [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES) go through Kafka whole (`max.message.bytes` of our

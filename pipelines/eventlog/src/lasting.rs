@@ -1,10 +1,10 @@
 //! An embedded log that is opened again after a failed write, so that a full disk ends no process.
 //!
 //! Invariants:
-//! - A log whose write failed takes nothing more: it is closed, and what is on disk is read anew, as after a restart. What
-//!   was acknowledged is durable and there; what was not is unknown, and its senders append it again.
-//! - While there is no log, appends fail at once with an error that may pass, and subscriptions wait. A subscription of a
-//!   group loses its partitions and gets them again from the committed positions.
+//! - A log whose write failed takes nothing more: it is closed, and what is on disk is read anew, as after a restart.
+//!   What was acknowledged is durable and there; what was not is unknown, and its senders append it again.
+//! - While there is no log, appends fail at once with an error that may pass, and subscriptions wait. A subscription of
+//!   a group loses its partitions and gets them again from the committed positions.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -103,7 +103,8 @@ impl Shared {
         }
     }
 
-    /// Converts an error of a log for the caller. Gives up a log that accepts nothing more, and starts to open it again.
+    /// Converts an error of a log for the caller. Gives up a log that accepts nothing more, and starts to open it
+    /// again.
     fn after(self: &Arc<Self>, generation: u64, error: Error) -> Error {
         let error = match error {
             Error::Failed { path, cause } | Error::Storage { path, cause } => Error::Storage { path, cause },

@@ -1,4 +1,5 @@
-//! The records of a submission: text, which nobody between the contributor and the gates has a use for as anything else.
+//! The records of a submission: text, which nobody between the contributor and the gates has a use for as anything
+//! else.
 //!
 //! Invariant: the text is a JSON object whose member `records` has the records in their order. On its way it is
 //! compressed (LZ4 block, `lz4_flex`): it lies in the database and in the log, where every page of it costs.

@@ -1,7 +1,7 @@
 //! What a worker was given and has not handed to a lane.
 //!
-//! Invariant: messages of a partition are handed on in the order of their delivery, but for uploads and for what took long
-//! before: those come after the suspects, because nothing can be alone beside them.
+//! Invariant: messages of a partition are handed on in the order of their delivery, but for uploads and for what took
+//! long before: those come after the suspects, because nothing can be alone beside them.
 //! What comes again of these comes after them.
 
 use std::collections::{HashMap, VecDeque};
@@ -184,8 +184,8 @@ impl Hands {
         }
     }
 
-    /// Whether it comes again while what came of it before waits: ahead of that it would be worked on beside others, and an
-    /// end would be nobody's, at every start.
+    /// Whether it comes again while what came of it before waits: ahead of that it would be worked on beside others,
+    /// and an end would be nobody's, at every start.
     fn is_behind(&self, held: &Held) -> bool {
         self.later.iter().any(|other| other.subject == held.subject)
     }

@@ -1,7 +1,8 @@
 //! What the notes of all workers of a group say against each submission.
 //!
 //! Invariant: a life is charged to a submission only if its last note is that it began to work on it alone: a life that
-//! noted anything later outlived it. So a life is charged at most once, and an end while several were in work to nobody.
+//! noted anything later outlived it. So a life is charged at most once, and an end while several were in work to
+//! nobody.
 
 use std::collections::{HashMap, HashSet};
 
@@ -25,8 +26,8 @@ struct Known {
 }
 
 impl Ledger {
-    /// Sums up notes that come in the order of the log, those of a subject at least. `own` is the life that asks, which has
-    /// not ended.
+    /// Sums up notes that come in the order of the log, those of a subject at least. `own` is the life that asks, which
+    /// has not ended.
     pub(crate) fn of(notes: &[Attempt], group: &str, own: LifeId) -> Self {
         let notes = || notes.iter().filter(|note| note.group == group);
         let mut last: HashMap<LifeId, &Attempt> = HashMap::new();

@@ -119,9 +119,9 @@ impl Classify for Error {
 /// A place for the parts of uploads. Object safe.
 #[async_trait]
 pub trait Objects: Debug + Send + Sync {
-    /// Makes room for an upload that has none: where each part can be put, in order, for as long as `lasting`, by who has
-    /// nothing but the address, and with nothing but the length of the part; `None` where the service takes parts itself,
-    /// under addresses that it signs.
+    /// Makes room for an upload that has none: where each part can be put, in order, for as long as `lasting`, by who
+    /// has nothing but the address, and with nothing but the length of the part; `None` where the service takes parts
+    /// itself, under addresses that it signs.
     async fn begin(&self, cut: &Cut, lasting: Duration) -> Result<Option<Vec<String>>, Error>;
 
     /// Seals an upload whose parts are there with these tags, one for each part in order; sealed before, it only

@@ -391,7 +391,8 @@ impl World {
         seen
     }
 
-    /// The versions of a dataset in the order in which they were told, from the first up to the first telling of `last`.
+    /// The versions of a dataset in the order in which they were told, from the first up to the first telling of
+    /// `last`.
     pub(crate) async fn told(&self, dataset: DatasetId, last: u64) -> Vec<u64> {
         let mut outcomes = self.log.recent(OUTCOMES, u64::MAX).await.unwrap();
         let mut told = Vec::new();

@@ -1,6 +1,7 @@
 //! Statements that would take a process down, held against `corpus/blowups.tsv`.
 //!
-//! Each ends within its time with the right error; the caller's memory stays as it is; the next query is answered at once.
+//! Each ends within its time with the right error; the caller's memory stays as it is; the next query is answered at
+//! once.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};

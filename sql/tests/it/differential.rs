@@ -1,7 +1,7 @@
 //! The sandbox held against `DuckDB`: generated statements over a typed table, each answered by both.
 //!
-//! Invariant: the statements are the same in every run. A statement passes if both answer the same rows, if both fail, or if
-//! it is of a kind that [`DIFFERENCES`] lists.
+//! Invariant: the statements are the same in every run. A statement passes if both answer the same rows, if both fail,
+//! or if it is of a kind that [`DIFFERENCES`] lists.
 
 #![expect(
     clippy::print_stderr,

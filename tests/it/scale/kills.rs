@@ -1,7 +1,7 @@
 //! Kills the processes of the topology at their crash points, several in turn and at once, with work in flight.
 //!
-//! Invariant: the clients send until the last process of a round has died, and nothing is sent while the round is judged,
-//! so that what was lost is not covered up. A point that never fired fails the run.
+//! Invariant: the clients send until the last process of a round has died, and nothing is sent while the round is
+//! judged, so that what was lost is not covered up. A point that never fired fails the run.
 
 use std::collections::VecDeque;
 use std::os::unix::process::ExitStatusExt as _;

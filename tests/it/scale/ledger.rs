@@ -1,7 +1,7 @@
 //! Datasets, the batches that clients send to them, and what must be true of all that was acknowledged.
 //!
-//! Invariant: the judge knows nothing but what clients sent and were told. Batches share a record with the one before, so
-//! that a record that comes in twice would be seen.
+//! Invariant: the judge knows nothing but what clients sent and were told. Batches share a record with the one before,
+//! so that a record that comes in twice would be seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -18,8 +18,8 @@ use tests::{Answer, Http};
 const OWN: usize = 5;
 /// Contributions whose outcomes are asked for at once.
 const AT_ONCE: usize = 8;
-/// How long one may be open when all faults are over: what faults lost again and again is appended again after up to 192 s,
-/// 64 times the sweeper's first wait.
+/// How long one may be open when all faults are over: what faults lost again and again is appended again after up to
+/// 192 s, 64 times the sweeper's first wait.
 const SETTLED: Duration = Duration::from_mins(5);
 
 /// A batch of records under a key, or the records of an upload.

@@ -1,7 +1,7 @@
 //! Every process is restarted, one after the other, behind a load balancer and under load: nobody notices.
 //!
-//! Invariant: no request fails: no connection breaks, nothing is answered 5xx. The balancer knows nothing but what drain
-//! probes answer.
+//! Invariant: no request fails: no connection breaks, nothing is answered 5xx. The balancer knows nothing but what
+//! drain probes answer.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

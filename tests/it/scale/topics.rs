@@ -1,5 +1,5 @@
-//! What happens to topics under the running topology: records go that nobody has read, or the whole topic, and records come
-//! that nobody can read.
+//! What happens to topics under the running topology: records go that nobody has read, or the whole topic, and records
+//! come that nobody can read.
 //!
 //! Invariant: what goes is acknowledged and in no table, or its outcome in no database. Nobody sends it again but the
 //! service.

@@ -1,8 +1,9 @@
-//! An S3 server for tests: objects in a folder, on a free port of loopback, with signatures checked and faults on demand.
+//! An S3 server for tests: objects in a folder, on a free port of loopback, with signatures checked and faults on
+//! demand.
 //!
-//! It is `s3s-fs` behind real HTTP. Four things are added to it: a put-if-absent is decided under a lock (`s3s-fs` looks
-//! before it writes, so of two that race both win), uploads compare the entity tags of their parts, list them and are
-//! over once they are completed or given up, as those of S3, a read may name the entity tag that it wants, and
+//! It is `s3s-fs` behind real HTTP. Four things are added to it: a put-if-absent is decided under a lock (`s3s-fs`
+//! looks before it writes, so of two that race both win), uploads compare the entity tags of their parts, list them and
+//! are over once they are completed or given up, as those of S3, a read may name the entity tag that it wants, and
 //! [`Faults`] go wrong when a test says so.
 //!
 //! Invariant: a server lives on a thread of its own and ends, with every connection, when it is dropped; its folder

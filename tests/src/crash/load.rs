@@ -326,8 +326,8 @@ impl Load {
         decided
     }
 
-    /// Reads a version whole (the latest where none is named) and writes its fingerprint down; its number. None where no
-    /// answer came, or the service was told of a version that is not there.
+    /// Reads a version whole (the latest where none is named) and writes its fingerprint down; its number. None where
+    /// no answer came, or the service was told of a version that is not there.
     pub(super) async fn read(&self, http: &Http, dataset: &Dataset, version: Option<u64>) -> Option<u64> {
         let types = types_of(&dataset.contract);
         let mut version = version;

@@ -1,8 +1,8 @@
 //! JSON lines to a batch, with a fast path that builds no tree of values.
 //!
-//! Invariant: a line gives exactly the result of [`json::parse`] and [`Batch::decode`]. The fast path takes a record that has
-//! only fields of the contract, each once, has every required one, and spells each value in its field's type without escapes.
-//! Every other record takes the slow path, also one with a merely unusual spelling.
+//! Invariant: a line gives exactly the result of [`json::parse`] and [`Batch::decode`]. The fast path takes a record
+//! that has only fields of the contract, each once, has every required one, and spells each value in its field's type
+//! without escapes. Every other record takes the slow path, also one with a merely unusual spelling.
 
 mod scan;
 

@@ -1,10 +1,10 @@
 //! BLAKE3 of eight records at a time, one record in each lane of AVX2 registers.
 //!
-//! BLAKE3 is fast on long inputs, because it hashes their chunks in parallel. A record is one chunk of a few blocks, and each
-//! block depends on the one before, so parallelism comes from several records instead.
+//! BLAKE3 is fast on long inputs, because it hashes their chunks in parallel. A record is one chunk of a few blocks,
+//! and each block depends on the one before, so parallelism comes from several records instead.
 //!
-//! Invariant: every key equals the result of [`blake3::Hasher`]. Records of more than one chunk, and groups that do not fill
-//! enough lanes, are left to that hasher.
+//! Invariant: every key equals the result of [`blake3::Hasher`]. Records of more than one chunk, and groups that do not
+//! fill enough lanes, are left to that hasher.
 
 use std::arch::x86_64::__m256i;
 

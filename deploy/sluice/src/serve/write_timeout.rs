@@ -1,7 +1,7 @@
 //! A connection with a write-stall time-out.
 //!
-//! Invariant: writes wait for a peer at most [`MAX_STALL`] in total. Every [`MIN_BYTES_PER_SECOND`] bytes that the peer takes restore
-//! one second. Beyond that writing fails, and the connection ends.
+//! Invariant: writes wait for a peer at most [`MAX_STALL`] in total. Every [`MIN_BYTES_PER_SECOND`] bytes that the peer
+//! takes restore one second. Beyond that writing fails, and the connection ends.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;

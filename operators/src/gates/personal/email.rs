@@ -71,8 +71,9 @@ fn is_address(text: &str, at: usize, field: ContextFlags) -> bool {
     !is_copy && !algorithm
 }
 
-/// Returns true if the word around `text[start..end]` is the qualities of a DNA read (FASTQ, a character for each base): it
-/// is long, has no small letters, and goes no further than K, as Illumina's scores do, or has marks of very many kinds.
+/// Returns true if the word around `text[start..end]` is the qualities of a DNA read (FASTQ, a character for each
+/// base): it is long, has no small letters, and goes no further than K, as Illumina's scores do, or has marks of very
+/// many kinds.
 fn is_quality(text: &str, start: usize, end: usize) -> bool {
     const REACH: usize = 64;
     const LONG: usize = 20;

@@ -286,9 +286,9 @@ fn is_within_a_word(text: &[u8], group: Group) -> bool {
     letter(text[..group.start].last()) && letter(text.get(group.end))
 }
 
-/// Returns true if the groups stand in a row of a dump of bytes: the words beside them are hexadecimal numbers of as many
-/// digits as the group next to them, and two of these have letters, or one in a row of seven words. Pairs of digits are in
-/// a row also where there are more of them than two phone numbers of France have.
+/// Returns true if the groups stand in a row of a dump of bytes: the words beside them are hexadecimal numbers of as
+/// many digits as the group next to them, and two of these have letters, or one in a row of seven words. Pairs of
+/// digits are in a row also where there are more of them than two phone numbers of France have.
 fn is_dumped(text: &[u8], groups: &[Group]) -> bool {
     /// The words of a row that are read to either side: all others of sixteen bytes.
     const REACH: usize = 15;

@@ -34,8 +34,8 @@ pub(super) fn is_phone(candidate: &Number<'_>) -> bool {
     is_dialled_out(candidate) || is_national(candidate)
 }
 
-/// Returns true if the number is written with the prefix `00`: in groups, the first of which has the prefix and at most a
-/// country and an area code, and without the trunk zero that `+` forgives.
+/// Returns true if the number is written with the prefix `00`: in groups, the first of which has the prefix and at most
+/// a country and an area code, and without the trunk zero that `+` forgives.
 fn is_dialled_out(candidate: &Number<'_>) -> bool {
     let prefixed = matches!(candidate.shape()[0], 2..=7) && !is_decimal(candidate) && !is_version(candidate);
     let [0, 0, digits @ ..] = candidate.digits() else {

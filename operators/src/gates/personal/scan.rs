@@ -1,6 +1,7 @@
 //! The scanner: finds the kinds of personal data in one text.
 //!
-//! Invariant: a text that [`byte_classes`] clears meets no rule, and the scan of any other text is linear in its length.
+//! Invariant: a text that [`byte_classes`] clears meets no rule, and the scan of any other text is linear in its
+//! length.
 
 use super::context::ContextFlags;
 use super::kind::{Kind, Kinds};

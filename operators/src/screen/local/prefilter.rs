@@ -2,9 +2,10 @@
 //!
 //! Invariant: text that contains a phrase, in any case, is always reported. Text without one rarely is.
 //!
-//! Each phrase is represented by its rarest four characters in a row, and by the four that begin one later, so it suffices to
-//! look at every second position of a text. Each four is looked up in a table that fits into the first cache. Lookups do not
-//! depend on each other, so the processor runs several at a time; an automaton waits for each character.
+//! Each phrase is represented by its rarest four characters in a row, and by the four that begin one later, so it
+//! suffices to look at every second position of a text. Each four is looked up in a table that fits into the first
+//! cache. Lookups do not depend on each other, so the processor runs several at a time; an automaton waits for each
+//! character.
 
 /// The number of bits of a table index.
 const BITS: u32 = 17;

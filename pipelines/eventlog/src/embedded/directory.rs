@@ -6,8 +6,8 @@
 //! creating/  left by a process that died while creating the database; removed
 //! ```
 //!
-//! Invariant: `data` appears by one rename of a finished database. Creating a database takes several steps, and fjall can
-//! neither open nor create one that was interrupted between two of them.
+//! Invariant: `data` appears by one rename of a finished database. Creating a database takes several steps, and fjall
+//! can neither open nor create one that was interrupted between two of them.
 
 use std::fs::{File, TryLockError};
 use std::io;

@@ -2,8 +2,8 @@
 //!
 //! A record may be removed when every group that ever subscribed to its topic has committed it and `retain` younger
 //! committed ones are kept. A topic without groups keeps everything, because its records may still be needed. After
-//! [`EventLog::keep`](crate::EventLog::keep) a topic keeps that many of its latest records, and those that a group has not
-//! committed.
+//! [`EventLog::keep`](crate::EventLog::keep) a topic keeps that many of its latest records, and those that a group has
+//! not committed.
 //!
 //! Invariant: a record is never removed before every group's position past it is written to disk.
 

@@ -1,9 +1,9 @@
 //! The assignment of partitions in a group, as the coordinator reports it.
 //!
-//! A group moves partitions in two steps (KIP-429): one member gives some up, and after it has confirmed that by joining
-//! again, another is assigned them. A static member that ends between the steps gets its reduced assignment back when it
-//! returns, and the group takes no second step (KIP-345: a returning member changes nothing). The partitions it gave up stay
-//! unassigned until the group rebalances for another reason.
+//! A group moves partitions in two steps (KIP-429): one member gives some up, and after it has confirmed that by
+//! joining again, another is assigned them. A static member that ends between the steps gets its reduced assignment
+//! back when it returns, and the group takes no second step (KIP-345: a returning member changes nothing). The
+//! partitions it gave up stay unassigned until the group rebalances for another reason.
 //!
 //! Invariant: a partition that a member has not given up yet does not count as unassigned: the member named it when it
 //! joined last.

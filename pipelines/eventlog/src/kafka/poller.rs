@@ -1,8 +1,9 @@
 //! The consumer of a subscription: polls while the reader waits, and follows the rebalances of the group.
 //!
 //! Invariants:
-//! - A partition starts at the committed position or, if the group has none, explicitly at the first record. A recreated
-//!   topic starts at its first record whatever was committed, since the offset may belong to the deleted topic.
+//! - A partition starts at the committed position or, if the group has none, explicitly at the first record. A
+//!   recreated topic starts at its first record whatever was committed, since the offset may belong to the deleted
+//!   topic.
 //! - A position outside the log is logged as an error and counted. The reader sees the partition revoked and assigned
 //!   again, and reading continues at the first record left. Lost records belong to unfinished contributions, which the
 //!   marketplace appends again.

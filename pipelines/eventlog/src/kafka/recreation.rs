@@ -1,9 +1,9 @@
 //! Detection of recreated topics.
 //!
-//! A topic that is deleted and created again has another id (KIP-516). librdkafka 2.12 takes the new id and continues at the
-//! positions of the old topic, which skips the records before them (its `rd_kafka_topic_metadata_update` notes that an offset
-//! reset is missing there). It also keeps the old leader epochs, which may stop it for good. It reports the change in its
-//! debug log only, so the detector reads that log. Tests fail if a later version changes the text.
+//! A topic that is deleted and created again has another id (KIP-516). librdkafka 2.12 takes the new id and continues
+//! at the positions of the old topic, which skips the records before them (its `rd_kafka_topic_metadata_update` notes
+//! that an offset reset is missing there). It also keeps the old leader epochs, which may stop it for good. It reports
+//! the change in its debug log only, so the detector reads that log. Tests fail if a later version changes the text.
 //!
 //! Invariant: an id counts as new once, so brokers that learn of a new topic one after another do not look like several
 //! recreations.

@@ -1,14 +1,15 @@
 //! The thread of a subscription, and the restart of its consumer.
 //!
-//! A consumer that lost track of its topic is replaced by a new one, because librdkafka keeps wrong facts about a topic,
-//! such as the epochs of its leaders, for the life of a consumer. A consumer whose group leaves partitions unassigned is
-//! replaced too: when a member leaves and another joins, the group rebalances.
+//! A consumer that lost track of its topic is replaced by a new one, because librdkafka keeps wrong facts about a
+//! topic, such as the epochs of its leaders, for the life of a consumer. A consumer whose group leaves partitions
+//! unassigned is replaced too: when a member leaves and another joins, the group rebalances.
 //!
 //! Invariants:
-//! - There is one consumer at a time: the next is created after the previous one has left its group. A consumer that does not
-//!   end within [`END_TIMEOUT`] is harmless: it has left or is fenced, and changes nothing that the next one has.
-//! - Before a consumer is replaced, all partitions are revoked from the reader, and none of their positions is committed
-//!   afterwards.
+//! - There is one consumer at a time: the next is created after the previous one has left its group. A consumer that
+//!   does not end within [`END_TIMEOUT`] is harmless: it has left or is fenced, and changes nothing that the next one
+//!   has.
+//! - Before a consumer is replaced, all partitions are revoked from the reader, and none of their positions is
+//!   committed afterwards.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

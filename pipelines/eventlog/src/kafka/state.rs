@@ -3,8 +3,8 @@
 //! Invariants:
 //! - The reader receives [`Event::Assigned`] before the first record of a partition, and no record of it after
 //!   [`Event::Revoked`].
-//! - The buffer is bounded in bytes and in records. The thread polls only while the reader waits, so a stuck reader stops the
-//!   polling, and its group notices.
+//! - The buffer is bounded in bytes and in records. The thread polls only while the reader waits, so a stuck reader
+//!   stops the polling, and its group notices.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -93,8 +93,8 @@ impl Fixture for Names {
         Ok(open(&self.0).await?)
     }
 
-    /// As many as a scenario has: a busy machine may fetch one partition to its end before it begins with the next. So here
-    /// only that each partition comes is tested; that those at hand share a delivery is tested in `kafka::state`.
+    /// As many as a scenario has: a busy machine may fetch one partition to its end before it begins with the next. So
+    /// here only that each partition comes is tested; that those at hand share a delivery is tested in `kafka::state`.
     fn ahead(&self) -> usize {
         1_200
     }

@@ -1,7 +1,7 @@
 //! Expressions by chance, of known types.
 //!
-//! Invariant: where the two dialects write the same thing differently, a statement has `«ours|theirs»`. Nothing divides by
-//! zero, and a double is divided, added and multiplied in quarters only, so that no order of rows changes a result.
+//! Invariant: where the two dialects write the same thing differently, a statement has `«ours|theirs»`. Nothing divides
+//! by zero, and a double is divided, added and multiplied in quarters only, so that no order of rows changes a result.
 
 /// Chance with a seed (`SplitMix64`).
 #[derive(Clone, Debug)]

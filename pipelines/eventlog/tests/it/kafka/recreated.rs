@@ -1,6 +1,7 @@
 //! Topics that are deleted and recreated while they are read and appended to.
 //!
-//! Invariant: nothing is opened, subscribed or started again by the test; what is appended to the new topic has to come.
+//! Invariant: nothing is opened, subscribed or started again by the test; what is appended to the new topic has to
+//! come.
 
 use std::sync::Arc;
 use std::time::Duration;
