@@ -323,9 +323,9 @@ pub struct Worker {
     /// The time that a stopping worker gives its table writers to finish.
     pub grace: Span,
     /// The time that other work waits for a suspect that runs alone.
-    pub alone: Span,
+    pub isolation_timeout: Span,
     /// The number of strikes after which a submission becomes a dead letter. 0 means never.
-    pub ends: usize,
+    pub max_strikes: usize,
 }
 
 /// Section `cache`: the cache that replicas share.
@@ -429,6 +429,12 @@ pub enum Error {
     Fault(String),
 }
 
+/// Keys that were renamed: section, old name, new name. The old names are removed with the next release.
+const RENAMED: [(&str, &str, &str); 2] = [
+    ("worker", "alone", "isolation_timeout"),
+    ("worker", "ends", "max_strikes"),
+];
+
 /// A configuration, with the merged values that it was read from.
 #[derive(Clone, Debug)]
 pub struct Loaded {
@@ -438,6 +444,8 @@ pub struct Loaded {
     #[cfg(feature = "faults")]
     pub faults: Faults,
     merged: Value,
+    /// Keys that were given by an old name, with their new names.
+    renamed: Vec<(&'static str, &'static str)>,
 }
 
 impl Loaded {
@@ -456,14 +464,31 @@ impl Loaded {
             builder = builder.add_source(File::new(&file.to_string_lossy(), FileFormat::Toml));
         }
         builder = builder.add_source(environment);
+        // The defaults name every key, so a key outside of them is a mistake.
+        let known: Value = defaults().build()?.try_deserialize()?;
+        let given = builder.build_cloned()?;
+        let mut values: Value = given.clone().try_deserialize()?;
+        let mut renamed = Vec::new();
+        for (section, old, new) in RENAMED {
+            if take(&mut values, section, old).is_none() {
+                continue;
+            }
+            renamed.push((old, new));
+            // A value that is given by the new name wins.
+            if values[section][new] == known[section][new] {
+                let value: config::Value = given.get(&format!("{section}.{old}"))?;
+                builder = builder.set_override(format!("{section}.{new}"), value)?;
+            }
+        }
         for (key, value) in flags {
             // Flags are set last, so they win over every source.
             builder = builder.set_override(key, value.as_str())?;
         }
         let merged = builder.build()?;
-        let values: Value = merged.clone().try_deserialize()?;
-        // The defaults name every key, so a key outside of them is a mistake.
-        let known: Value = defaults().build()?.try_deserialize()?;
+        let mut values: Value = merged.clone().try_deserialize()?;
+        for (section, old, _) in RENAMED {
+            take(&mut values, section, old);
+        }
         // Serde would ignore a misspelt key, and the service would run with the default in its place.
         if let Some(key) = unknown_key(&values, &known) {
             return Err(Error::UnknownKey { key });
@@ -475,13 +500,30 @@ impl Loaded {
             #[cfg(feature = "faults")]
             faults: Faults::read()?,
             merged: values,
+            renamed,
         })
+    }
+
+    /// Logs a warning for each key that was given by an old name.
+    pub fn warn_of_renamed(&self) {
+        for (old, new) in &self.renamed {
+            tracing::warn!(
+                old,
+                new,
+                "a key of the configuration has another name now; the old one works for one release"
+            );
+        }
     }
 
     /// Returns the configuration as a commented TOML file with masked secrets.
     pub fn show(&self) -> String {
         show::show(DEFAULTS, &self.merged)
     }
+}
+
+/// Removes a key from a section and returns its value.
+fn take(values: &mut Value, section: &str, key: &str) -> Option<Value> {
+    values.get_mut(section)?.as_object_mut()?.remove(key)
 }
 
 fn environment() -> Environment {

@@ -99,6 +99,7 @@ async fn work(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode> {
         telemetry.traces.clear();
     }
     let traces = telemetry::start(&telemetry)?;
+    loaded.warn_of_renamed();
     let ended = dispatch(loaded, command).await;
     traces.flush().await;
     ended

@@ -89,7 +89,7 @@ impl Site {
         let mut options = Options::new(binary, folder.path().join("data"))
             .with("SLUICE__SQL__STANDBY", 0)
             // A process ends at the same batch again here, which is not to blame.
-            .with("SLUICE__WORKER__ENDS", 0);
+            .with("SLUICE__WORKER__MAX_STRIKES", 0);
         for (name, value) in environment {
             options = options.with(name, value);
         }

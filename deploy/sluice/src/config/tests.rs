@@ -49,6 +49,22 @@ fn the_defaults_are_the_limits_of_the_interface() {
 }
 
 #[test]
+fn a_key_is_known_by_its_old_name_and_the_new_one_wins() {
+    let file = Some("[worker]\nends = 5\nalone = \"7s\"\nisolation_timeout = \"8s\"\n");
+    let loaded = load(file, &[], &[]).unwrap();
+    assert_eq!(loaded.config.worker.max_strikes, 5);
+    assert_eq!(loaded.config.worker.isolation_timeout.0, Duration::from_secs(8));
+    assert_eq!(
+        loaded.renamed,
+        [("alone", "isolation_timeout"), ("ends", "max_strikes")]
+    );
+    assert!(loaded.show().contains("\nmax_strikes = 5\n"));
+    let loaded = load(None, &[("SLUICE__WORKER__ENDS", "6")], &[]).unwrap();
+    assert_eq!(loaded.config.worker.max_strikes, 6);
+    assert!(load(None, &[], &[]).unwrap().renamed.is_empty());
+}
+
+#[test]
 fn flags_win_over_the_environment_over_the_file_over_the_defaults() {
     let file = Some("[limits]\nagents_per_operator = 6\nactive_projects_per_operator = 6\n[log]\npartitions = 6\n");
     let variables = [
