@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each package of the workspace may use of the others; `tests` may use every one.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 13] = [
     ("types", &[]),
     ("proof", &["types"]),
     ("catalog", &["types", "proof"]),
@@ -19,6 +19,7 @@ const EDGES: [(&str, &[&str]); 12] = [
     ("pipelines", &["types", "operators", "eventlog", "catalog"]),
     ("store", &["types"]),
     ("client", &["types", "proof"]),
+    ("mail", &["types"]),
     ("s3-server", &[]),
     (
         "api",
@@ -50,7 +51,7 @@ const EDGES: [(&str, &[&str]); 12] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 24] = [
+const OWNERS: [(&str, &[&str]); 25] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("seccompiler", &["sql"]),
@@ -62,6 +63,7 @@ const OWNERS: [(&str, &[&str]); 24] = [
     ("s3s-fs", &["s3-server"]),
     ("rdkafka", &["eventlog"]),
     ("redis", &["api"]),
+    ("lettre", &["mail"]),
     ("opentelemetry", &["sluice"]),
     ("opentelemetry-http", &["client"]),
     ("opentelemetry-otlp", &["sluice"]),

@@ -1,6 +1,6 @@
 //! Letters as files: for a service without a mail server.
 //!
-//! Invariant: a file has its name once it is whole and durable; the same letter sent again is the same file.
+//! Invariant: a file gets its name once it is complete and durable. The same letter sent again is the same file.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -19,11 +19,11 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder at `path`, which is made if it is missing. `from` is the sender, such as
+    /// Opens the folder at `path` and creates it if it is missing. `from` is the sender, such as
     /// `Sluice <sluice@example.org>`. Blocks.
     ///
     /// # Errors
-    /// [`Error::Options`] where the folder cannot be made or the sender is not one.
+    /// [`Error::Options`] if the folder cannot be created or the sender is no address.
     pub fn open(path: impl Into<PathBuf>, from: &str) -> Result<Self, Error> {
         let path = path.into();
         fs::create_dir_all(&path).map_err(|error| Error::Options(format!("`{}`: {error}", path.display())))?;
@@ -34,7 +34,7 @@ impl Folder {
     }
 }
 
-/// Reads the sender of letters.
+/// Parses the sender of letters.
 pub(crate) fn sender(text: &str) -> Result<Mailbox, Error> {
     text.parse()
         .map_err(|error| Error::Options(format!("the sender `{text}` is not an address: {error}")))

@@ -28,11 +28,11 @@ pub trait Mailer: Debug + Send + Sync {
     /// Delivers a letter. Returns once a file of it is durable, or the mail server has taken it.
     ///
     /// # Errors
-    /// [`Error`]; where its [`Retry`] is `Backoff` the letter may have been delivered all the same.
+    /// [`Error`]. If its [`Retry`] is `Backoff`, the letter may have been delivered nevertheless.
     async fn send(&self, letter: &Letter) -> Result<(), Error>;
 }
 
-/// Why a letter was not delivered.
+/// Failure to deliver a letter.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The letter has an address or a header that mail cannot have.

@@ -22,7 +22,7 @@ pub enum Security {
     Tls,
 }
 
-/// A mail server and how to speak with it.
+/// Address, protection and credentials of a mail server.
 #[derive(Clone, Debug)]
 pub struct SmtpOptions {
     /// Host name.
@@ -47,10 +47,10 @@ pub struct Smtp {
 }
 
 impl Smtp {
-    /// Makes a client; connects with the first letter.
+    /// Creates a client, which connects when the first letter is sent.
     ///
     /// # Errors
-    /// [`Error::Options`] where the sender is no address or TLS cannot be set up.
+    /// [`Error::Options`] if the sender is no address or TLS cannot be set up.
     pub fn new(options: &SmtpOptions) -> Result<Self, Error> {
         let tls = || {
             let parameters = TlsParameters::new(options.host.clone());
