@@ -146,7 +146,7 @@ mod tests {
         server.sink.answer(Answer::Later);
         let later = server.mailer.send(&letter).await.unwrap_err();
         assert_eq!(later.retry(), Retry::Backoff, "{later:?}");
-        server.sink.answer(Answer::LoseAnswer);
+        server.sink.answer(Answer::LoseReply);
         let lost = server.mailer.send(&letter).await.unwrap_err();
         assert_eq!(lost.retry(), Retry::Backoff, "{lost:?}");
         server.sink.answer(Answer::Take);

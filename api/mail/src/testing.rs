@@ -19,7 +19,7 @@ pub enum Answer {
     /// 451: the letter is refused for now.
     Later,
     /// The letter is kept and the connection closed without an answer.
-    LoseAnswer,
+    LoseReply,
 }
 
 /// A letter that was taken.
@@ -104,7 +104,7 @@ async fn serve(stream: TcpStream, shared: Arc<Mutex<Shared>>) -> Option<()> {
             say(&mut stream, "354 go on").await?;
             let text = text(&mut stream).await?;
             let answer = shared.lock().unwrap().answer;
-            if matches!(answer, Answer::Take | Answer::LoseAnswer) {
+            if matches!(answer, Answer::Take | Answer::LoseReply) {
                 let recipients = std::mem::take(&mut recipients);
                 shared.lock().unwrap().letters.push(Taken { recipients, text });
             }
@@ -112,7 +112,7 @@ async fn serve(stream: TcpStream, shared: Arc<Mutex<Shared>>) -> Option<()> {
                 Answer::Take => say(&mut stream, "250 taken").await?,
                 Answer::Refuse => say(&mut stream, "550 no such mailbox").await?,
                 Answer::Later => say(&mut stream, "451 try again later").await?,
-                Answer::LoseAnswer => return None,
+                Answer::LoseReply => return None,
             }
         } else if command == "QUIT" {
             say(&mut stream, "221 bye").await?;
