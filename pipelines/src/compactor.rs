@@ -64,8 +64,8 @@ impl Compactor {
         }
     }
 
-    /// What was under way, when it is built; `None` when it is time to look again; waits for ever where there is
-    /// neither. Dropping the future loses nothing.
+    /// Waits for the compaction in progress and returns it. Returns `None` when it is time to look for another. Never
+    /// returns if there is neither. The future may be dropped without loss.
     pub(crate) async fn built(&mut self) -> Option<Result<Compacted, Error>> {
         let Some(building) = &mut self.building else {
             if !self.put_off {

@@ -88,8 +88,8 @@ impl Emitter {
     async fn tell(&self, outcome: &Outcome) -> Result<Appended, Stopped> {
         match outcome.record() {
             Ok(record) => {
-                // Why: what was merged the table has, and its outcome is told again unless it was applied. Another
-                // judge might not reject again.
+                // The table keeps a merge, so its outcome can be published again if the log loses it. A rejection
+                // cannot: judged again, the submission may pass.
                 let kept = matches!(outcome.resolution, Resolution::Merged { .. });
                 self.append(OUTCOMES, record, kept).await
             }

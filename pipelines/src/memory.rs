@@ -137,8 +137,8 @@ impl Memory {
     }
 }
 
-/// Whether a partition that ended at `next` still has a record of then. One that ends before was made anew, and all of
-/// it came since; of one that begins after, nothing of then is left.
+/// Returns true if a partition whose next offset was `next` still has a record from that time. A partition that ends
+/// before `next` was created again since; one that begins after it has lost the earlier records to retention.
 const fn is_there(next: u64, kept: &Bounds) -> bool {
     kept.first < next && next <= kept.next
 }

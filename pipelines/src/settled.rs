@@ -14,8 +14,8 @@ use crate::lane::Context;
 use crate::message::Address;
 use crate::telling::tell;
 
-/// Tells again what became of a submission that comes again. The marketplace appends what it has no outcome of: mostly
-/// the outcome is on its way, but a log may lose one that it took, and then nobody else would ever tell it.
+/// Publishes the outcome of a redelivered submission again. The marketplace redelivers submissions without an outcome:
+/// mostly the outcome is on its way, but a log may lose one that it accepted, and nothing else would publish it again.
 pub(crate) async fn tell_again(context: &Context, table: &Table, address: Address) -> Result<(), Stopped> {
     if is_on_its_way(context, address) {
         return Ok(());
@@ -53,8 +53,7 @@ async fn reject_again(context: &Context, address: Address) -> Result<(), Stopped
     if is_on_its_way(context, address) {
         return Ok(());
     }
-    // Why there may be none: it is said to be merged, and its table knows nothing of it. That is for the checker to
-    // find.
+    // There is none if the submission counts as merged and its table does not have it, which `sluice check` reports.
     let Some(outcome) = context.finished.rejection(address.contribution, address.generation) else {
         return Ok(());
     };

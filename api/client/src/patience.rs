@@ -16,7 +16,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// No retries.
+    /// One try without a retry.
     pub const NONE: Self = Self {
         tries: 1,
         first_pause: Duration::ZERO,

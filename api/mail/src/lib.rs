@@ -22,7 +22,7 @@ pub use folder::Folder;
 pub use letter::{Letter, is_address};
 pub use smtp::{Security, Smtp, SmtpOptions};
 
-/// Delivers letters.
+/// Way to deliver letters to people.
 #[async_trait]
 pub trait Mailer: Debug + Send + Sync {
     /// Delivers a letter. Returns once a file of it is durable, or the mail server has taken it.

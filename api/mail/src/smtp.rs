@@ -16,7 +16,7 @@ use crate::{Error, Letter, Mailer};
 pub enum Security {
     /// None: for a server on this machine.
     None,
-    /// STARTTLS, required.
+    /// TLS that starts after the greeting (RFC 3207); a server without it is an error.
     StartTls,
     /// TLS from the first byte.
     Tls,
@@ -25,9 +25,9 @@ pub enum Security {
 /// Address, protection and credentials of a mail server.
 #[derive(Clone, Debug)]
 pub struct SmtpOptions {
-    /// Host name.
+    /// Name or IP address of the mail server. With TLS its certificate must have this name.
     pub host: String,
-    /// Port.
+    /// TCP port of the mail server: 25, 465 or 587 by custom.
     pub port: u16,
     /// Protection of the connection.
     pub security: Security,

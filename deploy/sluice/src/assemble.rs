@@ -484,7 +484,7 @@ impl Running {
         tracing::info!("stopping: waiting for requests and tasks under way");
         let stopped = tokio::select! {
             stopped = self.stop() => stopped,
-            // A person who asks twice does not want to wait for the grace.
+            // A second signal ends the process without the grace period.
             () = signals.asked() => Err(anyhow!("stopped at once, at a second signal")),
         };
         failure.map_or(stopped, Err)

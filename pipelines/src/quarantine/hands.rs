@@ -184,8 +184,8 @@ impl Hands {
         }
     }
 
-    /// Whether it comes again while what came of it before waits: ahead of that it would be worked on beside others,
-    /// and an end would be nobody's, at every start.
+    /// Returns true if an earlier delivery of the same submission is deferred. Ahead of that one it would run beside
+    /// others, and a crash could be attributed to none of them, at every start.
     fn is_behind(&self, held: &Held) -> bool {
         self.later.iter().any(|other| other.subject == held.subject)
     }

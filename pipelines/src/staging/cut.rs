@@ -13,8 +13,8 @@ use super::objects::Compression;
 
 /// How many bytes of lines a unit has, roughly.
 const UNIT: usize = 1 << 20;
-/// How many values its lines have at most, in records of as many fields as their contract: what a short line becomes
-/// may be a thousand times its size.
+/// Maximum number of values in a unit, counted with all fields of the contract: a short line may become a record of a
+/// thousand times its size.
 const UNIT_VALUES: usize = 1 << 16;
 /// The longest line: what a whole batch of records may have.
 pub(super) const LONGEST: usize = 4 << 20;
@@ -72,8 +72,8 @@ pub(super) struct SourceFailed;
 #[error("it comes to more bytes than it may")]
 struct Bomb;
 
-/// Cuts `input`, whose bytes are compressed so, into units of records of so many fields; `emit` is called with each
-/// unit and says whether it wants more.
+/// Decompresses `input` and splits it into units of records with a given number of fields. Calls `emit` with each unit
+/// until it returns that it wants no more.
 pub(super) fn cut(
     input: impl Read,
     compression: Compression,

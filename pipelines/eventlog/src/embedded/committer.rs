@@ -25,7 +25,7 @@ const BATCH_TRIMS: u64 = 512;
 /// A message to the committer.
 #[derive(Debug)]
 pub(super) enum Request {
-    /// Writes records.
+    /// Appends records to partitions of a topic.
     Append(Append),
     /// Creates the topic and the group if they do not exist.
     Join {

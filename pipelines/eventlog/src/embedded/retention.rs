@@ -16,7 +16,7 @@ use super::state::Topic;
 /// The least number of records that is removed at a time. Fewer are not worth a batch of their own.
 const MIN_TRIM: u64 = 64;
 
-/// Planned removals.
+/// Records to remove from the start of partitions.
 pub(super) struct Trims {
     retain: u64,
     /// The new first offset, by topic id and partition.
