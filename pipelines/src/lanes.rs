@@ -69,8 +69,8 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// Returns true if a message of `bytes` may be queued in a lane that has `lane` bytes queued, when all lanes have
     /// `all`. The first message of a lane, and of all lanes, may exceed the bound, since it would never be queued
-    /// otherwise. Half of the bound is reserved for lanes with an empty queue, so that a few slow lanes do not block the
-    /// others.
+    /// otherwise. Half of the bound is reserved for lanes with an empty queue, so that a few slow lanes do not block
+    /// the others.
     const fn have_room(self, lane: usize, all: usize, bytes: usize) -> bool {
         let room = if lane == 0 { self.all_bytes } else { self.all_bytes / 2 };
         (lane == 0 || lane + bytes <= self.lane_bytes) && (all == 0 || all + bytes <= room)
