@@ -15,6 +15,7 @@ mod api;
 #[cfg(feature = "s3")]
 mod bits;
 mod bodies;
+mod browser;
 mod check_command;
 mod concurrency;
 mod crash;

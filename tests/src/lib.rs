@@ -11,6 +11,7 @@
     reason = "a harness fails by panicking and says what it did"
 )]
 
+pub mod browser;
 pub mod checker;
 pub mod crash;
 pub mod history;
