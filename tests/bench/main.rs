@@ -5,6 +5,7 @@
 //! cargo run --release -p tests --bin bench -- http     500 records over HTTP against the same raw durable writes;
 //!                                                      `--sync-delay-ms N` makes every sync of both longer
 //! cargo run --release -p tests --bin bench -- batches  small batches of many agents at once
+//! cargo run --release -p tests --bin bench -- doors    small reads against a bare axum server, requests per CPU second
 //! cargo run --release -p tests --bin bench -- merge    CPU of a merge step at 10 and at 10,000 versions
 //! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
 //! cargo run --release -p tests --bin bench -- bulk     a file of five million records, and peers
@@ -15,8 +16,8 @@
 //! ```
 //!
 //! `all` runs everything with its data in `FOLDER`, and leaves its tables and a plot there, `bench.md` and `bench.svg`.
-//! `--server PROGRAM` puts another build in the place of the server that `http` and `batches` measure: the one before a
-//! change, for example.
+//! `--server PROGRAM` puts another build in the place of the server that `http`, `batches` and `doors` measure: the one
+//! before a change, for example.
 //!
 //! Invariant: a time is compared only with a time measured alternately in the same run on the same file system. The
 //! folder is that of `TMPDIR`, which must be a real disk for the durable writes to mean anything.
@@ -30,6 +31,7 @@
 
 mod batches;
 mod bulk;
+mod doors;
 mod http;
 mod idle;
 mod merge;
@@ -74,6 +76,11 @@ fn main() -> ExitCode {
             let syncs = Folder::of_this_program();
             runtime().block_on(batches::run(&mut report, &syncs));
         }
+        "doors" => runtime().block_on(doors::run(&mut report)),
+        "bare" => {
+            let (file, address) = (folder(2), std::env::args().nth(3).unwrap());
+            runtime().block_on(doors::bare(&file, &address));
+        }
         "merge" => merge::run(&mut report),
         "idle" => runtime().block_on(idle::run(&mut report)),
         "bulk" => runtime().block_on(bulk::run(&mut report, &folder(2))),
@@ -93,6 +100,7 @@ fn main() -> ExitCode {
                 reads::run(&mut report, &file, &reads, &[]).await;
                 http::run(&mut report, &syncs, Duration::ZERO).await;
                 batches::run(&mut report, &syncs).await;
+                doors::run(&mut report).await;
                 idle::run(&mut report).await;
             });
             validate::run(&mut report, &folder);

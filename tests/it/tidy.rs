@@ -69,7 +69,7 @@ const OWNERS: [(&str, &[&str]); 25] = [
     ("opentelemetry-otlp", &["sluice"]),
     ("opentelemetry_sdk", &["sluice"]),
     ("ed25519-dalek", &["proof"]),
-    ("axum", &["api", "sluice"]),
+    ("axum", &["api", "sluice", "tests"]),
     ("hyper", &["sluice", "s3-server"]),
     ("reqwest", &["client", "s3-server", "tests"]),
     ("rustls", &["client", "s3-server", "tests"]),
