@@ -26,7 +26,6 @@ use crate::sandbox::Sandbox;
 use crate::usage::Usage;
 
 const MINUTE: Duration = Duration::from_mins(1);
-const HOUR: Duration = Duration::from_hours(1);
 /// Dry runs judged at the same time in this process.
 const DRY_RUNS: usize = 2;
 /// Answers, exports and parts of one operator at the same time, each counted for itself. Further ones wait.
@@ -82,8 +81,6 @@ pub struct App {
 pub struct Process {
     /// Limit on calls per address and minute.
     pub(crate) calls: Rule,
-    /// Limit on agents registered per address and hour.
-    pub(crate) registrations: Rule,
     /// Memory reserved for the bodies of requests, per operator or address and in total.
     pub(crate) bodies: Arc<Bodies>,
     /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
@@ -112,11 +109,6 @@ impl Process {
                 name: "calls",
                 limit: limits.calls_per_ip_per_minute,
                 window: MINUTE,
-            },
-            registrations: Rule {
-                name: "registrations",
-                limit: limits.agents_per_ip_per_hour,
-                window: HOUR,
             },
             bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.

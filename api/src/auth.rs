@@ -13,15 +13,23 @@ use store::Principal;
 use types::Kind;
 
 use crate::app::App;
+use crate::caller::{Actor, Caller, Presented, Scopes};
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::operation::Auth;
+use crate::operation::{Credential, KEY, Spec};
 use crate::ops::pages::GUIDE;
 
 /// Number of random bytes in a secret.
 const SECRET_BYTES: usize = 32;
 /// Length in bytes beyond which a credential is not looked up.
 const MAX_CREDENTIAL_BYTES: usize = 128;
+
+/// Message for a call without a credential that needs one.
+const REQUIRED: &str = "a credential is required";
+/// Message for a credential that is unknown, malformed or revoked.
+const INVALID: &str = "the credential is not valid";
+/// Message for a person where an agent must act.
+const PERSON: &str = "this needs an agent key (`km_…`); an operator token is a person";
 
 /// Kind of a secret, as its prefix shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,80 +92,106 @@ fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Authenticates a call and checks that the operation accepts its credential. `header` is the value of `Authorization`.
+/// Authenticates a call and checks that the operation accepts its credential.
 ///
 /// The database is asked each time, so a suspension takes effect with the next call. An operation with optional
 /// credentials still refuses an invalid one: an anonymous answer would hide the mistake from the caller.
-pub(crate) async fn authenticate(
-    app: &App,
-    auth: Auth,
-    header: Option<Result<String, ()>>,
-) -> Result<Option<Principal>, ApiError> {
-    // A public operation ignores credentials, so health checks and pages work with any.
-    if auth == Auth::Public {
+pub(crate) async fn authenticate(app: &App, spec: &Spec, presented: Presented) -> Result<Option<Caller>, ApiError> {
+    // An operation that reads no credential ignores every one, so health checks and pages work with any.
+    if !spec.reads_credential() {
         return Ok(None);
     }
-    let Some(header) = header else {
-        if auth.admits_anyone() {
-            return Ok(None);
-        }
-        return Err(unauthenticated(app, auth, "a credential is required"));
+    let refuse = |message: &str| unauthenticated(app, spec, message);
+    let header = match presented {
+        Presented::Authorization(header) => header,
+        Presented::Unreadable => return Err(refuse(INVALID)),
+        Presented::Nothing if spec.accepts(Credential::Anonymous) => return Ok(None),
+        Presented::Nothing => return Err(refuse(REQUIRED)),
     };
-    // Unknown, malformed and overlong credentials get the same answer, which reveals nothing about valid ones.
-    let wrong = || unauthenticated(app, auth, "the credential is not valid");
-    let header = header.map_err(|()| wrong())?;
-    let Some((scheme, text)) = header.split_once(' ') else {
-        return Err(unauthenticated(
-            app,
-            auth,
-            "the credential must be sent as `Authorization: Bearer …`",
-        ));
+    let bearer = header
+        .split_once(' ')
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let Some((_, text)) = bearer else {
+        return Err(refuse("the credential must be sent as `Authorization: Bearer …`"));
     };
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(unauthenticated(
-            app,
-            auth,
-            "the credential must be sent as `Authorization: Bearer …`",
-        ));
-    }
     let text = text.trim();
-    // Text without a known prefix, or too long, cannot be a credential, so the database is not asked.
+    // Text without a known prefix, or too long, cannot be a credential, so the database is not asked. Unknown, malformed
+    // and overlong credentials get the same answer, which reveals nothing about valid ones.
     if SecretKind::of(text).is_none() || text.len() > MAX_CREDENTIAL_BYTES {
-        return Err(wrong());
+        return Err(refuse(INVALID));
     }
-    let principal = app.store.principal_by_hash(&hash(text)).await?.ok_or_else(wrong)?;
+    let principal = app.store.principal_by_hash(&hash(text)).await?;
+    let principal = principal.ok_or_else(|| refuse(INVALID))?;
     // An agent is suspended with its operator, which the database has resolved.
-    let (suspended, admitted) = match &principal {
-        Principal::Operator { suspended, .. } => (*suspended, auth.admits_operator()),
-        Principal::Agent { suspended, .. } => (*suspended, auth.admits_key()),
-    };
+    let (caller, kind, suspended) = caller(principal);
     // A suspension is reported before a wrong kind, since no other credential of the operator would help.
     if suspended {
         return Err(account_suspended(app));
     }
-    if !admitted {
-        return Err(wrong_kind(auth));
+    admit(app, spec, caller, kind)
+}
+
+/// Returns the caller behind a credential, the kind of the credential, and whether its operator is suspended.
+fn caller(principal: Principal) -> (Caller, Credential, bool) {
+    let caller = |operator, actor| Caller {
+        operator,
+        actor,
+        scopes: Scopes::ALL,
+    };
+    match principal {
+        Principal::Operator { operator, suspended } => {
+            (caller(operator, Actor::Person), Credential::OperatorToken, suspended)
+        }
+        Principal::Agent {
+            agent,
+            operator,
+            name,
+            suspended,
+        } => {
+            let actor = Actor::Agent { id: agent, name };
+            (caller(operator, actor), Credential::AgentKey, suspended)
+        }
     }
-    Ok(Some(principal))
+}
+
+/// Checks that an operation accepts a valid credential of this kind, and that the credential has the permission.
+fn admit(app: &App, spec: &Spec, caller: Caller, kind: Credential) -> Result<Option<Caller>, ApiError> {
+    if spec.accepts(kind) {
+        if !caller.scopes.allow(spec.scope) {
+            let message = "the credential lacks the permission that this operation needs";
+            return Err(ApiError::new(Kind::Forbidden, "insufficient_scope", message));
+        }
+        return Ok(Some(caller));
+    }
+    match kind {
+        // An agent learns that its key is good, and that only its operator may do this.
+        Credential::AgentKey => Err(wrong_credential(
+            "this needs an operator token (`wto_…`); an agent cannot act for its operator",
+        )),
+        // The board is for agents; a person is told so.
+        Credential::OperatorToken if spec.forbids_persons => Err(wrong_credential(PERSON)),
+        // Where nothing is needed, a person counts as anybody.
+        Credential::OperatorToken if spec.accepts(Credential::Anonymous) => Ok(None),
+        Credential::OperatorToken | Credential::Anonymous => Err(unauthenticated(app, spec, PERSON)),
+    }
 }
 
 /// Checks that the caller is an agent, for an operation that requires one for some of its inputs only.
 pub(crate) fn require_agent(cx: &Cx) -> Result<(), ApiError> {
-    match cx.caller {
-        Some(Principal::Agent { .. }) => Ok(()),
-        Some(Principal::Operator { .. }) => Err(wrong_kind(Auth::Key)),
-        None => Err(unauthenticated(&cx.app, Auth::Key, "a credential is required")),
+    let spec = Spec {
+        accepts: KEY,
+        ..Spec::BASE
+    };
+    match cx.caller.as_ref().map(|caller| &caller.actor) {
+        Some(Actor::Agent { .. }) => Ok(()),
+        Some(Actor::Person) => Err(unauthenticated(&cx.app, &spec, PERSON)),
+        None => Err(unauthenticated(&cx.app, &spec, REQUIRED)),
     }
 }
 
-/// Returns the 403 for a valid credential of the other kind.
-fn wrong_kind(auth: Auth) -> ApiError {
-    let needed = if auth.admits_key() {
-        "this needs an agent key (`km_…`); an operator token is a person"
-    } else {
-        "this needs an operator token (`wto_…`); an agent cannot act for its operator"
-    };
-    ApiError::new(Kind::Forbidden, "wrong_credential", needed)
+/// Returns the 403 for a valid credential of a kind that the operation does not accept.
+fn wrong_credential(message: &str) -> ApiError {
+    ApiError::new(Kind::Forbidden, "wrong_credential", message)
 }
 
 /// Returns the 401 for a valid credential whose operator is suspended.
@@ -168,8 +202,11 @@ fn account_suspended(app: &App) -> ApiError {
 }
 
 /// Returns the 401 for a missing or invalid credential, with a hint at the header to send.
-fn unauthenticated(app: &App, auth: Auth, message: &str) -> ApiError {
-    let hint = match (auth.admits_key(), auth.admits_operator()) {
+fn unauthenticated(app: &App, spec: &Spec, message: &str) -> ApiError {
+    let hint = match (
+        spec.accepts(Credential::AgentKey),
+        spec.accepts(Credential::OperatorToken),
+    ) {
         (true, true) => "send `Authorization: Bearer <agent key or operator token>`",
         (true, false) => "send `Authorization: Bearer <agent key>`; agent keys begin with `km_`",
         _ => "send `Authorization: Bearer <operator token>`; operator tokens begin with `wto_`",

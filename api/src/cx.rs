@@ -4,11 +4,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::Principal;
 use types::trace::Origin;
 use types::{AgentId, OperatorId, Timestamp};
 
 use crate::app::App;
+use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::operation::Operations;
 
@@ -20,7 +20,7 @@ pub struct Cx {
     /// Table that contains the operation.
     pub operations: Arc<Operations>,
     /// Authenticated caller; `None` without a credential, where the operation allows that.
-    pub caller: Option<Principal>,
+    pub caller: Option<Caller>,
     /// Address of the client.
     pub client: IpAddr,
     /// Id of the request.
@@ -37,15 +37,12 @@ pub struct Cx {
 impl Cx {
     /// Returns the caller's operator: itself, or the owner of the agent.
     pub fn operator(&self) -> Option<OperatorId> {
-        self.caller.as_ref().map(Principal::operator)
+        self.caller.as_ref().map(|caller| caller.operator)
     }
 
-    /// Returns the calling agent; `None` if an operator calls.
+    /// Returns the calling agent; `None` if a person calls.
     pub fn agent(&self) -> Option<AgentId> {
-        match self.caller {
-            Some(Principal::Agent { agent, .. }) => Some(agent),
-            Some(Principal::Operator { .. }) | None => None,
-        }
+        self.caller.as_ref().and_then(Caller::agent)
     }
 
     /// Origin of the messages that the call sends.

@@ -16,6 +16,7 @@ pub mod answer;
 pub mod app;
 pub mod auth;
 mod bodies;
+pub mod caller;
 pub mod codes;
 pub mod config;
 pub mod cx;

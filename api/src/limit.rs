@@ -1,4 +1,4 @@
-//! Rate limits per address over a sliding window, counted in this process or shared by every replica.
+//! Rate limits per address or other subject over a sliding window, counted in this process or shared by every replica.
 //!
 //! ```text
 //! Limiter ──▶ Counters (shared, where there are any) ──down or slow──▶ Memory (this replica's own)
@@ -33,7 +33,8 @@ pub use self::memory::Memory;
 #[cfg(feature = "redis")]
 pub use self::redis::{Redis, RedisError};
 
-/// Address of a caller as limits count it: an IPv6 address by its /64, the prefix that one subscriber usually gets.
+/// Subject of a limit: an address, or anything that has a name. An IPv6 address counts by its /64, the prefix that one
+/// subscriber usually gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Source(u64, u64);
 
@@ -49,6 +50,24 @@ impl From<IpAddr> for Source {
         #[expect(clippy::cast_possible_truncation, reason = "the lower half is wanted")]
         let low = bits as u64;
         Self((bits >> 64) as u64, low)
+    }
+}
+
+impl Source {
+    /// Returns the subject with this name within a kind. The name is hashed, so no count reveals it.
+    pub fn named(kind: &str, name: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        // The length keeps a kind and a name apart, so no two pairs have the same text.
+        hasher.update(&(kind.len() as u64).to_le_bytes());
+        hasher.update(kind.as_bytes());
+        hasher.update(name.as_bytes());
+        let mut half = [0; 8];
+        let mut reader = hasher.finalize_xof();
+        let mut next = || {
+            reader.fill(&mut half);
+            u64::from_le_bytes(half)
+        };
+        Self(next(), next())
     }
 }
 

@@ -9,7 +9,7 @@ use http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::codes::CODES;
-use crate::operation::{Auth, Operation, Operations, ParamLocation, Rate};
+use crate::operation::{Credential, Operation, Operations, ParamLocation, Rate, Spec};
 use crate::rest;
 
 /// Version of the description of the interface.
@@ -64,7 +64,7 @@ fn describe(operation: &Operation) -> Value {
         "operationId": spec.name,
         "summary": spec.summary,
         "tags": [spec.tag],
-        "security": security(spec.auth),
+        "security": security(spec),
         "responses": responses(operation),
     });
     if !spec.description.is_empty() {
@@ -80,22 +80,14 @@ fn describe(operation: &Operation) -> Value {
     described
 }
 
-fn security(auth: Auth) -> Value {
-    let mut ways = Vec::new();
-    if auth == Auth::Public {
-        return json!([]);
-    }
-    // An empty requirement means that no credential is needed.
-    if auth.admits_anyone() {
-        ways.push(json!({}));
-    }
-    if auth.admits_key() {
-        ways.push(json!({AGENT_KEY: []}));
-    }
-    if auth.admits_operator() {
-        ways.push(json!({OPERATOR_TOKEN: []}));
-    }
-    ways.into()
+fn security(spec: &Spec) -> Value {
+    let way = |credential: &Credential| match credential {
+        // An empty requirement means that no credential is needed.
+        Credential::Anonymous => json!({}),
+        Credential::AgentKey => json!({AGENT_KEY: []}),
+        Credential::OperatorToken => json!({OPERATOR_TOKEN: []}),
+    };
+    spec.accepts.iter().map(way).collect()
 }
 
 fn parameters(operation: &Operation) -> Vec<Value> {
@@ -186,14 +178,14 @@ fn refusals(operation: &Operation) -> Vec<(u16, &'static str)> {
         400,
         "The request does not match its schema; `details` names each place and rule.",
     )];
-    if spec.auth != Auth::Public {
+    if spec.reads_credential() {
         refusals.push((
             401,
             "No credential or one that is not valid (`unauthenticated`), or one of a suspended operator \
              (`account_suspended`); `hint` and `getKey` say what to do.",
         ));
     }
-    if matches!(spec.auth, Auth::Key | Auth::Operator) {
+    if spec.forbids_persons || spec.reads_credential() && !spec.accepts(Credential::AgentKey) {
         refusals.push((403, "The credential is of the wrong kind."));
     }
     if operation.has_body() {

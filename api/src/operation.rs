@@ -15,7 +15,6 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use store::Principal;
 use tracing::Instrument as _;
 use tracing::field::Empty;
 use types::{OperatorId, metric};
@@ -23,34 +22,19 @@ use types::{OperatorId, metric};
 use crate::answer::{Answer, JSON, Output};
 use crate::app::App;
 use crate::auth;
+use crate::caller::Incoming;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::limit::{Decision, Source};
 use crate::schema::{Bound, InputSchema};
 
+mod limits;
 mod spec;
 
-pub use spec::{Auth, BodySize, Effect, ParamLocation, Rate, Scope, Spec};
-
-/// Origin of a call, as a transport sees it.
-#[derive(Clone)]
-pub struct Caller {
-    /// Address of the client.
-    pub client: IpAddr,
-    /// Value of the `Authorization` header; `Err` when it is not text.
-    pub authorization: Option<Result<String, ()>>,
-    /// True if the client gets no body of the answer, as with HEAD.
-    pub takes_no_body: bool,
-}
-
-/// Shows the address only, never the credential.
-impl fmt::Debug for Caller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller")
-            .field("client", &self.client)
-            .finish_non_exhaustive()
-    }
-}
+pub use spec::{
+    BodySize, Credential, Effect, KEY, KEY_OR_OPERATOR, Limit, OPERATOR, OPTIONAL, PUBLIC, ParamLocation, Rate, Scope,
+    Spec, Subject,
+};
 
 /// Input of a call, as a transport read it.
 #[derive(Debug)]
@@ -163,7 +147,7 @@ impl Operations {
         self: &Arc<Self>,
         app: &App,
         operation: &Arc<Operation>,
-        caller: Caller,
+        incoming: Incoming,
         request_id: &str,
         input: impl FnOnce(Option<OperatorId>) -> R + Send,
     ) -> Result<Output, ApiError>
@@ -180,7 +164,7 @@ impl Operations {
             dataset = Empty,
             status = Empty
         );
-        let answering = self.answer(app, operation, caller, request_id, input);
+        let answering = self.answer(app, operation, incoming, request_id, input);
         let result = answering.instrument(span.clone()).await;
         let _entered = span.enter();
         let micros = app.clock.now().since(started).as_micros();
@@ -208,7 +192,7 @@ impl Operations {
         self: &Arc<Self>,
         app: &App,
         operation: &Arc<Operation>,
-        caller: Caller,
+        incoming: Incoming,
         request_id: &str,
         input: impl FnOnce(Option<OperatorId>) -> R + Send,
     ) -> Result<Output, ApiError>
@@ -216,24 +200,32 @@ impl Operations {
         R: Future<Output = Result<Input, ApiError>> + Send,
     {
         let spec = &operation.spec;
+        let Incoming {
+            client,
+            presented,
+            takes_no_body,
+        } = incoming;
         // The rate limit comes first, so that it bounds failed authentications as well.
         if spec.rate == Rate::Call {
-            app.admit(caller.client).await?;
+            app.admit(client).await?;
         }
-        let is_sent = !caller.takes_no_body;
-        let authenticating = auth::authenticate(app, spec.auth, caller.authorization);
-        let principal = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
-        let reading = input(principal.as_ref().map(Principal::operator));
+        let is_sent = !takes_no_body;
+        let authenticating = auth::authenticate(app, spec, presented);
+        let caller = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
+        // These limits come before the input, so that calls count that are refused for their input.
+        limits::count(app, spec, client, caller.as_ref(), None).await?;
+        let reading = input(caller.as_ref().map(|caller| caller.operator));
         let Input { members, body } = reading.instrument(tracing::debug_span!("read input")).await?;
         let input = Value::Object(members);
         // A member given as an outline passes: its schema says nothing about the content of its objects. See
         // `rest::input`.
         operation.input.check(&input, spec.immutable)?;
+        limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;
         let cx = Cx {
             app: app.clone(),
             operations: Arc::clone(self),
-            caller: principal,
-            client: caller.client,
+            caller,
+            client,
             request_id: request_id.into(),
             answer_is_sent: is_sent,
             now: app.clock.now(),

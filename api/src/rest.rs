@@ -22,8 +22,9 @@ use types::Kind;
 use crate::answer::{JSON, Output};
 use crate::app::App;
 use crate::bodies::Holder;
+use crate::caller::{Incoming, Presented};
 use crate::error::ApiError;
-use crate::operation::{Caller, Operation, Operations};
+use crate::operation::{Operation, Operations};
 use crate::probes;
 
 mod body;
@@ -140,9 +141,9 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
         .remove::<RequestId>()
         .map_or_else(String::new, |id| id.0);
     let app = &surface.app;
-    let caller = Caller {
+    let incoming = Incoming {
         client: client(app, &parts),
-        authorization: authorization(&parts.headers),
+        presented: presented(&parts.headers),
         takes_no_body: parts.method == Method::HEAD,
     };
     let expects_continue = parts.headers.contains_key(header::EXPECT);
@@ -150,9 +151,9 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
     let sent: Vec<_> = headers
         .filter(|(_, header)| parts.headers.contains_key(*header))
         .collect();
-    let address = Holder::Address(caller.client.into());
+    let address = Holder::Address(incoming.client.into());
     let (head, arriving) = (&mut parts, &mut body);
-    let dispatched = surface.operations.dispatch(app, &operation, caller, &id, |operator| {
+    let dispatched = surface.operations.dispatch(app, &operation, incoming, &id, |operator| {
         let reservation = app
             .process
             .bodies
@@ -257,9 +258,12 @@ fn address(entry: &[u8]) -> Option<IpAddr> {
         .or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
-fn authorization(headers: &HeaderMap) -> Option<Result<String, ()>> {
-    let value = headers.get(header::AUTHORIZATION)?;
-    Some(value.to_str().map(str::to_owned).map_err(drop))
+fn presented(headers: &HeaderMap) -> Presented {
+    match headers.get(header::AUTHORIZATION).map(HeaderValue::to_str) {
+        None => Presented::Nothing,
+        Some(Ok(value)) => Presented::Authorization(value.to_owned()),
+        Some(Err(_)) => Presented::Unreadable,
+    }
 }
 
 /// Generates a request id (UUID version 7, RFC 9562).

@@ -2,43 +2,36 @@
 //!
 //! Invariant: a [`Spec`] holds no code, so all of it can be published and tested.
 
+use std::time::Duration;
+
 use http::Method;
 
 use crate::answer::JSON;
+use crate::config::Limits;
 
-/// Credentials that an operation accepts.
+/// Kind of credential that an operation accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Auth {
-    /// No credential. One that is presented is not read.
-    Public,
-    /// No credential, an agent key or an operator token. A credential makes more visible.
-    Optional,
-    /// An agent key only.
-    Key,
-    /// An operator token only.
-    Operator,
-    /// An agent key or an operator token.
-    KeyOrOperator,
+pub enum Credential {
+    /// No credential at all.
+    Anonymous,
+    /// Key of an agent.
+    AgentKey,
+    /// Token of an operator.
+    OperatorToken,
 }
 
-impl Auth {
-    /// Returns true if a call without credential is accepted.
-    pub const fn admits_anyone(self) -> bool {
-        matches!(self, Self::Public | Self::Optional)
-    }
+/// No credential is read, so the answer is the same for all callers.
+pub const PUBLIC: &[Credential] = &[];
+/// An agent key or an operator token makes more visible; nothing is needed.
+pub const OPTIONAL: &[Credential] = &[Credential::Anonymous, Credential::AgentKey, Credential::OperatorToken];
+/// An agent key only.
+pub const KEY: &[Credential] = &[Credential::AgentKey];
+/// An operator token only.
+pub const OPERATOR: &[Credential] = &[Credential::OperatorToken];
+/// An agent key or an operator token.
+pub const KEY_OR_OPERATOR: &[Credential] = &[Credential::AgentKey, Credential::OperatorToken];
 
-    /// Returns true if an agent key is accepted.
-    pub const fn admits_key(self) -> bool {
-        matches!(self, Self::Optional | Self::Key | Self::KeyOrOperator)
-    }
-
-    /// Returns true if an operator token is accepted.
-    pub const fn admits_operator(self) -> bool {
-        matches!(self, Self::Optional | Self::Operator | Self::KeyOrOperator)
-    }
-}
-
-/// Permission that a delegated credential must have.
+/// Permission that the credential of an app must have. No permission includes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Reads what the caller's operator may read.
@@ -71,6 +64,36 @@ pub enum Rate {
     Call,
 }
 
+/// Subject that a limit counts for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Address of the client.
+    Address,
+    /// Agent that calls; an operator that calls is counted as itself.
+    Caller,
+    /// Operator of the caller.
+    Operator,
+    /// Value of this member of the input, whatever its case.
+    Member(&'static str),
+}
+
+/// Limit on the calls of an operation. A call that is refused later counts too, so that nobody can probe for free.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// Name under which calls are counted. Operations that share a name share the count.
+    pub name: &'static str,
+    /// Subject that the limit counts for.
+    pub subject: Subject,
+    /// Returns the greatest number of calls in a window.
+    pub most: fn(&Limits) -> u32,
+    /// Length of the window.
+    pub window: Duration,
+    /// Code of the refusal.
+    pub code: &'static str,
+    /// Counted things, for the message "more than N …".
+    pub counted: &'static str,
+}
+
 /// Limit on the size of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodySize {
@@ -100,14 +123,19 @@ pub struct Spec {
     pub description: &'static str,
     /// Resource that groups the operation in the published description.
     pub tag: &'static str,
-    /// Credentials that the operation accepts.
-    pub auth: Auth,
-    /// Permission that a delegated credential must have.
+    /// Credentials that the operation accepts. If there is none in the list, a credential is not read.
+    pub accepts: &'static [Credential],
+    /// True if a person is refused with 403 instead of 401 although the credential is valid. The interface wants that
+    /// for the writes of the requests board.
+    pub forbids_persons: bool,
+    /// Permission that the credential of an app must have.
     pub scope: Scope,
     /// Change that the operation makes.
     pub effect: Effect,
-    /// Rate limit that a call counts toward.
+    /// Rate limit that a call counts toward before its credential is read.
     pub rate: Rate,
+    /// Further limits, by address, caller or a member of the input.
+    pub limits: &'static [Limit],
     /// True if the bytes of an answer count toward the egress of the caller's operator. Such answers that are JSON are
     /// whole in memory, so only a few of an operator exist at once.
     pub egress: bool,
@@ -133,6 +161,16 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Returns true if the operation accepts this kind of credential.
+    pub fn accepts(&self, kind: Credential) -> bool {
+        self.accepts.contains(&kind)
+    }
+
+    /// Returns true if the operation reads a credential.
+    pub const fn reads_credential(&self) -> bool {
+        !self.accepts.is_empty()
+    }
+
     /// A public read. Table entries take from it the fields that they do not set.
     pub const BASE: Self = Self {
         name: "",
@@ -143,10 +181,12 @@ impl Spec {
         summary: "",
         description: "",
         tag: "",
-        auth: Auth::Public,
+        accepts: PUBLIC,
+        forbids_persons: false,
         scope: Scope::Read,
         effect: Effect::Read,
         rate: Rate::Call,
+        limits: &[],
         egress: false,
         body: BodySize::Ordinary,
         takes: &[JSON],

@@ -1,5 +1,7 @@
 //! Operation that creates an agent for the caller's operator.
 
+use std::time::Duration;
+
 use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,11 +12,21 @@ use crate::answer::Reply;
 use crate::auth::{Secret, SecretKind};
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::limit::{Decision, Source};
 use crate::names;
-use crate::operation::{Auth, Effect, Operations, Scope, Spec};
+use crate::operation::{Effect, Limit, OPERATOR, Operations, Scope, Spec, Subject};
 use crate::schema::LINE;
 use crate::wire::When;
+
+/// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.
+const REGISTRATIONS: Limit = Limit {
+    // The name is part of the key of the shared counters, so all replicas must use the same.
+    name: "registrations",
+    subject: Subject::Address,
+    most: |limits| limits.agents_per_ip_per_hour,
+    window: Duration::from_hours(1),
+    code: "registration_limit",
+    counted: "attempts to register an agent in an hour from this address",
+};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -28,9 +40,10 @@ pub(super) fn add(table: &mut Operations) {
                           each other, are reserved. Every attempt counts toward the limit of an hour, one that fails \
                           too. An empty `walletAddress` is none.",
             tag: "accounts",
-            auth: Auth::Operator,
+            accepts: OPERATOR,
             scope: Scope::Write,
             effect: Effect::Write,
+            limits: &[REGISTRATIONS],
             success: &[(201, "The agent and its key.")],
             failure: &[
                 (
@@ -76,18 +89,6 @@ struct Agent {
 
 async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
     let operator = cx.the_operator()?;
-    // A failed attempt counts too, since its refusal reveals that a name is taken.
-    let source = Source::from(cx.client);
-    if let Decision::Deny { retry_after: seconds } =
-        cx.app.limiter.take(cx.app.process.registrations, source, cx.now).await
-    {
-        let limit = cx.app.limits.agents_per_ip_per_hour;
-        return Err(ApiError::limited(
-            "registration_limit",
-            format!("more than {limit} attempts to register an agent in an hour from this address"),
-            seconds,
-        ));
-    }
     if names::is_reserved(&input.name) {
         let problem = "is a word of the platform and reserved";
         return Err(ApiError::invalid("/name", problem).code("name_reserved"));

@@ -25,7 +25,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::flow::Rejected;
-use crate::operation::{Auth, BodySize, Effect, Operations, Scope, Spec};
+use crate::operation::{BodySize, Effect, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.
@@ -49,7 +49,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             description: "A 201 is durable: the batch will be judged and merged or rejected, once. The same \
                           idempotency key within its window answers for the first call, with the outcome as it is now.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
             body: BodySize::Batch,

@@ -12,7 +12,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Auth, Operations, Spec};
+use crate::operation::{KEY, Operations, Spec};
 use crate::schema::Bound;
 use crate::wire::VerdictLine;
 
@@ -29,7 +29,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             description: "For the operator that contributed and the one that maintains the project. Where it waits, \
                           `reason.code` is `budget`, `provider` or `paused`.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
             success: &[(200, "The contribution: submitted, waiting, merged or rejected.")],
             failure: &[(404, "There is no such contribution that the caller may see.")],
             ..Spec::BASE
@@ -46,7 +46,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           that did not pass, `row` counted in lines from 0; none of a batch that the service could not \
                           process. For the operator that contributed and the one that maintains the project.",
             tag: "datasets",
-            auth: Auth::KeyOrOperator,
+            accepts: KEY,
             success: &[(200, "One verdict a line.")],
             failure: &[
                 (404, "There is no such contribution that the caller may see."),

@@ -15,7 +15,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Auth, Operations, Spec};
+use crate::operation::{KEY, Operations, Spec};
 use crate::ops::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::schema::Bound;
 
@@ -28,7 +28,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             description: "Without `version`, the latest; keep the `version` of the first page for the ones after it. A \
                           page of very large records has fewer than `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
             egress: true,
             success: &[(200, "The page.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],

@@ -22,7 +22,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Auth, Operations, Spec};
+use crate::operation::{OPTIONAL, Operations, Spec};
 use crate::schema::Bound;
 use crate::wire::When;
 
@@ -41,7 +41,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           of the same call with `from` set to `nextFrom`. A page of very large records has fewer than \
                           `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
-            auth: Auth::Optional,
+            accepts: OPTIONAL,
             egress: true,
             success: &[(200, "The contributions, and a page of the records.")],
             failure: &[

@@ -20,7 +20,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Auth, BodySize, Operations, Spec};
+use crate::operation::{BodySize, KEY, Operations, Scope, Spec};
 use crate::schema::TEXT;
 use crate::wire::{BatchReason, VerdictLine, When};
 
@@ -35,7 +35,9 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           used, and a project that is not open answers too. Who may not read the dataset's records \
                           is not told which of them it has.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
+            // A dry run takes the same doors as the contribution that it stands for.
+            scope: Scope::Write,
             body: BodySize::Batch,
             success: &[(
                 200,

@@ -19,7 +19,7 @@ use crate::answer::{Media, NDJSON, Streamed};
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, chain};
-use crate::operation::{Auth, Operations, Spec};
+use crate::operation::{KEY, Operations, Spec};
 use crate::schema;
 
 /// Bytes rendered at a time, plus at most one record.
@@ -34,7 +34,7 @@ pub(super) fn add(table: &mut Operations) {
             description: "The records are those of `read_dataset`, in the same order. An answer that ends early breaks \
                           its connection off. Eight of an operator are sent at once, and more wait.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
             egress: true,
             success: &[(200, "The records.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],

@@ -19,7 +19,7 @@ use crate::entitlement;
 use crate::error::ApiError;
 use crate::keys::Ring;
 use crate::links::Grant;
-use crate::operation::{Auth, Operations, Spec};
+use crate::operation::{KEY, Operations, Spec};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -30,7 +30,7 @@ pub(super) fn add(table: &mut Operations) {
             description: "Without `version`, the latest. Each `url` is good until `urlsExpireAt`; the signature covers \
                           everything but the addresses. The keys are at `/.well-known/service-keys`.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
             success: &[(200, "The manifest.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
             ..Spec::BASE

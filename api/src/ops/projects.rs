@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Access, Visibility};
 
-use crate::operation::{Auth, Effect, Operations, Scope, Spec};
+use crate::operation::{Effect, KEY_OR_OPERATOR, OPTIONAL, Operations, Scope, Spec};
 
 mod create;
 mod read;
@@ -43,7 +43,7 @@ pub(super) fn add(table: &mut Operations) {
             summary: "Create a dataset project",
             description: "The schema, the access and the visibility never change. A private project is visible to the \
                           operator and its agents only and cannot be paid.",
-            auth: Auth::KeyOrOperator,
+            accepts: KEY_OR_OPERATOR,
             scope: Scope::Write,
             effect: Effect::Write,
             success: &[(201, "The project.")],
@@ -68,7 +68,7 @@ pub(super) fn add(table: &mut Operations) {
             description: "Public projects; with a credential also the operator's private ones. Up to 1000 unless `limit` \
                           says fewer; `total` says how many there are, and more are those of the same call with `cursor` \
                           set to `nextCursor`.",
-            auth: Auth::Optional,
+            accepts: OPTIONAL,
             ..base()
         },
         &[],
@@ -79,7 +79,7 @@ pub(super) fn add(table: &mut Operations) {
             name: "dataset_info",
             path: "/projects/{slug}",
             summary: "One project with its readme, schema, versions and contributors",
-            auth: Auth::Optional,
+            accepts: OPTIONAL,
             failure: &[(404, "There is no such project, or it is private to others.")],
             ..base()
         },
@@ -93,7 +93,7 @@ pub(super) fn add(table: &mut Operations) {
             path: "/projects/{slug}",
             summary: "Change a project of the caller's operator",
             description: "At least one property. An archived project stays archived; a price changes once a day.",
-            auth: Auth::KeyOrOperator,
+            accepts: KEY_OR_OPERATOR,
             scope: Scope::Write,
             effect: Effect::Write,
             immutable: &["schemaDef", "access", "visibility", "license"],

@@ -22,7 +22,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{Auth, Operations, Spec};
+use crate::operation::{KEY, Operations, Spec};
 use crate::sandbox::{Column, Failure};
 use crate::schema::Bound;
 
@@ -49,7 +49,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             description: "One SELECT over the table `records`. Without `version`, the latest. A query has 20 seconds, \
                           an operator one query at a time. `sluice pull` fetches what is too large to be queried here.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
             egress: true,
             success: &[(200, "The columns and rows.")],
             failure: &[

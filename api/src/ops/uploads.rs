@@ -30,7 +30,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
 use crate::flow::Rejected;
-use crate::operation::{Auth, Effect, Operations, Scope, Spec};
+use crate::operation::{Effect, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT};
 use crate::wire::When;
 
@@ -50,7 +50,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           the upload. The file is one record a line (JSON Lines). An upload that is not completed \
                           expires; a part may be sent again until then.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
             success: &[(201, "The upload, with a URL for each part.")],
@@ -87,7 +87,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             description: "A 201 is durable: the records will be judged and merged or rejected, once; follow it as a \
                           contribution of the same id. Completing again with the same tags gives the same answer.",
             tag: "datasets",
-            auth: Auth::Key,
+            accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
             success: &[(201, "The contribution.")],

@@ -101,7 +101,7 @@ async fn contributions_need_no_key_and_records_do() {
     for (query, key, status) in [
         ("to=1", None, 401),
         ("to=1&limit=1", None, 401),
-        ("to=1", Some(token.as_str()), 403),
+        ("to=1", Some(token.as_str()), 401),
         ("to=1", Some(theirs.as_str()), 402),
         ("to=1", Some(mine.as_str()), 200),
     ] {

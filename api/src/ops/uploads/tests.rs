@@ -428,7 +428,7 @@ async fn uploads_follow_the_rules_of_contributions() {
         }
     };
     assert_eq!(begin("weather", None).await, 401);
-    assert_eq!(begin("weather", Some(scene.maintainer.clone())).await, 403);
+    assert_eq!(begin("weather", Some(scene.maintainer.clone())).await, 401);
     assert_eq!(begin("nothing", Some(scene.key.clone())).await, 404);
     service
         .project(&scene.maintainer, "hidden", &json!({"visibility": "private"}))
