@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each package of the workspace may use of the others; `tests` may use every one.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("types", &[]),
     ("proof", &["types"]),
     ("catalog", &["types", "proof"]),
@@ -20,6 +20,7 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("store", &["types"]),
     ("client", &["types", "proof"]),
     ("mail", &["types"]),
+    ("outbound", &["types"]),
     ("s3-server", &[]),
     (
         "api",
@@ -70,9 +71,9 @@ const OWNERS: [(&str, &[&str]); 25] = [
     ("opentelemetry_sdk", &["sluice"]),
     ("ed25519-dalek", &["proof"]),
     ("axum", &["api", "sluice", "tests"]),
-    ("hyper", &["sluice", "s3-server"]),
+    ("hyper", &["outbound", "sluice", "s3-server"]),
     ("reqwest", &["client", "s3-server", "tests"]),
-    ("rustls", &["client", "s3-server", "tests"]),
+    ("rustls", &["client", "outbound", "s3-server", "tests"]),
     ("clap", &["sluice", "tests"]),
     ("config", &["sluice"]),
     ("deltalake", &[]),
