@@ -9,7 +9,7 @@ use data_encoding::BASE64URL_NOPAD;
 use http::HeaderValue;
 use http::header;
 use sha2::{Digest as _, Sha256};
-use store::Principal;
+use store::{ClaimStatus, Principal};
 use types::Kind;
 
 use crate::app::App;
@@ -120,7 +120,7 @@ pub(crate) async fn authenticate(app: &App, spec: &Spec, presented: Presented) -
     if SecretKind::of(text).is_none() || text.len() > MAX_CREDENTIAL_BYTES {
         return Err(refuse(INVALID));
     }
-    let principal = app.store.principal_by_hash(&hash(text)).await?;
+    let principal = app.store.accounts().principal(&hash(text), app.clock.now()).await?;
     let principal = principal.ok_or_else(|| refuse(INVALID))?;
     // An agent is suspended with its operator, which the database has resolved.
     let (caller, kind, suspended) = caller(principal);
@@ -151,6 +151,15 @@ fn caller(principal: Principal) -> (Caller, Credential, bool) {
             let actor = Actor::Agent { id: agent, name };
             (caller(operator, actor), Credential::AgentKey, suspended)
         }
+        Principal::Claimed {
+            claim,
+            operator,
+            status,
+            suspended,
+        } => {
+            let actor = Actor::Claimant { claim, status };
+            (caller(operator, actor), Credential::ClaimedKey, suspended)
+        }
     }
 }
 
@@ -163,6 +172,10 @@ fn admit(app: &App, spec: &Spec, caller: Caller, kind: Credential) -> Result<Opt
         }
         return Ok(Some(caller));
     }
+    // The key of a claim works once the operator has approved, whatever the operation accepts.
+    if let Actor::Claimant { status, .. } = caller.actor {
+        return Err(not_approved(app, status));
+    }
     match kind {
         // An agent learns that its key is good, and that only its operator may do this.
         Credential::AgentKey => Err(wrong_credential(
@@ -172,7 +185,9 @@ fn admit(app: &App, spec: &Spec, caller: Caller, kind: Credential) -> Result<Opt
         Credential::OperatorToken if spec.forbids_persons => Err(wrong_credential(PERSON)),
         // Where nothing is needed, a person counts as anybody.
         Credential::OperatorToken if spec.accepts(Credential::Anonymous) => Ok(None),
-        Credential::OperatorToken | Credential::Anonymous => Err(unauthenticated(app, spec, PERSON)),
+        Credential::OperatorToken | Credential::ClaimedKey | Credential::Anonymous => {
+            Err(unauthenticated(app, spec, PERSON))
+        }
     }
 }
 
@@ -185,6 +200,7 @@ pub(crate) fn require_agent(cx: &Cx) -> Result<(), ApiError> {
     match cx.caller.as_ref().map(|caller| &caller.actor) {
         Some(Actor::Agent { .. }) => Ok(()),
         Some(Actor::Person) => Err(unauthenticated(&cx.app, &spec, PERSON)),
+        Some(Actor::Claimant { status, .. }) => Err(not_approved(&cx.app, *status)),
         None => Err(unauthenticated(&cx.app, &spec, REQUIRED)),
     }
 }
@@ -199,6 +215,22 @@ fn account_suspended(app: &App) -> ApiError {
     let hint = "no other credential of this operator helps; the operator answers the suspension with whoever runs the \
                 service, and the same credentials work again once it ends";
     refused(app, "account_suspended", "the account is suspended", hint, "suspension")
+}
+
+/// Returns the 401 for the key of a claim that was not approved.
+fn not_approved(app: &App, status: ClaimStatus) -> ApiError {
+    let (message, hint) = if status == ClaimStatus::Pending {
+        (
+            "the claim of this key awaits approval",
+            "the operator approves the claim in the console with its phrase; ask `GET /agents/claim/status` once a minute",
+        )
+    } else {
+        (
+            "the claim of this key was not approved",
+            "ask the operator for another claim code, and claim again",
+        )
+    };
+    refused(app, "claim_not_approved", message, hint, "keys").field("status", status.as_str())
 }
 
 /// Returns the 401 for a missing or invalid credential, with a hint at the header to send.

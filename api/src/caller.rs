@@ -5,7 +5,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use types::{AgentId, OperatorId};
+use store::ClaimStatus;
+use types::{AgentId, ClaimId, OperatorId};
 
 use crate::operation::Scope;
 
@@ -32,6 +33,13 @@ pub enum Actor {
     },
     /// The person behind an operator, by a token.
     Person,
+    /// An agent whose claim was not approved, by the key that it got with the claim.
+    Claimant {
+        /// Id of the claim.
+        claim: ClaimId,
+        /// Status of the claim: pending, rejected or expired.
+        status: ClaimStatus,
+    },
 }
 
 impl Caller {
@@ -39,7 +47,7 @@ impl Caller {
     pub const fn agent(&self) -> Option<AgentId> {
         match &self.actor {
             Actor::Agent { id, .. } => Some(*id),
-            Actor::Person => None,
+            Actor::Person | Actor::Claimant { .. } => None,
         }
     }
 }

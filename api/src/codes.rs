@@ -101,6 +101,13 @@ pub const CODES: &[Code] = &[
     ),
     of(
         401,
+        "claim_not_approved",
+        &["status", "hint", "getKey"],
+        "The key was given for a claim that the operator has not approved; `status` says if it still may.",
+        Again::Once,
+    ),
+    of(
+        401,
         "unauthenticated",
         &["hint", "getKey"],
         "There is no credential, or none that is valid.",

@@ -84,7 +84,7 @@ fn security(spec: &Spec) -> Value {
     let way = |credential: &Credential| match credential {
         // An empty requirement means that no credential is needed.
         Credential::Anonymous => json!({}),
-        Credential::AgentKey => json!({AGENT_KEY: []}),
+        Credential::AgentKey | Credential::ClaimedKey => json!({AGENT_KEY: []}),
         Credential::OperatorToken => json!({OPERATOR_TOKEN: []}),
     };
     spec.accepts.iter().map(way).collect()

@@ -18,6 +18,8 @@ pub enum Credential {
     AgentKey,
     /// Token of an operator.
     OperatorToken,
+    /// Key that came with a claim which is not approved.
+    ClaimedKey,
 }
 
 /// No credential is read, so the answer is the same for all callers.

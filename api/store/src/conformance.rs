@@ -10,6 +10,7 @@
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "scenarios of tests")]
 
 pub mod accounts;
+pub mod claims;
 pub mod contributions;
 pub mod dead_letters;
 pub(crate) mod fixture;
@@ -19,6 +20,7 @@ pub mod projects;
 pub mod races;
 pub mod reading;
 pub mod service;
+pub mod sign_ups;
 pub mod uploads;
 
 /// Makes a module of tests named for an engine.
@@ -31,6 +33,18 @@ macro_rules! store_suite {
         $crate::store_suite! { $engine, $fresh;
             accounts: an_address_has_one_operator_whatever_its_case, a_suspension_reaches_tokens_and_keys,
                 a_secret_names_its_owner, a_name_and_its_look_alikes_are_one, an_unknown_operator_is_missing;
+            sign_ups: a_sign_up_is_verified_by_its_link, a_link_ends_after_a_day_and_a_resend_makes_another,
+                a_request_for_a_link_reveals_no_account, no_account_is_made_when_the_letters_are_spent,
+                the_letters_of_a_day_are_exact_under_contention, one_of_many_wins_an_address,
+                one_of_many_uses_of_a_link_succeeds, an_unverified_sign_up_is_deleted,
+                an_invitation_admits_an_address, a_session_ends_when_asked_when_over_and_when_suspended,
+                tidying_removes_what_is_over;
+            claims: an_approved_claim_is_an_agent, a_claim_that_is_over_frees_its_name_and_place,
+                wrong_tries_lock_a_code, a_code_works_once_and_until_its_end, identical_claims_are_one_claim,
+                a_claim_and_an_agent_never_share_a_name, waiting_claims_count_as_agents,
+                the_first_decision_about_a_claim_stays, a_rotated_key_ends_when_it_was_said_to,
+                a_revoked_token_is_unknown, a_payout_address_changes_at_its_instant,
+                a_status_is_given_once_per_interval;
             projects: a_project_is_found_as_it_was_created, a_slug_is_never_freed, archiving_makes_room_for_another,
                 private_projects_are_listed_for_their_operator_only, a_search_takes_its_text_literally,
                 a_search_ignores_case_beyond_ascii, pages_neither_repeat_nor_skip, archived_is_final,

@@ -264,16 +264,27 @@ impl Engine {
             ),
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
-        let texts = match self {
-            Self::Sqlite => SQLITE,
-            Self::Postgres => POSTGRES,
+        /// Since then there is one text for all engines, with `{{text}}` and `{{bytes}}` in place of the types that differ.
+        const SHARED: [(i64, &str, &str); 2] = [
+            (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
+            (9, "flow", include_str!("../migrations/0009_flow.sql")),
+        ];
+        let (texts, text_type, bytes_type) = match self {
+            Self::Sqlite => (SQLITE, "TEXT", "BLOB"),
+            Self::Postgres => (POSTGRES, "TEXT COLLATE \"C\"", "BYTEA"),
         };
+        let shared = SHARED.into_iter().map(|(version, name, text)| {
+            let text = text.replace("{{text}}", text_type).replace("{{bytes}}", bytes_type);
+            let text = sqlx::AssertSqlSafe(text).into_sql_str();
+            Migration::new(version, name.into(), MigrationType::Simple, text, false)
+        });
         Migrator::with_migrations(
             texts
                 .into_iter()
                 .map(|(version, name, text)| {
                     Migration::new(version, name.into(), MigrationType::Simple, text.into_sql_str(), false)
                 })
+                .chain(shared)
                 .collect(),
         )
     }

@@ -11,7 +11,7 @@
 //! A transaction locks a row before it decides on its content by writing it (`UPDATE … RETURNING`), which works on
 //! every engine. Uniqueness is decided by `ON CONFLICT`, limits by a conditional update or under such a lock.
 
-mod agents;
+mod accounts;
 mod check;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
@@ -20,8 +20,8 @@ mod contributions;
 mod dead_letters;
 mod engine;
 mod error;
+mod jobs;
 mod losses;
-mod operators;
 mod outcomes;
 mod projects;
 mod reading;
@@ -39,15 +39,20 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use agents::{AgentCreated, NewAgent, Principal};
+pub use accounts::{
+    Accounts, Agent, AgentCreated, AgentKey, Approved, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
+    InviteRequest, LinkRefused, LinkRequest, LinkRequested, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim,
+    NewClaimCode, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled,
+    Principal, Rejected, Session, SignedUp, Token, TokenAdded,
+};
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
 pub use contributions::{
     Allowance, Contribution, ContributionLoss, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept,
 };
 pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay};
 pub use error::Error;
+pub use jobs::NewJob;
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
-pub use operators::{NewOperator, Operator, OperatorCreated};
 pub use outcomes::{Applied, OutcomeRow};
 pub use projects::{
     Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
@@ -58,6 +63,7 @@ pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, Serv
 pub use store::{Options, Schema, Store};
 pub use types::Resolution;
 pub use types::vocabulary::{
-    Access, Compression, ContributionStatus, ProjectStatus, UnknownWord, UploadStatus, Visibility,
+    Access, ClaimStatus, Compression, ContributionStatus, LinkPurpose, ProjectStatus, UnknownWord, UploadStatus,
+    Visibility,
 };
 pub use uploads::{Upload, UploadBounds, UploadCompleted, UploadCreated};

@@ -10,7 +10,7 @@ use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
 use crate::row::{Columns, bigint, texts};
 use crate::writer::Change;
-use crate::{Error, Store, operators};
+use crate::{Error, Store, accounts};
 
 mod find;
 mod update;
@@ -178,7 +178,7 @@ impl Store {
             Box::pin(async move {
                 // The lock makes the count exact: no other project of this operator is created
                 // meanwhile.
-                operators::lock(cx, new.operator).await?;
+                accounts::lock(cx, new.operator).await?;
                 let active: i64 = sqlx::query_scalar(
                     "SELECT COUNT(*) FROM projects WHERE operator_id = $1 AND status IN ('open', 'paused')",
                 )

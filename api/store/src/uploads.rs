@@ -13,7 +13,7 @@ use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 use crate::contributions::{outbox, submit};
 use crate::row::{Columns, bigint, texts};
 use crate::writer::Change;
-use crate::{Allowance, Error, NewContribution, Store, operators};
+use crate::{Allowance, Error, NewContribution, Store, accounts};
 
 /// An upload as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl Store {
                     return Ok(Change::Undo(UploadCreated::NotOpen { status }));
                 }
                 // The lock makes the counts below exact.
-                operators::lock(cx, new.operator).await?;
+                accounts::lock(cx, new.operator).await?;
                 if let Some(refused) = beyond(cx, &new, bounds).await? {
                     return Ok(Change::Undo(refused));
                 }

@@ -63,6 +63,16 @@ ids! {
     ContributionId
     /// A run of a worker process, from its start to its end.
     LifeId
+    /// A token of an operator. It consists of the first 16 bytes of the token's hash, so it needs no column.
+    TokenId
+    /// A claim code, with which an agent asks for an operator.
+    ClaimCodeId
+    /// A claim, by which an agent asks to work for an operator.
+    ClaimId
+    /// A session of a person in the console.
+    SessionId
+    /// A link that was mailed. Its token is derived from it.
+    LinkId
 }
 
 /// The number of an immutable dataset snapshot. Version 1 is the first merge, version 0 the empty table before it.

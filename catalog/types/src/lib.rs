@@ -26,7 +26,9 @@ pub use batch::{Batch, Defect};
 pub use class::{Classify, Kind, Retry};
 pub use clock::{Clock, Timestamp};
 pub use contract::{Contract, Field, FieldType};
-pub use id::{AgentId, ContributionId, DatasetId, LifeId, OperatorId, Version};
+pub use id::{
+    AgentId, ClaimCodeId, ClaimId, ContributionId, DatasetId, LifeId, LinkId, OperatorId, SessionId, TokenId, Version,
+};
 pub use key::RecordKey;
 pub use proof::Proof;
 pub use resolution::Resolution;

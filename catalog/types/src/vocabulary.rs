@@ -131,6 +131,26 @@ words! {
         /// The upload expired before it was completed.
         Expired = "expired",
     }
+
+    /// The status of a claim.
+    ClaimStatus {
+        /// The operator has not decided.
+        Pending = "pending",
+        /// The agent exists and its key works.
+        Approved = "approved",
+        /// The operator refused.
+        Rejected = "rejected",
+        /// The operator did not decide in time.
+        Expired = "expired",
+    }
+
+    /// The purpose of a link that was mailed.
+    LinkPurpose {
+        /// Confirms the address of a sign-up.
+        Verify = "verify",
+        /// Signs in to the console.
+        SignIn = "sign_in",
+    }
 }
 
 impl ContributionStatus {

@@ -35,8 +35,10 @@ pub async fn a_suspension_reaches_tokens_and_keys(url: &str) {
     let suspended = async || {
         let mut flags = Vec::new();
         for hash in [&token, &key] {
-            flags.push(match store.principal_by_hash(hash).await.unwrap().unwrap() {
-                Principal::Operator { suspended, .. } | Principal::Agent { suspended, .. } => suspended,
+            flags.push(match store.accounts().principal(hash, at(2)).await.unwrap().unwrap() {
+                Principal::Operator { suspended, .. }
+                | Principal::Agent { suspended, .. }
+                | Principal::Claimed { suspended, .. } => suspended,
             });
         }
         flags
@@ -66,14 +68,14 @@ pub async fn a_secret_names_its_owner(url: &str) {
     assert_eq!(store.agent_create(new, 5).await.unwrap(), AgentCreated::Created);
 
     assert_eq!(
-        store.principal_by_hash(&token).await.unwrap(),
+        store.accounts().principal(&token, at(2)).await.unwrap(),
         Some(Principal::Operator {
             operator: id,
             suspended: false
         })
     );
     assert_eq!(
-        store.principal_by_hash(&key).await.unwrap(),
+        store.accounts().principal(&key, at(2)).await.unwrap(),
         Some(Principal::Agent {
             agent,
             operator: id,
@@ -81,7 +83,7 @@ pub async fn a_secret_names_its_owner(url: &str) {
             suspended: false
         })
     );
-    assert_eq!(store.principal_by_hash(&fresh_hash()).await.unwrap(), None);
+    assert_eq!(store.accounts().principal(&fresh_hash(), at(2)).await.unwrap(), None);
 }
 
 /// A name is taken by its skeleton, across operators; a refused agent uses nothing up.

@@ -7,8 +7,8 @@ use tokio::task::JoinSet;
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
 use crate::{
-    Access, AgentCreated, NewAgent, NewContribution, NewOperator, NewProject, OperatorCreated, Options, OutcomeRow,
-    ProjectCreated, Resolution, Store, SubmitOutcome, Visibility,
+    Access, AgentCreated, Mail, NewAgent, NewContribution, NewJob, NewOperator, NewProject, OperatorCreated, Options,
+    OutcomeRow, ProjectCreated, Resolution, Store, SubmitOutcome, Visibility,
 };
 
 /// The instant `seconds` after the beginning of the scenarios.
@@ -23,6 +23,28 @@ pub(crate) async fn open(url: &str) -> Store {
 /// A hash that no other call returns.
 pub(crate) fn fresh_hash() -> [u8; 32] {
     *blake3::hash(ContributionId::new(at(0)).as_bytes()).as_bytes()
+}
+
+/// A job that no other call returns.
+pub(crate) fn job(now: Timestamp) -> NewJob {
+    NewJob {
+        id: ContributionId::new(now).to_string(),
+        kind: "mail".to_owned(),
+        dedupe: None,
+        operator: None,
+        payload: "{}".to_owned(),
+        due_at: now,
+        now,
+    }
+}
+
+/// A letter with its job.
+pub(crate) fn mail(now: Timestamp, budget: Option<u32>) -> Mail {
+    Mail {
+        job: job(now),
+        day: Mail::day_of(now),
+        budget,
+    }
 }
 
 pub(crate) fn new_operator(email: &str) -> NewOperator {

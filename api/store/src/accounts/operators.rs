@@ -6,11 +6,12 @@ use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::{OperatorId, Timestamp};
 
+use super::mail::{self, Mail};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
 
-/// An operator to create, active from the start.
+/// An operator to create, verified and active from the start.
 #[derive(Clone, Debug)]
 pub struct NewOperator {
     /// Id of the operator.
@@ -50,6 +51,10 @@ pub struct Operator {
     pub terms_version: String,
     /// Time of the creation.
     pub created_at: Timestamp,
+    /// Time at which the address was verified. Without it the operator has no credentials.
+    pub verified_at: Option<Timestamp>,
+    /// Time at which the person stated to be 19 or older; none for an operator that an administrator added.
+    pub adult_stated_at: Option<Timestamp>,
     /// Time and reason of the suspension, if suspended.
     pub suspended: Option<(Timestamp, String)>,
 }
@@ -68,8 +73,9 @@ impl Store {
         self.write(move |cx| {
             Box::pin(async move {
                 let inserted = sqlx::query(
-                    "INSERT INTO operators (id, email, email_key, display_name, terms_version, created_at)
-                     VALUES ($1, $2, $3, $4, $5, $6)
+                    "INSERT INTO operators
+                         (id, email, email_key, display_name, terms_version, created_at, verified_at)
+                     VALUES ($1, $2, $3, $4, $5, $6, $6)
                      ON CONFLICT (email_key) DO NOTHING",
                 )
                 .bind(new.id.to_string())
@@ -84,7 +90,7 @@ impl Store {
                     return Ok(Change::Undo(OperatorCreated::EmailTaken));
                 }
                 // In the same transaction, so no operator exists without a token.
-                token_insert(cx, new.id, new.token_hash, new.now).await?;
+                token_insert(cx, new.id, new.token_hash, None, new.now).await?;
                 Ok(Change::Keep(OperatorCreated::Created))
             })
         })
@@ -104,21 +110,38 @@ impl Store {
         self.write(move |cx| {
             Box::pin(async move {
                 lock(cx, operator).await?;
-                token_insert(cx, operator, token_hash, now).await?;
+                token_insert(cx, operator, token_hash, None, now).await?;
                 Ok(Change::Keep(()))
             })
         })
         .await
     }
 
-    /// Suspends an operator: from the commit on, neither its tokens nor its agents' keys are valid. Suspending a
-    /// suspended operator keeps the first instant and takes the new reason.
+    /// Suspends an operator: from the commit on, neither its tokens nor its agents' keys are valid, and its sessions,
+    /// links for signing in and unused claim codes are gone. Suspending a suspended operator keeps the first instant
+    /// and takes the new reason.
     ///
     /// # Errors
     /// [`Error::Missing`] when there is no such operator.
     pub async fn operator_suspend(&self, id: OperatorId, reason: String, now: Timestamp) -> Result<(), Error> {
         texts(&[("suspended_reason", &reason)])?;
-        self.suspension(id, Some((reason, now))).await
+        self.suspension(id, Some((reason, now)), None).await
+    }
+
+    /// Suspends an operator as [`operator_suspend`](Self::operator_suspend) does, and adds the job of the letter that
+    /// tells the person.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such operator.
+    pub async fn operator_suspend_and_tell(
+        &self,
+        id: OperatorId,
+        reason: String,
+        letter: Mail,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        texts(&[("suspended_reason", &reason)])?;
+        self.suspension(id, Some((reason, now)), Some(letter)).await
     }
 
     /// Ends a suspension; an active operator stays active.
@@ -126,14 +149,15 @@ impl Store {
     /// # Errors
     /// [`Error::Missing`] when there is no such operator.
     pub async fn operator_restore(&self, id: OperatorId) -> Result<(), Error> {
-        self.suspension(id, None).await
+        self.suspension(id, None, None).await
     }
 
     /// Returns the operator with this id.
     pub async fn operator(&self, id: OperatorId) -> Result<Option<Operator>, Error> {
         self.read(async {
             sqlx::query(
-                "SELECT id, email, display_name, terms_version, created_at, suspended_at, suspended_reason
+                "SELECT id, email, display_name, terms_version, created_at, verified_at, adult_stated_at,
+                        suspended_at, suspended_reason
                  FROM operators WHERE id = $1",
             )
             .bind(id.to_string())
@@ -153,7 +177,8 @@ impl Store {
         }
         self.read(async {
             sqlx::query(
-                "SELECT id, email, display_name, terms_version, created_at, suspended_at, suspended_reason
+                "SELECT id, email, display_name, terms_version, created_at, verified_at, adult_stated_at,
+                        suspended_at, suspended_reason
                  FROM operators WHERE email_key = $1",
             )
             .bind(email_key(email))
@@ -165,9 +190,15 @@ impl Store {
         .await
     }
 
-    async fn suspension(&self, id: OperatorId, suspended: Option<(String, Timestamp)>) -> Result<(), Error> {
+    async fn suspension(
+        &self,
+        id: OperatorId,
+        suspended: Option<(String, Timestamp)>,
+        letter: Option<Mail>,
+    ) -> Result<(), Error> {
         self.write(move |cx| {
             Box::pin(async move {
+                let is_suspension = suspended.is_some();
                 let (reason, since) = suspended.unzip();
                 let updated = sqlx::query(
                     "UPDATE operators
@@ -183,6 +214,20 @@ impl Store {
                 .await?;
                 if updated.rows_affected() == 0 {
                     return Err(missing(id));
+                }
+                // Tokens and keys stay and are refused while the suspension lasts; these would outlive it.
+                if is_suspension {
+                    for statement in [
+                        "DELETE FROM sessions WHERE operator_id = $1",
+                        "DELETE FROM mail_links WHERE operator_id = $1 AND purpose = 'sign_in'",
+                        "DELETE FROM claim_codes WHERE operator_id = $1 AND used_at IS NULL",
+                    ] {
+                        sqlx::query(statement).bind(id.to_string()).execute(&mut *cx).await?;
+                    }
+                }
+                // The letter is always sent, whatever the day has used.
+                if let Some(letter) = letter {
+                    mail::send(cx, &letter).await?;
                 }
                 Ok(Change::Keep(()))
             })
@@ -205,29 +250,43 @@ pub(crate) async fn lock(cx: &mut AnyConnection, id: OperatorId) -> Result<(), E
     }
 }
 
-fn missing(id: OperatorId) -> Error {
+/// Locks the operator's row as [`lock`] does. Returns true if the operator is suspended.
+pub(super) async fn lock_suspended(cx: &mut AnyConnection, id: OperatorId) -> Result<bool, Error> {
+    let row = sqlx::query("UPDATE operators SET email = email WHERE id = $1 RETURNING suspended_at")
+        .bind(id.to_string())
+        .fetch_optional(cx)
+        .await?
+        .ok_or_else(|| missing(id))?;
+    Ok(row.time_optional("suspended_at")?.is_some())
+}
+
+pub(super) fn missing(id: OperatorId) -> Error {
     Error::Missing {
         what: "operator",
         id: id.to_string(),
     }
 }
 
-async fn token_insert(
+/// Adds a token.
+pub(super) async fn token_insert(
     cx: &mut AnyConnection,
     operator: OperatorId,
     token_hash: [u8; 32],
+    label: Option<String>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    sqlx::query("INSERT INTO operator_tokens (token_hash, operator_id, created_at) VALUES ($1, $2, $3)")
+    sqlx::query("INSERT INTO operator_tokens (token_hash, operator_id, created_at, label) VALUES ($1, $2, $3, $4)")
         .bind(token_hash.to_vec())
         .bind(operator.to_string())
         .bind(now.micros())
+        .bind(label)
         .execute(cx)
         .await?;
     Ok(())
 }
 
-fn email_key(email: &str) -> String {
+/// Returns what the uniqueness of addresses is about.
+pub(super) fn email_key(email: &str) -> String {
     // Mail providers ignore the case of addresses, so two spellings are the same mailbox.
     email.to_lowercase()
 }
@@ -239,6 +298,8 @@ fn operator(row: &AnyRow) -> Result<Operator, Error> {
         display_name: row.value("display_name")?,
         terms_version: row.value("terms_version")?,
         created_at: row.time("created_at")?,
+        verified_at: row.time_optional("verified_at")?,
+        adult_stated_at: row.time_optional("adult_stated_at")?,
         suspended: row.time_optional("suspended_at")?.zip(row.value("suspended_reason")?),
     })
 }

@@ -1,0 +1,46 @@
+//! Accounts: operators and their tokens, agents and their keys, claims, invitations, links, sessions, payout addresses.
+//!
+//! Invariant: of a secret only the hash is stored, and every limit is counted in the transaction that it limits.
+
+mod agents;
+mod claims;
+mod codes;
+mod invites;
+mod keys;
+mod links;
+mod mail;
+mod operators;
+mod payout;
+mod principals;
+mod sessions;
+mod sign_up;
+mod tidying;
+mod tokens;
+
+use crate::Store;
+
+pub use agents::{AgentCreated, NewAgent};
+pub use claims::{Approved, Claim, Claimed, NewClaim, Polled, Rejected};
+pub use codes::{ClaimCode, ClaimCodeAdded, CodeRefused, MAX_WRONG_TRIES, NewClaimCode};
+pub use invites::InviteRequest;
+pub use keys::{Agent, AgentKey};
+pub use links::{LinkRefused, MailLink, NewLink};
+pub use mail::Mail;
+pub(crate) use operators::lock;
+pub use operators::{NewOperator, Operator, OperatorCreated};
+pub use payout::Payout;
+pub use principals::Principal;
+pub use sessions::{NewSession, Session};
+pub use sign_up::{LinkRequest, LinkRequested, NewSignUp, SignedUp};
+pub use tokens::{NewToken, Token, TokenAdded};
+
+/// The part of the database about people and their agents.
+#[derive(Clone, Copy, Debug)]
+pub struct Accounts<'s>(pub(crate) &'s Store);
+
+impl Store {
+    /// Returns the part of the database about people and their agents.
+    pub const fn accounts(&self) -> Accounts<'_> {
+        Accounts(self)
+    }
+}

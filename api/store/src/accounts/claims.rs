@@ -1,0 +1,450 @@
+//! Claims: an agent asks with a claim code to work for the operator of the code, who then decides.
+//!
+//! Invariants:
+//! - A code makes at most one claim.
+//! - A claim that waits counts as an agent of its operator and holds its name. It stops doing so in the transaction
+//!   that rejects it or finds it expired.
+//! - The first of approval, rejection and expiry stays. An approval makes the agent and its key in one transaction.
+
+use std::time::Duration;
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::vocabulary::ClaimStatus;
+use types::{AgentId, ClaimId, OperatorId, Timestamp};
+
+use super::codes::{self, Check, CodeRefused};
+use super::{agents, keys, operators};
+use crate::row::{Columns, texts};
+use crate::writer::Change;
+use crate::{Accounts, Error};
+
+/// Claim to make.
+#[derive(Clone, Debug)]
+pub struct NewClaim {
+    /// Id of the claim.
+    pub id: ClaimId,
+    /// Id that the agent gets with the approval.
+    pub agent: AgentId,
+    /// First part of the claim code.
+    pub lookup: String,
+    /// Hash of the second part.
+    pub secret_hash: [u8; 32],
+    /// Name of the agent, as given.
+    pub name: String,
+    /// Skeleton of the name.
+    pub skeleton: String,
+    /// Description of the agent's purpose.
+    pub description: Option<String>,
+    /// Hash of the agent's key.
+    pub key_hash: [u8; 32],
+    /// Words by which the person recognizes the claim.
+    pub phrase: String,
+    /// Instant from which the claim is expired unless it was decided.
+    pub expires_at: Timestamp,
+    /// Time of the call.
+    pub now: Timestamp,
+}
+
+/// The result of [`Accounts::claim`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Claimed {
+    /// The claim waits for the operator.
+    Waiting,
+    /// The code does not work. A wrong try was counted; nothing else changed.
+    Refused(CodeRefused),
+    /// The operator is at its limit of agents; nothing changed, and the code still works.
+    LimitReached,
+    /// An agent or another claim has this name or a look-alike; nothing changed, and the code still works.
+    NameTaken,
+}
+
+/// Claim as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Id of the claim.
+    pub id: ClaimId,
+    /// Operator that was asked.
+    pub operator: OperatorId,
+    /// Id that the agent gets with the approval.
+    pub agent: AgentId,
+    /// Name of the agent, as given.
+    pub name: String,
+    /// Description of the agent's purpose.
+    pub description: Option<String>,
+    /// Status at the time of reading.
+    pub status: ClaimStatus,
+    /// Time of the claim.
+    pub created_at: Timestamp,
+    /// Instant from which the claim is expired unless it was decided.
+    pub expires_at: Timestamp,
+    /// Time of the decision.
+    pub decided_at: Option<Timestamp>,
+}
+
+/// The result of [`Accounts::claim_poll`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Polled {
+    /// The claim with its status.
+    Status(Claim),
+    /// The agent asked less than the interval ago; it may ask again at this instant.
+    TooSoon(Timestamp),
+    /// There is no such claim.
+    Unknown,
+}
+
+/// The result of [`Accounts::claim_approve`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Approved {
+    /// The agent exists and its key works.
+    Approved(AgentId),
+    /// The words are not those of the claim; nothing changed.
+    WrongPhrase,
+    /// The claim was decided before, or expired; nothing changed.
+    Decided(ClaimStatus),
+    /// The operator has no such claim.
+    Unknown,
+}
+
+/// The result of [`Accounts::claim_reject`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Rejected {
+    /// The claim is rejected and its name is free.
+    Rejected,
+    /// The claim was decided before, or expired; nothing changed.
+    Decided(ClaimStatus),
+    /// The operator has no such claim.
+    Unknown,
+}
+
+/// Columns of a claim, in every statement that returns one.
+macro_rules! claim_columns {
+    () => {
+        "id, operator_id, agent_id, name, description, status, created_at, expires_at, decided_at"
+    };
+}
+
+impl Accounts<'_> {
+    /// Makes a claim, unless the code does not work, its operator has `limit` agents and waiting claims, or the name is
+    /// taken, checked in this order.
+    ///
+    /// # Errors
+    /// [`Error::Text`]; [`Error::Refused`] if an id or the hash of the key is in use.
+    pub async fn claim(&self, new: NewClaim, limit: u32) -> Result<Claimed, Error> {
+        texts(&[
+            ("lookup", &new.lookup),
+            ("name", &new.name),
+            ("skeleton", &new.skeleton),
+            ("description", new.description.as_deref().unwrap_or_default()),
+            ("phrase", &new.phrase),
+        ])?;
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    let code = match codes::check(cx, &new.lookup, &new.secret_hash, new.now).await? {
+                        Check::Works(code) => code,
+                        Check::Refused(refused) => return Ok(Change::Undo(Claimed::Refused(refused))),
+                        // The count is what the transaction is for.
+                        Check::Counted => return Ok(Change::Keep(Claimed::Refused(CodeRefused::Unknown))),
+                    };
+                    if operators::lock_suspended(cx, code.operator).await? {
+                        return Ok(Change::Undo(Claimed::Refused(CodeRefused::Suspended)));
+                    }
+                    // What is over must not count, nor hold the name, before a sweep comes by.
+                    expire(cx, Due::Of(code.operator, &new.skeleton), new.now).await?;
+                    // The limit comes before the name, as for an agent that is created.
+                    if agents::count(cx, code.operator).await? >= i64::from(limit) {
+                        return Ok(Change::Undo(Claimed::LimitReached));
+                    }
+                    if !agents::name_take(cx, &new.skeleton, new.agent).await? {
+                        return Ok(Change::Undo(Claimed::NameTaken));
+                    }
+                    // From here on the code is used up, unless the transaction fails.
+                    codes::used(cx, &code, new.now).await?;
+                    types::fault::point("claim.rows");
+                    sqlx::query(
+                        "INSERT INTO claims
+                             (id, operator_id, code_id, agent_id, name, skeleton, description, key_hash, phrase,
+                              status, created_at, expires_at)
+                         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11)",
+                    )
+                    .bind(new.id.to_string())
+                    .bind(code.operator.to_string())
+                    .bind(code.id.to_string())
+                    .bind(new.agent.to_string())
+                    .bind(new.name)
+                    .bind(new.skeleton)
+                    .bind(new.description)
+                    .bind(new.key_hash.to_vec())
+                    .bind(new.phrase)
+                    .bind(new.now.micros())
+                    .bind(new.expires_at.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    Ok(Change::Keep(Claimed::Waiting))
+                })
+            })
+            .await
+    }
+
+    /// Returns a claim with its status at `now`.
+    pub async fn claim_by_id(&self, id: ClaimId, now: Timestamp) -> Result<Option<Claim>, Error> {
+        self.0
+            .read(async {
+                sqlx::query(concat!("SELECT ", claim_columns!(), " FROM claims WHERE id = $1"))
+                    .bind(id.to_string())
+                    .fetch_optional(self.0.readers())
+                    .await?
+                    .map(|row| claim(&row, now))
+                    .transpose()
+            })
+            .await
+    }
+
+    /// Returns a claim with its status at `now`, once per interval: the instant is kept, so the limit holds for all
+    /// replicas and after a restart.
+    pub async fn claim_poll(&self, id: ClaimId, interval: Duration, now: Timestamp) -> Result<Polled, Error> {
+        let interval = i64::try_from(interval.as_micros()).unwrap_or(i64::MAX);
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    let polled = sqlx::query(concat!(
+                        "UPDATE claims SET polled_at = $2 WHERE id = $1 AND (polled_at IS NULL OR polled_at <= $3)
+                         RETURNING ",
+                        claim_columns!()
+                    ))
+                    .bind(id.to_string())
+                    .bind(now.micros())
+                    .bind(now.micros().saturating_sub(interval))
+                    .fetch_optional(&mut *cx)
+                    .await?;
+                    // The condition decides, so of two polls at once one is given the status.
+                    if let Some(row) = polled {
+                        return Ok(Change::Keep(Polled::Status(claim(&row, now)?)));
+                    }
+                    let row = sqlx::query("SELECT polled_at FROM claims WHERE id = $1")
+                        .bind(id.to_string())
+                        .fetch_optional(cx)
+                        .await?;
+                    Ok(Change::Undo(match row {
+                        None => Polled::Unknown,
+                        Some(row) => {
+                            let last: i64 = row.value("polled_at")?;
+                            Polled::TooSoon(Timestamp::from_micros(last.saturating_add(interval)))
+                        }
+                    }))
+                })
+            })
+            .await
+    }
+
+    /// Returns the claim that made an agent; `None` for an agent that its operator created.
+    pub async fn claim_of_agent(&self, agent: AgentId, now: Timestamp) -> Result<Option<Claim>, Error> {
+        self.0
+            .read(async {
+                sqlx::query(concat!("SELECT ", claim_columns!(), " FROM claims WHERE agent_id = $1"))
+                    .bind(agent.to_string())
+                    .fetch_optional(self.0.readers())
+                    .await?
+                    .map(|row| claim(&row, now))
+                    .transpose()
+            })
+            .await
+    }
+
+    /// Returns the latest claims of an operator with their status at `now`, newest first.
+    pub async fn claims_of(&self, operator: OperatorId, limit: u32, now: Timestamp) -> Result<Vec<Claim>, Error> {
+        self.0
+            .read(async {
+                let rows = sqlx::query(concat!(
+                    "SELECT ",
+                    claim_columns!(),
+                    " FROM claims WHERE operator_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2"
+                ))
+                .bind(operator.to_string())
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?;
+                rows.iter().map(|row| claim(row, now)).collect()
+            })
+            .await
+    }
+
+    /// Approves a claim of an operator, if `phrase` has the words of the claim: the agent exists from the commit on,
+    /// and its key works. Case, spaces and hyphens of the phrase do not matter.
+    pub async fn claim_approve(
+        &self,
+        operator: OperatorId,
+        id: ClaimId,
+        phrase: &str,
+        now: Timestamp,
+    ) -> Result<Approved, Error> {
+        let given = words(phrase);
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    let Some((row, status)) = undecided(cx, operator, id, now).await? else {
+                        return Ok(Change::Undo(Approved::Unknown));
+                    };
+                    if status != ClaimStatus::Pending {
+                        return Ok(Change::Undo(Approved::Decided(status)));
+                    }
+                    // Not a secret: the person compares what the agent shows with what is stored.
+                    if words(row.value("phrase")?) != given {
+                        return Ok(Change::Undo(Approved::WrongPhrase));
+                    }
+                    // The name stays with the same agent, so the namespace does not change.
+                    decide(cx, id, ClaimStatus::Approved, now).await?;
+                    types::fault::point("approve.decided");
+                    let agent: AgentId = row.parsed("agent_id")?;
+                    let key: Vec<u8> = row.value("key_hash")?;
+                    sqlx::query(
+                        "INSERT INTO agents (id, operator_id, name, skeleton, description, key_hash, created_at)
+                         SELECT agent_id, operator_id, name, skeleton, description, key_hash, $2
+                         FROM claims WHERE id = $1",
+                    )
+                    .bind(id.to_string())
+                    .bind(now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    types::fault::point("approve.agent");
+                    // The key of the claim becomes the key of the agent.
+                    keys::insert(cx, agent, key, now).await?;
+                    types::fault::point("approve.key");
+                    Ok(Change::Keep(Approved::Approved(agent)))
+                })
+            })
+            .await
+    }
+
+    /// Rejects a claim of an operator and frees its name.
+    pub async fn claim_reject(&self, operator: OperatorId, id: ClaimId, now: Timestamp) -> Result<Rejected, Error> {
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    let Some((row, status)) = undecided(cx, operator, id, now).await? else {
+                        return Ok(Change::Undo(Rejected::Unknown));
+                    };
+                    if status != ClaimStatus::Pending {
+                        return Ok(Change::Undo(Rejected::Decided(status)));
+                    }
+                    decide(cx, id, ClaimStatus::Rejected, now).await?;
+                    // The place is free with the status, the name with its row.
+                    agents::name_free(cx, row.value("agent_id")?).await?;
+                    Ok(Change::Keep(Rejected::Rejected))
+                })
+            })
+            .await
+    }
+
+    /// Marks the claims as expired whose time is over, frees their names, and returns their number.
+    pub async fn claims_expire(&self, now: Timestamp) -> Result<u64, Error> {
+        self.0
+            .write(move |cx| Box::pin(async move { Ok(Change::Keep(expire(cx, Due::All, now).await?)) }))
+            .await
+    }
+}
+
+/// Claims to look at for those whose time is over.
+#[derive(Clone, Copy)]
+pub(super) enum Due<'a> {
+    All,
+    /// Those of an operator, and those that hold a name.
+    Of(OperatorId, &'a str),
+}
+
+/// Marks claims as expired whose time is over and frees their names.
+pub(super) async fn expire(cx: &mut AnyConnection, due: Due<'_>, now: Timestamp) -> Result<u64, Error> {
+    let query = match due {
+        Due::All => sqlx::query(
+            "UPDATE claims SET status = 'expired', decided_at = $1
+             WHERE status = 'pending' AND expires_at <= $1 RETURNING agent_id",
+        )
+        .bind(now.micros()),
+        Due::Of(operator, skeleton) => sqlx::query(
+            "UPDATE claims SET status = 'expired', decided_at = $1
+             WHERE status = 'pending' AND expires_at <= $1 AND (operator_id = $2 OR skeleton = $3) RETURNING agent_id",
+        )
+        .bind(now.micros())
+        .bind(operator.to_string())
+        .bind(skeleton.to_owned()),
+    };
+    let expired = query.fetch_all(&mut *cx).await?;
+    for row in &expired {
+        agents::name_free(cx, row.value("agent_id")?).await?;
+    }
+    Ok(u64::try_from(expired.len()).unwrap_or(u64::MAX))
+}
+
+/// Locks a claim of an operator and returns it with its status at `now`; `None` if the operator has no such claim.
+async fn undecided(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    id: ClaimId,
+    now: Timestamp,
+) -> Result<Option<(AnyRow, ClaimStatus)>, Error> {
+    // Locked in the order of every other change: operator, then claim.
+    operators::lock(cx, operator).await?;
+    let row = sqlx::query(
+        "UPDATE claims SET phrase = phrase WHERE id = $1 AND operator_id = $2
+         RETURNING agent_id, key_hash, phrase, status, expires_at",
+    )
+    .bind(id.to_string())
+    .bind(operator.to_string())
+    .fetch_optional(cx)
+    .await?;
+    row.map(|row| {
+        let status = status(&row, now)?;
+        Ok((row, status))
+    })
+    .transpose()
+}
+
+async fn decide(cx: &mut AnyConnection, id: ClaimId, status: ClaimStatus, now: Timestamp) -> Result<(), Error> {
+    sqlx::query("UPDATE claims SET status = $2, decided_at = $3 WHERE id = $1")
+        .bind(id.to_string())
+        .bind(status.as_str())
+        .bind(now.micros())
+        .execute(cx)
+        .await?;
+    Ok(())
+}
+
+/// Returns the words of a phrase in lower case, whatever separates them.
+fn words(phrase: &str) -> Vec<String> {
+    phrase
+        .split(|character: char| !character.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+/// Returns the status of a claim at `now`: a claim that waits is expired as soon as its time is over, even before its
+/// row says so.
+pub(super) fn status(row: &AnyRow, now: Timestamp) -> Result<ClaimStatus, Error> {
+    let stored: ClaimStatus = row.parsed("status")?;
+    let is_over = row.time("expires_at")? <= now;
+    Ok(if stored == ClaimStatus::Pending && is_over {
+        ClaimStatus::Expired
+    } else {
+        stored
+    })
+}
+
+fn claim(row: &AnyRow, now: Timestamp) -> Result<Claim, Error> {
+    Ok(Claim {
+        id: row.parsed("id")?,
+        operator: row.parsed("operator_id")?,
+        agent: row.parsed("agent_id")?,
+        name: row.value("name")?,
+        description: row.value("description")?,
+        status: status(row, now)?,
+        created_at: row.time("created_at")?,
+        expires_at: row.time("expires_at")?,
+        decided_at: row.time_optional("decided_at")?,
+    })
+}

@@ -1,0 +1,126 @@
+//! Address that an operator is paid at.
+//!
+//! Invariant: a change takes effect at its instant by itself: until then the old address counts, and the operator can
+//! cancel the change.
+
+use types::{OperatorId, Timestamp};
+
+use super::mail::{self, Mail};
+use super::operators::missing;
+use crate::row::{Columns, texts};
+use crate::writer::Change;
+use crate::{Accounts, Error};
+
+/// Payout address of an operator at an instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payout {
+    /// Address in force, if any.
+    pub address: Option<String>,
+    /// Time at which the wallet of the address in force proved itself by a signature, if it did.
+    pub proved_at: Option<Timestamp>,
+    /// Address that comes into force later, and when.
+    pub next: Option<(String, Timestamp)>,
+    /// Time of the last change that was asked for.
+    pub changed_at: Option<Timestamp>,
+}
+
+impl Accounts<'_> {
+    /// Returns the payout address of an operator at `now`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if the operator does not exist.
+    pub async fn payout(&self, operator: OperatorId, now: Timestamp) -> Result<Payout, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(
+                    "SELECT payout_address, payout_changed_at, payout_next_address, payout_next_at, payout_proved_at
+                     FROM operators WHERE id = $1",
+                )
+                .bind(operator.to_string())
+                .fetch_optional(self.0.readers())
+                .await?
+                .ok_or_else(|| missing(operator))?;
+                let next: Option<String> = row.value("payout_next_address")?;
+                let next = next.zip(row.time_optional("payout_next_at")?);
+                let changed_at = row.time_optional("payout_changed_at")?;
+                Ok(match next {
+                    // The change is in force, whether or not its row was folded.
+                    Some((address, at)) if at <= now => Payout {
+                        address: Some(address),
+                        proved_at: None,
+                        next: None,
+                        changed_at,
+                    },
+                    next => Payout {
+                        address: row.value("payout_address")?,
+                        proved_at: row.time_optional("payout_proved_at")?,
+                        next,
+                        changed_at,
+                    },
+                })
+            })
+            .await
+    }
+
+    /// Changes the payout address from `effective_at` on and adds the job of the letter that says so. A change that
+    /// waits is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if the operator does not exist, [`Error::Text`].
+    pub async fn payout_set(
+        &self,
+        operator: OperatorId,
+        address: String,
+        effective_at: Timestamp,
+        letter: Mail,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        texts(&[("payout_address", &address)])?;
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    // An earlier change whose time has come is in force, and stays so until this one is.
+                    let changed = sqlx::query(
+                        "UPDATE operators
+                         SET payout_proved_at = CASE WHEN payout_next_at <= $4 THEN NULL ELSE payout_proved_at END,
+                             payout_address = CASE WHEN payout_next_at <= $4 THEN payout_next_address
+                                                   ELSE payout_address END,
+                             payout_next_address = $2, payout_next_at = $3, payout_changed_at = $4
+                         WHERE id = $1",
+                    )
+                    .bind(operator.to_string())
+                    .bind(address)
+                    .bind(effective_at.micros())
+                    .bind(now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    if changed.rows_affected() == 0 {
+                        return Err(missing(operator));
+                    }
+                    // The letter has no budget: without it a thief would change the address unseen.
+                    mail::send(cx, &letter).await?;
+                    Ok(Change::Keep(()))
+                })
+            })
+            .await
+    }
+
+    /// Cancels a change of the payout address that waits. Returns false if none waits at `now`.
+    pub async fn payout_cancel(&self, operator: OperatorId, now: Timestamp) -> Result<bool, Error> {
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    let cancelled = sqlx::query(
+                        "UPDATE operators SET payout_next_address = NULL, payout_next_at = NULL
+                         WHERE id = $1 AND payout_next_at > $2",
+                    )
+                    .bind(operator.to_string())
+                    .bind(now.micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(cancelled.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+}

@@ -1,0 +1,109 @@
+//! The owner of a secret.
+//!
+//! Invariant: a secret that was revoked or replaced, or whose time is over, has no owner. Suspension is in the answer,
+//! and the caller refuses it.
+
+use types::vocabulary::ClaimStatus;
+use types::{AgentId, ClaimId, OperatorId, Timestamp};
+
+use super::claims;
+use crate::row::Columns;
+use crate::{Accounts, Error};
+
+/// The owner of a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Principal {
+    /// A person, by operator token.
+    Operator {
+        /// Id of the operator.
+        operator: OperatorId,
+        /// True if the operator is suspended.
+        suspended: bool,
+    },
+    /// An agent, by its key.
+    Agent {
+        /// Id of the agent.
+        agent: AgentId,
+        /// Operator that the agent acts for.
+        operator: OperatorId,
+        /// Name of the agent.
+        name: String,
+        /// True if the operator is suspended.
+        suspended: bool,
+    },
+    /// A claim that was not approved, by the key that was given with it.
+    Claimed {
+        /// Id of the claim.
+        claim: ClaimId,
+        /// Operator that was asked.
+        operator: OperatorId,
+        /// Status of the claim: pending, rejected or expired.
+        status: ClaimStatus,
+        /// True if the operator is suspended.
+        suspended: bool,
+    },
+}
+
+impl Principal {
+    /// The operator it is, acts for, or asks to act for.
+    pub const fn operator(&self) -> OperatorId {
+        match self {
+            Self::Operator { operator, .. } | Self::Agent { operator, .. } | Self::Claimed { operator, .. } => {
+                *operator
+            }
+        }
+    }
+}
+
+impl Accounts<'_> {
+    /// Returns the owner of the secret with this hash at `now`, also if suspended; the caller refuses suspended
+    /// operators.
+    pub async fn principal(&self, hash: &[u8; 32], now: Timestamp) -> Result<Option<Principal>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(
+                    // An approved claim is an agent, and without a key it is nobody.
+                    "SELECT 'agent' AS kind, operators.id AS operator_id, operators.suspended_at AS suspended_at,
+                            agents.id AS id, agents.name AS name, '' AS status, CAST(0 AS BIGINT) AS expires_at
+                     FROM agent_keys
+                     JOIN agents ON agents.id = agent_keys.agent_id
+                     JOIN operators ON operators.id = agents.operator_id
+                     WHERE agent_keys.key_hash = $1
+                       AND (agent_keys.expires_at IS NULL OR agent_keys.expires_at > $2)
+                     UNION ALL
+                     SELECT 'operator', operators.id, operators.suspended_at, '', '', '', CAST(0 AS BIGINT)
+                     FROM operator_tokens JOIN operators ON operators.id = operator_tokens.operator_id
+                     WHERE operator_tokens.token_hash = $1
+                     UNION ALL
+                     SELECT 'claim', operators.id, operators.suspended_at, claims.id, '', claims.status,
+                            claims.expires_at
+                     FROM claims JOIN operators ON operators.id = claims.operator_id
+                     WHERE claims.key_hash = $1 AND claims.status <> 'approved'",
+                )
+                .bind(hash.to_vec())
+                .bind(now.micros())
+                .fetch_optional(self.0.readers())
+                .await?;
+                // Secrets are random, so at most one row matches.
+                let Some(row) = row else { return Ok(None) };
+                let operator = row.parsed("operator_id")?;
+                let suspended = row.time_optional("suspended_at")?.is_some();
+                Ok(Some(match row.value::<&str>("kind")? {
+                    "agent" => Principal::Agent {
+                        agent: row.parsed("id")?,
+                        operator,
+                        name: row.value("name")?,
+                        suspended,
+                    },
+                    "claim" => Principal::Claimed {
+                        claim: row.parsed("id")?,
+                        operator,
+                        status: claims::status(&row, now)?,
+                        suspended,
+                    },
+                    _ => Principal::Operator { operator, suspended },
+                }))
+            })
+            .await
+    }
+}

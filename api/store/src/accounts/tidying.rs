@@ -1,0 +1,41 @@
+//! Removal of rows that no call needs any more.
+//!
+//! Invariant: nothing that still works is removed. A link and a code are kept for a day after their end, so that their
+//! holder learns why they do not work.
+
+use std::time::Duration;
+
+use types::Timestamp;
+
+use crate::writer::Change;
+use crate::{Accounts, Error};
+
+const DAY: Duration = Duration::from_hours(24);
+
+impl Accounts<'_> {
+    /// Removes links, codes, keys and sessions whose time is over, and old counts of letters. Returns the number of
+    /// rows.
+    pub async fn tidy(&self, now: Timestamp) -> Result<u64, Error> {
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    let day = i64::try_from(DAY.as_micros()).unwrap_or(i64::MAX);
+                    let now = now.micros();
+                    let mut removed = 0;
+                    for (statement, until) in [
+                        ("DELETE FROM mail_links WHERE expires_at <= $1", now - day),
+                        ("DELETE FROM claim_codes WHERE expires_at <= $1", now - day),
+                        ("DELETE FROM agent_keys WHERE expires_at <= $1", now),
+                        ("DELETE FROM sessions WHERE expires_at <= $1", now),
+                        // Days are counted from 1970; the present one and the one before it stay.
+                        ("DELETE FROM mail_days WHERE day < $1", now.div_euclid(day) - 1),
+                    ] {
+                        let done = sqlx::query(statement).bind(until).execute(&mut *cx).await?;
+                        removed += done.rows_affected();
+                    }
+                    Ok(Change::Keep(removed))
+                })
+            })
+            .await
+    }
+}
