@@ -14,6 +14,7 @@ pub mod claims;
 pub mod contributions;
 pub mod dead_letters;
 pub(crate) mod fixture;
+pub mod jobs;
 pub mod losses;
 pub mod outcomes;
 pub mod projects;
@@ -33,6 +34,8 @@ macro_rules! store_suite {
         $crate::store_suite! { $engine, $fresh;
             accounts: an_address_has_one_operator_whatever_its_case, a_suspension_reaches_tokens_and_keys,
                 a_secret_names_its_owner, a_name_and_its_look_alikes_are_one, an_unknown_operator_is_missing;
+            jobs: a_job_is_leased_until_it_is_done, a_job_that_was_given_up_stays_visible, equal_jobs_are_one_job,
+                a_job_goes_to_one_of_many_workers;
             sign_ups: a_sign_up_is_verified_by_its_link, a_link_ends_after_a_day_and_a_resend_makes_another,
                 a_request_for_a_link_reveals_no_account, no_account_is_made_when_the_letters_are_spent,
                 the_letters_of_a_day_are_exact_under_contention, one_of_many_wins_an_address,

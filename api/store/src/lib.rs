@@ -51,7 +51,7 @@ pub use contributions::{
 };
 pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay};
 pub use error::Error;
-pub use jobs::NewJob;
+pub use jobs::{Flow, Job, NewJob};
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
 pub use outcomes::{Applied, OutcomeRow};
 pub use projects::{
