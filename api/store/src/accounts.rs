@@ -20,7 +20,7 @@ mod tokens;
 use crate::Store;
 
 pub use agents::{AgentCreated, NewAgent};
-pub use claims::{Approved, Claim, Claimed, NewClaim, Polled, Rejected};
+pub use claims::{Approval, Claim, Claimed, NewClaim, Polled, Rejection};
 pub use codes::{ClaimCode, ClaimCodeAdded, CodeRefused, MAX_WRONG_TRIES, NewClaimCode};
 pub use invites::InviteRequest;
 pub use keys::{Agent, AgentKey};

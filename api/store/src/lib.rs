@@ -40,10 +40,10 @@ mod writer;
 mod tests;
 
 pub use accounts::{
-    Accounts, Agent, AgentCreated, AgentKey, Approved, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
+    Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
     InviteRequest, LinkRefused, LinkRequest, LinkRequested, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim,
     NewClaimCode, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled,
-    Principal, Rejected, Session, SignedUp, Token, TokenAdded,
+    Principal, Rejection, Session, SignedUp, Token, TokenAdded,
 };
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
 pub use contributions::{

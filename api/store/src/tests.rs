@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use types::{Classify, Kind};
 
 use crate::conformance::fixture::{self, World, merged, outcome};
-use crate::{AgentCreated, Error, NewAgent, Options, Schema, Store};
+use crate::{AgentCreated, Error, NewAgent, OperatorCreated, Options, Schema, Store};
 
 mod connections;
 #[cfg(feature = "postgres")]
@@ -85,6 +85,33 @@ async fn a_schema_of_a_newer_build_is_refused() {
     assert!(matches!(error, Error::Schema(_)), "{error:?}");
 }
 
+/// Statements that undo the migrations from 8 on, which both engines take.
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 23] = [
+    "DROP TABLE jobs",
+    "DROP TABLE mail_days",
+    "DROP TABLE sessions",
+    "DROP TABLE mail_links",
+    "DROP TABLE invite_requests",
+    "DROP TABLE invites",
+    "DROP TABLE claims",
+    "DROP TABLE claim_codes",
+    "DROP TABLE agent_names",
+    "DROP TABLE agent_keys",
+    "DROP INDEX operator_tokens_of_operator",
+    "DROP INDEX operators_unverified",
+    "ALTER TABLE agents DROP COLUMN removed_at",
+    "ALTER TABLE operator_tokens DROP COLUMN label",
+    "ALTER TABLE operators DROP COLUMN verified_at",
+    "ALTER TABLE operators DROP COLUMN adult_stated_at",
+    "ALTER TABLE operators DROP COLUMN payout_address",
+    "ALTER TABLE operators DROP COLUMN payout_changed_at",
+    "ALTER TABLE operators DROP COLUMN payout_next_address",
+    "ALTER TABLE operators DROP COLUMN payout_next_at",
+    "ALTER TABLE operators DROP COLUMN payout_proved_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 9",
+    "DELETE FROM _sqlx_migrations WHERE version = 8",
+];
+
 #[tokio::test]
 async fn who_contributed_before_there_were_sums_is_counted() {
     let (url, _folder) = fresh_file();
@@ -103,7 +130,7 @@ async fn who_contributed_before_there_were_sums_is_counted() {
     apply(&store, [1, 2]).await;
     store.close().await;
     let pool = sqlx::AnyPool::connect(&url).await.unwrap();
-    for earlier in [
+    let earlier = [
         "DROP TRIGGER versions_contributors",
         "DROP TABLE contributors",
         "DROP INDEX uploads_held",
@@ -111,7 +138,8 @@ async fn who_contributed_before_there_were_sums_is_counted() {
         "DROP TABLE lost_versions",
         "ALTER TABLE contributions DROP COLUMN loss",
         "DELETE FROM _sqlx_migrations WHERE version >= 5",
-    ] {
+    ];
+    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().chain(earlier) {
         sqlx::query(earlier).execute(&pool).await.unwrap();
     }
     pool.close().await;
@@ -152,10 +180,10 @@ async fn names_are_folded_anew(url: &str) {
     store.close().await;
     sqlx::any::install_default_drivers();
     let pool = sqlx::AnyPool::connect(url).await.unwrap();
-    sqlx::query("DELETE FROM _sqlx_migrations WHERE version = 6")
-        .execute(&pool)
-        .await
-        .unwrap();
+    let earlier = ["DELETE FROM _sqlx_migrations WHERE version = 6"];
+    for earlier in UNDO_ACCOUNTS_AND_FLOW.into_iter().chain(earlier) {
+        sqlx::query(earlier).execute(&pool).await.unwrap();
+    }
     pool.close().await;
     let store = Store::connect(url, Options::default()).await.unwrap();
     for (skeleton, expected) in [
@@ -179,6 +207,47 @@ async fn names_of_an_earlier_build_are_folded_anew() {
     #[cfg(feature = "postgres")]
     if let Some((url, ())) = server::fresh() {
         names_are_folded_anew(&url).await;
+    }
+}
+
+/// Operators, tokens and keys of an earlier build: after the migration they are verified and valid.
+async fn accounts_of_an_earlier_build_are_active(url: &str) {
+    let store = Store::connect(url, Options::default()).await.unwrap();
+    let operator = fixture::new_operator("ada@example.org");
+    let agent = fixture::new_agent(operator.id, "Tide-1");
+    let (id, token, key) = (operator.id, operator.token_hash, agent.key_hash);
+    assert_eq!(store.operator_create(operator).await.unwrap(), OperatorCreated::Created);
+    assert_eq!(store.agent_create(agent, 5).await.unwrap(), AgentCreated::Created);
+    store.close().await;
+    sqlx::any::install_default_drivers();
+    let pool = sqlx::AnyPool::connect(url).await.unwrap();
+    for earlier in UNDO_ACCOUNTS_AND_FLOW {
+        sqlx::query(earlier).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    let store = Store::connect(url, Options::default()).await.unwrap();
+    for secret in [token, key] {
+        let owner = store.accounts().principal(&secret, fixture::at(1)).await.unwrap();
+        assert_eq!(owner.unwrap().operator(), id);
+    }
+    let found = store.operator(id).await.unwrap().unwrap();
+    assert_eq!(
+        (found.verified_at, found.adult_stated_at),
+        (Some(found.created_at), None)
+    );
+    let agents = store.accounts().agents_of(id, fixture::at(1)).await.unwrap();
+    assert_eq!((agents.len(), agents[0].keys.len()), (1, 1));
+    let taken = store.agent_create(fixture::new_agent(id, "tide-1"), 5).await.unwrap();
+    assert_eq!(taken, AgentCreated::NameTaken);
+}
+
+#[tokio::test]
+async fn accounts_of_an_earlier_build_stay_active() {
+    let (url, _folder) = fresh_file();
+    accounts_of_an_earlier_build_are_active(&url).await;
+    #[cfg(feature = "postgres")]
+    if let Some((url, ())) = server::fresh() {
+        accounts_of_an_earlier_build_are_active(&url).await;
     }
 }
 

@@ -98,7 +98,7 @@ pub enum Polled {
 /// The result of [`Accounts::claim_approve`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Approved {
+pub enum Approval {
     /// The agent exists and its key works.
     Approved(AgentId),
     /// The words are not those of the claim; nothing changed.
@@ -112,7 +112,7 @@ pub enum Approved {
 /// The result of [`Accounts::claim_reject`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Rejected {
+pub enum Rejection {
     /// The claim is rejected and its name is free.
     Rejected,
     /// The claim was decided before, or expired; nothing changed.
@@ -282,20 +282,20 @@ impl Accounts<'_> {
         id: ClaimId,
         phrase: &str,
         now: Timestamp,
-    ) -> Result<Approved, Error> {
+    ) -> Result<Approval, Error> {
         let given = words(phrase);
         self.0
             .write(move |cx| {
                 Box::pin(async move {
                     let Some((row, status)) = undecided(cx, operator, id, now).await? else {
-                        return Ok(Change::Undo(Approved::Unknown));
+                        return Ok(Change::Undo(Approval::Unknown));
                     };
                     if status != ClaimStatus::Pending {
-                        return Ok(Change::Undo(Approved::Decided(status)));
+                        return Ok(Change::Undo(Approval::Decided(status)));
                     }
                     // Not a secret: the person compares what the agent shows with what is stored.
                     if words(row.value("phrase")?) != given {
-                        return Ok(Change::Undo(Approved::WrongPhrase));
+                        return Ok(Change::Undo(Approval::WrongPhrase));
                     }
                     // The name stays with the same agent, so the namespace does not change.
                     decide(cx, id, ClaimStatus::Approved, now).await?;
@@ -315,27 +315,27 @@ impl Accounts<'_> {
                     // The key of the claim becomes the key of the agent.
                     keys::insert(cx, agent, key, now).await?;
                     types::fault::point("approve.key");
-                    Ok(Change::Keep(Approved::Approved(agent)))
+                    Ok(Change::Keep(Approval::Approved(agent)))
                 })
             })
             .await
     }
 
     /// Rejects a claim of an operator and frees its name.
-    pub async fn claim_reject(&self, operator: OperatorId, id: ClaimId, now: Timestamp) -> Result<Rejected, Error> {
+    pub async fn claim_reject(&self, operator: OperatorId, id: ClaimId, now: Timestamp) -> Result<Rejection, Error> {
         self.0
             .write(move |cx| {
                 Box::pin(async move {
                     let Some((row, status)) = undecided(cx, operator, id, now).await? else {
-                        return Ok(Change::Undo(Rejected::Unknown));
+                        return Ok(Change::Undo(Rejection::Unknown));
                     };
                     if status != ClaimStatus::Pending {
-                        return Ok(Change::Undo(Rejected::Decided(status)));
+                        return Ok(Change::Undo(Rejection::Decided(status)));
                     }
                     decide(cx, id, ClaimStatus::Rejected, now).await?;
                     // The place is free with the status, the name with its row.
                     agents::name_free(cx, row.value("agent_id")?).await?;
-                    Ok(Change::Keep(Rejected::Rejected))
+                    Ok(Change::Keep(Rejection::Rejected))
                 })
             })
             .await
