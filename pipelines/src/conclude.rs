@@ -114,7 +114,7 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
 fn count(fate: &Fate) {
     let result = match fate {
         Fate::Merged(_) => "merged",
-        Fate::Adopted(_) => "adopted",
+        Fate::Adopted(_) => "already_committed",
         Fate::NothingNew(_) => "nothing_new",
         Fate::NotMerged | Fate::Told => return,
     };

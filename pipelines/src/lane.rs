@@ -140,7 +140,7 @@ async fn open(context: &Context, submission: &Submission) -> Result<Result<Table
         match context.catalog.table(submission.dataset, &contract).await {
             Ok(table) => {
                 if table.head() > Version::EMPTY {
-                    metrics::counter!(metric::TAKEOVERS).increment(1);
+                    metrics::counter!(metric::TABLES_OPENED).increment(1);
                 }
                 return Ok(Ok(table));
             }

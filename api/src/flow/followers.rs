@@ -75,7 +75,7 @@ impl Follower {
             if let Ok(outcome) = Outcome::decode(&delivered.record.value)
                 && self.waiters.notify_logged(outcome.contribution)
             {
-                metrics::counter!(metric::FOLLOWED).increment(1);
+                metrics::counter!(metric::REMOTE_OUTCOMES).increment(1);
             }
         }
     }

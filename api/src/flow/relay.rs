@@ -55,7 +55,7 @@ impl Relay {
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) > MAX_QUEUED_BYTES || self.queue.try_send(record).is_err() {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             tracing::debug!("the relay is full; the sweeper will append the submission");
-            metrics::counter!(metric::RELAY_LEFT).increment(1);
+            metrics::counter!(metric::RELAY_ABANDONED).increment(1);
         } else {
             metrics::gauge!(metric::RELAY_QUEUE).increment(1.0);
         }
@@ -85,7 +85,7 @@ impl RelayTask {
                     %error, submissions = received,
                     "cannot append submissions to the log; the sweeper appends them later"
                 );
-                metrics::counter!(metric::RELAY_LEFT).increment(received as u64);
+                metrics::counter!(metric::RELAY_ABANDONED).increment(received as u64);
             }
             fault::point("relay.appended");
         }

@@ -73,8 +73,8 @@ metrics! {
     RECORDS_MERGED = "sluice_records_merged_total", Counter ();
     /// Submissions that wait in the relay to be appended to the log.
     RELAY_QUEUE = "sluice_relay_queue", Gauge ();
-    /// Submissions that the relay gave up, left for the sweeper to append.
-    RELAY_LEFT = "sluice_relay_left_total", Counter ();
+    /// Submissions that the relay did not append; the sweeper appends them later.
+    RELAY_ABANDONED = "sluice_relay_abandoned_total", Counter ();
     /// Submissions without an outcome that the sweeper appended again.
     SWEEPER_APPENDED = "sluice_sweeper_appended_total", Counter ();
     /// Seconds from an outcome to its row in the database.
@@ -83,27 +83,27 @@ metrics! {
     DEAD_LETTERS = "sluice_dead_letters_total", Counter ();
     /// Submissions set aside because they repeatedly crashed their worker.
     QUARANTINED = "sluice_quarantined_total", Counter ();
-    /// Requests answered by an outcome that another process published.
-    FOLLOWED = "sluice_followed_total", Counter ();
+    /// Requests that waited for an outcome and got it from another process.
+    REMOTE_OUTCOMES = "sluice_remote_outcomes_total", Counter ();
 
     /// Seconds until an append to the log was durable, by topic.
     LOG_APPEND_SECONDS = "sluice_log_append_seconds", Histogram ("topic");
     /// Calls of the log that failed, by kind of call.
     LOG_FAILURES = "sluice_log_failures_total", Counter ("call" in ["append", "read", "commit"]);
-    /// Times a reader of the log was reset: its position was outside the log, or its consumer was replaced after its
-    /// topic was recreated, it stalled, or its group left partitions unassigned.
-    LOG_LOST = "sluice_log_lost_total", Counter ("how" in ["out_of_range", "renewed"]);
+    /// Resets of a log reader: its position was outside the log, or its consumer was restarted because its topic was
+    /// recreated, it stalled, or its group left partitions unassigned.
+    LOG_READER_RESETS = "sluice_log_reader_resets_total", Counter ("cause" in ["out_of_range", "consumer_restarted"]);
     /// Records of a topic that a group of this process has not committed, by topic and group.
     LOG_LAG = "sluice_log_lag", Gauge ("topic", "group");
 
-    /// Seconds of a merge, from a judged batch to a durable version.
+    /// Seconds of a merge, from a batch that the gates have judged to a durable version.
     MERGE_SECONDS = "sluice_merge_seconds", Histogram ();
     /// Merges by result: a new version, a version committed before, or no new record.
-    MERGES = "sluice_merges_total", Counter ("result" in ["merged", "adopted", "nothing_new"]);
+    MERGES = "sluice_merges_total", Counter ("result" in ["merged", "already_committed", "nothing_new"]);
     /// Commits that lost the race to another owner of the table.
     COMMIT_CONFLICTS = "sluice_commit_conflicts_total", Counter ();
-    /// Tables with versions that a worker of this process opened: at a start, or when it took them over.
-    TAKEOVERS = "sluice_takeovers_total", Counter ();
+    /// Tables with versions that a worker of this process opened, at its start or when it was assigned their partition.
+    TABLES_OPENED = "sluice_tables_opened_total", Counter ();
     /// Files of tables that were found damaged or missing, by kind of file.
     DAMAGE = "sluice_table_damage_total", Counter ("file" in ["part", "commit"]);
     /// Requests to the object store, by kind of request.

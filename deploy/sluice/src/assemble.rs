@@ -354,18 +354,18 @@ async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dy
     let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, OUTCOMES, DEAD_LETTERS, ATTEMPTS]).await;
     let log = opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?;
     let counted = Arc::clone(&log);
-    tasks.spawn("lost positions", |stop| count_lost(counted, stop).map(anyhow::Ok));
+    tasks.spawn("log reader metrics", |stop| count_resets(counted, stop).map(anyhow::Ok));
     Ok(log)
 }
 
-/// Copies the counts of lost positions and restarted consumers into metrics until `stop`.
+/// Copies the counts of reader resets into metrics until `stop`.
 #[cfg(feature = "kafka")]
-async fn count_lost(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
+async fn count_resets(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
     let mut rounds = Rounds::every(COUNT_INTERVAL, &stop);
     while rounds.next().await {
         let stats = log.stats();
-        metrics::counter!(metric::LOG_LOST, "how" => "out_of_range").absolute(stats.out_of_range);
-        metrics::counter!(metric::LOG_LOST, "how" => "renewed").absolute(stats.consumers_renewed);
+        metrics::counter!(metric::LOG_READER_RESETS, "cause" => "out_of_range").absolute(stats.out_of_range);
+        metrics::counter!(metric::LOG_READER_RESETS, "cause" => "consumer_restarted").absolute(stats.consumers_restarted);
     }
 }
 

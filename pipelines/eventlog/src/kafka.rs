@@ -13,7 +13,7 @@
 //! - A position that retention has passed is never skipped silently: reading continues at the first record left, logs
 //!   an error, and counts it ([`Stats::out_of_range`]).
 //! - A topic that is deleted and created again is read from its first record, also while it is being read. This is
-//!   logged and counted as well ([`Stats::consumers_renewed`]).
+//!   logged and counted as well ([`Stats::consumers_restarted`]).
 //! - No wait is unbounded: every request to the brokers has a timeout, and every queue a limit in bytes.
 //!
 //! Records of up to [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES) go through Kafka whole (`max.message.bytes` of our

@@ -178,7 +178,7 @@ mod tests {
         let registry = Registry::default();
         metrics::with_local_recorder(&registry, || {
             metrics::counter!(metric::MERGES, "result" => "merged").increment(2);
-            metrics::counter!(metric::MERGES, "result" => "adopted").increment(1);
+            metrics::counter!(metric::MERGES, "result" => "already_committed").increment(1);
             metrics::gauge!(metric::LOG_LAG, "topic" => "a\"b\\c\nd", "group" => "workers").set(2.5);
             metrics::histogram!(metric::MERGE_SECONDS).record(0.003);
             metrics::histogram!(metric::MERGE_SECONDS).record(0.005);
@@ -189,7 +189,7 @@ mod tests {
         let text = registry.render();
         for line in [
             "# TYPE sluice_merges_total counter",
-            "sluice_merges_total{result=\"adopted\"} 1",
+            "sluice_merges_total{result=\"already_committed\"} 1",
             "sluice_merges_total{result=\"merged\"} 2",
             "sluice_log_lag{topic=\"a\\\"b\\\\c\\nd\",group=\"workers\"} 2.5",
             "sluice_merge_seconds_bucket{le=\"0.0025\"} 0",

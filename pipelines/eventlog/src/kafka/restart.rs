@@ -175,7 +175,7 @@ impl Consumers {
                 return self.end(consumer);
             };
             health.reset();
-            count(&self.counters.consumers_renewed, 1);
+            count(&self.counters.consumers_restarted, 1);
             let from = self.retire(consumer, &anomaly);
             if self.shared.is_closed() {
                 return;

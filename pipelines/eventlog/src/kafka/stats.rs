@@ -15,7 +15,7 @@ pub struct Stats {
     pub producers_renewed: u64,
     /// Consumers that were replaced: their topic was recreated, they stalled, or their group left partitions
     /// unassigned.
-    pub consumers_renewed: u64,
+    pub consumers_restarted: u64,
     /// Partitions assigned to readers.
     pub assigned: u64,
     /// Partitions revoked from readers.
@@ -33,7 +33,7 @@ pub(super) struct Counters {
     pub(super) records: AtomicU64,
     pub(super) failed_appends: AtomicU64,
     pub(super) producers_renewed: AtomicU64,
-    pub(super) consumers_renewed: AtomicU64,
+    pub(super) consumers_restarted: AtomicU64,
     pub(super) assigned: AtomicU64,
     pub(super) revoked: AtomicU64,
     pub(super) out_of_range: AtomicU64,
@@ -48,7 +48,7 @@ impl Counters {
             records: read(&self.records),
             failed_appends: read(&self.failed_appends),
             producers_renewed: read(&self.producers_renewed),
-            consumers_renewed: read(&self.consumers_renewed),
+            consumers_restarted: read(&self.consumers_restarted),
             assigned: read(&self.assigned),
             revoked: read(&self.revoked),
             out_of_range: read(&self.out_of_range),

@@ -104,11 +104,11 @@ async fn a_member_that_is_slow_to_give_partitions_up_makes_nobody_leave() -> Out
     if let Ok(error) = tokio::time::timeout(20 * WATCH, reading).await {
         return Err(error);
     }
-    assert_eq!(second.stats().consumers_renewed, 0);
+    assert_eq!(second.stats().consumers_restarted, 0);
     both(&mut one, &mut two, |one, two| {
         one.partitions().len() == 2 && two.partitions().len() == 2
     })
     .await?;
-    assert_eq!([first, second].map(|log| log.stats().consumers_renewed), [0, 0]);
+    assert_eq!([first, second].map(|log| log.stats().consumers_restarted), [0, 0]);
     Ok(())
 }
