@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 use std::num::NonZero;
-use std::sync::LazyLock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
@@ -16,26 +16,62 @@ use tokio::task::{JoinError, spawn_blocking};
 use tracing::{Instrument as _, Span};
 
 thread_local! {
-    /// True while this thread runs a future of [`run_blocking`].
+    /// True while this thread runs a future of [`BlockingPool::run`]. It says something of the thread alone, so it is no
+    /// state that catalogs share.
     static ON_BLOCKING_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Maximum number of futures on blocking threads at once: a quarter of tokio's default of 512 blocking threads.
 const MAX_BLOCKING_FUTURES: usize = 128;
 
-static BLOCKING_PERMITS: Semaphore = Semaphore::const_new(MAX_BLOCKING_FUTURES);
-
-/// Number of futures that run on blocking threads now.
-static BLOCKING_IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
-static PROCESSORS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZero::get));
-
-/// Returns true if more futures run on blocking threads than there are processors. Another thread for one of them would
-/// then take processor time from the others.
-pub(crate) fn blocking_exceeds_processors() -> bool {
-    BLOCKING_IN_FLIGHT.load(Ordering::Relaxed) > *PROCESSORS
+/// Futures of one catalog that run on blocking threads.
+#[derive(Debug)]
+pub(crate) struct BlockingPool {
+    permits: Arc<Semaphore>,
+    /// Number of futures that run on blocking threads now.
+    in_flight: Arc<AtomicUsize>,
+    processors: usize,
 }
 
-/// Runs blocking work: on this thread if it runs a future of [`run_blocking`], otherwise on another blocking thread.
+impl Default for BlockingPool {
+    fn default() -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(MAX_BLOCKING_FUTURES)),
+            in_flight: Arc::default(),
+            processors: available_parallelism().map_or(1, NonZero::get),
+        }
+    }
+}
+
+impl BlockingPool {
+    /// Returns true if more futures run on blocking threads than there are processors. Another thread for one of them
+    /// would then take processor time from the others.
+    pub(crate) fn exceeds_processors(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) > self.processors
+    }
+
+    /// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most
+    /// [`MAX_BLOCKING_FUTURES`] run at once, because such a future may wait for work on another blocking thread.
+    pub(crate) async fn run<F>(&self, future: F) -> Result<F::Output, JoinError>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let runtime = Handle::current();
+        // The result is not inspected: the semaphore is never closed, so `acquire` always succeeds.
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let in_flight = Arc::clone(&self.in_flight);
+        let span = Span::current();
+        spawn_blocking(move || {
+            let _permit = permit;
+            // The guard resets the thread even if the future panics.
+            let _in_flight = InFlight::begin(in_flight);
+            runtime.block_on(future.instrument(span))
+        })
+        .await
+    }
+}
+
+/// Runs blocking work: on this thread if it runs a future of [`BlockingPool::run`], otherwise on another blocking thread.
 pub(crate) async fn blocking<T, W>(work: W) -> Result<T, JoinError>
 where
     T: Send + 'static,
@@ -59,46 +95,26 @@ pub(crate) fn in_place<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Polls a future to completion on one blocking thread. The future continues if the caller is dropped. At most
-/// [`MAX_BLOCKING_FUTURES`] run at once, because such a future may wait for work on another blocking thread.
-pub(crate) async fn run_blocking<F>(future: F) -> Result<F::Output, JoinError>
-where
-    F: Future<Output: Send> + Send + 'static,
-{
-    let runtime = Handle::current();
-    // The result is not inspected: the semaphore is never closed, so `acquire` always succeeds.
-    let permit = BLOCKING_PERMITS.acquire().await;
-    let span = Span::current();
-    spawn_blocking(move || {
-        let _permit = permit;
-        // The guard resets the thread even if the future panics.
-        let _in_flight = InFlight::begin();
-        runtime.block_on(future.instrument(span))
-    })
-    .await
-}
-
-struct InFlight;
+struct InFlight(Arc<AtomicUsize>);
 
 impl InFlight {
-    fn begin() -> Self {
-        // Set on this thread only, because a future of `run_blocking` never changes its thread.
+    fn begin(in_flight: Arc<AtomicUsize>) -> Self {
+        // Set on this thread only, because a future of `BlockingPool::run` never changes its thread.
         ON_BLOCKING_THREAD.set(true);
-        BLOCKING_IN_FLIGHT.fetch_add(1, Ordering::Relaxed);
-        Self
+        in_flight.fetch_add(1, Ordering::Relaxed);
+        Self(in_flight)
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        BLOCKING_IN_FLIGHT.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
         ON_BLOCKING_THREAD.set(false);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::thread;
     use std::time::Duration;
 
@@ -109,7 +125,8 @@ mod tests {
     #[tokio::test]
     async fn a_future_stays_on_one_thread_that_is_not_the_runtimes() {
         let here = thread::current().id();
-        let threads = run_blocking(async {
+        let pool = BlockingPool::default();
+        let threads = pool.run(async {
             let first = blocking(|| thread::current().id()).await.unwrap();
             tokio::task::yield_now().await;
             [first, blocking(|| thread::current().id()).await.unwrap()]
@@ -128,12 +145,13 @@ mod tests {
             .build()
             .unwrap();
         let (asked, (open, opened)) = (Arc::new(AtomicUsize::new(0)), watch::channel(false));
+        let pool = Arc::new(BlockingPool::default());
         let all = async {
             let ask = || {
-                let (asked, mut opened) = (Arc::clone(&asked), opened.clone());
+                let (asked, mut opened, pool) = (Arc::clone(&asked), opened.clone(), Arc::clone(&pool));
                 tokio::spawn(async move {
                     asked.fetch_add(1, Ordering::Relaxed);
-                    let running = run_blocking(async move {
+                    let running = pool.run(async move {
                         opened.wait_for(|opened| *opened).await.unwrap();
                         spawn_blocking(|| ()).await.unwrap();
                     });
@@ -157,7 +175,9 @@ mod tests {
     #[tokio::test]
     async fn a_blocking_thread_is_no_longer_marked_after_a_panic() {
         let panics = async { assert!(!ON_BLOCKING_THREAD.get(), "the future panics") };
-        assert!(run_blocking(panics).await.unwrap_err().is_panic());
+        let pool = BlockingPool::default();
+        assert!(pool.run(panics).await.unwrap_err().is_panic());
+        assert_eq!(pool.in_flight.load(Ordering::Relaxed), 0);
         assert!(!spawn_blocking(|| ON_BLOCKING_THREAD.get()).await.unwrap());
         assert!(!blocking(|| ON_BLOCKING_THREAD.get()).await.unwrap());
     }

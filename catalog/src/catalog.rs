@@ -47,6 +47,7 @@ impl Catalog {
             objects,
             footers: Arc::default(),
             proofs: Arc::default(),
+            blocking: Arc::default(),
             store: Arc::new(KeyStore::open(index_directory)?),
         };
         Ok(Self {

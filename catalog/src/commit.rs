@@ -20,7 +20,6 @@ use types::{Batch, Contract, Timestamp, metric};
 
 use self::draft::{Draft, Drafted};
 pub(crate) use self::tried::Tried;
-use crate::blocking::blocking_exceeds_processors;
 use crate::log::{self, Commit};
 use crate::part::{self, PartInfo};
 use crate::state::{State, When};
@@ -97,7 +96,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         };
         // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges
         // the other thread only costs.
-        let prepared = if blocking_exceeds_processors() {
+        let prepared = if state.blocking.exceeds_processors() {
             None
         } else {
             Some(state.durable.prepare(&path, commit_of(&draft.part)?))

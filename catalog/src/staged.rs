@@ -18,7 +18,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::AsArray as _;
 use parquet::errors::ParquetError;
@@ -48,13 +47,19 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// A new folder in `parent`, which is made where it is missing.
+    /// Creates a folder in `parent`, and `parent` if it is missing.
     pub(crate) fn new(parent: &Path, reserve: Reserve) -> Result<Self, Error> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = parent.join(format!("{}-{number}", std::process::id()));
-        fs::create_dir_all(&path).map_err(failed)?;
-        Ok(Self { path, reserve })
+        fs::create_dir_all(parent).map_err(failed)?;
+        let mut number = 0_u64;
+        loop {
+            let path = parent.join(format!("{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path, reserve }),
+                // Another upload of this process has that folder.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(failed(error)),
+            }
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {

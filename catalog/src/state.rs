@@ -22,6 +22,7 @@ use types::{Contract, ContributionId, DatasetId, Timestamp, Version};
 
 pub(crate) use self::derived::When;
 pub(crate) use self::index::{LiveLookup, MAX_INSERTED_KEYS, SnapshotLookup};
+use crate::blocking::BlockingPool;
 use crate::key_store::KeyStore;
 use crate::keys::KeyIndex;
 use crate::log::{self, Commit};
@@ -43,6 +44,7 @@ pub(crate) struct Backing {
     pub(crate) durable: Arc<dyn DurableStore>,
     pub(crate) footers: Arc<Footers>,
     pub(crate) proofs: Arc<Proofs>,
+    pub(crate) blocking: Arc<BlockingPool>,
     pub(crate) store: Arc<KeyStore>,
 }
 
@@ -54,6 +56,7 @@ pub(crate) struct State {
     pub(crate) durable: Arc<dyn DurableStore>,
     footers: Arc<Footers>,
     proofs: Arc<Proofs>,
+    pub(crate) blocking: Arc<BlockingPool>,
     pub(crate) store: Arc<KeyStore>,
     version_index: RwLock<VersionIndex>,
     /// Held while commits are read, so that concurrent callers read them once.
@@ -87,6 +90,7 @@ impl State {
             durable,
             footers,
             proofs,
+            blocking,
             store,
         } = backing.clone();
         // Without a valid derived file every commit is read.
@@ -101,6 +105,7 @@ impl State {
             durable,
             footers,
             proofs,
+            blocking,
             store,
             derived: AtomicU64::new(next),
             checkpoint_due: AtomicU64::new(checkpoint::MIN_COMMITS_BETWEEN),

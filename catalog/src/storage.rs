@@ -122,6 +122,8 @@ pub struct DurableLocal {
 
 #[derive(Debug, Default)]
 struct Work {
+    /// Number of the next staged file's name.
+    names: AtomicU64,
     staged: AtomicU64,
     of_files: AtomicU64,
 }
@@ -185,10 +187,9 @@ impl DurableLocal {
 
     /// Creates a new staged file. Its name is unique on this machine.
     fn create_staged(&self) -> io::Result<(File, PathBuf)> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         self.work.staged.fetch_add(1, Ordering::Relaxed);
         loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let number = self.work.names.fetch_add(1, Ordering::Relaxed);
             // `LocalFileSystem` does not list names that end with `#` and digits.
             let path = self
                 .directories

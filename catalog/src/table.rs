@@ -8,7 +8,6 @@ use std::sync::Arc;
 use types::key::KeyLookup;
 use types::{AgentId, Clock, Contract, ContributionId, Timestamp, Version};
 
-use crate::blocking::run_blocking;
 use crate::commit::{self, Tried};
 use crate::compaction::{self, Compacted, Compacting, Compaction};
 use crate::staged::{Staged, Stager};
@@ -167,7 +166,7 @@ impl Table {
         // On a store that blocks, a merge is mostly waiting for the disk, so it runs on one blocking thread. A panic
         // loses `tried`, the list of orphans; the cost is a file that no commit names.
         let (merged, tried) = if self.state.blocks() {
-            run_blocking(merging).await.map_err(Error::Stopped)?
+            self.state.blocking.run(merging).await.map_err(Error::Stopped)?
         } else {
             merging.await
         };

@@ -98,7 +98,8 @@ fn what_is_prepared_where_no_thread_is_left_is_written_when_it_is_created() {
     runtime.block_on(async {
         let store = store.clone();
         let creating = async move { store.prepare(&Path::from("a/one"), "1".into()).create().await };
-        crate::blocking::run_blocking(creating).await.unwrap().unwrap();
+        let pool = crate::blocking::BlockingPool::default();
+        pool.run(creating).await.unwrap().unwrap();
     });
     assert_eq!(runtime.block_on(text(&store, "a/one")), "1");
     drop(runtime);
