@@ -287,7 +287,10 @@ fn verified_by_example(folder: &Path) -> Option<Result<String, String>> {
         return Some(Err(problem));
     }
     let printed = String::from_utf8_lossy(&run.stdout).into_owned();
-    assert!(printed.starts_with("tide-levels version 4: 36 records, root "), "{printed}");
+    assert!(
+        printed.starts_with("tide-levels version 4: 36 records, root "),
+        "{printed}"
+    );
     Some(Ok(printed))
 }
 

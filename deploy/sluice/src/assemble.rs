@@ -365,7 +365,8 @@ async fn count_resets(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
     while rounds.next().await {
         let stats = log.stats();
         metrics::counter!(metric::LOG_READER_RESETS, "cause" => "out_of_range").absolute(stats.out_of_range);
-        metrics::counter!(metric::LOG_READER_RESETS, "cause" => "consumer_restarted").absolute(stats.consumers_restarted);
+        metrics::counter!(metric::LOG_READER_RESETS, "cause" => "consumer_restarted")
+            .absolute(stats.consumers_restarted);
     }
 }
 
