@@ -25,6 +25,7 @@ pub mod drain;
 pub mod egress;
 mod entitlement;
 pub mod error;
+mod faults;
 pub mod flow;
 mod holder_limit;
 pub mod keys;

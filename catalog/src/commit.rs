@@ -4,7 +4,7 @@
 //! contribution in none of them and none of the rows in their keys. The put fails where N+1 exists, so of two who try,
 //! one reads the other's commit and starts over. A put without an answer is looked up, never repeated blindly.
 
-mod draft;
+pub(crate) mod draft;
 pub(crate) mod staged;
 mod tried;
 
@@ -15,7 +15,7 @@ use object_store::{PutMode, PutPayload};
 use parquet::errors::ParquetError;
 use serde_json::Value;
 use tracing::Instrument as _;
-use types::fault::{self, InjectedBug};
+use types::fault;
 use types::{Batch, Contract, Timestamp, metric};
 
 use self::draft::{Draft, Drafted};
@@ -23,7 +23,7 @@ pub(crate) use self::tried::Tried;
 use crate::log::{self, Commit};
 use crate::part::{self, PartInfo};
 use crate::state::{State, When};
-use crate::{Error, Merge, MergeOutcome, Proposal};
+use crate::{Error, Merge, MergeOutcome, Proposal, faults};
 
 /// Makes sure that the table exists with this contract.
 pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) -> Result<(), Error> {
@@ -52,19 +52,17 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         at,
         mut notes,
     } = proposal;
-    let mut carried = None;
+    let mut lost = None;
     loop {
-        if carried.is_none()
-            && !fault::is_injected(InjectedBug::NoGuard)
-            && let Some(merge) = state.find(contribution).await?
-        {
+        let found = state.find(contribution).await?;
+        if let Some(merge) = faults::may_skip_guard(found, lost.is_some()) {
             tried.discard(state).await;
             return Ok(MergeOutcome::AlreadyCommitted(merge));
         }
         let base = state.base();
         let version = base.version.next();
-        let drafted = if let Some(draft) = carried.take() {
-            Draft::rebased(draft, base)
+        let drafted = if let Some(drafted) = faults::may_rebase(lost.take(), base) {
+            drafted
         } else {
             let drafting = Draft::after(state, &batch, contribution, agent, base);
             drafting.instrument(tracing::debug_span!("prepare version")).await?
@@ -128,9 +126,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
                     return Err(error);
                 }
                 metrics::counter!(metric::COMMIT_CONFLICTS).increment(1);
-                if fault::is_injected(InjectedBug::LibraryRebase) {
-                    carried = Some(draft);
-                }
+                lost = Some(draft);
                 notes = std::mem::take(&mut merge.notes);
             }
         }

@@ -36,6 +36,7 @@ mod compaction;
 pub mod disk;
 mod download;
 mod error;
+mod faults;
 pub mod history;
 mod key_file;
 mod key_store;

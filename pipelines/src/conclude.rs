@@ -14,25 +14,24 @@ use futures_util::FutureExt as _;
 use operators::{Decision, Judged};
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use types::fault::{self, InjectedBug};
-use types::{AgentId, Batch, Classify as _, Retry, Version, metric};
+use types::{AgentId, Batch, Classify as _, Retry, metric};
 
 use self::notes::Notes;
 use crate::emit::Stopped;
-use crate::history;
 use crate::judge::{Case, described};
 use crate::lane::Context;
 use crate::message::{Address, FORMAT, Outcome, Resolution};
 use crate::telling::tell;
+use crate::{faults, history};
 
 /// A judged submission on its way to its outcome.
-struct Verdict {
-    address: Address,
+pub(crate) struct Verdict {
+    pub(crate) address: Address,
     agent: AgentId,
     head: Option<KnownHead>,
     decision: Decision,
-    passed: Arc<Batch>,
-    notes: Notes,
+    pub(crate) passed: Arc<Batch>,
+    pub(crate) notes: Notes,
 }
 
 /// What became of it.
@@ -45,8 +44,6 @@ enum Fate {
     NothingNew(Vec<u32>),
     /// It is not to be merged.
     NotMerged,
-    /// Its outcome was told already.
-    Told,
 }
 
 /// Brings a judged submission to its outcome, trying again for as long as the table or the log cannot be reached. Of
@@ -104,10 +101,7 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
             }
         }
     };
-    match told(context, verdict, fate) {
-        Some(outcome) => tell(context, table, outcome).await.map(Ok),
-        None => Ok(Ok(())),
-    }
+    tell(context, table, told(context, verdict, fate)).await.map(Ok)
 }
 
 /// Counts what became of a submission at its table.
@@ -116,7 +110,7 @@ fn count(fate: &Fate) {
         Fate::Merged(_) => "merged",
         Fate::Adopted(_) => "already_committed",
         Fate::NothingNew(_) => "nothing_new",
-        Fate::NotMerged | Fate::Told => return,
+        Fate::NotMerged => return,
     };
     metrics::counter!(metric::MERGES, "result" => result).increment(1);
 }
@@ -130,25 +124,14 @@ pub(crate) fn may_pass(error: &catalog::Error) -> bool {
 async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Result<Fate, catalog::Error> {
     history::check(context, table, verdict.address, verdict.head).await?;
     // Why: an earlier delivery may have merged, and then its rows look like duplicates of themselves.
-    if !fault::is_injected(InjectedBug::NoGuard)
-        && let Some(merge) = table.find(verdict.address.contribution).await?
-    {
+    if let Some(merge) = faults::may_skip_guard(table.find(verdict.address.contribution).await?) {
         return Ok(Fate::Adopted(merge));
     }
     if verdict.decision != Decision::Merge {
         table.confirm().await?;
         return Ok(Fate::NotMerged);
     }
-    let foretold = fault::is_injected(InjectedBug::OutcomeBeforeCommit);
-    if foretold
-        && context
-            .emitter
-            .outcome(foretell(context, table, verdict))
-            .await
-            .is_err()
-    {
-        return Ok(Fate::Told);
-    }
+    faults::may_publish_early(context, table, verdict).await;
     let proposal = Proposal {
         contribution: verdict.address.contribution,
         agent: verdict.agent,
@@ -160,15 +143,14 @@ async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Resu
     let merged = table.merge(proposal).instrument(tracing::debug_span!("merge")).await?;
     metrics::histogram!(metric::MERGE_SECONDS).record(started.elapsed().as_secs_f64());
     Ok(match merged {
-        MergeOutcome::Merged(_) | MergeOutcome::AlreadyCommitted(_) if foretold => Fate::Told,
         MergeOutcome::Merged(merge) => Fate::Merged(merge),
         MergeOutcome::AlreadyCommitted(merge) => Fate::Adopted(merge),
         MergeOutcome::NothingNew { duplicates } => Fate::NothingNew(duplicates),
     })
 }
 
-/// The outcome to tell, if any.
-fn told(context: &Context, verdict: Verdict, fate: Fate) -> Option<Outcome> {
+/// The outcome to tell.
+fn told(context: &Context, verdict: Verdict, fate: Fate) -> Outcome {
     let Verdict {
         address,
         decision,
@@ -176,13 +158,12 @@ fn told(context: &Context, verdict: Verdict, fate: Fate) -> Option<Outcome> {
         ..
     } = verdict;
     let (resolution, notes) = match fate {
-        Fate::Told => return None,
-        Fate::Adopted(merge) => return Some(adopted(address, merge)),
-        Fate::Merged(merge) => return Some(merged(address, merge, notes)),
+        Fate::Adopted(merge) => return adopted(address, merge),
+        Fate::Merged(merge) => return merged(address, merge, notes),
         Fate::NothingNew(duplicates) => (nothing_new(), notes.with_duplicates(&duplicates)),
         Fate::NotMerged => (not_merged(decision), notes),
     };
-    Some(outcome(context, address, resolution, notes))
+    outcome(context, address, resolution, notes)
 }
 
 pub(crate) fn not_merged(decision: Decision) -> Resolution {
@@ -240,16 +221,4 @@ fn merged(address: Address, merge: Merge, notes: Notes) -> Outcome {
 pub(crate) fn adopted(address: Address, mut merge: Merge) -> Outcome {
     let notes = Notes::read(address.contribution, std::mem::take(&mut merge.notes));
     merged(address, merge, notes)
-}
-
-/// The injected bug: the outcome as it would be if the commit were certain.
-fn foretell(context: &Context, table: &Table, verdict: &Verdict) -> Outcome {
-    let accepted = u64::try_from(verdict.passed.len()).unwrap_or(u64::MAX);
-    let resolution = Resolution::Merged {
-        version: Version::next(table.head()),
-        accepted,
-        record_count: table.record_count() + accepted,
-        root: String::new(),
-    };
-    outcome(context, verdict.address, resolution, verdict.notes.clone())
 }

@@ -36,6 +36,7 @@ pub mod staging;
 mod compactor;
 mod conclude;
 mod emit;
+mod faults;
 mod in_work;
 mod judge;
 mod memory;

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a new edge between packages, or a new owner of an outside package, is a visible change of a list here.
 
+mod comments;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,27 +103,8 @@ const TOP: [&str; 12] = [
 ];
 /// The most lines of a source file.
 const LONGEST: usize = 600;
-/// Words that no doc comment begins with: it says what something is or does, not what a reader might ask.
-const RIDDLES: [&str; 9] = [
-    "What", "How", "Whether", "Who", "Whoever", "Where", "Those", "Which", "Whose",
-];
-/// The most doc comments of a package that may begin so, in percent.
-const MAX_RIDDLES: usize = 2;
-/// Packages whose doc comments are still to be rewritten. The list only shrinks.
-const RIDDLED: [&str; 2] = ["catalog", "pipelines"];
-/// Folders and files of tests, whose doc comments are not measured.
-const TEST_PATHS: [&str; 10] = [
-    "test",
-    "tests",
-    "testing",
-    "conformance",
-    "examples",
-    "bench",
-    "benches",
-    "it",
-    "fixture",
-    "fixtures",
-];
+/// Statics that are no constants: the allocator, what a crash test arms, and a mark of a thread that is no state.
+const STATICS: [&str; 3] = ["ALLOCATOR", "ARMED", "ON_BLOCKING_THREAD"];
 /// The most bytes of the README, which is what a visitor reads first.
 const README_BYTES: u64 = 10_240;
 
@@ -183,6 +166,16 @@ fn sources() -> Vec<(String, String)> {
         .filter(|(_, path)| path.extension().is_some_and(|extension| extension == "rs"));
     rust.map(|(name, path)| (name, fs::read_to_string(path).unwrap()))
         .collect()
+}
+
+/// The source files of the product, without those of tests.
+fn product_sources() -> Vec<(String, String)> {
+    let mut product = sources();
+    product.retain(|(name, _)| {
+        let of_tests = ["tests/", "tests.rs", "testing", "conformance"];
+        name.contains("src/") && !of_tests.iter().any(|part| name.contains(part))
+    });
+    product
 }
 
 /// Fails with every problem at once.
@@ -361,11 +354,7 @@ fn operations_lists_every_log_line_and_no_other() {
         .filter(|line| line.starts_with('`'))
         .map(|line| line.trim_matches('`').split(['{', '…']).next().unwrap().trim())
         .collect();
-    let mut product = sources();
-    product.retain(|(name, _)| {
-        let of_tests = ["tests/", "tests.rs", "testing", "conformance"];
-        name.contains("src/") && !of_tests.iter().any(|part| name.contains(part))
-    });
+    let product = product_sources();
     let mut problems = Vec::new();
     for (name, text) in &product {
         let missing = log_lines(text)
@@ -480,88 +469,41 @@ fn nothing_is_left_unfinished_or_switched_off() {
     none(&problems);
 }
 
-/// The doc comments of a source file: each run of `///` lines with the number of its first line.
-fn docs(text: &str) -> Vec<(usize, String)> {
-    let mut found: Vec<(usize, String)> = Vec::new();
-    let mut is_open = false;
-    for (at, line) in text.lines().enumerate() {
-        let doc = line.trim_start().strip_prefix("///").map(str::trim);
-        match doc {
-            Some(doc) if is_open => {
-                let (_, joined) = found.last_mut().unwrap();
-                if !joined.is_empty() && !doc.is_empty() {
-                    joined.push(' ');
-                }
-                joined.push_str(doc);
-            }
-            Some(doc) => found.push((at + 1, doc.to_owned())),
-            None => {}
-        }
-        is_open = doc.is_some();
-    }
-    found.retain(|(_, doc)| !doc.is_empty());
-    found
-}
-
-/// Returns true if a doc comment begins with one of [`RIDDLES`].
-fn is_riddle(doc: &str) -> bool {
-    let end = doc
-        .find(|letter: char| !letter.is_alphanumeric() && letter != '_')
-        .unwrap_or(doc.len());
-    RIDDLES.contains(&&doc[..end])
-}
-
 #[test]
-fn doc_comments_say_what_things_are_and_do() {
-    let packages = metadata().packages;
-    let folders: Vec<(String, String)> = packages
-        .iter()
-        .map(|package| {
-            let folder = package.manifest_path.parent().unwrap();
-            let folder = folder.strip_prefix(root().to_str().unwrap()).unwrap();
-            (format!("{folder}/src/"), package.name.to_string())
-        })
-        .collect();
-    let mut counts: BTreeMap<&str, (usize, Vec<String>)> = BTreeMap::new();
-    for (name, text) in sources() {
-        let parts = name.split('/').map(|part| part.trim_end_matches(".rs"));
-        if parts.into_iter().any(|part| TEST_PATHS.contains(&part)) {
-            continue;
-        }
-        let Some((_, package)) = folders.iter().find(|(folder, _)| name.starts_with(folder)) else {
-            continue;
-        };
-        let (count, riddles) = counts.entry(package).or_default();
-        for (line, doc) in docs(&text) {
-            *count += 1;
-            if is_riddle(&doc) {
-                riddles.push(format!("{name}:{line}: {doc}"));
-            }
-        }
-    }
+fn no_state_belongs_to_the_process() {
     let mut problems = Vec::new();
-    for package in RIDDLED.iter().filter(|package| !counts.contains_key(*package)) {
-        problems.push(format!("{package} has no doc comments and is still in the list"));
-    }
-    for (package, (count, riddles)) in counts {
-        if !RIDDLED.contains(&package) && riddles.len() * 100 > count * MAX_RIDDLES {
-            problems.push(format!(
-                "{package}: {} of {count} doc comments begin with {}; begin with a noun or a verb:\n  {}",
-                riddles.len(),
-                RIDDLES.join(", "),
-                riddles.join("\n  ")
-            ));
+    for (name, text) in product_sources() {
+        for line in text.lines() {
+            let words = line
+                .trim_start()
+                .split_once("static ")
+                .filter(|(before, _)| before.is_empty() || (before.starts_with("pub") && before.ends_with(' ')));
+            let Some((found, kind)) = words.and_then(|(_, rest)| rest.split_once(": ")) else {
+                continue;
+            };
+            // A `LazyLock` of plain values is a constant that is computed at its first use.
+            let mutable = ["Atomic", "Cell<", "Lock<", "Mutex", "Semaphore"];
+            let kind = kind.strip_prefix("LazyLock<");
+            let is_constant = kind.is_some_and(|kind| !mutable.iter().any(|part| kind.contains(part)));
+            if !is_constant && !STATICS.contains(&found) {
+                problems.push(format!(
+                    "{name}: `static {found}` is state of the process; let an object own it"
+                ));
+            }
         }
     }
     none(&problems);
 }
 
 #[test]
-fn a_doc_comment_is_a_riddle_by_its_first_word() {
-    let text = "/// What it is.\n/// And more.\nfn one() {}\n\n    ///\n    /// Whatever it is.\n// What.\n//! How.\n/// Who's there.\n";
-    let found = docs(text);
-    assert_eq!(found.len(), 3);
-    assert_eq!(found[0], (1, "What it is. And more.".to_owned()));
-    let riddles: Vec<bool> = found.iter().map(|(_, doc)| is_riddle(doc)).collect();
-    assert_eq!(riddles, [true, false, true]);
+fn injected_bugs_stand_in_modules_of_their_own() {
+    let inline = product_sources().into_iter().filter(|(name, text)| {
+        let is_module = name.ends_with("/fault.rs") || name.ends_with("/faults.rs");
+        !is_module && text.contains("is_injected(")
+    });
+    none(
+        &inline
+            .map(|(name, _)| format!("{name}: asks for an injected bug"))
+            .collect::<Vec<_>>(),
+    );
 }

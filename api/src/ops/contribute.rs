@@ -15,18 +15,18 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use store::{Allowance, Idempotency, NewContribution, Project, ProjectStatus, SubmitOutcome, Visibility};
 use tokio::time::Instant;
-use types::fault::{self, InjectedBug};
+use types::fault;
 use types::{Contract, ContributionId, Kind, canonical, metric};
 
 use super::contributions::{View, wait_bound};
 use crate::answer::Reply;
 use crate::config::Limits;
 use crate::cx::Cx;
-use crate::entitlement;
 use crate::error::ApiError;
 use crate::flow::Rejected;
 use crate::operation::{BodySize, Effect, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
+use crate::{entitlement, faults};
 
 /// `Retry-After` when no more contributions can be acknowledged, in seconds.
 const FULL_RETRY_SECONDS: u64 = 5;
@@ -135,17 +135,13 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     };
     let (rows, bytes) = (new.rows, new.submission.len());
     let acknowledged = View::submitted(id, &project.slug, new.source_declaration.clone(), rows, cx.now);
-    // Injected bug: the crash tests must detect an acknowledgement before the row is durable.
-    if fault::is_injected(InjectedBug::AckBeforeRow) {
-        let store = cx.app.store.clone();
-        drop(tokio::spawn(async move { store.contribution_submit(new).await }));
-        return Ok(Reply::created(acknowledged));
-    }
     // Registered before the row exists, so that an outcome that arrives at once is not missed.
     let subscription = (!wait.is_zero()).then(|| cx.app.waiters.subscribe(id));
-    let answered = match before {
-        Some(before) => before,
-        None => cx.app.store.contribution_submit(new).await?,
+    let answered = if let Some(before) = before {
+        before
+    } else {
+        let store = cx.app.store.clone();
+        faults::may_answer_early(async move { store.contribution_submit(new).await }).await?
     };
     match answered {
         SubmitOutcome::Submitted => {

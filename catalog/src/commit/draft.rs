@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use types::fault::{self, InjectedBug};
 use types::key::{BuildMapHasher, KeySet};
 use types::{AgentId, Batch, ContributionId, Version};
 
 use crate::blocking::blocking;
+use crate::faults;
 use crate::keys::KeyIndex;
 use crate::part::{self, Encoded, PartInfo};
 use crate::state::{Base, State};
@@ -17,7 +17,7 @@ use crate::{Error, Root};
 
 /// A version that can be committed.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     pub(super) rows: Arc<Batch>,
     pub(super) duplicates: Vec<u32>,
     pub(super) encoded: Encoded,
@@ -28,7 +28,7 @@ pub(super) struct Draft {
 
 /// What came of drafting.
 #[derive(Debug)]
-pub(super) enum Drafted {
+pub(crate) enum Drafted {
     /// Rows that are new.
     Rows(Draft),
     /// The table has all of them; the positions of the rows.
@@ -98,8 +98,9 @@ impl Draft {
         }))
     }
 
-    /// The injected bug: the same rows after another base, without another look at its keys.
-    pub(super) fn rebased(mut self, base: Base) -> Drafted {
+    /// Returns the same rows after another base, without another look at its keys: an injected bug.
+    #[cfg(feature = "faults")]
+    pub(crate) fn rebased(mut self, base: Base) -> Drafted {
         self.part.version = base.version.next();
         self.root = root(base, &self.rows);
         Drafted::Rows(self)
@@ -113,9 +114,6 @@ fn root(base: Base, rows: &Batch) -> Root {
 /// The rows that neither the table has at this version nor an earlier row of the batch is, and the positions of the
 /// others.
 fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(Arc<Batch>, Vec<u32>), Error> {
-    if fault::is_injected(InjectedBug::DedupOnce) {
-        return Ok((Arc::clone(batch), Vec::new()));
-    }
     let known = index.contains_since(version, batch.keys(), None)?;
     let mut seen = KeySet::with_capacity_and_hasher(batch.len(), BuildMapHasher::default());
     let keep: Vec<bool> = batch
@@ -124,6 +122,7 @@ fn new_rows(index: &KeyIndex, batch: &Arc<Batch>, version: Version) -> Result<(A
         .zip(known)
         .map(|(key, known)| !known && seen.insert(*key))
         .collect();
+    let keep = faults::may_keep_duplicates(keep);
     let dropped = batch
         .positions()
         .iter()

@@ -12,7 +12,7 @@ use object_store::path::Path;
 use proof::Root;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use types::fault::{self, InjectedBug};
+use types::fault;
 use types::{Timestamp, Version, metric};
 
 use super::{Tried, put, show, unencodable};
@@ -20,7 +20,7 @@ use crate::blocking::in_place;
 use crate::part::{self, PartInfo};
 use crate::staged::Staged;
 use crate::state::{MAX_INSERTED_KEYS, State, When};
-use crate::{Error, Merge, StagedOutcome, log};
+use crate::{Error, Merge, StagedOutcome, faults, log};
 
 /// Merges a staged upload into a table that exists. `notes` says what to keep in the commit, told how many rows were
 /// left out because the table got them from others meanwhile.
@@ -33,9 +33,7 @@ pub(crate) async fn merge(
 ) -> Result<StagedOutcome, Error> {
     let contribution = staged.contribution();
     loop {
-        if !fault::is_injected(InjectedBug::NoGuard)
-            && let Some(merge) = state.find(contribution).await?
-        {
+        if let Some(merge) = faults::may_skip_guard(state.find(contribution).await?, false) {
             tried.discard(state).await;
             return Ok(StagedOutcome::AlreadyCommitted(merge));
         }

@@ -15,13 +15,13 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnPath;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
-use types::fault::{self, InjectedBug};
+use types::fault;
 
 use super::input::InputBatches;
 use super::{Compacted, Compaction};
 use crate::log::Rewrite;
 use crate::part::{self, HIDDEN, PartInfo, Selected};
-use crate::{Error, commit};
+use crate::{Error, commit, faults};
 
 /// Number of batches that are read ahead of the writer.
 const BATCHES_AHEAD: usize = 2;
@@ -132,7 +132,7 @@ fn write(
     let (mut written, mut gathered) = (0, Some(first));
     while let Some(batch) = gathered {
         written += batch.num_rows() as u64;
-        writer.write(&with_injected_bug(batch)?)?;
+        writer.write(&faults::may_lose_row(batch))?;
         gathered = next()?;
     }
     Ok((written, writer.into_inner()?.into()))
@@ -153,13 +153,4 @@ fn options(rows: u64, sample: &RecordBatch) -> Result<ArrowWriterOptions, Parque
     Ok(ArrowWriterOptions::new()
         .with_properties(properties.build())
         .with_skip_arrow_metadata(true))
-}
-
-/// Applies the injected bug: one row is lost and another is duplicated.
-fn with_injected_bug(batch: RecordBatch) -> Result<RecordBatch, ParquetError> {
-    if !fault::is_injected(InjectedBug::CompactionLosesRow) || batch.num_rows() < 2 {
-        return Ok(batch);
-    }
-    let (second, rest) = (batch.slice(1, 1), batch.slice(1, batch.num_rows() - 1));
-    Ok(arrow::compute::concat_batches(batch.schema_ref(), [&second, &rest])?)
 }

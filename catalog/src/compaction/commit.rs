@@ -6,26 +6,23 @@
 use std::sync::Arc;
 
 use types::Timestamp;
-use types::fault::{self, InjectedBug};
+use types::fault;
 
 use super::Compacted;
 use crate::log::{self, Commit};
 use crate::state::{State, When};
-use crate::{Error, commit};
+use crate::{Error, commit, faults};
 
 /// Commits a compaction at the time `at`. Returns false if a replaced part is no longer in the latest layout.
 pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timestamp) -> Result<bool, Error> {
     let Compacted { rewrite, proof, inputs } = compacted;
-    let mut blind = false;
+    let mut lost_race = false;
     loop {
         let (number, admitted, done) = {
             let version_index = state.version_index();
-            let admitted = blind || version_index.admits(&rewrite).is_some();
-            (
-                version_index.next_commit(),
-                admitted,
-                !blind && version_index.has(&rewrite),
-            )
+            let layout = (version_index.admits(&rewrite).is_some(), version_index.has(&rewrite));
+            let (admitted, done) = faults::may_skip_layout(layout, lost_race);
+            (version_index.next_commit(), admitted, done)
         };
         if done {
             return Ok(true);
@@ -53,8 +50,7 @@ pub(crate) async fn commit(state: &Arc<State>, compacted: Compacted, at: Timesta
                     // grow, the result is unknown and the caller gets the error.
                     return Err(error);
                 }
-                // Injected bug: the next try skips the checks.
-                blind = fault::is_injected(InjectedBug::CompactionBlind);
+                lost_race = true;
             }
         }
     }

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use parking_lot::Mutex;
-use types::fault::{self, InjectedBug};
 use types::key::KeyLookup;
 use types::{RecordKey, Version};
 
@@ -18,7 +17,7 @@ use crate::key_store::Stored;
 use crate::keys::{FlushBatch, KeyIndex, SortedKeySnapshot};
 use crate::part::{self, PartInfo};
 use crate::staged::runs::Runs;
-use crate::{Error, Root};
+use crate::{Error, Root, faults};
 
 /// Maximum number of keys of a version that go into memory.
 pub(crate) const MAX_INSERTED_KEYS: u64 = 32 << 10;
@@ -283,11 +282,8 @@ pub(crate) struct SnapshotLookup {
 
 impl SnapshotLookup {
     pub(crate) async fn new(state: &Arc<State>) -> Result<Self, Error> {
-        // Injected bug: the lookup covers no version.
-        if fault::is_injected(InjectedBug::UploadBlind)
-            && let Some(index) = state.index.get()
-        {
-            return Ok(Self::of(state, Arc::clone(index), state.head(), Version::EMPTY));
+        if let Some(index) = faults::may_use_stale_index(state.index.get()) {
+            return Ok(Self::of(state, index, state.head(), Version::EMPTY));
         }
         let index = state.index().await?;
         if index.unreadable.load(Ordering::Relaxed) {

@@ -15,7 +15,6 @@ use operators::Decision;
 use operators::screen::Screener;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, Span};
-use types::fault::{self, InjectedBug};
 use types::{AgentId, Classify as _, ContributionId, Retry};
 
 use super::collect::Collected;
@@ -23,13 +22,13 @@ use super::{Error, Uploads, stage};
 use crate::conclude::notes::Notes;
 use crate::conclude::{adopted, may_pass, not_merged, nothing_new, outcome};
 use crate::emit::Stopped;
-use crate::history;
 use crate::judge::{Work, described};
 use crate::lane::Context;
 use crate::lanes::Weight;
 use crate::message::{Address, Submission};
 use crate::settled::bury;
 use crate::telling::tell;
+use crate::{faults, history};
 
 /// The uploads of a lane that are being staged.
 #[derive(Default)]
@@ -255,9 +254,7 @@ async fn merge(
     notes: &Notes,
 ) -> Result<crate::message::Outcome, catalog::Error> {
     history::check(context, table, address, head).await?;
-    if !fault::is_injected(InjectedBug::NoGuard)
-        && let Some(merge) = table.find(address.contribution).await?
-    {
+    if let Some(merge) = faults::may_skip_guard(table.find(address.contribution).await?) {
         return Ok(adopted(address, merge));
     }
     let Some(staged) = staged else {

@@ -1,0 +1,50 @@
+//! Injected bugs of this package, which the crash tests must detect.
+//!
+//! Invariant: each function breaks one step if its bug is injected. Without the feature `faults` it does nothing or
+//! returns what it was given, so a release does every step.
+
+#[cfg(not(feature = "faults"))]
+use std::future::{Ready, ready};
+
+use catalog::{Merge, Table};
+#[cfg(feature = "faults")]
+use types::fault::{InjectedBug, is_injected};
+
+use crate::conclude::Verdict;
+#[cfg(feature = "faults")]
+use crate::conclude::outcome;
+use crate::lane::Context;
+#[cfg(feature = "faults")]
+use crate::message::Resolution;
+
+/// Returns the merge that the guard against a second merge found. Injected bug: the guard is never asked.
+pub(crate) fn may_skip_guard(found: Option<Merge>) -> Option<Merge> {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::NoGuard) {
+        return None;
+    }
+    found
+}
+
+/// Does nothing. Injected bug: publishes the outcome before the commit, as if the commit were certain.
+#[cfg(feature = "faults")]
+pub(crate) async fn may_publish_early(context: &Context, table: &Table, verdict: &Verdict) {
+    if is_injected(InjectedBug::OutcomeBeforeCommit) {
+        let accepted = verdict.passed.len() as u64;
+        let resolution = Resolution::Merged {
+            version: table.head().next(),
+            accepted,
+            record_count: table.record_count() + accepted,
+            root: String::new(),
+        };
+        let early = outcome(context, verdict.address, resolution, verdict.notes.clone());
+        // A worker that stops publishes nothing, and then the bug does not show.
+        context.emitter.outcome(early).await.unwrap_or_default();
+    }
+}
+
+/// Does nothing without the feature `faults`.
+#[cfg(not(feature = "faults"))]
+pub(crate) fn may_publish_early(_context: &Context, _table: &Table, _verdict: &Verdict) -> Ready<()> {
+    ready(())
+}
