@@ -80,6 +80,7 @@ pub fn drain(drain: Drain) -> Router {
 
 /// Returns the probes of a process that has a worker and no interface. It is ready while its log answers.
 pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>) -> Router {
+    // A worker has no database and no cache of its own. Without its log it can do nothing, so that is what is asked.
     let ready = async move || match tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS)).await {
         Ok(Ok(_)) => answer(StatusCode::OK, "log", "ok"),
         Ok(Err(_)) | Err(_) => answer(StatusCode::SERVICE_UNAVAILABLE, "log", "down"),

@@ -211,6 +211,11 @@ impl Service {
         }
     }
 
+    /// Returns the folder of the tables.
+    pub(crate) fn tables(&self) -> std::path::PathBuf {
+        self.directory.path().join("tables")
+    }
+
     /// Returns the folder of the parts of uploads.
     pub(crate) fn uploads(&self) -> std::path::PathBuf {
         self.directory.path().join("uploads")

@@ -145,3 +145,6 @@ pub(super) async fn page<M>(
     }
     Ok(pages)
 }
+
+#[cfg(test)]
+mod tests;

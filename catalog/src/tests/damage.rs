@@ -1,10 +1,10 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use types::{Batch, Classify as _, Retry, Version};
+use types::{Batch, Classify as _, ContributionId, Retry, Timestamp, Version};
 
 use super::fixture::{World, names, numbered, page};
-use crate::{Error, Policy};
+use crate::{Error, Policy, log};
 
 /// A table of three versions, closed.
 async fn three_versions() -> World {
@@ -72,6 +72,26 @@ async fn a_missing_commit_is_a_gap() {
         "{error:?}"
     );
     assert!(rules(&world.check().await).contains(&"commit_gap"));
+}
+
+#[tokio::test]
+async fn a_commit_that_names_another_contribution_is_no_answer_for_the_first() {
+    let world = World::new();
+    let catalog = world.catalog("owner");
+    let mut table = world.table(&catalog).await;
+    let first = world.merge(&mut table, &numbered(0..2)).await;
+    world.merge(&mut table, &numbered(2..4)).await;
+    assert_eq!(table.find(first.contribution).await.unwrap(), Some(first.clone()));
+    // As sound as the commit before, and of another contribution.
+    let (path, other) = (world.commit_file(1), ContributionId::new(Timestamp::from_micros(9)));
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace(&first.contribution.to_string(), &other.to_string());
+    fs::write(&path, log::seal::sealed(&text)).unwrap();
+    let error = table.find(first.contribution).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Gap { path } if path.contains("0001.json")),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use crate::flow::UploadReaper;
 use crate::testing::{Got, Service, config, limits};
 
 mod address;
+mod damaged;
 mod late;
 mod reaper;
 mod suspended;
