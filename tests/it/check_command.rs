@@ -32,16 +32,9 @@ async fn stopped() -> (tempfile::TempDir, Options, PathBuf) {
     (folder, options, table)
 }
 
-/// Whether the check finds the service sound, and what it says.
-fn check(options: &Options) -> (bool, String) {
-    let output = options.run(&["check"]);
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
-}
-
 #[track_caller]
 fn assert_found(options: &Options, what: &str) {
-    let (sound, said) = check(options);
+    let (sound, said) = options.check();
     assert!(!sound, "{what} was not found:\n{said}");
     assert!(!said.contains("panicked"), "{what}:\n{said}");
 }
@@ -67,18 +60,16 @@ async fn a_sound_service_passes_at_work_and_at_rest() {
         contribute(&world.agent.http, &slug, &records(series, 25)).await;
         contribute(&world.agent.http, &slug, &records(series, 25)).await;
     }
-    let (sound, said) = check(world.server.options());
-    assert!(sound, "{said}");
+    world.server.options().assert_consistent();
     let options = world.server.options().clone();
     assert!(world.server.stop().await.success());
-    let (sound, said) = check(&options);
-    assert!(sound, "{said}");
+    options.assert_consistent();
 }
 
 #[tokio::test]
 async fn a_changed_byte_of_a_part_is_found() {
     let (_folder, options, table) = stopped().await;
-    assert!(check(&options).0);
+    options.assert_consistent();
     let part = part(&table);
     let sound = fs::read(&part).unwrap();
     for at in [4, sound.len() / 2, sound.len() - 1] {
@@ -92,7 +83,7 @@ async fn a_changed_byte_of_a_part_is_found() {
     fs::remove_file(&part).unwrap();
     assert_found(&options, "a missing part");
     fs::write(&part, sound).unwrap();
-    assert!(check(&options).0);
+    options.assert_consistent();
 }
 
 #[tokio::test]
@@ -109,7 +100,7 @@ async fn a_missing_empty_or_cut_commit_is_found() {
         assert_found(&options, &format!("a missing commit {number}"));
         fs::write(&path, sound).unwrap();
     }
-    assert!(check(&options).0);
+    options.assert_consistent();
 }
 
 #[tokio::test]
@@ -161,14 +152,14 @@ async fn what_is_in_the_way_of_the_next_commit_is_found() {
     fs::copy(commit(&table, 4), commit(&table, 6)).unwrap();
     assert_found(&options, "a gap at the next commit");
     fs::remove_file(commit(&table, 6)).unwrap();
-    assert!(check(&options).0);
+    options.assert_consistent();
 }
 
 #[tokio::test]
 async fn messages_in_the_log_that_nobody_can_read_are_found() {
     for topic in [CONTRIBUTIONS, OUTCOMES] {
         let (_folder, options, _table) = stopped().await;
-        let (sound, said) = check(&options);
+        let (sound, said) = options.check();
         assert!(sound && said.contains("log: "), "{said}");
         let log = Embedded::open(options.data().join("log"), eventlog::Options::default()).unwrap();
         let record = Record {
@@ -188,5 +179,5 @@ async fn a_damaged_log_is_found() {
     fs::rename(data.join("version"), data.join("aside")).unwrap();
     assert_found(&options, "a log without its version");
     fs::rename(data.join("aside"), data.join("version")).unwrap();
-    assert!(check(&options).0);
+    options.assert_consistent();
 }

@@ -161,13 +161,7 @@ impl Shift {
                 _ => {}
             }
         }
-        let checked = site.options().run(&["check"]);
-        let said = String::from_utf8_lossy(&checked.stdout).into_owned();
-        assert!(
-            checked.status.success(),
-            "sluice check: {said}{}",
-            String::from_utf8_lossy(&checked.stderr)
-        );
+        site.options().assert_consistent();
     }
 
     fn kills(&self) -> u64 {

@@ -117,8 +117,7 @@ async fn all_merged(options: &Options, server: Server, agent: &Agent, acknowledg
     let versions = project.body["versionCount"].as_u64().unwrap();
     assert!(versions >= acknowledged.len() as u64, "{versions} versions");
     assert!(server.stop().await.success());
-    let checked = options.run(&["check"]);
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    options.assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

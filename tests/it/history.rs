@@ -103,13 +103,6 @@ async fn put_off(http: &Http, slug: &str, series: &str) -> String {
     }
 }
 
-/// Whether the check finds the service sound, and what it says.
-fn check(options: &Options) -> (bool, String) {
-    let output = options.run(&["check"]);
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_table_whose_newest_commit_is_gone_is_refused_until_the_loss_is_accepted() {
     let (world, slug, table) = four_versions().await;
@@ -130,7 +123,7 @@ async fn a_table_whose_newest_commit_is_gone_is_refused_until_the_loss_is_accept
 
     let waits = put_off(&http, &slug, "e").await;
     assert_refused(&http, &slug).await;
-    let (sound, said) = check(&options);
+    let (sound, said) = options.check();
     assert!(!sound && said.contains("history_lost"), "{said}");
     assert!(!commit(&table, 4).exists(), "something was merged");
 
@@ -153,7 +146,7 @@ async fn a_table_whose_newest_commit_is_gone_is_refused_until_the_loss_is_accept
         .await
         .expect(200);
     assert_ne!(after.body["root"], before.body["root"], "two histories look the same");
-    let (sound, said) = check(&options);
+    let (sound, said) = options.check();
     assert!(sound && said.contains("accepted loss 1: versions 4 to 4"), "{said}");
     assert!(said.contains("the disk failed"), "{said}");
 
@@ -213,8 +206,7 @@ async fn a_commit_that_vanishes_while_the_service_runs_stops_merges_until_it_is_
         ("merged", &json!(5))
     );
     answered(http, &slug).await;
-    let (sound, said) = check(world.server.options());
-    assert!(sound, "{said}");
+    world.server.options().assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -238,8 +230,7 @@ async fn a_loss_is_accepted_while_the_service_runs_that_merged_what_is_lost() {
         );
     }
     answered(http, &slug).await;
-    let (sound, said) = check(options);
-    assert!(sound, "{said}");
+    options.assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -331,6 +322,5 @@ async fn an_empty_database_on_postgresql_beside_tables_is_refused() {
         said.contains("the database of `database.url` is missing or knows no project"),
         "{said}"
     );
-    let output = elsewhere.run(&["check"]);
-    assert!(!output.status.success());
+    assert!(!elsewhere.check().0);
 }

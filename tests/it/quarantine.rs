@@ -177,16 +177,6 @@ fn letter_about(options: &Options, id: &str) -> String {
     letter["id"].as_str().unwrap().to_owned()
 }
 
-fn check(options: &Options) {
-    let checked = options.run(&["check"]);
-    let said = String::from_utf8_lossy(&checked.stdout);
-    assert!(
-        checked.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&checked.stderr)
-    );
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
     let folder = tempfile::tempdir().unwrap();
@@ -208,7 +198,7 @@ async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
             "{slug}"
         );
     }
-    check(&options);
+    options.assert_consistent();
     let letter = letter_about(&options, &id);
 
     // Mended, and replayed.
@@ -217,7 +207,7 @@ async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
     options.admin(&["dead-letters", "replay", &letter]);
     let outcome = decided(&agent.at(&server.http()).http, SLUGS[0], &id).await;
     assert_eq!(outcome.text("/status"), "merged", "{}", outcome.body);
-    check(&options);
+    options.assert_consistent();
     assert!(server.stop().await.success());
 }
 
@@ -260,7 +250,7 @@ async fn an_upload_that_ends_its_process_every_time_is_quarantined_and_freed() {
         let records = (INNOCENTS * RECORDS + uploaded) as u64;
         assert_eq!(project.body["recordCount"], records, "{slug}");
     }
-    check(&options);
+    options.assert_consistent();
     letter_about(&options, &id);
     assert!(server.stop().await.success());
     // Nothing of what was staged is left; its bytes are kept to be replayed, for a week.
@@ -274,6 +264,6 @@ async fn an_upload_that_ends_its_process_every_time_is_quarantined_and_freed() {
         assert!(Instant::now() < deadline, "its bytes are kept for ever");
         tokio::time::sleep(POLL).await;
     }
-    check(&options);
+    options.assert_consistent();
     assert!(server.stop().await.success());
 }

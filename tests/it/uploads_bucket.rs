@@ -13,7 +13,7 @@ use tests::world::{contribute, decided, records};
 use tests::{Answer, World};
 
 use crate::binary;
-use crate::uploads::{begin, complete, fill, gzip, put, said, url};
+use crate::uploads::{begin, complete, fill, gzip, lines, put, said, url};
 
 /// A bucket, in a folder.
 pub(crate) struct Bucket {
@@ -81,16 +81,6 @@ pub(crate) fn left(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn lines(rows: std::ops::Range<u64>) -> Vec<u8> {
-    let line = |row| {
-        format!(
-            "{}\n",
-            json!({"station": format!("bulk {row}"), "sample": row, "value": 0.25})
-        )
-    };
-    rows.map(line).collect::<String>().into_bytes()
-}
-
 /// `sluice push` of a file.
 pub(crate) fn push(server: &str, key: &str, slug: &str, file: &Path, part: &str) -> Output {
     let mut command = Command::new(binary());
@@ -103,11 +93,6 @@ pub(crate) fn push(server: &str, key: &str, slug: &str, file: &Path, part: &str)
         .env("SLUICE_KEY", key)
         .stdin(Stdio::null());
     command.output().unwrap()
-}
-
-fn is_clean(world: &World) {
-    let checked = world.server.options().run(&["check"]);
-    assert!(checked.status.success(), "{}", said(&checked));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -150,7 +135,19 @@ async fn parts_go_to_the_bucket_and_become_a_version() {
     let sql = json!({"sql": "SELECT count(*) AS n, sum(sample) AS s FROM records"});
     let answer = http.post(&format!("/projects/{slug}/query"), &sql).await.expect(200);
     assert_eq!(answer.body["rows"], json!([[402, 400 * 399 / 2 + 3_000]]));
-    is_clean(&world);
+    world.server.options().assert_consistent();
+}
+
+/// Begins an upload of many parts and one of a single part, and puts every part. Returns each with its tags and the size
+/// of its first part.
+async fn filled(world: &World, slug: &str, text: &[u8]) -> Vec<(Value, Vec<Value>, usize)> {
+    let mut uploads = Vec::new();
+    for size in [1 << 10, 1 << 20] {
+        let upload = begin(&world.agent.http, slug, text, size, "none").await;
+        let tags = fill(&upload, text, size).await;
+        uploads.push((upload, tags, size.min(text.len())));
+    }
+    uploads
 }
 
 /// What an upload of these bytes comes to: the status of each step, and its error or its outcome.
@@ -248,7 +245,7 @@ async fn bad_input_is_answered_as_by_a_service_with_its_files_at_home() {
     }
     bucket.is_freed().await;
     for world in &worlds {
-        is_clean(world);
+        world.server.options().assert_consistent();
     }
 }
 
@@ -258,12 +255,7 @@ async fn an_upload_that_expires_is_freed_and_takes_nothing_more() {
     let world = bucket.world().await;
     let slug = world.project().await;
     let text = lines(0..100);
-    let mut uploads = Vec::new();
-    for size in [1 << 10, 1 << 20] {
-        let upload = begin(&world.agent.http, &slug, &text, size, "none").await;
-        let tags = fill(&upload, &text, size).await;
-        uploads.push((upload, tags, size.min(text.len())));
-    }
+    let uploads = filled(&world, &slug, &text).await;
     assert!(!bucket.left().is_empty());
     let world = world
         .restart_with(|options| options.with("SLUICE__CLOCK__OFFSET", "7h"))
@@ -287,12 +279,7 @@ async fn a_suspension_ends_the_addresses_that_a_bucket_serves() {
     let world = World::start_with(binary(), change).await;
     let slug = world.project().await;
     let text = lines(0..100);
-    let mut uploads = Vec::new();
-    for size in [1 << 10, 1 << 20] {
-        let upload = begin(&world.agent.http, &slug, &text, size, "none").await;
-        let tags = fill(&upload, &text, size).await;
-        uploads.push((upload, tags, size.min(text.len())));
-    }
+    let uploads = filled(&world, &slug, &text).await;
     contribute(&world.agent.http, &slug, &records("a", 4)).await;
     let manifest = format!("/projects/{slug}/manifest");
     let told = world.agent.http.get(&manifest).await.expect(200).body;
@@ -353,7 +340,7 @@ async fn a_push_arrives_whatever_the_store_answers() {
     let page = http.get(&format!("/projects/{slug}/data?limit=1")).await.expect(200);
     assert_eq!(page.body["total"].as_u64(), Some(rows));
     bucket.is_freed().await;
-    is_clean(&world);
+    world.server.options().assert_consistent();
 }
 
 /// Begun on one replica, completed on another, judged by whichever worker lives.
@@ -428,6 +415,5 @@ async fn replicas_begin_and_complete_and_any_worker_judges() {
         assert!(begun.elapsed() < DEADLINE, "left: {:?}", left(&bucket));
         tokio::time::sleep(POLL).await;
     }
-    let checked = replicas[0].options().run(&["check"]);
-    assert!(checked.status.success(), "{}", said(&checked));
+    replicas[0].options().assert_consistent();
 }

@@ -9,15 +9,10 @@ use tests::world::decided;
 use tests::{Answer, World};
 
 use crate::binary;
-use crate::uploads::{begin, complete, fill, gzip, push, put, said, url};
+use crate::uploads::{begin, complete, fill, gzip, lines, push, put, said, url};
 
 /// What the service may take to refuse anything, in MiB.
 const MOST_MEMORY: u32 = 1 << 10;
-
-fn lines(rows: std::ops::Range<u64>) -> Vec<u8> {
-    let line = |row| format!("{}\n", json!({"station": format!("bulk {row}"), "sample": row}));
-    rows.map(line).collect::<String>().into_bytes()
-}
 
 /// Sends a file in four parts and completes it; the outcome.
 async fn outcome(world: &World, slug: &str, bytes: &[u8], compression: &str) -> Answer {
@@ -161,8 +156,7 @@ async fn a_file_that_is_no_file_of_records_is_refused_with_its_reason() {
     assert_eq!(taken.body["acceptedCount"], 2, "{}", taken.body);
     is_freed(&world).await;
     assert!(world.server.peak_mib() < MOST_MEMORY, "{} MiB", world.server.peak_mib());
-    let checked = world.server.options().run(&["check"]);
-    assert!(checked.status.success(), "{}", said(&checked));
+    world.server.options().assert_consistent();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -80,6 +80,20 @@ impl Options {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
     }
 
+    /// Runs `sluice check`: true if it finds no violation, and its output.
+    pub fn check(&self) -> (bool, String) {
+        let output = self.run(&["check"]);
+        let printed = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
+    }
+
+    /// Fails unless `sluice check` finds that database and tables agree.
+    #[track_caller]
+    pub fn assert_consistent(&self) {
+        let (is_sound, printed) = self.check();
+        assert!(is_sound, "sluice check: {printed}");
+    }
+
     /// Runs an administration command and reads the JSON it prints.
     pub fn admin(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[&["admin"], arguments].concat());

@@ -116,6 +116,5 @@ async fn a_compaction_changes_files_and_nothing_that_is_said() {
             .count();
         assert_eq!(parts, 2);
     }
-    let checked = world.server.options().run(&["check"]);
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    world.server.options().assert_consistent();
 }

@@ -99,5 +99,5 @@ async fn a_broker_that_is_away_for_a_minute_bounds_what_is_acknowledged_and_dist
         let versions = &found.versions[before..during];
         assert!(versions.is_sorted(), "merged out of their order: {versions:?}");
     }
-    super::ledger::assert_sound(site.replicas[0].options());
+    site.replicas[0].options().assert_consistent();
 }

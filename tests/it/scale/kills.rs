@@ -18,7 +18,7 @@ use tests::world::{Agent, Operator};
 use tests::{Http, Options, Server};
 use types::fault::POINTS;
 
-use super::ledger::{Ledger, assert_sound};
+use super::ledger::Ledger;
 use crate::{binary, configured};
 
 /// Kills in a usual run; `SLUICE_TEST_SCALE_KILLS` asks for more.
@@ -342,7 +342,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_whichever_process_dies() {
     for found in &found {
         found.assert_unchanged(&fleet.replicas()).await;
     }
-    assert_sound(alive[0].options());
+    alive[0].options().assert_consistent();
     let counters = fleet.counters.lock().unwrap().clone();
     let kills = kills_in(&counters);
     eprintln!(

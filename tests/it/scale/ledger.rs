@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tests::server::Options;
 use tests::world::{self, decided_within, project_body, records};
 use tests::{Answer, Http};
 
@@ -221,14 +220,6 @@ impl Found {
         let rows = read(replicas, &self.slug, self.versions.len() as u64).await;
         assert!(rows == self.rows, "{}: changed afterwards", self.slug);
     }
-}
-
-/// `sluice check` finds nothing.
-pub(super) fn assert_sound(options: &Options) {
-    let checked = options.run(&["check"]);
-    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
-    let stderr = String::from_utf8_lossy(&checked.stderr).into_owned();
-    assert!(checked.status.success(), "{said}{stderr}");
 }
 
 /// The one outcome of a contribution that every replica tells: its version, and how many records it brought.

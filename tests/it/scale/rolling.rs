@@ -12,7 +12,7 @@ use tests::server::{DEADLINE, POLL};
 use tests::topology::Parts;
 use tests::{Http, Server};
 
-use super::ledger::{Ledger, assert_sound};
+use super::ledger::Ledger;
 use super::site::{DATASETS, Site};
 use crate::binary;
 
@@ -194,5 +194,5 @@ async fn nobody_notices_that_every_process_is_restarted() {
         .map(|replica| site.agent.at(&replica.http()).http)
         .collect();
     ledger.judge(&callers).await;
-    assert_sound(site.replicas[0].options());
+    site.replicas[0].options().assert_consistent();
 }

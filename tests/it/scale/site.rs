@@ -10,7 +10,7 @@ use tests::topology::Parts;
 use tests::world::{Agent, Operator};
 use tests::{Http, Server};
 
-use super::ledger::{Ledger, assert_sound};
+use super::ledger::Ledger;
 
 /// Datasets, so that every worker has some.
 pub(super) const DATASETS: usize = 4;
@@ -109,6 +109,6 @@ impl Site {
     /// Waits for what was acknowledged, asked of both replicas, and holds the datasets against it.
     pub(super) async fn judge(&self) {
         self.ledger.judge(&self.callers).await;
-        assert_sound(self.replicas[0].options());
+        self.replicas[0].options().assert_consistent();
     }
 }
