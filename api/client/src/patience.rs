@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn no_patience_means_one_try() {
+    fn no_retry_budget_means_one_try() {
         assert_eq!(Pauses::new(Patience::NONE).next(Some(Duration::ZERO)), None);
     }
 }

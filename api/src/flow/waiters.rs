@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_a_place_is_told_a_terminal_outcome_and_nothing_else() {
+    async fn a_subscription_gets_a_terminal_outcome_and_nothing_else() {
         let (long, none) = (Duration::from_secs(20), Duration::ZERO);
         let (waiters, id) = (Waiters::default(), ContributionId::from_bytes([1; 16]));
         let subscription = waiters.subscribe(id);

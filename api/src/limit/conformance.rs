@@ -22,7 +22,7 @@ where
     the_limit_holds_within_a_window_and_for_one_address(&fresh().await).await;
     the_turn_of_a_window_admits_no_second_burst(&fresh().await).await;
     a_call_that_comes_late_forgets_no_other(&fresh().await).await;
-    whoever_waits_as_long_as_told_is_admitted(&fresh().await).await;
+    a_call_is_admitted_after_its_retry_after(&fresh().await).await;
     rules_do_not_count_each_other(&fresh().await).await;
     callers_at_once_share_one_limit(Arc::new(fresh().await)).await;
 }
@@ -84,7 +84,7 @@ async fn a_call_that_comes_late_forgets_no_other(counters: &dyn Counters) {
     assert!(matches!(take(one, 120).await, Decision::Deny { .. }));
 }
 
-async fn whoever_waits_as_long_as_told_is_admitted(counters: &dyn Counters) {
+async fn a_call_is_admitted_after_its_retry_after(counters: &dyn Counters) {
     let one = source("192.0.2.1");
     let mut now = 7;
     for _ in 0..50 {

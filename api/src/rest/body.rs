@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_body_may_pause_for_its_patience_and_come_slowly_but_not_for_ever() {
+    async fn a_body_may_pause_up_to_the_time_out_and_be_slow_but_not_for_ever() {
         let pace = Pace::new(Duration::from_mins(1));
         let minutes_of_credit = 600 * BYTES_PER_SECOND;
         for (now, taken, end) in [

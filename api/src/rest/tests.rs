@@ -55,7 +55,7 @@ async fn a_credential_that_is_presented_must_be_valid_also_where_none_is_needed(
 }
 
 #[tokio::test]
-async fn a_valid_credential_of_the_wrong_kind_is_told_which_is_needed() {
+async fn the_refusal_of_a_credential_of_the_wrong_kind_names_the_right_one() {
     let service = Service::start().await;
     let token = service.operator().await;
     let key = service.agent(&token, "bob").await;

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_may_follow_after_a_root_was_told() {
+    fn rows_may_be_added_after_a_root_was_read() {
         let rows = rows(&[2_000; 90]);
         let mut suffix = Suffix::new();
         for (count, row) in rows.iter().enumerate() {

@@ -418,7 +418,7 @@ fn damage_that_is_met_while_files_become_one_changes_nothing() {
 }
 
 #[test]
-fn who_needs_the_keys_of_a_version_is_told_that_they_were_given_up() {
+fn a_lookup_that_needs_dropped_keys_fails() {
     let fixture = Fixture::new();
     let index = fixture.open();
     assert!(ingest(&index, 1, 0..5_000, 0));
@@ -452,7 +452,7 @@ fn large_files_are_not_written_again() {
 }
 
 #[test]
-fn what_is_no_file_of_keys_keeps_nobody_from_opening() {
+fn a_file_that_is_no_key_file_does_not_prevent_opening() {
     let fixture = Fixture::new();
     let index = fixture.open();
     assert!(ingest(&index, 1, 0..5_000, 0));

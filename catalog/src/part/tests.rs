@@ -9,7 +9,7 @@ fn ids() -> (ContributionId, AgentId) {
 }
 
 #[test]
-fn the_name_of_a_part_tells_its_place_and_attempt() {
+fn the_name_of_a_part_has_its_index_and_attempt() {
     let (contribution, _) = ids();
     for (index, attempt) in [(0, 0), (0, 1), (0, 12), (1, 0), (25, 3)] {
         let name = name(Version(7), contribution, index, attempt);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_the_versions_and_other_names_tell_nothing() {
+    fn the_name_of_a_key_object_has_its_versions_and_other_names_are_ignored() {
         let dataset = DatasetId::new(Timestamp::from_micros(1));
         let path = span(1, 256).path(dataset);
         assert_eq!(path.filename().and_then(Span::of), Some(span(1, 256)));

@@ -171,7 +171,7 @@ async fn a_checkpoint_is_what_the_log_amounts_to() {
 }
 
 #[tokio::test]
-async fn what_was_replaced_more_than_a_week_ago_is_not_told_any_more() {
+async fn parts_replaced_more_than_a_week_ago_leave_the_checkpoint() {
     let (world, _) = compacted(8).await;
     let found = rows(&world, 255);
     let mut expected = replayed(&world, 255);
@@ -347,7 +347,7 @@ async fn what_commit_0_does_not_say_is_in_no_checkpoint() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_tells_another_story_is_found() {
+async fn a_checkpoint_that_disagrees_with_the_commits_is_found() {
     let (world, _) = compacted(6).await;
     let path = checkpoint_file(&world, 255);
     let good = fs::read(&path).unwrap();

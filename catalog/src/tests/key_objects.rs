@@ -41,7 +41,7 @@ async fn taken_over(world: &World, process: &str, versions: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn an_owner_in_a_new_place_reads_runs_and_the_parts_after_them() {
+async fn a_new_owner_reads_key_objects_and_the_parts_after_them() {
     let world = grown(530).await;
     assert_eq!(key_objects(&world).len(), 2);
     let read = taken_over(&world, "two", 530).await;
@@ -50,7 +50,7 @@ async fn an_owner_in_a_new_place_reads_runs_and_the_parts_after_them() {
 }
 
 #[tokio::test]
-async fn runs_that_are_damaged_foreign_or_missing_cost_a_look_and_nothing_else() {
+async fn key_objects_that_are_damaged_foreign_or_missing_cost_one_read_and_nothing_else() {
     let world = grown(800).await;
     let names = key_objects(&world);
     assert_eq!(names.len(), 3);
@@ -79,7 +79,7 @@ async fn runs_that_are_damaged_foreign_or_missing_cost_a_look_and_nothing_else()
 }
 
 #[tokio::test]
-async fn an_owner_that_returns_with_stored_keys_uses_a_run_that_overlaps_them() {
+async fn an_owner_with_stored_keys_uses_a_key_object_that_overlaps_them() {
     let world = World::new();
     let mut table = world.table(&world.catalog("one")).await;
     for version in 0..100 {
@@ -101,7 +101,7 @@ async fn an_owner_that_returns_with_stored_keys_uses_a_run_that_overlaps_them() 
 
 /// A copy of the table from before takes its place and grows anew.
 #[tokio::test]
-async fn runs_of_another_history_are_not_believed() {
+async fn key_objects_of_another_history_are_not_used() {
     let world = grown(300).await;
     for number in 201..=300 {
         fs::remove_file(world.commit_file(number)).unwrap();

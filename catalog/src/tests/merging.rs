@@ -46,7 +46,7 @@ async fn a_dataset_without_a_table_is_at_version_zero() {
 }
 
 #[tokio::test]
-async fn a_contribution_is_adopted_with_the_merge_of_its_commit() {
+async fn a_contribution_that_is_already_committed_returns_the_merge_of_its_commit() {
     let world = World::new();
     let catalog = world.catalog("a");
     let mut table = world.table(&catalog).await;
@@ -134,7 +134,7 @@ async fn another_contract_is_refused() {
 }
 
 #[tokio::test]
-async fn a_commit_whose_answer_was_lost_is_adopted() {
+async fn a_commit_whose_answer_was_lost_is_already_committed() {
     for trouble in [Trouble::LostAnswer, Trouble::OwnConflict] {
         let world = World::new();
         let troubled = Arc::new(Troubled::new(Arc::clone(&world.durable) as _, "_delta_log", trouble));
@@ -156,7 +156,7 @@ async fn a_commit_whose_answer_was_lost_is_adopted() {
 
 /// The file is there, and a power cut could still take it.
 #[tokio::test]
-async fn a_commit_that_could_not_be_synced_is_adopted_only_once_it_is_durable() {
+async fn a_commit_that_could_not_be_synced_counts_only_once_it_is_durable() {
     let world = World::new();
     let troubled = Arc::new(Troubled::new(
         Arc::clone(&world.durable) as _,

@@ -184,7 +184,7 @@ async fn a_merge_whose_puts_go_wrong_is_done_once() {
 
 /// The commit arrives, and the store is gone before anybody can know.
 #[tokio::test]
-async fn a_commit_that_nobody_heard_of_is_adopted_when_asked_again() {
+async fn a_commit_whose_answer_was_lost_is_found_at_the_next_try() {
     let cloud = Cloud::new();
     let (world, catalog) = (&cloud.world, cloud.catalog("a").await);
     let mut table = world.table(&catalog).await;
@@ -325,7 +325,7 @@ async fn a_table_in_a_bucket_gets_checkpoints() {
 }
 
 #[tokio::test]
-async fn a_new_owner_reads_runs_of_keys_instead_of_parts() {
+async fn a_new_owner_reads_key_objects_instead_of_parts() {
     let cloud = Cloud::new();
     let (world, catalog) = (&cloud.world, cloud.catalog("one").await);
     let mut table = world.table(&catalog).await;

@@ -25,7 +25,7 @@ async fn an_owner_who_fell_behind_reads_what_was_merged_and_drops_its_rows() {
 }
 
 #[tokio::test]
-async fn an_owner_who_fell_behind_adopts_what_the_other_merged() {
+async fn an_owner_who_fell_behind_finds_what_the_other_committed() {
     let world = World::new();
     let (one, two) = (world.catalog("one"), world.catalog("two"));
     let (mut first, mut second) = (world.table(&one).await, world.table(&two).await);

@@ -136,7 +136,7 @@ async fn an_upload_whose_rows_others_brought_becomes_nothing() {
 }
 
 #[tokio::test]
-async fn an_upload_that_was_merged_is_adopted_not_merged_again() {
+async fn an_upload_that_is_already_committed_is_not_merged_again() {
     let world = World::new();
     let catalog = world.catalog("a");
     let mut table = world.table(&catalog).await;

@@ -461,7 +461,7 @@ async fn a_folder_is_judged_by_the_newest_keys_this_machine_has_met() {
 }
 
 #[tokio::test]
-async fn a_folder_of_a_service_never_met_needs_a_word_for_its_keys() {
+async fn a_folder_of_an_unknown_service_needs_its_keys_document() {
     let (service, address) = serve(Service::new(1, 1)).await;
     let machine = Machine::new(&address);
     machine.pull(None).await.unwrap();

@@ -99,7 +99,7 @@ async fn while_the_counters_fail_each_replica_counts_for_itself_and_few_calls_as
 }
 
 #[tokio::test]
-async fn counters_that_never_answer_cost_one_call_its_patience() {
+async fn counters_that_never_answer_delay_one_call_by_the_time_out() {
     let (counters, one, _) = two_replicas();
     counters.silent.store(true, Ordering::Relaxed);
     for millis in 0..500 {

@@ -94,7 +94,7 @@ async fn two_replicas_share_a_limit_until_redis_is_killed_and_again_once_it_is_b
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_costs_few_calls_their_patience_and_is_left_by_its_connection() {
+async fn a_redis_that_hangs_delays_few_calls_by_the_time_out_and_loses_its_connection() {
     let Some(server) = RedisServer::start().await else {
         return;
     };

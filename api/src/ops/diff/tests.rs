@@ -153,7 +153,7 @@ async fn a_private_project_has_no_diff_for_others() {
 
 /// Covers a table that has a merge before the outcome that names the contributor is applied.
 #[tokio::test]
-async fn a_version_nobody_told_of_yet_is_503() {
+async fn a_version_whose_outcome_is_not_published_yet_is_503() {
     let (service, mine, _) = scene(&json!({})).await;
     service.merged(&mine, "weather", &named(&["a"])).await;
     let now = service.app.clock.now();

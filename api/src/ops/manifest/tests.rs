@@ -105,7 +105,7 @@ async fn who_may_not_read_a_version_gets_no_manifest_of_it() {
 
 /// Covers a version that the database has before this process finds it in the table.
 #[tokio::test]
-async fn a_version_that_is_told_of_and_not_here_yet_is_503_everywhere() {
+async fn a_published_version_that_is_not_visible_yet_is_503_everywhere() {
     let (service, mine, _) = scene(&json!({})).await;
     let body = json!({"records": [{"name": "a"}]}).to_string();
     let got = service

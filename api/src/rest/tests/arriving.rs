@@ -72,7 +72,7 @@ fn assert_full(got: &Got, status: u16, code: &str) {
 }
 
 #[tokio::test]
-async fn an_operator_has_a_share_of_the_room_for_bodies_and_all_share_the_whole() {
+async fn an_operator_has_a_share_of_the_memory_for_bodies_and_all_share_the_whole() {
     let service = small().await;
     let [ada, eve, bob] = [
         service.operator().await,
@@ -111,7 +111,7 @@ async fn an_operator_has_a_share_of_the_room_for_bodies_and_all_share_the_whole(
 }
 
 #[tokio::test]
-async fn a_body_of_unknown_length_takes_room_as_it_comes() {
+async fn a_body_of_unknown_length_takes_memory_as_it_arrives() {
     let service = small().await;
     let [ada, eve] = [service.operator().await, service.operator().await];
     assert_eq!(send_in_pieces(&service, &ada, "a", 448_000).await.status, 201);

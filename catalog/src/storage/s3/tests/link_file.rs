@@ -71,7 +71,7 @@ async fn a_file_never_replaces_an_object() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_adopt_a_name_one_does() {
+async fn of_many_links_to_one_name_one_succeeds() {
     let place = Place::new();
     let stores = [place.open().await, place.open().await];
     let files: Vec<_> = (0..4)
@@ -126,7 +126,7 @@ async fn a_file_arrives_whole_while_the_store_misbehaves() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_adopted_leaves_nothing() {
+async fn a_link_that_fails_leaves_nothing() {
     let place = Place::new();
     let mut config = place.config();
     (config.attempt, config.patience) = (Duration::from_millis(200), Duration::from_millis(600));
