@@ -54,6 +54,8 @@ impl Egress {
                 content_type,
                 body,
             } => {
+                // A caller may leave in the middle, so each piece counts when it is sent. All count for the month of
+                // the call.
                 let egress = self.clone();
                 let body = body.inspect_ok(move |piece| egress.add(operator, at, piece.len() as u64));
                 Output::Stream {

@@ -38,6 +38,7 @@ impl Default for BlockingPool {
         Self {
             permits: Arc::new(Semaphore::new(MAX_BLOCKING_FUTURES)),
             in_flight: Arc::default(),
+            // Kept, because each question to the system reads the limits of the control group again.
             processors: available_parallelism().map_or(1, NonZero::get),
         }
     }

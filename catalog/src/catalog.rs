@@ -85,6 +85,8 @@ impl Catalog {
         let Shared { clock, tables, .. } = &*self.shared;
         let state = self.state(id).await?;
         let state = match state.confirm().await {
+            // A state that lost its history stays unusable. The next one is read from the log as it is now, for example
+            // after an administrator accepted the loss.
             Err(Error::HistoryLost { .. }) => self.state(id).await?,
             confirmed => confirmed.map(|()| state)?,
         };

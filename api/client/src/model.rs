@@ -1,6 +1,8 @@
 //! Bodies of requests and answers.
 //!
-//! Answers may have more fields than these types, so this client reads the answers of newer services.
+//! The types repeat those of the service on purpose. The service's are closed: a word or a field that is not theirs is
+//! an error. Here statuses and kinds are texts and unknown fields are kept, so this client reads the answers of newer
+//! services.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -60,11 +60,14 @@ impl Mailer for Folder {
 
 /// Writes a file under another name, makes it durable, and gives it its own.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    // The name begins with a dot, so readers of the folder skip it. It has the process id, so two processes that write the
+    // same letter do not write into one file.
     let unfinished = folder.join(format!(".{name}.{}", std::process::id()));
     let mut file = File::create(&unfinished)?;
     file.write_all(bytes)?;
     file.sync_data()?;
     fs::rename(&unfinished, folder.join(name))?;
+    // The new name is durable only once its folder is.
     File::open(folder)?.sync_all()
 }
 

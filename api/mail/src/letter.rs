@@ -13,9 +13,9 @@ pub struct Letter {
     pub id: String,
     /// Address of the recipient.
     pub to: String,
-    /// Subject, one line.
+    /// Subject: one line without control characters.
     pub subject: String,
-    /// Text, in lines.
+    /// Text, with line feeds between its lines.
     pub text: String,
 }
 
@@ -23,10 +23,12 @@ impl Letter {
     /// Returns the letter as an Internet message (RFC 5322) from `from`, with the `Message-ID` `<id@domain of the sender>`.
     pub(crate) fn message(&self, from: &Mailbox) -> Result<Message, Error> {
         let rule = |problem: &str| Error::Letter(problem.to_owned());
+        // The id becomes a header and a file name, so nothing that could end a header or leave a folder is in it.
         let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '-';
         if self.id.is_empty() || !self.id.chars().all(is_plain) {
             return Err(rule("its id must be letters, digits and hyphens"));
         }
+        // A line break in the subject would begin another header, for example one with more recipients.
         if self.subject.chars().any(char::is_control) {
             return Err(rule("its subject must be one line without control characters"));
         }
@@ -37,6 +39,7 @@ impl Letter {
         Message::builder()
             .message_id(Some(format!("<{}@{}>", self.id, from.email.domain())))
             .from(from.clone())
+            // Without a display name, because names are chosen by the people who sign up.
             .to(Mailbox::new(None, to))
             .subject(self.subject.clone())
             .header(ContentType::TEXT_PLAIN)

@@ -58,9 +58,11 @@ impl Smtp {
         };
         let tls = match options.security {
             Security::None => Tls::None,
+            // Required and not opportunistic: an attacker who removes the offer of TLS must not get the password.
             Security::StartTls => Tls::Required(tls()?),
             Security::Tls => Tls::Wrapper(tls()?),
         };
+        // The builder is called dangerous because it begins without TLS, which is set here.
         let mut transport = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&options.host)
             .port(options.port)
             .tls(tls)
@@ -81,6 +83,8 @@ impl Mailer for Smtp {
         let message = letter.message(&self.from)?;
         match self.transport.send(message).await {
             Ok(_taken) => Ok(()),
+            // Only replies of the class 5yz are final (RFC 5321 section 4.2.1). A lost reply is not: the server may have
+            // taken the letter, and sending it again is harmless.
             Err(error) if error.is_permanent() => Err(Error::Refused(error.to_string())),
             Err(error) => Err(Error::Unavailable(error.into())),
         }

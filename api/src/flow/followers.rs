@@ -43,6 +43,8 @@ impl Follower {
     async fn follow(&self) {
         let mut failures = 0;
         loop {
+            // A tail begins at the end of the topic. Outcomes that were missed before are in the database, which each
+            // request reads at the end of its wait.
             let error = match self.log.tail(OUTCOMES).await {
                 Err(error) => error,
                 Ok(mut tail) => loop {

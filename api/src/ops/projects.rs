@@ -125,6 +125,7 @@ struct Named {
 
 /// Returns true if a project may have a price: only public, paid ones may.
 const fn can_have_price(access: Access, visibility: Visibility) -> bool {
+    // A private project has no buyers, because no other operator can see it.
     matches!((access, visibility), (Access::Paid, Visibility::Public))
 }
 

@@ -44,6 +44,7 @@ pub(super) fn check(commit: &[u8]) -> Result<(), String> {
 
 fn compare(commit: &[u8]) -> Result<(), String> {
     let Some(rest) = commit.strip_prefix(CHECKSUM_PREFIX) else {
+        // A commit of an older build has no checksum. One whose beginning was damaged must not pass as one of those.
         let begins = commit.starts_with(UNCHECKED_PREFIX);
         return begins
             .then_some(())

@@ -32,6 +32,7 @@ impl Backoff {
 /// Returns a random duration between half of `pause` and all of it; all of it where the system has no randomness.
 pub fn jittered(pause: Duration) -> Duration {
     let mut random = [0; 4];
+    // A pause of full length still keeps the caller from trying in a loop.
     if getrandom::fill(&mut random).is_err() {
         return pause;
     }

@@ -144,6 +144,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
 
 /// Refuses text that contains U+0000.
 fn clean_text<E: de::Error>(text: String) -> Result<String, E> {
+    // PostgreSQL cannot store the character, and programs in C end a text at it.
     if text.contains('\0') {
         Err(E::custom("the character U+0000 is not allowed"))
     } else {

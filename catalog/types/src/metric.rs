@@ -50,6 +50,7 @@ macro_rules! metrics {
         pub const ALL: &[Metric] = &[$(Metric {
             name: $name,
             kind: Kind::$kind,
+            // A doc comment begins with a space, and one of several lines is several attributes.
             help: concat!($($help),+).trim_ascii(),
             labels: metrics!(@labels $labels),
         }),+];

@@ -119,6 +119,7 @@ impl Proof {
     fn is_complete(&self) -> bool {
         match &self.hashes {
             Hashes::Whole(_) => true,
+            // A text with too few hashes would leave the last blocks unverified, so it is no proof.
             Hashes::Blocks(hashes) => {
                 hashes.len().is_multiple_of(HASH_BYTES)
                     && (hashes.len() / HASH_BYTES) as u64 == self.bytes.div_ceil(BLOCK)
@@ -136,6 +137,7 @@ impl Proof {
         }
         let wanted = ranges.iter().filter(|range| !range.is_empty());
         let mut spans: Vec<_> = match self.hashes {
+            // One hash covers the file, so one read of it serves every range.
             Hashes::Whole(_) => wanted.take(1).map(|_| 0..self.bytes).collect(),
             Hashes::Blocks(_) => wanted.map(|range| self.rounded(range)).collect(),
         };
@@ -155,6 +157,7 @@ impl Proof {
     /// # Errors
     /// The first span whose bytes are not what was written, or are too few.
     pub fn cut(&self, spans: &[Range<u64>], pieces: &[Bytes], ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Damaged> {
+        // All spans are verified before the first range is cut, so that a caller gets no byte of a damaged read.
         for (index, span) in spans.iter().enumerate() {
             let piece = pieces.get(index).ok_or_else(|| Damaged::from(span))?;
             self.check(span, piece)?;
@@ -163,6 +166,7 @@ impl Proof {
             if range.is_empty() {
                 return Ok(Bytes::new());
             }
+            // Spans ascend and do not touch, so only the first that ends late enough can hold the range.
             let index = spans.partition_point(|span| span.end < range.end);
             let found = spans.get(index).zip(pieces.get(index));
             let (span, piece) = found.ok_or_else(|| Damaged::from(range))?;
@@ -183,6 +187,7 @@ impl Proof {
 
     fn check(&self, span: &Range<u64>, piece: &[u8]) -> Result<(), Damaged> {
         let damaged = || Err(span.into());
+        // A store may return fewer bytes than were asked for, and the hash of a missing block would never be compared.
         if piece.len() as u64 != span.end - span.start {
             return damaged();
         }
@@ -237,6 +242,8 @@ impl Blocks {
     }
 
     fn end(&mut self) {
+        // Half of the hash finds damage as surely, and halves what is kept in memory and in commits. Against forgery
+        // there are the SHA-256 and the content root of the manifest.
         self.hashes
             .extend_from_slice(&self.open.finalize().as_bytes()[..HASH_BYTES]);
         self.open.reset();

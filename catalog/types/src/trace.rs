@@ -34,6 +34,7 @@ impl Origin {
     /// Makes `span` a part of the trace and records the request's id in its field `request_id`. Must be called before
     /// the span is entered. Texts that are too long to be of this service are left out.
     pub fn apply(&self, span: &Span, propagator: &dyn Propagator) {
+        // The texts come from a message, which may be damaged or written by another program.
         if self.request_id.len() <= MAX_ORIGIN_BYTES {
             span.record("request_id", self.request_id.as_str());
         }

@@ -52,6 +52,7 @@ impl Lines {
             let column = rows
                 .column_by_name(&field.name)
                 .ok_or_else(|| ArrowError::SchemaError(format!("there is no column `{}`", field.name)))?;
+            // The bytes before a value are the same in every row, so they are built once.
             let mut head = vec![if columns.is_empty() { b'{' } else { b',' }];
             text(&mut head, &field.name);
             head.push(b':');
@@ -96,6 +97,7 @@ impl Lines {
         let extra = self.extra.as_ref().filter(|extra| extra.is_valid(row));
         // The column holds an object; its members are copied without the braces.
         let members = extra.and_then(|extra| extra.value(row).strip_prefix('{')?.strip_suffix('}'));
+        // The head of the first column has the opening brace; without columns nothing has written it.
         if self.columns.is_empty() {
             out.push(b'{');
         }
@@ -110,6 +112,7 @@ impl Lines {
 }
 
 fn values(column: &dyn Array, json: bool) -> Result<Values, ArrowError> {
+    // A clone of an array shares its buffers.
     Ok(match column.data_type() {
         DataType::Utf8 if json => Values::Json(column.as_string::<i32>().clone()),
         DataType::Utf8 => Values::Text(column.as_string::<i32>().clone()),
@@ -152,6 +155,7 @@ fn number(out: &mut Vec<u8>, value: impl serde::Serialize) {
 fn text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();
+    // Most texts need no escape, so runs without one are copied at once.
     loop {
         let plain = plain(rest);
         let (before, after) = rest.split_at(plain);
