@@ -5,6 +5,7 @@
 
 mod backlog;
 mod followers;
+pub mod jobs;
 mod projector;
 mod relay;
 mod sweeper;

@@ -34,6 +34,7 @@ const EDGES: [(&str, &[&str]); 14] = [
             "catalog",
             "pipelines",
             "store",
+            "mail",
         ],
     ),
     (
@@ -49,6 +50,7 @@ const EDGES: [(&str, &[&str]); 14] = [
             "client",
             "api",
             "sql",
+            "mail",
         ],
     ),
 ];

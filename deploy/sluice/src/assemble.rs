@@ -92,6 +92,11 @@ impl Layout {
         self.root.join("index")
     }
 
+    /// Returns the folder of the letters while there is no mail server.
+    pub fn mail(&self) -> PathBuf {
+        self.root.join("mail")
+    }
+
     /// Returns the folder of the copies of parts that queries read while the tables are in a bucket.
     pub fn parts(&self) -> PathBuf {
         self.root.join("parts")

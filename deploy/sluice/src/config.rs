@@ -10,6 +10,7 @@ mod convert;
 mod faults;
 mod home;
 mod listen;
+mod mail;
 mod objects;
 mod show;
 mod units;
@@ -27,6 +28,7 @@ use serde_json::Value;
 pub use faults::Faults;
 pub use home::{data_home, state_home};
 pub use listen::{Listen, ListenError};
+pub use mail::{Mail, MailBackend, MailSecurity};
 pub use objects::{Backend, Objects};
 pub use units::{Size, Span, UnitError};
 
@@ -55,6 +57,8 @@ pub struct Config {
     pub terms: Terms,
     /// Settings of the registration of operators.
     pub signup: Signup,
+    /// Settings of the delivery of letters.
+    pub mail: Mail,
     /// Limits that the API enforces.
     pub limits: Limits,
     /// Settings of the event log.

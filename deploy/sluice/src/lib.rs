@@ -17,6 +17,7 @@ pub mod instrumented;
 pub mod keys;
 pub mod lock;
 pub mod losses;
+pub mod mailer;
 pub mod objects;
 pub mod pull;
 pub mod push;

@@ -34,6 +34,7 @@ impl Config {
 
     fn check_times(&self) -> Result<(), Error> {
         for (key, span) in [
+            ("mail.timeout", self.mail.timeout),
             ("objects.attempt", self.objects.attempt),
             ("objects.patience", self.objects.patience),
             ("server.header_timeout", self.server.header_timeout),
