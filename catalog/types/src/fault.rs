@@ -46,8 +46,8 @@ pub const POINTS: [&str; 34] = [
     "upload.freed",
 ];
 
-/// The crash points of sign-ups and claims, inside and right after their transactions.
-pub const ACCOUNT_POINTS: [&str; 8] = [
+/// The crash points of sign-ups and claims, inside and right after their transactions, and of jobs that were done.
+pub const ACCOUNT_POINTS: [&str; 9] = [
     "signup.rows",
     "signup.commit",
     "verify.taken",
@@ -56,6 +56,7 @@ pub const ACCOUNT_POINTS: [&str; 8] = [
     "approve.decided",
     "approve.agent",
     "approve.key",
+    "job.done",
 ];
 
 /// A bug that the tests must catch. Each removes one guard: all but the last one a guard of the exactly-once argument.
