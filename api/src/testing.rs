@@ -291,7 +291,7 @@ impl Service {
             verdicts: "[]".to_owned(),
         };
         let applied = store.outcomes_apply(vec![outcome]).await.unwrap();
-        assert!(applied[0].applied);
+        assert!(applied[0].changed);
         merge
     }
 

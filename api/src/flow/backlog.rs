@@ -169,7 +169,7 @@ mod tests {
             tallies: "[]".to_owned(),
             verdicts: "[]".to_owned(),
         };
-        assert!(service.app.store.outcomes_apply(vec![rejected]).await.unwrap()[0].applied);
+        assert!(service.app.store.outcomes_apply(vec![rejected]).await.unwrap()[0].changed);
         backlog.look(&service.app.store).await.unwrap();
         assert_eq!(contribute(3).await.status, 201);
 

@@ -135,10 +135,10 @@ impl Projector {
                         self.at_once
                             .store((2 * at_once).min(OUTCOMES_PER_READ), Ordering::Relaxed);
                     }
-                    for (row, Applied { applied, .. }) in rows.iter().zip(applied) {
+                    for (row, Applied { changed, .. }) in rows.iter().zip(applied) {
                         // An outcome that changed nothing may differ from the one in the database, so its waiters read
                         // the database.
-                        if applied {
+                        if changed {
                             measure(row, self.clock.now());
                             self.waiters.notify_applied(row);
                         } else {

@@ -40,8 +40,9 @@ pub struct OutcomeRow {
 pub struct Applied {
     /// Id of the contribution.
     pub id: ContributionId,
-    /// False if the contribution is unknown or closed, or if the outcome is of another generation and no merge.
-    pub applied: bool,
+    /// True if the outcome changed the contribution. False if the contribution is unknown or closed, or if the outcome is
+    /// of another generation and no merge.
+    pub changed: bool,
 }
 
 impl Store {
@@ -51,6 +52,7 @@ impl Store {
     /// No outcome was applied. [`Error::Range`] for a number that the database cannot store.
     pub async fn outcomes_apply(&self, outcomes: Vec<OutcomeRow>) -> Result<Vec<Applied>, Error> {
         fault::point("project.begin");
+        // One transaction for all, because a sync of the disk costs more than many outcomes.
         let waiting_retry = self.options().waiting_retry;
         let applied = self
             .write(move |cx| {
@@ -59,7 +61,7 @@ impl Store {
                     for outcome in &outcomes {
                         applied.push(Applied {
                             id: outcome.id,
-                            applied: apply(cx, outcome, waiting_retry).await?,
+                            changed: apply(cx, outcome, waiting_retry).await?,
                         });
                     }
                     Ok(Change::Keep(applied))

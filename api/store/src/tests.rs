@@ -124,7 +124,7 @@ async fn who_contributed_before_there_were_sums_is_counted() {
             .zip(versions)
             .map(|(id, version)| outcome(*id, merged(version)));
         for applied in store.outcomes_apply(outcomes.collect()).await.unwrap() {
-            assert!(applied.applied);
+            assert!(applied.changed);
         }
     };
     apply(&store, [1, 2]).await;

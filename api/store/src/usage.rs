@@ -7,6 +7,7 @@ use crate::{Error, Store};
 impl Store {
     /// Adds `n` to the count of `kind` (such as `search` or `query`) on a UTC day counted from 1970-01-01.
     pub async fn usage_count(&self, day: i64, kind: &'static str, n: u64) -> Result<(), Error> {
+        // Counts are added and not set, because several replicas count at the same time.
         let n = bigint("used", n)?;
         self.write(move |cx| {
             Box::pin(async move {

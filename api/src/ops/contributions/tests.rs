@@ -61,7 +61,7 @@ impl Scene {
             verdicts: serde_json::to_string(verdicts).unwrap(),
         };
         let applied = self.service.app.store.outcomes_apply(vec![outcome]).await.unwrap();
-        assert!(applied[0].applied);
+        assert!(applied[0].changed);
         self.service.app.waiters.wake(id);
     }
 }

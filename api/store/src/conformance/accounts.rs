@@ -57,7 +57,7 @@ pub async fn a_suspension_reaches_tokens_and_keys(url: &str) {
     assert_eq!(store.operator(id).await.unwrap().unwrap().suspended, None);
 }
 
-/// A secret's hash leads to its owner, and an unknown one to nobody.
+/// The hash of a credential leads to its owner; an unknown hash has no owner.
 pub async fn a_secret_names_its_owner(url: &str) {
     let store = open(url).await;
     let id = operator(&store, "ada@example.org").await;
@@ -86,7 +86,7 @@ pub async fn a_secret_names_its_owner(url: &str) {
     assert_eq!(store.accounts().principal(&fresh_hash(), at(2)).await.unwrap(), None);
 }
 
-/// A name is taken by its skeleton, across operators; a refused agent uses nothing up.
+/// A name is reserved by its skeleton, across operators. A refused agent does not count toward a limit.
 pub async fn a_name_and_its_look_alikes_are_one(url: &str) {
     let store = open(url).await;
     let ada = operator(&store, "ada@example.org").await;

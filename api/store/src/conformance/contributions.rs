@@ -12,7 +12,7 @@ use crate::{
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// The row says what was submitted, and the outbox holds the very bytes.
+/// The row describes the contribution, and the outbox has the bytes of its submission.
 pub async fn an_acknowledged_contribution_is_kept_with_its_submission(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -87,7 +87,7 @@ pub async fn a_key_replays_within_its_window_and_not_after(url: &str) {
     assert_eq!(count(&store).await, 2);
 }
 
-/// One key, two bodies: the second is refused and leaves nothing.
+/// Two bodies with one idempotency key: the second is refused and adds no row.
 pub async fn a_key_with_another_body_is_refused(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -191,7 +191,7 @@ pub async fn a_refused_contribution_leaves_nothing(url: &str) {
     assert_eq!(count(&store).await, 2);
 }
 
-/// The allowance counts per operator and day; what is without one does not count.
+/// The allowance counts per operator and day. A contribution that needs none does not count.
 pub async fn an_allowance_is_per_operator_and_day(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -271,7 +271,7 @@ pub async fn the_outbox_gives_what_is_due(url: &str) {
     assert_eq!(due(25, 10).await, [(ids[2], 0), (ids[1], 1)]);
 
     let applied = store.outcomes_apply(vec![outcome(ids[2], merged(1))]).await.unwrap();
-    assert!(applied[0].applied);
+    assert!(applied[0].changed);
     assert_eq!(due(30, 10).await, [(ids[1], 1), (ids[0], 0)]);
     assert_eq!(
         store.open_count_and_bytes().await.unwrap(),

@@ -5,7 +5,8 @@ use types::ContributionId;
 use super::fixture::{World, at, merged, open, outcome, rejected, waiting};
 use crate::{ContributionStatus, DeadLetter, DeadLetterAdded, OutcomeRow, Replay, Store};
 
-/// The same message is kept once; another message at the same place of a topic that started again is kept too.
+/// A dead letter is stored once per message. Another message at the same position, after the topic was recreated, is
+/// another dead letter.
 pub async fn a_dead_letter_is_kept_once(url: &str) {
     let store = open(url).await;
     assert_eq!(
@@ -64,7 +65,7 @@ pub async fn a_replay_reopens_what_was_unprocessable(url: &str) {
     assert_eq!(replay(&store, "a", 51).await, Replay::AlreadyReplayed);
 }
 
-/// After a replay, an outcome of the generation before changes nothing, and that of the new one closes the row.
+/// After a replay, an outcome of the earlier generation changes nothing, and one of the new generation closes the row.
 pub async fn a_late_outcome_of_the_old_generation_does_not_close_a_replay(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -85,7 +86,7 @@ pub async fn a_late_outcome_of_the_old_generation_does_not_close_a_replay(url: &
         renewed,
     ];
     let applied = store.outcomes_apply(outcomes).await.unwrap();
-    let applied: Vec<_> = applied.into_iter().map(|applied| applied.applied).collect();
+    let applied: Vec<_> = applied.into_iter().map(|applied| applied.changed).collect();
     assert_eq!(applied, [false, false, true]);
     let row = store.contribution(id).await.unwrap().unwrap();
     assert_eq!((row.status, row.generation), (ContributionStatus::Merged, 1));
@@ -123,7 +124,7 @@ pub async fn other_letters_are_not_replayed(url: &str) {
     assert_eq!(store.contributions_due(at(5), 10).await.unwrap()[0].id, open);
     // Its rejection was on its way, and the letter still reopens it.
     let late = vec![outcome(open, rejected("unprocessable"))];
-    assert!(store.outcomes_apply(late).await.unwrap()[0].applied);
+    assert!(store.outcomes_apply(late).await.unwrap()[0].changed);
     let reopened = replay(&store, "2", 6).await;
     assert!(
         matches!(reopened, Replay::Reopened { generation: 1, .. }),
@@ -160,7 +161,7 @@ fn letter(id: &str, contribution: Option<ContributionId>) -> DeadLetter {
 async fn rejected_as(store: &Store, world: World, code: &str) -> ContributionId {
     let id = world.submitted(store, 1).await[0];
     let applied = store.outcomes_apply(vec![outcome(id, rejected(code))]).await.unwrap();
-    assert!(applied[0].applied);
+    assert!(applied[0].changed);
     id
 }
 

@@ -28,7 +28,7 @@ async fn world(store: &Store, letters: &str) -> (World, Vec<ContributionId>) {
     let told = (1..).zip(letters.chars()).zip(&ids);
     let outcomes = told.map(|((version, letter), &id)| outcome(id, merged(version, letter)));
     let applied = store.outcomes_apply(outcomes.collect()).await.unwrap();
-    assert!(applied.iter().all(|applied| applied.applied));
+    assert!(applied.iter().all(|applied| applied.changed));
     (world, ids)
 }
 
@@ -50,7 +50,7 @@ async fn accept_at(store: &Store, world: &World, letters: &str, expected: Versio
     store.loss_accept(new).await.unwrap()
 }
 
-/// The loss that was accepted, and how many contributions were lost with it.
+/// Accepts a loss. Returns it with the number of lost contributions.
 fn loss_of(accepted: LossAccepted) -> (Loss, u64) {
     let loss = match accepted {
         LossAccepted::Accepted { loss, contributions } => Some((loss, contributions)),
@@ -103,7 +103,7 @@ pub async fn an_accepted_loss_takes_the_versions_that_the_table_lacks(url: &str)
     assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [waiting]);
 }
 
-/// The numbers of lost versions are given again, and the sums follow.
+/// Later merges reuse the numbers of lost versions, and the sums of the project follow.
 pub async fn versions_after_a_loss_have_the_numbers_of_the_lost_ones(url: &str) {
     let store = open(url).await;
     let (world, ids) = world(&store, "abc").await;
@@ -113,23 +113,23 @@ pub async fn versions_after_a_loss_have_the_numbers_of_the_lost_ones(url: &str) 
     ));
     let next = world.submitted(&store, 1).await[0];
     let told = vec![
-        // Of what was lost the old outcome comes once more.
+        // The outcome of a lost contribution is published again.
         outcome(ids[1], merged(2, 'b')),
         outcome(next, merged(2, 'x')),
     ];
     let applied = store.outcomes_apply(told).await.unwrap();
     assert_eq!(
-        applied.iter().map(|applied| applied.applied).collect::<Vec<_>>(),
+        applied.iter().map(|applied| applied.changed).collect::<Vec<_>>(),
         [false, true]
     );
     assert_eq!(head(&store, &world).await, (2, 4, vec![root('x'), root('a')]));
     assert!(store.contribution(ids[1]).await.unwrap().unwrap().loss.is_some());
-    // A lost contribution that is merged anew is no longer lost.
+    // A lost contribution that is merged again is no longer lost.
     let again = store
         .outcomes_apply(vec![outcome(ids[2], merged(3, 'y'))])
         .await
         .unwrap();
-    assert!(again[0].applied);
+    assert!(again[0].changed);
     assert_eq!(store.contribution(ids[2]).await.unwrap().unwrap().loss, None);
     assert_eq!(
         head(&store, &world).await,
@@ -145,7 +145,7 @@ pub async fn a_version_that_the_table_has_instead_takes_the_place_of_the_lost_on
     let (world, ids) = world(&store, "abc").await;
     let instead = world.submitted(&store, 1).await[0];
     let told = vec![outcome(instead, merged(3, 'z'))];
-    assert!(store.outcomes_apply(told).await.unwrap()[0].applied);
+    assert!(store.outcomes_apply(told).await.unwrap()[0].changed);
     let (loss, contributions) = loss_of(accept(&store, &world, "abz").await);
     assert_eq!((loss.kept, loss.version, contributions), (Version(2), Version(3), 1));
     assert_eq!(
@@ -166,7 +166,8 @@ pub async fn a_version_merged_after_the_table_was_read_is_kept(url: &str) {
     assert_eq!(head(&store, &world).await.0, 3);
 }
 
-/// The same records on the same base have the same root, so the time of the merge tells a new one from an old outcome.
+/// The same records after the same version have the same root, so only the time of the merge distinguishes a new merge
+/// from an old outcome.
 pub async fn a_lost_contribution_that_is_merged_again_has_its_version_again(url: &str) {
     let store = open(url).await;
     let (world, ids) = world(&store, "ab").await;
@@ -179,14 +180,14 @@ pub async fn a_lost_contribution_that_is_merged_again_has_its_version_again(url:
     };
     let applied = store.outcomes_apply(vec![old, new]).await.unwrap();
     assert_eq!(
-        applied.iter().map(|applied| applied.applied).collect::<Vec<_>>(),
+        applied.iter().map(|applied| applied.changed).collect::<Vec<_>>(),
         [false, true]
     );
     assert_eq!(store.contribution(ids[1]).await.unwrap().unwrap().loss, None);
     assert_eq!(head(&store, &world).await, (2, 4, vec![root('b'), root('a')]));
 }
 
-/// A table that has everything, or more, has lost nothing; one that has nothing has lost everything.
+/// A table with every version, or more, has lost none. A table without versions has lost all.
 pub async fn a_loss_is_accepted_only_where_there_is_one(url: &str) {
     let store = open(url).await;
     let (world, _) = world(&store, "ab").await;

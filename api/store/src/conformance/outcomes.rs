@@ -78,7 +78,7 @@ pub async fn the_first_terminal_outcome_wins(url: &str) {
     assert_eq!(store.project_counts(world.project).await.unwrap().versions, 1);
 }
 
-/// A merge counts after a rejection and of any generation, once, and nothing counts after it.
+/// A merge is applied once, also after a rejection and in any generation. No outcome is applied after it.
 pub async fn what_a_table_has_is_merged_whatever_was_said_before(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -124,7 +124,7 @@ pub async fn an_outcome_of_another_generation_is_ignored(url: &str) {
     assert_eq!(store.open_count_and_bytes().await.unwrap().open, 1);
 }
 
-/// A waiting row stays in the outbox and is due when the hold ends, or after a while when that is not known.
+/// A waiting contribution stays in the outbox. It is due when its wait ends, or after a fixed time if that is unknown.
 pub async fn waiting_keeps_the_row_open_and_says_when(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -215,7 +215,7 @@ pub async fn versions_and_contributors_add_up(url: &str) {
 
 async fn apply(store: &Store, outcomes: Vec<OutcomeRow>) -> Vec<bool> {
     let applied = store.outcomes_apply(outcomes).await.unwrap();
-    applied.into_iter().map(|applied| applied.applied).collect()
+    applied.into_iter().map(|applied| applied.changed).collect()
 }
 
 /// An outcome that quotes a record with U+0000 does not stop those behind it.
@@ -227,7 +227,7 @@ pub async fn an_outcome_is_kept_whatever_its_texts(url: &str) {
         code: "refused".to_owned(),
         message: "the value is `a\0b`".to_owned(),
     };
-    assert!(store.outcomes_apply(vec![outcome(id, resolution)]).await.unwrap()[0].applied);
+    assert!(store.outcomes_apply(vec![outcome(id, resolution)]).await.unwrap()[0].changed);
     let row = store.contribution(id).await.unwrap().unwrap();
     assert_eq!(row.reject_message.as_deref(), Some("the value is `a\u{fffd}b`"));
 }

@@ -243,7 +243,7 @@ pub async fn archived_is_final(url: &str) {
     assert_eq!(nowhere.kind(), Kind::NotFound);
 }
 
-/// The second change within a window is refused; what is no change uses nothing up.
+/// A second change within the window is refused. A change to the same price does not count.
 pub async fn a_price_changes_once_per_window(url: &str) {
     let store = open(url).await;
     let ada = operator(&store, "ada@example.org").await;
@@ -332,7 +332,7 @@ async fn slugs(store: &Store, q: Option<&str>, viewer: Option<OperatorId>) -> Ve
     found.into_iter().map(|project| project.slug).collect()
 }
 
-/// U+0000 is refused by name where it comes from outside, and finds nothing.
+/// U+0000 in input is refused with an error of its own, and a search with it finds nothing.
 pub async fn a_text_that_not_every_engine_holds_is_refused(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;

@@ -145,7 +145,7 @@ pub async fn a_price_changes_once_under_contention(url: &str) {
     assert_eq!(outcomes.iter().filter(changed).count(), 1);
 }
 
-/// Archiving at the same time as pausing and opening: whatever comes after it changes nothing.
+/// Archiving at the same time as pausing and opening. Later changes of the status are refused.
 pub async fn an_archived_project_stays_archived(url: &str) {
     let stores = two(url).await;
     let world = World::new(&stores[0]).await;
@@ -195,7 +195,7 @@ pub async fn two_projectors_apply_each_outcome_once(url: &str) {
     let closed: Vec<_> = applied
         .iter()
         .flatten()
-        .filter(|applied| applied.applied)
+        .filter(|applied| applied.changed)
         .map(|applied| applied.id)
         .collect();
     assert_eq!(closed.len(), 40);
@@ -218,7 +218,7 @@ pub async fn the_first_of_two_outcomes_wins(url: &str) {
                 rejected(codes[racer])
             };
             let applied = store.outcomes_apply(vec![outcome(id, resolution)]).await.unwrap();
-            (racer, applied[0].applied)
+            (racer, applied[0].changed)
         })
         .await;
         let winners: Vec<usize> = applied
@@ -260,13 +260,13 @@ pub async fn counts_add_up_under_contention(url: &str) {
     assert_eq!(stores[0].usage(1).await.unwrap(), [("search".to_owned(), 30)]);
 }
 
-/// Of ten who replay one dead letter at once, one does.
+/// Of ten concurrent replays of one dead letter, one succeeds.
 pub async fn a_letter_is_replayed_once(url: &str) {
     let stores = two(url).await;
     let world = World::new(&stores[0]).await;
     let id = world.submitted(&stores[0], 1).await[0];
     let outcomes = vec![outcome(id, rejected("unprocessable"))];
-    assert!(stores[0].outcomes_apply(outcomes).await.unwrap()[0].applied);
+    assert!(stores[0].outcomes_apply(outcomes).await.unwrap()[0].changed);
     let letter = DeadLetter {
         id: "letter".to_owned(),
         topic: "contributions".to_owned(),

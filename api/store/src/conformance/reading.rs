@@ -88,7 +88,7 @@ pub async fn a_revoked_current_key_is_replaced_at_once(url: &str) {
     assert_eq!(keys[0].revoked, Some((at(2), "lost".to_owned())));
 }
 
-/// Of many who rotate at once, one does.
+/// Of many concurrent rotations, one succeeds.
 pub async fn one_of_many_rotations_wins(url: &str) {
     let store = open(url).await;
     assert_eq!(

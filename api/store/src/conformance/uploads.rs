@@ -85,7 +85,7 @@ pub async fn an_upload_becomes_a_contribution_once(url: &str) {
     assert_eq!(complete(&store, &world, id, at(1_000)).await, UploadCompleted::Before);
 }
 
-/// An operator's open uploads and bytes are limited. Expired and completed uploads make room.
+/// An operator's open uploads and their bytes are limited. Expired and completed uploads no longer count.
 pub async fn an_operator_never_exceeds_its_uploads(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -111,7 +111,7 @@ pub async fn an_operator_never_exceeds_its_uploads(url: &str) {
     assert_eq!(store.upload_create(large, BOUNDS).await.unwrap(), full);
 }
 
-/// Twins that race for the last place: one gets it.
+/// Of two concurrent uploads for one remaining slot, one is created.
 pub async fn uploads_are_counted_under_contention(url: &str) {
     let stores = [open(url).await, open(url).await];
     let world = World::new(&stores[0]).await;
@@ -126,7 +126,7 @@ pub async fn uploads_are_counted_under_contention(url: &str) {
     assert_eq!(count, 3, "{created:?}");
 }
 
-/// A refused upload leaves nothing, and the allowance is per day.
+/// A refused upload adds no row, and the allowance is per day.
 pub async fn a_refused_upload_leaves_nothing(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -197,7 +197,7 @@ pub async fn a_suspension_ends_uploads(url: &str) {
     );
 }
 
-/// A project that closes takes no upload, nor the completion of one.
+/// A closed project accepts neither a new upload nor the completion of one.
 pub async fn a_project_that_is_not_open_takes_no_upload(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -219,7 +219,7 @@ pub async fn a_project_that_is_not_open_takes_no_upload(url: &str) {
     assert_eq!(another, UploadCreated::NotOpen { status });
 }
 
-/// Bytes are given out to be deleted until that is noted: of what expired, and of what is decided.
+/// The bytes of expired and of decided uploads are returned for deletion until they are marked as freed.
 pub async fn bytes_are_freed_once_nobody_needs_them(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -250,7 +250,7 @@ pub async fn bytes_are_freed_once_nobody_needs_them(url: &str) {
         outcome(ids[2], rejected("unprocessable")),
     ];
     let applied = store.outcomes_apply(outcomes).await.unwrap();
-    assert!(applied.iter().all(|applied| applied.applied));
+    assert!(applied.iter().all(|applied| applied.changed));
     assert_eq!(to_free(&store, at(104)).await, [ids[1]]);
     // An unprocessable contribution may be replayed for a while. These were decided at 10 s.
     assert_eq!(to_free(&store, at(10 + 3_600)).await, [ids[1], ids[2]]);
@@ -272,7 +272,7 @@ pub async fn an_open_upload_is_not_freed(url: &str) {
     assert_eq!(complete(&store, &world, id, at(2)).await, UploadCompleted::Completed);
 }
 
-/// One that is abandoned takes no place and is freed; one that is completed is not abandoned any more.
+/// An abandoned upload does not count as open and is freed. A completed upload cannot be abandoned.
 pub async fn what_is_abandoned_is_over_at_once(url: &str) {
     let store = open(url).await;
     let world = World::new(&store).await;
@@ -288,7 +288,7 @@ pub async fn what_is_abandoned_is_over_at_once(url: &str) {
         store.upload_create(first, bounds).await.unwrap(),
         UploadCreated::Created
     );
-    // The second call gives nothing back.
+    // The second call returns no allowance.
     for _ in 0..2 {
         store.upload_abandon(id, allowance).await.unwrap();
     }

@@ -142,7 +142,7 @@ async fn a_server_that_halts_is_unavailable_in_time_and_served_again_when_it_goe
             .outcomes_apply(vec![outcome(id, rejected("refused"))])
             .await
             .unwrap()[0]
-            .applied
+            .changed
     );
 }
 

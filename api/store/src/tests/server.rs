@@ -310,7 +310,7 @@ async fn a_replay_waits_for_the_outcome_that_is_being_applied() {
         .outcomes_apply(vec![outcome(id, rejected("refused"))])
         .await
         .unwrap();
-    assert!(!late[0].applied);
+    assert!(!late[0].changed);
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ impl Scene {
             verdicts: "[]".to_owned(),
         };
         let applied = self.service.app.store.outcomes_apply(vec![outcome]).await.unwrap();
-        assert!(applied[0].applied);
+        assert!(applied[0].changed);
     }
 }
 
