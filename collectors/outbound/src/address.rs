@@ -50,6 +50,7 @@ const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 9
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
+        // In a network with IPv6 only, DNS64 gives names of IPv4 servers such addresses.
         IpAddr::V6(address) if within_v6(address, NAT64) => {
             let [.., a, b, c, d] = address.octets();
             is_public_v4(Ipv4Addr::new(a, b, c, d))

@@ -105,6 +105,7 @@ impl Client {
         let deadline = Instant::now() + limits.whole;
         let mut target = Target::parse(url, None, &self.options)?;
         let first = target.url.origin();
+        // The deadline holds for all redirects together, so that a chain of slow servers costs no more than one.
         for followed in 0..=limits.redirects {
             // Validators belong to the server that gave them.
             let head = self.head(request, &target, target.url.origin() == first)?;
@@ -117,6 +118,7 @@ impl Client {
             if followed == limits.redirects {
                 break;
             }
+            // The body of a redirect is not read, and its connection ends here.
             let location = answer.headers.get(LOCATION).and_then(|value| value.to_str().ok());
             let location = location.ok_or_else(|| Error::Protocol { host: host() })?;
             target = Target::parse(location, Some(&target.url), &self.options)
@@ -163,6 +165,7 @@ impl Client {
         limits: Limits,
         deadline: Instant,
     ) -> Result<Answer, Error> {
+        // Resolving a name is part of the time to connect: a slow name server is a slow server.
         let by = deadline.min(Instant::now() + limits.connect);
         let stream = within(by, &target.host, self.connect(target, by)).await??;
         let failed = |error| failure(error, &target.host, limits.headers);
@@ -203,6 +206,7 @@ impl Client {
             let left = u32::try_from(tried - at).unwrap_or(u32::MAX);
             let until = now + by.saturating_duration_since(now) / left;
             match timeout_at(until, self.dialer.dial(SocketAddr::new(address, target.port))).await {
+                // A server that is reached and not trusted is the answer: another address is the same server.
                 Ok(Ok(stream)) if target.is_tls => {
                     let tls = |cause| Error::Tls { host: host(), cause };
                     let name = target.host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -276,6 +280,7 @@ impl Answer {
             });
         }
         let length = self.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        // A length that is a lie is found while the body is read.
         match length.and_then(|length| length.parse::<u64>().ok()) {
             Some(length) if length > self.limits.body => Err(self.too_large()),
             _ => Ok(()),
@@ -314,6 +319,7 @@ impl Answer {
     /// # Errors
     /// As [`chunk`](Self::chunk).
     pub async fn bytes(mut self) -> Result<Bytes, Error> {
+        // It grows with what arrives: the promised length is at most a hint.
         let mut whole = Vec::new();
         while let Some(chunk) = self.chunk().await? {
             whole.extend_from_slice(&chunk);

@@ -132,6 +132,7 @@ pub enum Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
+            // The options are those of the service, and no caller can mend them.
             Self::Options(_) => Kind::Internal,
             Self::Unreachable { .. } | Self::Timeout { .. } => Kind::Unavailable,
             // A name that is missing and one of a private network must not differ to the caller.

@@ -23,6 +23,7 @@ impl Ports {
     pub(crate) fn contain(&self, port: u16) -> bool {
         match self {
             Self::Only(ports) => ports.contains(&port),
+            // Nobody can listen on port 0.
             Self::Any => port != 0,
         }
     }

@@ -55,18 +55,21 @@ impl Target {
         if text.is_empty() || text.contains(is_odd) {
             return Err(Refusal::Syntax);
         }
+        // RFC 3986 section 4.2: a relative text has no colon before its first slash.
         let first = text.split(['/', '?', '#']).next().unwrap_or_default();
         if base.is_none() || first.contains(':') {
             scheme_first(text)?;
         }
         let parsed = base.map_or_else(|| Url::parse(text), |base| base.join(text));
         let mut url = parsed.map_err(|_error| Refusal::Syntax)?;
+        // A redirect from `https` to `http` would give the rest of the exchange to everybody on the way.
         let may_be_plain = options.allow_private && base.is_none_or(|base| base.scheme() == "http");
         let is_tls = match url.scheme() {
             "https" => true,
             "http" if may_be_plain => false,
             _ => return Err(Refusal::Scheme),
         };
+        // The host comes from the base or is spelled in this text. Any other way is a repair of the parser.
         let authority = authority(text);
         if authority == Some("") || authority.is_none() && url.host() != base.and_then(Url::host) {
             return Err(Refusal::Syntax);
@@ -74,6 +77,7 @@ impl Target {
         if !url.username().is_empty() || url.password().is_some() || authority.is_some_and(|text| text.contains('@')) {
             return Err(Refusal::UserInfo);
         }
+        // The host is that of the parsed URL from here on, which is also the one that is resolved and connected to.
         let port = url.port_or_known_default().ok_or(Refusal::Port)?;
         let host = url.host().ok_or(Refusal::Syntax)?.to_owned();
         if let Some(authority) = authority {
@@ -93,6 +97,7 @@ impl Target {
         if !options.ports.contain(port) {
             return Err(Refusal::Port);
         }
+        // A fragment is for the reader of the answer (RFC 9110 section 4.2.5).
         url.set_fragment(None);
         Ok(Self {
             host: host.to_string(),
@@ -147,6 +152,7 @@ fn plainly_spelled<S: AsRef<str>>(authority: &str, host: &Host<S>) -> Result<(),
     };
     let is_plain = match host {
         Host::Ipv4(address) => spelled == address.to_string(),
+        // Brackets admit nothing but the hexadecimal form, in which every spelling means one address.
         Host::Ipv6(_) => true,
         Host::Domain(_) => !spelled.contains('%'),
     };

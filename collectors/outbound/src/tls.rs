@@ -33,6 +33,7 @@ pub(crate) fn connector(roots: &Roots) -> Result<TlsConnector, Error> {
         .map_err(|error| Error::Options(error.to_string()))?
         .with_root_certificates(store)
         .with_no_client_auth();
+    // HTTP/2 would bring streams, compressed headers and pushes, each with limits of its own.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsConnector::from(Arc::new(config)))
 }
