@@ -1,0 +1,42 @@
+//! The `WWW-Authenticate` of a resource (RFC 6750, RFC 9728 section 5.1).
+//!
+//! Invariant: each challenge names the metadata of the resource that was asked, and the scope that the call needs.
+
+use crate::issuer::{Issuer, Resource};
+use crate::scope::Scope;
+
+/// Reason for which a resource refuses a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// The call has no token.
+    NoToken,
+    /// The token is unknown, has ended, or is for another resource.
+    InvalidToken,
+    /// The token lacks the scope.
+    InsufficientScope,
+}
+
+impl Denied {
+    /// Returns the status of the answer.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::NoToken | Self::InvalidToken => 401,
+            Self::InsufficientScope => 403,
+        }
+    }
+
+    /// Returns the value of `WWW-Authenticate` for a call of a resource that needs this scope.
+    pub fn www_authenticate(self, issuer: &Issuer, resource: Resource, needed: Scope) -> String {
+        let error = match self {
+            // A call without a token gets no error code (RFC 6750 section 3.1).
+            Self::NoToken => "",
+            Self::InvalidToken => "error=\"invalid_token\", ",
+            Self::InsufficientScope => "error=\"insufficient_scope\", ",
+        };
+        let metadata = issuer.url(&crate::discovery::resource_metadata_path(resource));
+        format!(
+            "Bearer {error}scope=\"{}\", resource_metadata=\"{metadata}\"",
+            needed.word()
+        )
+    }
+}

@@ -1,0 +1,47 @@
+//! The rules of the OAuth 2.1 authorization server: requests, answers, clients, tokens. No HTTP and no SQL.
+//!
+//! A transport parses the [`Params`] of a request, finds the client ([`Server::registered`], or the metadata document
+//! of [`document`]) and calls [`authorize::check`], [`Server::grant`], [`Server::token`], [`Server::revoke`] or
+//! [`Server::register`].
+//!
+//! Invariants:
+//! - A browser is redirected only to a URI that the client registered, and every such answer has `iss` (RFC 9207).
+//! - A code and a refresh token are redeemed once. A second use ends the connection, except for the grace that
+//!   [`family`] gives to a lost answer.
+//! - A token is bound to one client, one agent and one resource, and has at most the scopes that a person agreed to.
+//! - Secrets are stored as SHA-256 only, and no text of an error contains one.
+
+pub mod assertion;
+pub mod authorize;
+pub mod challenge;
+pub mod client;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+pub mod discovery;
+pub mod document;
+pub mod family;
+mod issuer;
+pub mod jwk;
+#[cfg(any(test, feature = "testing"))]
+pub mod memory;
+mod params;
+mod pkce;
+pub mod redirect;
+pub mod registration;
+mod scope;
+mod secret;
+mod server;
+mod storage;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+pub mod token;
+
+pub use issuer::{Issuer, NoIssuer, Resource};
+pub use params::{Params, Repeated};
+pub use pkce::Challenge;
+pub use scope::{Scope, Scopes, UnknownScope};
+pub use secret::{Hash, Secret, SecretKind};
+pub use server::{Error, Server};
+pub use storage::{Access, Code, Connection, ConnectionId, Grant, Redeemed, Storage, StorageError, StoredCode};
