@@ -9,7 +9,8 @@ use std::net::SocketAddr;
 use async_trait::async_trait;
 use tokio::net::TcpStream;
 
-/// Way to open a connection. The product has one, [`Direct`]; tests lead every connection to a server of theirs.
+/// Way to open a connection. The product uses that of the operating system; tests lead every
+/// connection to a server of theirs.
 #[async_trait]
 pub trait Dialer: Debug + Send + Sync {
     /// Connects to exactly this address.
