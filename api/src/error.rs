@@ -101,6 +101,7 @@ impl ApiError {
 
     /// Creates the 404 for a project. A missing and a hidden project get the same text.
     pub fn no_project(slug: &str) -> Self {
+        // The caller sent the slug, so repeating it reveals nothing.
         Self::not_found(format!("there is no project `{slug}`"))
     }
 
@@ -111,6 +112,7 @@ impl ApiError {
 
     /// Creates a 429 for a limit that is used up for `seconds` more (at least 1): sets `Retry-After` and `retryAfter`.
     pub fn limited(code: &'static str, message: impl Into<String>, seconds: u64) -> Self {
+        // A client that waits for 0 seconds would call in a loop.
         let seconds = seconds.max(1);
         Self::new(Kind::Limited, code, message)
             .field("retryAfter", seconds)

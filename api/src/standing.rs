@@ -51,6 +51,8 @@ impl Standing {
             return Ok(());
         }
         match self.check(now).await {
+            // An outage of the database would otherwise end every long transfer. A suspension takes effect a second after
+            // the outage.
             Err(error) if error.kind() == Kind::Unavailable => {
                 self.next = now.plus(CACHE_LIFETIME);
                 Ok(())

@@ -19,6 +19,7 @@ macro_rules! ids {
             /// Creates an id that sorts by `now`.
             pub fn new(now: Timestamp) -> Self {
                 // Version 7 ids begin with the time, so ids sort by their creation.
+                // An instant before 1970, which a version 7 id cannot have, counts as 1970.
                 let seconds = u64::try_from(now.micros().div_euclid(1_000_000)).unwrap_or(0);
                 let nanos = u32::try_from(now.micros().rem_euclid(1_000_000) * 1_000).unwrap_or(0);
                 Self(Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos)))

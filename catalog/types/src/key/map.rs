@@ -51,6 +51,7 @@ pub struct MapHasher {
 impl Hasher for MapHasher {
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a product")]
     fn write(&mut self, bytes: &[u8]) {
+        // A key has two halves. Other input is padded with zeros, because a `Hasher` must accept any.
         let mut halves = bytes.chunks(8).map(|half| {
             let mut word = [0; 8];
             word[..half.len()].copy_from_slice(half);
