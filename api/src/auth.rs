@@ -88,8 +88,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Returns the SHA-256 of a secret.
-pub(crate) fn hash(text: &str) -> [u8; 32] {
+fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
@@ -212,7 +211,7 @@ fn wrong_credential(message: &str) -> ApiError {
 }
 
 /// Returns the 401 for a valid credential whose operator is suspended.
-pub(crate) fn account_suspended(app: &App) -> ApiError {
+fn account_suspended(app: &App) -> ApiError {
     let hint = "no other credential of this operator helps; the operator answers the suspension with whoever runs the \
                 service, and the same credentials work again once it ends";
     refused(app, "account_suspended", "the account is suspended", hint, "suspension")

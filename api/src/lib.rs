@@ -12,7 +12,6 @@
 //! - A private project is answered to others exactly like a missing one.
 //! - Search texts, keys and bodies are never logged.
 
-pub mod accounts;
 pub mod answer;
 pub mod app;
 pub mod auth;
@@ -29,8 +28,8 @@ pub mod error;
 mod faults;
 pub mod flow;
 mod holder_limit;
+mod ids;
 pub mod keys;
-pub mod letters;
 pub mod licenses;
 pub mod limit;
 mod links;

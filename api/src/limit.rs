@@ -1,7 +1,8 @@
 //! Rate limits per address or other subject over a sliding window, counted in this process or shared by every replica.
 //!
 //! ```text
-//! Limiter ──▶ Counters (shared, where there are any) ──down or slow──▶ Memory (this replica's own)
+//! Limiter ──window below an hour──▶ Counters (shared, where there are any) ──down or slow──▶ Memory (this replica's own)
+//!         └─an hour or longer─────▶ Durable (the database)
 //! ```
 //!
 //! Invariants, which every [`Counters`] proves by the suite `conformance`:
@@ -13,6 +14,7 @@
 
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+mod durable;
 mod limiter;
 mod memory;
 #[cfg(feature = "redis")]
@@ -28,6 +30,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use types::Timestamp;
 
+pub use self::durable::Durable;
 pub use self::limiter::{Health, Limiter};
 pub use self::memory::Memory;
 #[cfg(feature = "redis")]

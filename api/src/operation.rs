@@ -28,6 +28,7 @@ use crate::error::ApiError;
 use crate::limit::{Decision, Source};
 use crate::schema::{Bound, InputSchema};
 
+mod audit;
 mod limits;
 mod spec;
 
@@ -221,6 +222,12 @@ impl Operations {
         // `rest::input`.
         operation.input.check(&input, spec.immutable)?;
         limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;
+        let mut app = app.clone();
+        if spec.audit && spec.effect != Effect::Read {
+            app.store = app
+                .store
+                .audited(audit::entry(spec, caller.as_ref(), &input, request_id, app.clock.now()));
+        }
         let cx = Cx {
             app: app.clone(),
             operations: Arc::clone(self),

@@ -99,7 +99,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
 
 /// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
 async fn identify(surface: Surface, mut request: Request, next: Next) -> Response {
-    let id = request_id(&surface.app);
+    let id = crate::ids::new(surface.app.clock.now());
     request.extensions_mut().insert(RequestId(id.clone()));
     let (parts, mut body) = request.into_parts();
     let answered = match head::check(&parts) {
@@ -264,14 +264,6 @@ fn presented(headers: &HeaderMap) -> Presented {
         Some(Ok(value)) => Presented::Authorization(value.to_owned()),
         Some(Err(_)) => Presented::Unreadable,
     }
-}
-
-/// Generates a request id (UUID version 7, RFC 9562).
-fn request_id(app: &App) -> String {
-    let now = app.clock.now();
-    let seconds = u64::try_from(now.micros().div_euclid(1_000_000)).unwrap_or(0);
-    let nanos = u32::try_from(now.micros().rem_euclid(1_000_000) * 1_000).unwrap_or(0);
-    uuid::Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos)).to_string()
 }
 
 /// Returns true if a body of this method has a meaning.

@@ -39,8 +39,6 @@ pub(crate) fn limits() -> Limits {
     Limits {
         calls_per_ip_per_minute: 300,
         agents_per_ip_per_hour: 20,
-        sign_ups_per_ip_per_hour: 10,
-        resends_per_ip_per_hour: 5,
         agents_per_operator: 5,
         active_projects_per_operator: 3,
         public_contributions_per_day: 200,
@@ -80,7 +78,6 @@ pub(crate) fn config() -> Config {
         terms_version: "2026-11-01".to_owned(),
         terms_url: "http://sluice.test/terms".to_owned(),
         signup_open: true,
-        mails_per_day: 1_000,
     }
 }
 
@@ -177,6 +174,7 @@ impl Service {
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
         let local = LocalObjects::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
+        let durable = Arc::new(crate::limit::Durable::new(store.clone()));
         let app = App {
             store,
             catalog,
@@ -202,7 +200,7 @@ impl Service {
             config: Arc::new(config),
             limits: Arc::new(limits),
             direct: None,
-            limiter: Arc::new(limiter),
+            limiter: Arc::new(limiter.with_durable(durable)),
             drain: Drain::default(),
         };
         Self {

@@ -11,7 +11,6 @@
     reason = "every module here is a test module"
 )]
 
-mod accounts;
 mod api;
 #[cfg(feature = "s3")]
 mod bits;

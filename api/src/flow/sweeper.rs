@@ -144,9 +144,11 @@ impl Sweeper {
         }
     }
 
-    /// Deletes idempotency keys that have expired, a bounded number at a time.
+    /// Deletes idempotency keys that have expired, a bounded number at a time, and the counts of limits that are over.
     async fn forget_keys(&self) -> Result<u64, store::Error> {
-        let before = self.clock.now().minus(self.keys);
+        let now = self.clock.now();
+        self.store.counters_prune(now).await?;
+        let before = now.minus(self.keys);
         self.store.idempotency_prune(before, KEYS_PER_PRUNE).await
     }
 

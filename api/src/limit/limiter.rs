@@ -12,6 +12,8 @@ use types::Timestamp;
 
 use super::{Counters, Decision, Memory, Rule, Source, Unavailable};
 
+/// Length of a window from which its counts must outlive the process.
+const DURABLE_WINDOW: Duration = Duration::from_hours(1);
 /// Time for which shared counters are not used after they failed.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Rule under which health checks of the counters are counted. It limits no call.
@@ -39,6 +41,7 @@ pub enum Health {
 pub struct Limiter {
     own: Memory,
     shared: Option<Shared>,
+    durable: Option<Arc<dyn Counters>>,
 }
 
 #[derive(Debug)]
@@ -54,6 +57,7 @@ impl Limiter {
     pub fn shared(counters: Arc<dyn Counters>, patience: Duration) -> Self {
         Self {
             own: Memory::default(),
+            durable: None,
             shared: Some(Shared {
                 counters,
                 patience,
@@ -62,8 +66,27 @@ impl Limiter {
         }
     }
 
+    /// Uses `counters` for the rules whose window is an hour or longer, so that a restart forgets none of them.
+    #[must_use]
+    pub fn with_durable(mut self, counters: Arc<dyn Counters>) -> Self {
+        self.durable = Some(counters);
+        self
+    }
+
     /// Counts one event unless the limit is reached.
     pub async fn take(&self, rule: Rule, source: Source, now: Timestamp) -> Decision {
+        if let Some(durable) = self.durable.as_ref().filter(|_| rule.window >= DURABLE_WINDOW) {
+            // Without the database the call fails anyway, so the count of this process is enough.
+            match durable.take(rule, source, now).await {
+                Ok(decision) => return decision,
+                Err(error) => tracing::warn!(
+                    rule = rule.name,
+                    error = crate::error::chain(&error),
+                    "cannot count in the database; this process counts for itself"
+                ),
+            }
+            return self.own.count(rule, source, now);
+        }
         if let Some(shared) = &self.shared
             && shared.may_be_asked(now)
             && let Some(decision) = shared.ask(now, shared.counters.take(rule, source, now)).await

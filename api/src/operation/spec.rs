@@ -134,6 +134,9 @@ pub struct Spec {
     pub scope: Scope,
     /// Change that the operation makes.
     pub effect: Effect,
+    /// True if a call that changes something leaves a row in the audit trail. False where rows of its own are the
+    /// trail.
+    pub audit: bool,
     /// Rate limit that a call counts toward before its credential is read.
     pub rate: Rate,
     /// Further limits, by address, caller or a member of the input.
@@ -187,6 +190,7 @@ impl Spec {
         forbids_persons: false,
         scope: Scope::Read,
         effect: Effect::Read,
+        audit: true,
         rate: Rate::Call,
         limits: &[],
         egress: false,

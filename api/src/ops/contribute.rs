@@ -52,6 +52,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
+            audit: false,
             body: BodySize::Batch,
             raw_body_member: Some("records"),
             success: &[

@@ -53,6 +53,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
+            audit: false,
             success: &[(201, "The upload, with a URL for each part.")],
             failure: &[
                 (
@@ -90,6 +91,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             accepts: KEY,
             scope: Scope::Write,
             effect: Effect::Write,
+            audit: false,
             success: &[(201, "The contribution.")],
             failure: &[
                 (404, "There is no such upload that the caller may complete."),

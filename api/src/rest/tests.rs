@@ -401,3 +401,57 @@ async fn a_database_that_is_down_is_503_with_a_fixed_sentence_and_the_request_id
     assert!(got.headers.contains_key(header::RETRY_AFTER));
     assert_eq!(service.get("/healthz", None).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_change_is_in_the_audit_trail_and_a_refused_one_is_not() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let operator = auth_of(&service, &token).await;
+    let key = service.agent(&token, "bob").await;
+    let refused = service
+        .call("POST", "/agents", Some(&token), r#"{"name": "bob"}"#)
+        .await;
+    assert_eq!(refused.status, 409);
+    assert_eq!(service.get("/projects", Some(&key)).await.status, 200);
+    let trail = service.app.store.flow().audit_of(operator, None, 9).await.unwrap();
+    let rows: Vec<_> = trail
+        .iter()
+        .map(|row| (row.operation.as_str(), row.subject.as_deref()))
+        .collect();
+    assert_eq!(rows, [("create_agent", Some("bob"))]);
+    assert_eq!(trail[0].actor_kind, types::vocabulary::ActorKind::Person);
+}
+
+#[tokio::test]
+async fn a_limit_of_an_hour_outlives_the_process() {
+    let mut few = limits();
+    few.agents_per_ip_per_hour = 2;
+    let mut service = Service::with(config(), few).await;
+    let token = service.operator().await;
+    let register = async |name: &str| {
+        let body = json!({ "name": name }).to_string();
+        service
+            .call("POST", "/agents", Some(&token), &body)
+            .await
+            .status
+            .as_u16()
+    };
+    assert_eq!(register("one").await, 201);
+    // A refused attempt counts too.
+    assert_eq!(register("one").await, 409);
+    assert_eq!(register("two").await, 429);
+    // A process that starts now has counted nothing in its memory.
+    let app = App {
+        limiter: Arc::new(
+            crate::limit::Limiter::default()
+                .with_durable(Arc::new(crate::limit::Durable::new(service.app.store.clone()))),
+        ),
+        ..service.app.clone()
+    };
+    service.router = crate::router(app);
+    let refused = service
+        .call("POST", "/agents", Some(&token), r#"{"name": "two"}"#)
+        .await;
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.json()["error"], "registration_limit");
+}

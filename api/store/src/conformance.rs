@@ -22,6 +22,7 @@ pub mod races;
 pub mod reading;
 pub mod service;
 pub mod sign_ups;
+pub mod trail;
 pub mod uploads;
 
 /// Makes a module of tests named for an engine.
@@ -34,6 +35,8 @@ macro_rules! store_suite {
         $crate::store_suite! { $engine, $fresh;
             accounts: an_address_has_one_operator_whatever_its_case, a_suspension_reaches_tokens_and_keys,
                 a_secret_names_its_owner, a_name_and_its_look_alikes_are_one, an_unknown_operator_is_missing;
+            trail: a_change_leaves_its_row, an_undone_change_leaves_no_row, a_change_without_its_row_is_undone,
+                a_count_is_exact_under_contention, counts_follow_their_windows;
             jobs: a_job_is_leased_until_it_is_done, a_job_that_was_given_up_stays_visible, equal_jobs_are_one_job,
                 a_job_goes_to_one_of_many_workers;
             sign_ups: a_sign_up_is_verified_by_its_link, a_link_ends_after_a_day_and_a_resend_makes_another,

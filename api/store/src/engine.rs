@@ -265,9 +265,10 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}` and `{{bytes}}` in place of the types that differ.
-        const SHARED: [(i64, &str, &str); 2] = [
+        const SHARED: [(i64, &str, &str); 3] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
+            (10, "limits", include_str!("../migrations/0010_limits.sql")),
         ];
         let (texts, text_type, bytes_type) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB"),

@@ -59,7 +59,7 @@ pub struct Job {
 
 /// The part of the database about work that flows from one place to another.
 #[derive(Clone, Copy, Debug)]
-pub struct Flow<'s>(&'s Store);
+pub struct Flow<'s>(pub(crate) &'s Store);
 
 impl Store {
     /// Returns the part of the database about work that flows from one place to another.

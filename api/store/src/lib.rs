@@ -12,11 +12,13 @@
 //! every engine. Uniqueness is decided by `ON CONFLICT`, limits by a conditional update or under such a lock.
 
 mod accounts;
+mod audit;
 mod check;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod connections;
 mod contributions;
+mod counters;
 mod dead_letters;
 mod engine;
 mod error;
@@ -45,10 +47,12 @@ pub use accounts::{
     NewClaimCode, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled,
     Principal, Rejection, Session, SignedUp, Token, TokenAdded,
 };
+pub use audit::AuditEntry;
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
 pub use contributions::{
     Allowance, Contribution, ContributionLoss, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept,
 };
+pub use counters::{Counted, Event};
 pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay};
 pub use error::Error;
 pub use jobs::{Flow, Job, NewJob};

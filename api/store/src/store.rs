@@ -11,9 +11,10 @@ use sqlx::AnyConnection;
 use tracing::Instrument as _;
 
 use crate::Error;
+use crate::audit::{self, AuditEntry};
 use crate::connections::Connections;
 use crate::engine::{Engine, Role};
-use crate::writer::{Work, Writer};
+use crate::writer::{Change, Work, Writer};
 
 /// Options of a store.
 #[derive(Clone, Debug)]
@@ -69,6 +70,8 @@ pub enum Schema {
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// Row that the changes of this handle leave in the audit trail.
+    audit: Option<Arc<AuditEntry>>,
 }
 
 struct Inner {
@@ -114,7 +117,18 @@ impl Store {
                 writer: Writer::start(engine.writing(&options), writers),
                 options,
             }),
+            audit: None,
         })
+    }
+
+    /// Returns a handle whose changes leave `entry` in the audit trail, in the transaction of the first of them. A
+    /// change that is undone leaves nothing.
+    #[must_use]
+    pub fn audited(&self, entry: AuditEntry) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            audit: Some(Arc::new(entry)),
+        }
     }
 
     /// Returns an error if the database does not answer.
@@ -171,7 +185,17 @@ impl Store {
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
     {
-        let writing = within(self.inner.options.timeout, self.inner.writer.write(work));
+        let audit = self.audit.clone();
+        let writing = self.inner.writer.write(move |cx: &mut AnyConnection| {
+            Box::pin(async move {
+                let change = work(&mut *cx).await?;
+                if let (Change::Keep(_), Some(entry)) = (&change, &audit) {
+                    audit::insert(cx, entry).await?;
+                }
+                Ok(change)
+            })
+        });
+        let writing = within(self.inner.options.timeout, writing);
         writing.instrument(tracing::debug_span!("write database")).await
     }
 }

@@ -144,6 +144,16 @@ words! {
         Expired = "expired",
     }
 
+    /// The kind of a caller in the audit trail.
+    ActorKind {
+        /// An agent, by its key.
+        Agent = "agent",
+        /// A person, by a token or a session.
+        Person = "person",
+        /// Anybody, without a credential.
+        Anonymous = "anonymous",
+    }
+
     /// The purpose of a link that was mailed.
     LinkPurpose {
         /// Confirms the address of a sign-up.

@@ -1,0 +1,95 @@
+//! Audit trail: one row for each call that changed something.
+//!
+//! Invariant: the row is written in the transaction of the change, so neither exists without the other.
+
+use sqlx::AnyConnection;
+use types::vocabulary::ActorKind;
+use types::{OperatorId, Timestamp};
+
+use crate::row::{Columns, replace_nul, texts};
+use crate::{Error, Flow};
+
+/// Row of the audit trail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Id of the row, a version 7 UUID.
+    pub id: String,
+    /// Time of the call.
+    pub at: Timestamp,
+    /// Operator of the caller, which may read the row.
+    pub operator: Option<OperatorId>,
+    /// Kind of the caller.
+    pub actor_kind: ActorKind,
+    /// Id of the agent, if an agent acted.
+    pub actor: Option<String>,
+    /// Name of the operation.
+    pub operation: String,
+    /// Thing that was changed, as the call named it.
+    pub subject: Option<String>,
+    /// Id of the request.
+    pub request_id: String,
+}
+
+impl Flow<'_> {
+    /// Returns the rows that an operator may read, newest first: up to `limit`, those before the row `before` only.
+    pub async fn audit_of(
+        &self,
+        operator: OperatorId,
+        before: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<AuditEntry>, Error> {
+        self.0
+            .read(async {
+                let rows = sqlx::query(
+                    "SELECT id, at, operator_id, actor_kind, actor, operation, subject, request_id FROM audit
+                     WHERE operator_id = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3",
+                )
+                .bind(operator.to_string())
+                .bind(before.unwrap_or_default())
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?;
+                rows.iter()
+                    .map(|row| {
+                        Ok(AuditEntry {
+                            id: row.value("id")?,
+                            at: row.time("at")?,
+                            operator: row.parsed_optional("operator_id")?,
+                            actor_kind: row.parsed("actor_kind")?,
+                            actor: row.value("actor")?,
+                            operation: row.value("operation")?,
+                            subject: row.value("subject")?,
+                            request_id: row.value("request_id")?,
+                        })
+                    })
+                    .collect()
+            })
+            .await
+    }
+}
+
+/// Writes a row, once for each call: a call may change things in several transactions.
+pub(crate) async fn insert(cx: &mut AnyConnection, entry: &AuditEntry) -> Result<(), Error> {
+    texts(&[("operation", &entry.operation), ("request_id", &entry.request_id)])?;
+    sqlx::query(
+        "INSERT INTO audit (id, at, operator_id, actor_kind, actor, operation, subject, request_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (id) DO NOTHING",
+    )
+    .bind(entry.id.clone())
+    .bind(entry.at.micros())
+    .bind(entry.operator.map(|operator| operator.to_string()))
+    .bind(entry.actor_kind.as_str())
+    .bind(entry.actor.clone())
+    .bind(entry.operation.clone())
+    .bind(
+        entry
+            .subject
+            .as_deref()
+            .map(|subject| replace_nul(subject).into_owned()),
+    )
+    .bind(entry.request_id.clone())
+    .execute(cx)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Counts of limits that hold for an hour or longer.
+//!
+//! Invariant: the decision on an event and its count are one transaction on a locked row, so replicas and restarts
+//! admit together what one process would.
+
+use types::Timestamp;
+
+use crate::row::Columns;
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// Event to count.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// Name of the limit.
+    pub rule: &'static str,
+    /// Subject of the limit, as a hash.
+    pub subject: String,
+    /// Number of the window that contains the event, since 1970.
+    pub window: i64,
+    /// Instant from which the count no longer matters: the end of the next window.
+    pub ends_at: Timestamp,
+}
+
+/// Events counted so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Number of events in the window.
+    pub used: u32,
+    /// Number of events in the window before.
+    pub before: u32,
+}
+
+impl Store {
+    /// Counts an event if `admit` says so, and returns the counts before it. An event of a window that is over counts
+    /// in the one that has begun.
+    pub async fn counter_take<F>(&self, event: Event, admit: F) -> Result<Counted, Error>
+    where
+        F: Fn(Counted) -> bool + Clone + Send + 'static,
+    {
+        self.write(move |cx| {
+            Box::pin(async move {
+                // The row is locked by writing it. Windows that are over become the one before, or nothing. A clock
+                // that was set back by more than a window begins anew.
+                let row = sqlx::query(
+                    "INSERT INTO limit_counters (rule, subject, number, used, used_before, ends_at)
+                     VALUES ($1, $2, $3, 0, 0, $4)
+                     ON CONFLICT (rule, subject) DO UPDATE SET
+                         used_before = CASE
+                             WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
+                                 THEN limit_counters.used_before
+                             WHEN limit_counters.number = excluded.number - 1 THEN limit_counters.used
+                             ELSE 0 END,
+                         used = CASE
+                             WHEN limit_counters.number IN (excluded.number, excluded.number + 1)
+                                 THEN limit_counters.used
+                             ELSE 0 END,
+                         ends_at = CASE
+                             WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.ends_at
+                             ELSE excluded.ends_at END,
+                         number = CASE
+                             WHEN limit_counters.number = excluded.number + 1 THEN limit_counters.number
+                             ELSE excluded.number END
+                     RETURNING used, used_before",
+                )
+                .bind(event.rule)
+                .bind(event.subject.clone())
+                .bind(event.window)
+                .bind(event.ends_at.micros())
+                .fetch_one(&mut *cx)
+                .await?;
+                let counted = Counted {
+                    used: row.number("used")?,
+                    before: row.number("used_before")?,
+                };
+                if !admit(counted) {
+                    return Ok(Change::Undo(counted));
+                }
+                sqlx::query("UPDATE limit_counters SET used = used + 1 WHERE rule = $1 AND subject = $2")
+                    .bind(event.rule)
+                    .bind(event.subject)
+                    .execute(&mut *cx)
+                    .await?;
+                Ok(Change::Keep(counted))
+            })
+        })
+        .await
+    }
+
+    /// Deletes the counts that no longer matter at `now`, and returns their number.
+    pub async fn counters_prune(&self, now: Timestamp) -> Result<u64, Error> {
+        self.write(move |cx| {
+            Box::pin(async move {
+                let deleted = sqlx::query("DELETE FROM limit_counters WHERE ends_at <= $1")
+                    .bind(now.micros())
+                    .execute(cx)
+                    .await?
+                    .rows_affected();
+                Ok(if deleted == 0 {
+                    Change::Undo(deleted)
+                } else {
+                    Change::Keep(deleted)
+                })
+            })
+        })
+        .await
+    }
+}
