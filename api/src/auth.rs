@@ -88,7 +88,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-fn hash(text: &str) -> [u8; 32] {
+/// Returns the SHA-256 of a secret.
+pub(crate) fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
@@ -211,7 +212,7 @@ fn wrong_credential(message: &str) -> ApiError {
 }
 
 /// Returns the 401 for a valid credential whose operator is suspended.
-fn account_suspended(app: &App) -> ApiError {
+pub(crate) fn account_suspended(app: &App) -> ApiError {
     let hint = "no other credential of this operator helps; the operator answers the suspension with whoever runs the \
                 service, and the same credentials work again once it ends";
     refused(app, "account_suspended", "the account is suspended", hint, "suspension")

@@ -19,6 +19,8 @@ pub struct Config {
     pub terms_url: String,
     /// True if anyone may sign up. Otherwise sign-up needs an invitation.
     pub signup_open: bool,
+    /// Letters of a UTC day that sign-ups and people who sign in may cause.
+    pub mails_per_day: u32,
 }
 
 /// Limits of the interface on sizes, rates and times.
@@ -29,6 +31,10 @@ pub struct Limits {
     pub calls_per_ip_per_minute: u32,
     /// Agents registered from one address in an hour.
     pub agents_per_ip_per_hour: u32,
+    /// Attempts to sign up from one address in an hour.
+    pub sign_ups_per_ip_per_hour: u32,
+    /// Requests for a letter from one address, and to one address, in an hour.
+    pub resends_per_ip_per_hour: u32,
     /// Agents of one operator, waiting claims counted.
     pub agents_per_operator: u32,
     /// Projects of one operator that are not archived.

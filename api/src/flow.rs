@@ -3,6 +3,7 @@
 //! Invariant: the contribution's row is the outbox entry. The [`Relay`] only saves time: whatever it drops, the
 //! [`Sweeper`] appends again for as long as the row is open, and only the [`Projector`] closes a row.
 
+mod account_sweeper;
 mod backlog;
 mod followers;
 pub mod jobs;
@@ -12,6 +13,7 @@ mod sweeper;
 mod upload_reaper;
 mod waiters;
 
+pub use account_sweeper::AccountSweeper;
 pub use backlog::{Backlog, Rejected};
 pub use followers::Follower;
 pub use projector::Projector;

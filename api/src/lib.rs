@@ -12,6 +12,7 @@
 //! - A private project is answered to others exactly like a missing one.
 //! - Search texts, keys and bodies are never logged.
 
+pub mod accounts;
 pub mod answer;
 pub mod app;
 pub mod auth;
@@ -30,6 +31,7 @@ pub mod flow;
 mod holder_limit;
 mod ids;
 pub mod keys;
+pub mod letters;
 pub mod licenses;
 pub mod limit;
 mod links;

@@ -8,17 +8,18 @@ use std::fmt;
 use data_encoding::BASE64URL_NOPAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
-use store::Store;
+use store::{LinkPurpose, Store};
 use tokio::sync::OnceCell;
-use types::{ContributionId, DatasetId, OperatorId, Timestamp};
+use types::{ContributionId, DatasetId, LinkId, OperatorId, Timestamp};
 
 use crate::error::ApiError;
 
 /// Name of the secret in the database.
 const SECRET: &str = "part-links";
-// Distinct contexts separate the two kinds of addresses: a signature for one is never valid for the other.
+// Distinct contexts separate the kinds of addresses: a signature for one is never valid for another.
 const CONTEXT: &str = "sluice-part-1";
 const UPLOAD_CONTEXT: &str = "sluice-upload-1";
+const MAIL_CONTEXT: &str = "sluice-mail-1";
 
 /// Signer of addresses with a lazily loaded secret: it is read from the database, or created there, at the first use.
 #[derive(Default)]
@@ -107,6 +108,15 @@ impl Signer {
         // A signature that cannot be decoded becomes the empty one, which is never valid, so there is no second branch.
         let signature = BASE64URL_NOPAD.decode(signature.as_bytes()).unwrap_or_default();
         self.over_upload(upload, n, expires).verify_slice(&signature).is_ok()
+    }
+
+    /// Returns the token of a link that is mailed. It follows from the link's id, so no job has to keep it, and each
+    /// try of a letter has the same one.
+    pub(crate) fn mail_token(&self, purpose: LinkPurpose, link: LinkId) -> String {
+        let mut mac = self.0.clone();
+        mac.update(format!("{MAIL_CONTEXT}\n{purpose}\n{link}").as_bytes());
+        // 192 bits are enough, and the address fits a line of a letter.
+        BASE64URL_NOPAD.encode(&mac.finalize().into_bytes()[..24])
     }
 
     /// Verifies the signature of `grant`, in constant time. Does not look at the expiry.

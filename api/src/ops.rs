@@ -1,6 +1,6 @@
 //! All operations, in reading order: one call of [`Operations::add`] each.
 
-mod agents;
+mod accounts;
 mod contribute;
 mod contributions;
 mod data;
@@ -25,7 +25,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     let mut table = Operations::default();
     service::add(&mut table);
     pages::add(&mut table);
-    agents::add(&mut table);
+    accounts::add(&mut table);
     projects::add(&mut table);
     contribute::add(&mut table, limits);
     uploads::add(&mut table, limits);

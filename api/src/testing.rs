@@ -39,6 +39,8 @@ pub(crate) fn limits() -> Limits {
     Limits {
         calls_per_ip_per_minute: 300,
         agents_per_ip_per_hour: 20,
+        sign_ups_per_ip_per_hour: 10,
+        resends_per_ip_per_hour: 5,
         agents_per_operator: 5,
         active_projects_per_operator: 3,
         public_contributions_per_day: 200,
@@ -78,6 +80,7 @@ pub(crate) fn config() -> Config {
         terms_version: "2026-11-01".to_owned(),
         terms_url: "http://sluice.test/terms".to_owned(),
         signup_open: true,
+        mails_per_day: 1_000,
     }
 }
 

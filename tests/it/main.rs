@@ -11,6 +11,7 @@
     reason = "every module here is a test module"
 )]
 
+mod accounts;
 mod api;
 #[cfg(feature = "s3")]
 mod bits;

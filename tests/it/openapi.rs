@@ -7,7 +7,7 @@ use tests::World;
 use crate::binary;
 
 /// The operations that this build has, by method and path.
-const OPERATIONS: [(&str, &str); 28] = [
+const OPERATIONS: [(&str, &str); 33] = [
     ("get", "/healthz"),
     ("get", "/readyz"),
     ("get", "/licenses"),
@@ -17,7 +17,12 @@ const OPERATIONS: [(&str, &str); 28] = [
     ("get", "/licenses/platform-standard"),
     ("get", "/guide/agents.md"),
     ("get", "/openapi.json"),
+    ("post", "/operators"),
+    ("post", "/operators/resend"),
+    ("post", "/operators/verify"),
     ("post", "/agents"),
+    ("post", "/agents/claim"),
+    ("get", "/agents/claim/status"),
     ("post", "/projects"),
     ("get", "/projects"),
     ("get", "/projects/{slug}"),

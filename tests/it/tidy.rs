@@ -57,7 +57,7 @@ const EDGES: [(&str, &[&str]); 15] = [
 ];
 
 /// Outside packages with few users: who they are. Everybody else goes through these.
-const OWNERS: [(&str, &[&str]); 26] = [
+const OWNERS: [(&str, &[&str]); 27] = [
     ("sqlx", &["store"]),
     ("datafusion", &["sql"]),
     ("seccompiler", &["sql"]),
@@ -70,6 +70,7 @@ const OWNERS: [(&str, &[&str]); 26] = [
     ("rdkafka", &["eventlog"]),
     ("redis", &["api"]),
     ("lettre", &["mail"]),
+    ("mailchecker", &["api"]),
     ("opentelemetry", &["sluice"]),
     ("opentelemetry-http", &["client"]),
     ("opentelemetry-otlp", &["sluice"]),
@@ -430,7 +431,15 @@ fn codes_given() -> BTreeSet<String> {
                 .filter(|rest| rest.trim_start().starts_with("Kind::"));
             codes.extend(kinds.filter_map(|rest| word(rest.split_once(", ")?.1.strip_prefix('"')?)));
         }
-        for call in ["conflict(", "limited(", ".code(", "refused(app, ", "invalid("] {
+        // The last is the code of a limit that an operation declares.
+        for call in [
+            "conflict(",
+            "limited(",
+            ".code(",
+            "refused(app, ",
+            "invalid(",
+            " code: ",
+        ] {
             let rests = text.split(call).skip(1);
             codes.extend(rests.filter_map(|rest| word(rest.trim_start().strip_prefix('"')?)));
         }

@@ -16,6 +16,7 @@ pub mod checker;
 pub mod crash;
 pub mod history;
 pub mod http;
+pub mod letters;
 pub mod random;
 pub mod server;
 pub mod tls;

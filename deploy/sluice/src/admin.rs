@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use api::auth::{Secret, SecretKind};
+use api::letters::{self, Payload};
 use catalog::storage::create_directory;
 use pipelines::message::Submission;
 use serde::Serialize;
@@ -46,6 +47,7 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     let clock = assemble::clock(config);
     let result = match command {
         Admin::Operator(command) => operator(&store, &clock, config, command).await,
+        Admin::Invite { email } => invite(&store, &clock, &email).await,
         Admin::DeadLetters(DeadLetters::List) => dead_letters(&store).await,
         Admin::DeadLetters(DeadLetters::Replay { id }) => replay(&store, &clock, id).await,
         Admin::Table(Table::AcceptLoss { slug, reason }) => losses::accept(&store, &clock, config, &slug, reason).await,
@@ -85,7 +87,7 @@ pub async fn operator_add(
     email: &str,
     name: &str,
 ) -> anyhow::Result<Option<Added>> {
-    check_email(email)?;
+    check_email("--email", email)?;
     check_name(name)?;
     let secret = Secret::generate(SecretKind::OperatorToken)?;
     let now = clock.now();
@@ -108,14 +110,14 @@ pub async fn operator_add(
     })
 }
 
-fn check_email(email: &str) -> anyhow::Result<()> {
+fn check_email(argument: &str, email: &str) -> anyhow::Result<()> {
     let plain = |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || c.is_control());
     // The check is rough on purpose. Only a mail that arrives proves an address.
     let shaped = email
         .split_once('@')
         .is_some_and(|(local, domain)| plain(local) && plain(domain) && !domain.contains('@') && domain.contains('.'));
     if !shaped || email.chars().count() > MAX_EMAIL {
-        bail!("--email: `{email}` is not an e-mail address of at most {MAX_EMAIL} characters");
+        bail!("{argument}: `{email}` is not an e-mail address of at most {MAX_EMAIL} characters");
     }
     Ok(())
 }
@@ -137,15 +139,36 @@ async fn operator(store: &Store, clock: &Arc<dyn Clock>, config: &Config, comman
         }
         Operator::Suspend { id, reason } => {
             let operator = operator_id(&id)?;
-            store.operator_suspend(operator, reason.clone(), clock.now()).await?;
+            let now = clock.now();
+            let payload = Payload::Suspended {
+                operator,
+                reason: reason.clone(),
+            };
+            let letter = letters::mail(&payload, Some(operator), None, now);
+            store
+                .operator_suspend_and_tell(operator, reason.clone(), letter, now)
+                .await?;
             terminal::json(&json!({ "operatorId": operator, "suspended": true, "reason": reason }))?;
         }
         Operator::Restore { id, reason } => {
             let operator = operator_id(&id)?;
-            store.operator_restore(operator).await?;
+            let payload = Payload::Restored {
+                operator,
+                reason: reason.clone(),
+            };
+            let letter = letters::mail(&payload, Some(operator), None, clock.now());
+            store.operator_restore_and_tell(operator, letter).await?;
             terminal::json(&json!({ "operatorId": operator, "suspended": false, "reason": reason }))?;
         }
     }
+    Ok(())
+}
+
+/// Invites an address. An address that is invited already stays so.
+async fn invite(store: &Store, clock: &Arc<dyn Clock>, email: &str) -> anyhow::Result<()> {
+    check_email("EMAIL", email)?;
+    let is_new = store.accounts().invite(email, clock.now()).await?;
+    terminal::json(&json!({ "email": email, "invited": true, "new": is_new }))?;
     Ok(())
 }
 
@@ -223,10 +246,10 @@ mod tests {
 
     #[test]
     fn addresses_and_names_keep_their_rules() {
-        assert!(check_email("a@example.org").is_ok());
+        assert!(check_email("--email", "a@example.org").is_ok());
         let long = format!("{}@example.org", "a".repeat(250));
         for email in ["", "a", "@b.org", "a@", "a@b", "a b@c.org", "a@b@c.org", long.as_str()] {
-            assert!(check_email(email).is_err(), "{email}");
+            assert!(check_email("--email", email).is_err(), "{email}");
         }
         assert!(check_name("Ada").is_ok());
         let long = "a".repeat(81);

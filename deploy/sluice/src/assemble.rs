@@ -14,7 +14,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use api::drain::Drain;
 use api::egress::Egress;
-use api::flow::{Backlog, Follower, Projector, Relay, Sweeper, UploadReaper, Waiters};
+use api::flow::jobs::JobRunner;
+use api::flow::jobs::mail::MailHandler;
+use api::flow::{AccountSweeper, Backlog, Follower, Projector, Relay, Sweeper, UploadReaper, Waiters};
+use api::letters::Letters;
 use api::limit::Durable;
 use api::periodic::Rounds;
 use api::usage::Usage;
@@ -42,6 +45,7 @@ use crate::database::connect;
 use crate::exporter::Exporter;
 use crate::instrumented;
 use crate::lock::DirectoryLock;
+use crate::mailer::mailer;
 use crate::objects::{self, Objects};
 use crate::roles::Role;
 use crate::sandbox::{Files, Sandbox};
@@ -292,6 +296,8 @@ fn interface(
     let (places, every) = (Arc::clone(&uploads.objects), config.sweeper.every.0);
     let reaper = UploadReaper::new(store.clone(), places, Arc::clone(&clock), every);
     tasks.spawn("upload reaper", |stop| reaper.run(stop).map(anyhow::Ok));
+    let accounts = AccountSweeper::new(store.clone(), Arc::clone(&clock), Duration::from_mins(1));
+    tasks.spawn("account sweeper", |stop| accounts.run(stop).map(anyhow::Ok));
     let egress = Egress::default();
     let (counting, counted, by) = (egress.clone(), store.clone(), Arc::clone(&clock));
     tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
@@ -332,6 +338,11 @@ fn interface(
     tasks.spawn("disk space", |stop| {
         crate::disk_space::watch(data, backlog, stop).map(anyhow::Ok)
     });
+    let mailer = mailer(&config.mail, &layout.mail())?;
+    let letters = MailHandler::new(Arc::new(Letters::new(app.clone())), mailer);
+    let jobs = JobRunner::new(app.store.clone(), Arc::clone(&app.clock));
+    let jobs = jobs.with(api::letters::KIND, Arc::new(letters));
+    tasks.spawn("jobs", |stop| jobs.run(stop).map(anyhow::Ok));
     let backlog = app.backlog.clone();
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));
     Ok(api::router(app))

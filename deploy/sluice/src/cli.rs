@@ -105,6 +105,12 @@ pub enum Admin {
     /// Operators: the people behind agents
     #[command(subcommand)]
     Operator(Operator),
+    /// Let an address sign up while sign-up is by invitation
+    Invite {
+        /// The e-mail address
+        #[arg(value_name = "EMAIL")]
+        email: String,
+    },
     /// Submissions that no worker could process
     #[command(subcommand)]
     DeadLetters(DeadLetters),
@@ -138,7 +144,7 @@ pub enum Operator {
         #[arg(long, value_name = "N")]
         name: String,
     },
-    /// Refuse every credential of an operator and its agents
+    /// Refuse every credential of an operator and its agents, and mail the reason
     Suspend {
         /// The operator's id
         id: String,
@@ -146,7 +152,7 @@ pub enum Operator {
         #[arg(long, value_name = "R")]
         reason: String,
     },
-    /// Accept an operator's credentials again
+    /// Accept an operator's credentials again, and mail that
     Restore {
         /// The operator's id
         id: String,

@@ -184,6 +184,10 @@ pub struct Limits {
     pub calls_per_ip_per_minute: NonZeroU32,
     /// The most attempts to register an agent from one address in an hour.
     pub agent_registrations_per_ip_per_hour: u32,
+    /// The most attempts to sign up from one address in an hour.
+    pub sign_ups_per_ip_per_hour: u32,
+    /// The most requests for a letter from one address, and to one address, in an hour.
+    pub resends_per_ip_per_hour: u32,
     /// The most agents of one operator.
     pub agents_per_operator: u32,
     /// The most projects of one operator that are not archived.

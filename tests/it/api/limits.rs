@@ -134,6 +134,8 @@ async fn the_limits_of_the_interface_are_the_defaults() {
     for line in [
         "calls_per_ip_per_minute = 300",
         "agent_registrations_per_ip_per_hour = 20",
+        "sign_ups_per_ip_per_hour = 10",
+        "resends_per_ip_per_hour = 5",
         "agents_per_operator = 5",
         "active_projects_per_operator = 3",
         "public_contributions_per_day = 200",

@@ -152,6 +152,15 @@ impl Store {
         self.suspension(id, None, None).await
     }
 
+    /// Ends a suspension as [`operator_restore`](Self::operator_restore) does, and adds the job of the letter that
+    /// tells the person.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such operator.
+    pub async fn operator_restore_and_tell(&self, id: OperatorId, letter: Mail) -> Result<(), Error> {
+        self.suspension(id, None, Some(letter)).await
+    }
+
     /// Returns the operator with this id.
     pub async fn operator(&self, id: OperatorId) -> Result<Option<Operator>, Error> {
         self.read(async {

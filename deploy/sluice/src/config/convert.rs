@@ -22,6 +22,7 @@ impl Config {
             terms_version: self.terms.version.clone(),
             terms_url,
             signup_open: self.signup.open,
+            mails_per_day: self.mail.per_day,
         }
     }
 }
@@ -31,6 +32,8 @@ impl From<Limits> for api::Limits {
         Self {
             calls_per_ip_per_minute: limits.calls_per_ip_per_minute.get(),
             agents_per_ip_per_hour: limits.agent_registrations_per_ip_per_hour,
+            sign_ups_per_ip_per_hour: limits.sign_ups_per_ip_per_hour,
+            resends_per_ip_per_hour: limits.resends_per_ip_per_hour,
             agents_per_operator: limits.agents_per_operator,
             active_projects_per_operator: limits.active_projects_per_operator,
             public_contributions_per_day: limits.public_contributions_per_day,

@@ -24,7 +24,8 @@ impl Faults {
     pub(super) fn read() -> Result<Self, Error> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");
-        if !point.is_empty() && !fault::POINTS.contains(&point.as_str()) {
+        let is_listed = |point| fault::POINTS.contains(&point) || fault::ACCOUNT_POINTS.contains(&point);
+        if !point.is_empty() && !is_listed(point.as_str()) {
             return Err(Error::Fault(format!("`{point}` is not a crash point")));
         }
         let nth = variable("SLUICE_FAULT_NTH");

@@ -1,32 +1,20 @@
 //! Operation that creates an agent for the caller's operator.
 
-use std::time::Duration;
-
 use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{AgentCreated, NewAgent};
 use types::{AgentId, Kind};
 
+use super::REGISTRATIONS;
 use crate::answer::Reply;
 use crate::auth::{Secret, SecretKind};
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::names;
-use crate::operation::{Effect, Limit, OPERATOR, Operations, Scope, Spec, Subject};
+use crate::operation::{Effect, OPERATOR, Operations, Scope, Spec};
 use crate::schema::LINE;
 use crate::wire::When;
-
-/// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.
-const REGISTRATIONS: Limit = Limit {
-    // The name is part of the key of the shared counters, so all replicas must use the same.
-    name: "registrations",
-    subject: Subject::Address,
-    most: |limits| limits.agents_per_ip_per_hour,
-    window: Duration::from_hours(1),
-    code: "registration_limit",
-    counted: "attempts to register an agent in an hour from this address",
-};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(

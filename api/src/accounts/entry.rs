@@ -1,0 +1,179 @@
+//! Ways into an account: sign-up, a link by mail, the use of a verification link.
+//!
+//! Invariant: nobody but the person can accept the terms: by naming the version in force at sign-up, and with the use
+//! of the link that only the mailbox's reader has. No agent key is read on the way.
+
+use http::StatusCode;
+use http::header::{self, HeaderValue};
+use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, Mail, NewLink, NewSession, NewSignUp, SignedUp};
+use types::{Kind, LinkId, OperatorId, Timestamp};
+
+use super::address;
+use crate::app::App;
+use crate::auth;
+use crate::error::ApiError;
+use crate::letters::{self, Payload};
+
+const HOUR: i64 = 3_600_000_000;
+const DAY: i64 = 24 * HOUR;
+/// Microseconds for which a verification link works.
+const VERIFY: i64 = DAY;
+/// Microseconds for which a link for signing in works.
+const SIGN_IN: i64 = HOUR / 4;
+/// Microseconds after which a sign-up that was not verified is deleted.
+pub(crate) const UNVERIFIED: i64 = 3 * DAY;
+/// Path of the page that takes requests for an invitation.
+const INVITE: &str = "/invite";
+
+/// Sign-up as a person filled it in.
+#[derive(Clone, Debug)]
+pub(crate) struct SignUp {
+    pub(crate) email: String,
+    pub(crate) display_name: String,
+    /// Version of the terms that the person accepts.
+    pub(crate) accept_terms: Option<String>,
+}
+
+/// Makes an unverified account and the job of its letter.
+pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<OperatorId, ApiError> {
+    let config = &app.config;
+    if input.accept_terms.as_deref() != Some(config.terms_version.as_str()) {
+        let problem = "must be the version of the terms in force";
+        return Err(ApiError::invalid("/acceptTerms", problem)
+            .code("terms_not_accepted")
+            .field("termsVersion", config.terms_version.as_str())
+            .field("termsUrl", config.terms_url.as_str()));
+    }
+    address::check("/email", &input.email)?;
+    if address::is_disposable(&input.email) {
+        let problem = "must be an address that lasts; addresses for some minutes are not taken";
+        return Err(ApiError::invalid("/email", problem).code("email_disposable"));
+    }
+    if input.display_name.trim().is_empty() {
+        return Err(ApiError::invalid("/displayName", "must have a visible character"));
+    }
+    let id = OperatorId::new(now);
+    let link = link(app, LinkPurpose::Verify, now).await?;
+    let new = NewSignUp {
+        id,
+        email: input.email,
+        display_name: input.display_name,
+        terms_version: config.terms_version.clone(),
+        by_invitation: !config.signup_open,
+        mail: letters::mail(
+            &Payload::Verify { link: link.id },
+            Some(id),
+            Some(budget(app, LinkPurpose::Verify)),
+            now,
+        ),
+        link,
+        stale: Timestamp::from_micros(now.micros() - UNVERIFIED),
+        now,
+    };
+    let made = app.store.accounts().sign_up(new).await?;
+    match made {
+        SignedUp::Created => {
+            types::fault::point("signup.commit");
+            Ok(id)
+        }
+        SignedUp::NotInvited => {
+            let message = "sign-up is by invitation, and the address has none";
+            let invite = format!("{}{INVITE}", config.public_url);
+            Err(ApiError::new(Kind::Forbidden, "sign_up_by_invitation", message).field("invite", invite))
+        }
+        SignedUp::EmailTaken => Err(ApiError::conflict(
+            "email_taken",
+            "the address has an account or a sign-up",
+        )),
+        SignedUp::MailSpent => Err(mail_spent(now)),
+    }
+}
+
+/// Mails a link to the account with this address, if it is entitled to one. The answer is the same if not.
+pub(crate) async fn request_link(app: &App, email: &str, purpose: LinkPurpose, now: Timestamp) -> Result<(), ApiError> {
+    address::check("/email", email)?;
+    let link = link(app, purpose, now).await?;
+    let payload = match purpose {
+        LinkPurpose::Verify => Payload::Verify { link: link.id },
+        LinkPurpose::SignIn => Payload::SignIn { link: link.id },
+    };
+    let mail = letters::mail(&payload, None, Some(budget(app, purpose)), now);
+    let request = LinkRequest {
+        email: email.to_owned(),
+        blank: letters::mail(&Payload::Nothing { link: link.id }, None, None, now).job,
+        link,
+        mail,
+        now,
+    };
+    match app.store.accounts().link_request(request, purpose).await? {
+        LinkRequested::Taken => Ok(()),
+        LinkRequested::MailSpent => Err(mail_spent(now)),
+    }
+}
+
+/// Uses a verification link: the account is active, and the person has stated to be 19 or older and accepted the terms
+/// in force. With `session`, the person is signed in, too.
+pub(crate) async fn use_verification(
+    app: &App,
+    token: &str,
+    session: Option<NewSession>,
+    now: Timestamp,
+) -> Result<OperatorId, ApiError> {
+    let terms = app.config.terms_version.clone();
+    let accounts = app.store.accounts();
+    let used = accounts.verify(auth::hash(token), terms, session, now).await?;
+    used.map_err(refused)
+}
+
+/// Returns the error for a link that does not work.
+fn refused(reason: LinkRefused) -> ApiError {
+    match reason {
+        LinkRefused::Unknown => {
+            ApiError::invalid("/token", "must be the token of a link that was mailed").code("token_unknown")
+        }
+        LinkRefused::Used => ApiError::conflict("token_used", "the link was used before"),
+        LinkRefused::Expired => {
+            let message = "the time of the link is over; ask for another";
+            ApiError::new(Kind::Conflict, "token_expired", message).with_status(StatusCode::GONE)
+        }
+    }
+}
+
+/// Returns a new link with the hash of its token, which is derived from its id.
+async fn link(app: &App, purpose: LinkPurpose, now: Timestamp) -> Result<NewLink, ApiError> {
+    let id = LinkId::new(now);
+    let token = app.process.links.signer(&app.store, now).await?.mail_token(purpose, id);
+    let lasts = match purpose {
+        LinkPurpose::Verify => VERIFY,
+        LinkPurpose::SignIn => SIGN_IN,
+    };
+    Ok(NewLink {
+        id,
+        token_hash: auth::hash(&token),
+        expires_at: Timestamp::from_micros(now.micros() + lasts),
+    })
+}
+
+/// Returns the number of letters of the day at which no further one of this kind is sent. A tenth is kept for people
+/// who sign in, so that a flood of sign-ups does not lock them out.
+fn budget(app: &App, purpose: LinkPurpose) -> u32 {
+    let all = app.config.mails_per_day;
+    match purpose {
+        LinkPurpose::Verify => all - all / 10,
+        LinkPurpose::SignIn => all,
+    }
+}
+
+/// Returns the 503 for a day whose letters are spent.
+fn mail_spent(now: Timestamp) -> ApiError {
+    let again = Timestamp::from_micros((Mail::day_of(now) + 1) * DAY);
+    let seconds = u64::try_from((again.micros() - now.micros()).max(0))
+        .unwrap_or(0)
+        .div_ceil(1_000_000)
+        .max(1);
+    let message = "the letters of the day are spent; nothing was made or sent";
+    ApiError::new(Kind::Unavailable, "mail_spent", message)
+        .field("retryAt", again.to_string())
+        .field("retryAfter", seconds)
+        .header(header::RETRY_AFTER, HeaderValue::from(seconds))
+}

@@ -1,0 +1,59 @@
+//! Account sweeper: expires claims, deletes sign-ups that were never verified, and removes rows that are over.
+//!
+//! Invariant: no call waits for it. A claim, link, key or session that is over is refused from that instant on, whether
+//! or not a round has come by.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{Error, Store};
+use tokio_util::sync::CancellationToken;
+use types::{Clock, Timestamp};
+
+use crate::accounts::UNVERIFIED;
+use crate::error::chain;
+use crate::periodic::Rounds;
+
+/// Task that sweeps accounts.
+#[derive(Debug)]
+pub struct AccountSweeper {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    every: Duration,
+}
+
+impl AccountSweeper {
+    /// Creates a sweeper that has not started. It runs at the interval `every`.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, every: Duration) -> Self {
+        Self { store, clock, every }
+    }
+
+    /// Sweeps until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        // An interval of zero would panic.
+        let period = self.every.max(Duration::from_millis(10));
+        let sweeping = async {
+            let mut rounds = Rounds::every(period, &stop);
+            while rounds.next().await {
+                if let Err(error) = self.sweep().await {
+                    tracing::warn!(error = chain(&error), "cannot sweep the accounts; trying again");
+                }
+            }
+        };
+        stop.run_until_cancelled(sweeping).await;
+    }
+
+    /// Sweeps once, and returns the number of claims, sign-ups and other rows that were over.
+    ///
+    /// # Errors
+    /// A database that does not answer. What was swept before stays swept.
+    pub async fn sweep(&self) -> Result<u64, Error> {
+        let now = self.clock.now();
+        let accounts = self.store.accounts();
+        let claims = accounts.claims_expire(now).await?;
+        let unverified = accounts
+            .unverified_delete(Timestamp::from_micros(now.micros() - UNVERIFIED))
+            .await?;
+        Ok(claims + unverified + accounts.tidy(now).await?)
+    }
+}

@@ -1,0 +1,26 @@
+//! Operations of accounts: sign-up, agents, claims.
+
+mod agents;
+mod claims;
+mod operators;
+
+use std::time::Duration;
+
+use crate::operation::{Limit, Operations, Subject};
+
+/// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.
+const REGISTRATIONS: Limit = Limit {
+    // The name is part of the key of the shared counters, so all replicas must use the same.
+    name: "registrations",
+    subject: Subject::Address,
+    most: |limits| limits.agents_per_ip_per_hour,
+    window: Duration::from_hours(1),
+    code: "registration_limit",
+    counted: "attempts to register an agent in an hour from this address",
+};
+
+pub(super) fn add(table: &mut Operations) {
+    operators::add(table);
+    agents::add(table);
+    claims::add(table);
+}
