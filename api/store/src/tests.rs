@@ -86,7 +86,9 @@ async fn a_schema_of_a_newer_build_is_refused() {
 }
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 23] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 26] = [
+    "DROP TABLE audit",
+    "DROP TABLE limit_counters",
     "DROP TABLE jobs",
     "DROP TABLE mail_days",
     "DROP TABLE sessions",
@@ -108,6 +110,7 @@ const UNDO_ACCOUNTS_AND_FLOW: [&str; 23] = [
     "ALTER TABLE operators DROP COLUMN payout_next_address",
     "ALTER TABLE operators DROP COLUMN payout_next_at",
     "ALTER TABLE operators DROP COLUMN payout_proved_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 10",
     "DELETE FROM _sqlx_migrations WHERE version = 9",
     "DELETE FROM _sqlx_migrations WHERE version = 8",
 ];
