@@ -3,12 +3,15 @@
 //! Invariant: every read path asks this module. A private project is answered like a missing one, except to its
 //! operator.
 
+use serde_json::Value;
 use store::{Access, Project, Visibility};
 use types::money::MicroUsdc;
 use types::{Kind, OperatorId, Version};
 
+use crate::app::App;
 use crate::cx::Cx;
 use crate::error::ApiError;
+use crate::operation::Item;
 use crate::price;
 
 /// Entitlement of a caller to a version of a dataset.
@@ -44,12 +47,48 @@ pub(crate) fn price_of(micro: Option<i64>) -> MicroUsdc {
 
 /// Returns the project with this slug if the caller may know of it, otherwise a 404.
 pub(crate) async fn visible(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
+    visible_to(&cx.app, cx.operator(), slug).await
+}
+
+async fn visible_to(app: &App, operator: Option<OperatorId>, slug: &str) -> Result<Project, ApiError> {
     // The query filters too: reading a hidden row and dropping it would take longer than finding none, and so reveal
     // it.
-    let project = cx.app.store.project_by_slug(slug, cx.operator()).await?;
+    let project = app.store.project_by_slug(slug, operator).await?;
     project
-        .filter(|project| decide(cx.operator(), project) != Entitlement::Hidden)
+        .filter(|project| decide(operator, project) != Entitlement::Hidden)
         .ok_or_else(|| ApiError::no_project(slug))
+}
+
+/// Returns the project with this slug if the caller's operator maintains it, otherwise a 404, or a 403 if the caller
+/// sees it.
+pub(crate) async fn own(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
+    own_of(&cx.app, cx.operator(), slug).await
+}
+
+async fn own_of(app: &App, operator: Option<OperatorId>, slug: &str) -> Result<Project, ApiError> {
+    let project = visible_to(app, operator, slug).await?;
+    // The caller sees the project, so a 403 instead of a 404 reveals nothing.
+    if operator != Some(project.operator) {
+        let message = format!("the project `{}` is another operator's", project.slug);
+        return Err(ApiError::new(Kind::Forbidden, "not_owner", message));
+    }
+    Ok(project)
+}
+
+/// Fails as the operation would if the caller may not see the item of a call, or has not the right over it. For a call
+/// whose input is refused.
+pub(crate) async fn outrank(
+    app: &App,
+    item: Item,
+    operator: Option<OperatorId>,
+    input: &Value,
+) -> Result<(), ApiError> {
+    let slug = input["slug"].as_str().unwrap_or_default();
+    match item {
+        Item::None => Ok(()),
+        Item::Project => visible_to(app, operator, slug).await.map(drop),
+        Item::OwnProject => own_of(app, operator, slug).await.map(drop),
+    }
 }
 
 /// Checks that the caller may read the records of `version`, or of the latest. The error contains the price.

@@ -3,7 +3,7 @@
 //! ```text
 //! ops/*.rs ──add──▶ Operations ◀──read── rest.rs (routes) · openapi.rs (description)
 //!                       │
-//!                    dispatch: limit → credential → permission → schema → call → log
+//!                    dispatch: limit → credential → permission → item, schema → call → log
 //! ```
 //!
 //! Invariants:

@@ -24,6 +24,7 @@ use crate::app::App;
 use crate::auth;
 use crate::caller::Incoming;
 use crate::cx::Cx;
+use crate::entitlement;
 use crate::error::ApiError;
 use crate::limit::{Decision, Source};
 use crate::schema::{Bound, InputSchema};
@@ -33,8 +34,8 @@ mod limits;
 mod spec;
 
 pub use spec::{
-    BodySize, Credential, Effect, KEY, KEY_OR_OPERATOR, Limit, OPERATOR, OPTIONAL, PUBLIC, ParamLocation, Rate, Scope,
-    Spec, Subject,
+    BodySize, Credential, Effect, Item, KEY, KEY_OR_OPERATOR, Limit, OPERATOR, OPTIONAL, PUBLIC, ParamLocation, Rate,
+    Scope, Spec, Subject,
 };
 
 /// Input of a call, as a transport read it.
@@ -44,11 +45,17 @@ pub struct Input {
     pub members: Map<String, Value>,
     /// Body as it arrived, if [`Spec::raw_body_member`] replaced a member of it by an outline.
     pub body: Option<Bytes>,
+    /// Violation for which the rest of the request was not read; the members of the path are there.
+    pub refused: Option<ApiError>,
 }
 
 impl From<Map<String, Value>> for Input {
     fn from(members: Map<String, Value>) -> Self {
-        Self { members, body: None }
+        Self {
+            members,
+            body: None,
+            refused: None,
+        }
     }
 }
 
@@ -140,7 +147,8 @@ impl Operations {
         self.by_name.get(name).map(|&index| &self.entries[index])
     }
 
-    /// Performs one call: rate limit, authentication, permission, schema, function, metrics, log.
+    /// Performs one call: rate limit, authentication, permission, schema (after the item's visibility), function,
+    /// metrics, log.
     ///
     /// `input` is polled only after the caller is authenticated, so that an unauthorized caller learns nothing of
     /// further errors in the request. It is given the caller's operator, if there is one.
@@ -216,11 +224,18 @@ impl Operations {
         // These limits come before the input, so that calls count that are refused for their input.
         limits::count(app, spec, client, caller.as_ref(), None).await?;
         let reading = input(caller.as_ref().map(|caller| caller.operator));
-        let Input { members, body } = reading.instrument(tracing::debug_span!("read input")).await?;
+        let Input { members, body, refused } = reading.instrument(tracing::debug_span!("read input")).await?;
         let input = Value::Object(members);
         // A member given as an outline passes: its schema says nothing about the content of its objects. See
         // `rest::input`.
-        operation.input.check(&input, spec.immutable)?;
+        let checked = refused.map_or_else(|| operation.input.check(&input, spec.immutable), Err);
+        if let Err(error) = checked {
+            // Whoever may not see the item gets the same answer for every input. A good input needs no look here, since
+            // the function looks.
+            let operator = caller.as_ref().map(|caller| caller.operator);
+            entitlement::outrank(app, spec.item, operator, &input).await?;
+            return Err(error);
+        }
         limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;
         let mut app = app.clone();
         if spec.audit && spec.effect != Effect::Read {

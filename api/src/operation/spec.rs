@@ -96,6 +96,17 @@ pub struct Limit {
     pub counted: &'static str,
 }
 
+/// Item of a call whose visibility, and the right over it, outrank what is wrong with the rest of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// No item that could be hidden.
+    None,
+    /// Project whose slug is the member `slug`.
+    Project,
+    /// The same, for an operation that only its operator may perform.
+    OwnProject,
+}
+
 /// Limit on the size of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodySize {
@@ -137,6 +148,8 @@ pub struct Spec {
     /// True if a call that changes something leaves a row in the audit trail. False where rows of its own are the
     /// trail.
     pub audit: bool,
+    /// Item that a call is about.
+    pub item: Item,
     /// Rate limit that a call counts toward before its credential is read.
     pub rate: Rate,
     /// Further limits, by address, caller or a member of the input.
@@ -191,6 +204,7 @@ impl Spec {
         scope: Scope::Read,
         effect: Effect::Read,
         audit: true,
+        item: Item::None,
         rate: Rate::Call,
         limits: &[],
         egress: false,

@@ -24,7 +24,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::flow::Rejected;
-use crate::operation::{BodySize, Effect, KEY, Operations, Scope, Spec};
+use crate::operation::{BodySize, Effect, Item, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
 use crate::{entitlement, faults};
 
@@ -53,6 +53,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             scope: Scope::Write,
             effect: Effect::Write,
             audit: false,
+            item: Item::Project,
             body: BodySize::Batch,
             raw_body_member: Some("records"),
             success: &[

@@ -12,7 +12,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{KEY, Operations, Spec};
+use crate::operation::{Item, KEY, Operations, Spec};
 use crate::schema::Bound;
 use crate::wire::VerdictLine;
 
@@ -30,6 +30,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           `reason.code` is `budget`, `provider` or `paused`.",
             tag: "datasets",
             accepts: KEY,
+            item: Item::Project,
             success: &[(200, "The contribution: submitted, waiting, merged or rejected.")],
             failure: &[(404, "There is no such contribution that the caller may see.")],
             ..Spec::BASE
@@ -47,6 +48,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           process. For the operator that contributed and the one that maintains the project.",
             tag: "datasets",
             accepts: KEY,
+            item: Item::Project,
             success: &[(200, "One verdict a line.")],
             failure: &[
                 (404, "There is no such contribution that the caller may see."),

@@ -15,7 +15,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{KEY, Operations, Spec};
+use crate::operation::{Item, KEY, Operations, Spec};
 use crate::ops::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
 use crate::schema::Bound;
 
@@ -29,6 +29,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           page of very large records has fewer than `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
             accepts: KEY,
+            item: Item::Project,
             egress: true,
             success: &[(200, "The page.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],

@@ -22,7 +22,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{OPTIONAL, Operations, Spec};
+use crate::operation::{Item, OPTIONAL, Operations, Spec};
 use crate::schema::Bound;
 use crate::wire::When;
 
@@ -42,14 +42,10 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           `limit`; it goes on at `nextOffset`.",
             tag: "datasets",
             accepts: OPTIONAL,
+            item: Item::Project,
             egress: true,
             success: &[(200, "The contributions, and a page of the records.")],
-            failure: &[
-                (403, "The records need an agent key; an operator token is a person."),
-                NOT_BOUGHT,
-                NO_VERSION,
-                NOT_YET,
-            ],
+            failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
             ..Spec::BASE
         },
         &[
@@ -166,15 +162,15 @@ struct Appended {
 }
 
 async fn diff(cx: Cx, input: Between) -> Result<Reply<Diff>, ApiError> {
+    let limit = input.limit.unwrap_or(cx.app.limits.default_diff_records);
+    // The contributions alone are public. The records need an agent key, whether or not there is such a project.
+    if limit > 0 {
+        auth::require_agent(&cx)?;
+    }
     let project = entitlement::visible(&cx, &input.slug).await?;
     let (from, to) = (Version(input.from), Version(input.to));
     if from > to {
         return Err(ApiError::invalid("/from", "must be at most `to`"));
-    }
-    let limit = input.limit.unwrap_or(cx.app.limits.default_diff_records);
-    // The contributions alone are public. The records need an agent key.
-    if limit > 0 {
-        auth::require_agent(&cx)?;
     }
     let snapshot = if limit > 0 {
         reading::entitled(&cx, &project, Some(to)).await?

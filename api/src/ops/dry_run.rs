@@ -20,7 +20,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{BodySize, KEY, Operations, Scope, Spec};
+use crate::operation::{BodySize, Item, KEY, Operations, Scope, Spec};
 use crate::schema::TEXT;
 use crate::wire::{BatchReason, VerdictLine, When};
 
@@ -38,6 +38,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             accepts: KEY,
             // A dry run takes the same doors as the contribution that it stands for.
             scope: Scope::Write,
+            item: Item::Project,
             body: BodySize::Batch,
             success: &[(
                 200,

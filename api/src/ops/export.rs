@@ -19,7 +19,7 @@ use crate::answer::{Media, NDJSON, Streamed};
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, chain};
-use crate::operation::{KEY, Operations, Spec};
+use crate::operation::{Item, KEY, Operations, Spec};
 use crate::schema;
 
 /// Bytes rendered at a time, plus at most one record.
@@ -35,6 +35,7 @@ pub(super) fn add(table: &mut Operations) {
                           its connection off. Eight of an operator are sent at once, and more wait.",
             tag: "datasets",
             accepts: KEY,
+            item: Item::Project,
             egress: true,
             success: &[(200, "The records.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],

@@ -19,7 +19,7 @@ use crate::entitlement;
 use crate::error::ApiError;
 use crate::keys::Ring;
 use crate::links::Grant;
-use crate::operation::{KEY, Operations, Spec};
+use crate::operation::{Item, KEY, Operations, Spec};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -31,6 +31,7 @@ pub(super) fn add(table: &mut Operations) {
                           everything but the addresses. The keys are at `/.well-known/service-keys`.",
             tag: "datasets",
             accepts: KEY,
+            item: Item::Project,
             success: &[(200, "The manifest.")],
             failure: &[NOT_BOUGHT, NO_VERSION, NOT_YET],
             ..Spec::BASE

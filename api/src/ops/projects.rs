@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Access, Visibility};
 
-use crate::operation::{Effect, KEY_OR_OPERATOR, OPTIONAL, Operations, Scope, Spec};
+use crate::operation::{Effect, Item, KEY_OR_OPERATOR, OPTIONAL, Operations, Scope, Spec};
 
 mod create;
 mod read;
@@ -80,6 +80,7 @@ pub(super) fn add(table: &mut Operations) {
             path: "/projects/{slug}",
             summary: "One project with its readme, schema, versions and contributors",
             accepts: OPTIONAL,
+            item: Item::Project,
             failure: &[(404, "There is no such project, or it is private to others.")],
             ..base()
         },
@@ -96,6 +97,7 @@ pub(super) fn add(table: &mut Operations) {
             accepts: KEY_OR_OPERATOR,
             scope: Scope::Write,
             effect: Effect::Write,
+            item: Item::OwnProject,
             immutable: &["schemaDef", "access", "visibility", "license"],
             success: &[(200, "The project as it is now.")],
             failure: &[

@@ -22,7 +22,7 @@ use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
-use crate::operation::{KEY, Operations, Spec};
+use crate::operation::{Item, KEY, Operations, Spec};
 use crate::sandbox::{Column, Failure};
 use crate::schema::Bound;
 
@@ -50,6 +50,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                           an operator one query at a time. `sluice pull` fetches what is too large to be queried here.",
             tag: "datasets",
             accepts: KEY,
+            item: Item::Project,
             egress: true,
             success: &[(200, "The columns and rows.")],
             failure: &[

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::operation::{Credential, Effect, Operation, ParamLocation, Scope};
+use crate::operation::{Credential, Effect, Item, Operation, ParamLocation, Scope};
 use crate::testing;
 
 fn table() -> Operations {
@@ -114,6 +114,22 @@ fn what_changes_something_needs_a_credential_and_more_than_read() {
             let may_be_open = ["sign_up", "resend_verification", "verify_operator", "claim_agent"].contains(&spec.name);
             assert!(is_open == may_be_open && spec.scope != Scope::Read, "{}", spec.name);
         }
+    }
+}
+
+#[test]
+fn every_operation_on_a_project_names_it_as_its_item() {
+    for operation in table().iter() {
+        let spec = &operation.spec;
+        let has_project = placeholders(operation).contains(&"slug");
+        assert_eq!(spec.item != Item::None, has_project, "{}", spec.name);
+        // Whoever adds to a project need not own it. Only a change of the project itself is its operator's.
+        assert_eq!(
+            spec.item == Item::OwnProject,
+            has_project && spec.method == http::Method::PATCH,
+            "{}",
+            spec.name
+        );
     }
 }
 

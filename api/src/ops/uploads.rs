@@ -30,7 +30,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::{ApiError, Detail, chain};
 use crate::flow::Rejected;
-use crate::operation::{Effect, KEY, Operations, Scope, Spec};
+use crate::operation::{Effect, Item, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT};
 use crate::wire::When;
 
@@ -54,6 +54,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             scope: Scope::Write,
             effect: Effect::Write,
             audit: false,
+            item: Item::Project,
             success: &[(201, "The upload, with a URL for each part.")],
             failure: &[
                 (
@@ -92,6 +93,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             scope: Scope::Write,
             effect: Effect::Write,
             audit: false,
+            item: Item::Project,
             success: &[(201, "The contribution.")],
             failure: &[
                 (404, "There is no such upload that the caller may complete."),

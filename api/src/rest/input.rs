@@ -21,7 +21,8 @@ use crate::error::{ApiError, Detail};
 use crate::operation::{BodySize, Input, Operation, ParamLocation};
 use crate::schema::{coerce, takes, whole};
 
-/// Reads the input of `operation`. The body is read only if the operation has one, into its reservation.
+/// Reads the input of `operation`, its body into the reservation. Fails if the path is no text; any other violation is
+/// in the input.
 pub(super) async fn read(
     operation: &Operation,
     parts: &mut Parts,
@@ -36,30 +37,18 @@ pub(super) async fn read(
         details: Vec::new(),
     };
     reader.path(parts).await?;
-    reader.query(parts)?;
-    reader.headers(&parts.headers);
-    if takes_body(&parts.method) && operation.has_body() {
-        // A request without a body needs no media type.
-        if !body.is_end_stream() {
-            media_type(&parts.headers, operation.spec.takes)?;
-        }
-        let limit = match operation.spec.body {
-            BodySize::Ordinary => limits.body_bytes,
-            BodySize::Batch => limits.contribution_bytes,
-        };
-        let patience = Duration::from_secs(limits.body_patience_seconds.into());
-        let bytes = body::read(&parts.headers, body, limit, reservation, patience).await?;
-        reader.body(&parts.headers, &bytes)?;
-    }
-    // All violations are collected, so that a caller can repair them in one step.
-    if reader.details.is_empty() {
-        Ok(Input {
-            members: reader.input,
-            body: reader.raw_body,
-        })
-    } else {
-        Err(ApiError::invalid_all(reader.details))
-    }
+    // The path names the item. Its visibility decides if the caller learns of a violation in the rest.
+    let refused = match reader.rest(parts, body, limits, reservation).await {
+        Err(error) => Some(error),
+        // All violations are collected, so that a caller can repair them in one step.
+        Ok(()) if reader.details.is_empty() => None,
+        Ok(()) => Some(ApiError::invalid_all(reader.details)),
+    };
+    Ok(Input {
+        members: reader.input,
+        body: reader.raw_body,
+        refused,
+    })
 }
 
 struct Reader<'a> {
@@ -84,6 +73,33 @@ impl Reader<'_> {
             self.put_text(name, text);
         }
         Ok(())
+    }
+
+    /// Reads what follows the path. A body is read only if the operation has one.
+    async fn rest(
+        &mut self,
+        parts: &Parts,
+        body: &mut Body,
+        limits: &Limits,
+        reservation: Reservation,
+    ) -> Result<(), ApiError> {
+        self.query(parts)?;
+        self.headers(&parts.headers);
+        let spec = &self.operation.spec;
+        if !takes_body(&parts.method) || !self.operation.has_body() {
+            return Ok(());
+        }
+        // A request without a body needs no media type.
+        if !body.is_end_stream() {
+            media_type(&parts.headers, spec.takes)?;
+        }
+        let limit = match spec.body {
+            BodySize::Ordinary => limits.body_bytes,
+            BodySize::Batch => limits.contribution_bytes,
+        };
+        let patience = Duration::from_secs(limits.body_patience_seconds.into());
+        let bytes = body::read(&parts.headers, body, limit, reservation, patience).await?;
+        self.body(&parts.headers, &bytes)
     }
 
     fn query(&mut self, parts: &Parts) -> Result<(), ApiError> {

@@ -234,6 +234,7 @@ async fn json_that_readers_could_understand_differently_is_refused_with_its_plac
     let service = Service::start().await;
     let token = service.operator().await;
     let key = service.agent(&token, "bob").await;
+    service.project(&key, "weather", &json!({})).await;
     let deep = format!(
         r#"{{"records": [{{"name": {}1{}}}]}}"#,
         "[".repeat(500),
@@ -274,6 +275,7 @@ async fn a_body_over_its_limit_is_413_whether_or_not_its_length_is_announced() {
     let service = Service::start().await;
     let token = service.operator().await;
     let key = service.agent(&token, "bob").await;
+    service.project(&key, "weather", &json!({})).await;
     let large = format!(r#"{{"records": [{{"name": "{}"}}]}}"#, "x".repeat(4 << 20));
     let got = service
         .call("POST", "/projects/weather/contribute", Some(&key), &large)

@@ -5,7 +5,6 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{ProjectChanges, ProjectStatus, ProjectUpdated};
-use types::Kind;
 
 use super::view::Details;
 use super::{TAG_PATTERN, can_have_price};
@@ -49,12 +48,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Pri
 }
 
 pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiError> {
-    let project = entitlement::visible(&cx, &input.slug).await?;
-    // The caller sees the project, so a 403 instead of a 404 reveals nothing.
-    if cx.operator() != Some(project.operator) {
-        let message = format!("the project `{}` is another operator's", project.slug);
-        return Err(ApiError::new(Kind::Forbidden, "not_owner", message));
-    }
+    let project = entitlement::own(&cx, &input.slug).await?;
     let price = input.price.map(|price| price.amount()).transpose()?;
     if price.flatten().is_some() && !can_have_price(project.access, project.visibility) {
         return Err(ApiError::invalid("/price", "is for paid projects only"));
