@@ -22,16 +22,16 @@ use crate::binary;
 const HOUR: Duration = Duration::from_hours(1);
 
 /// A service with open sign-up on a database of its own.
-struct Site {
+pub(crate) struct Site {
     server: Server,
-    http: Http,
+    pub(crate) http: Http,
     store: Store,
     folder: TempDir,
 }
 
 impl Site {
     /// Starts a service on the database at `url`; on a file of its own without one.
-    async fn start(url: Option<&str>, change: impl FnOnce(Options) -> Options) -> Self {
+    pub(crate) async fn start(url: Option<&str>, change: impl FnOnce(Options) -> Options) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut options = Options::new(binary(), folder.path().join("data")).with("SLUICE__SIGNUP__OPEN", "true");
         if let Some(url) = url {
@@ -69,7 +69,7 @@ impl Site {
     }
 
     /// Signs up and verifies, and returns the operator.
-    async fn operator(&self, email: &str) -> OperatorId {
+    pub(crate) async fn operator(&self, email: &str) -> OperatorId {
         let signed_up = self.http.post("/operators", &sign_up(email)).await.expect(201);
         let token = self.letter(email).await.token();
         let verified = self
@@ -82,7 +82,7 @@ impl Site {
     }
 
     /// Makes an operator token, as the console does.
-    async fn token(&self, operator: OperatorId) -> String {
+    pub(crate) async fn token(&self, operator: OperatorId) -> String {
         let secret = format!("wto_{}", ContributionId::new(now()));
         let new = NewToken {
             operator,
@@ -96,7 +96,7 @@ impl Site {
     }
 
     /// Makes a claim code, as the console does.
-    async fn code(&self, operator: OperatorId) -> String {
+    pub(crate) async fn code(&self, operator: OperatorId) -> String {
         let text = ClaimCodeText::generate().unwrap().reveal();
         let parts = ClaimCodeParts::of(&text).unwrap();
         let new = NewClaimCode {
@@ -119,7 +119,7 @@ impl Site {
     }
 }
 
-async fn connect(url: &str) -> Store {
+pub(crate) async fn connect(url: &str) -> Store {
     let options = store::Options {
         schema: Schema::Current,
         ..store::Options::default()
@@ -127,7 +127,7 @@ async fn connect(url: &str) -> Store {
     Store::connect(url, options).await.unwrap()
 }
 
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     SystemClock::default().now()
 }
 
@@ -140,7 +140,7 @@ fn claim(code: &str, name: &str) -> Value {
 }
 
 /// Runs a test on every database that is there.
-async fn on_each(test: impl AsyncFn(Option<String>)) {
+pub(crate) async fn on_each(test: impl AsyncFn(Option<String>)) {
     test(None).await;
     #[cfg(feature = "postgres")]
     if let Some(server) = store::testing::Postgres::shared() {

@@ -12,6 +12,7 @@
 )]
 
 mod accounts;
+mod accounts_fields;
 mod api;
 #[cfg(feature = "s3")]
 mod bits;
@@ -23,6 +24,7 @@ mod crash;
 mod disk_full;
 mod history;
 mod openapi;
+mod permissions;
 mod push_files;
 mod quarantine;
 mod readers;

@@ -1,0 +1,269 @@
+//! Permissions: every operation, called by every kind of caller, answers with the status that the table gives it.
+//!
+//! Invariant: an operation without a row fails, and so does a row of an operation that exists but that nobody wrote a
+//! call for. Rows of what the service does not have yet are printed.
+
+mod calls;
+mod order;
+mod site;
+mod table;
+
+use std::collections::BTreeSet;
+
+use api::operation::Spec;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tests::Answer;
+
+use self::calls::Items;
+use self::site::{Call, Credential, Site};
+use self::table::{Expected, Row, callers, rows};
+use crate::accounts::on_each;
+
+/// Paths of pages for people, which programs do not call; [`pages_need_a_session`] says who may open them.
+const PAGES: [&str; 8] = [
+    "/console", "/signin", "/signup", "/verify", "/invite", "/signout", "/theme", "/assets",
+];
+/// Rows that name a kind of address, with the routes that serve them.
+const SIGNED: [(&str, &str, &str); 2] = [
+    ("GET a signed part address", "GET", "/parts/{dataset}/{name}"),
+    ("PUT a signed part address", "PUT", "/uploads/{id}/{n}"),
+];
+
+/// Operation of a row, as far as the service has it.
+enum Target<'a> {
+    /// An operation of the table.
+    Operation(&'a Spec),
+    /// A signed address.
+    Signed(&'static str),
+    /// A route beside the table.
+    Route(&'static str, &'static str),
+    /// Messages to an endpoint of tools.
+    Messages(&'static str),
+    /// A tool at an endpoint; without an operation it must be unknown there.
+    Tool(&'static str, &'static str, Option<&'a Spec>),
+}
+
+/// Differences between the table and the service.
+#[derive(Default)]
+struct Found {
+    wrong: Vec<String>,
+    missing: Vec<String>,
+    skipped: BTreeSet<&'static str>,
+    calls: usize,
+}
+
+fn is_page(spec: &Spec) -> bool {
+    let begins = |prefix: &&str| {
+        spec.path
+            .strip_prefix(*prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    spec.path == "/" || PAGES.iter().any(begins)
+}
+
+/// Finds the operation of a row; none if the service does not have it.
+async fn target<'a>(site: &'a Site, row: &Row) -> Option<Target<'a>> {
+    if let Some((_, rest)) = row.operation.split_once(" tools/call ") {
+        let endpoint = endpoint(row)?;
+        let spec = site.operations.get(rest).map(|operation| &operation.spec);
+        let must_be_unknown = row.fixture == "must be an unknown tool";
+        let is_there = (spec.is_some() || must_be_unknown) && site.has_route("POST", endpoint).await;
+        return is_there.then_some(Target::Tool(endpoint, rest, spec.filter(|_| !must_be_unknown)));
+    }
+    if row.group == "mcp" {
+        let (endpoint, is_message) = (endpoint(row)?, row.operation.starts_with("POST"));
+        let target = if is_message {
+            Target::Messages(endpoint)
+        } else {
+            Target::Route("GET", endpoint)
+        };
+        return site.has_route("POST", endpoint).await.then_some(target);
+    }
+    if SIGNED.iter().any(|(signed, ..)| *signed == row.operation) {
+        return Some(Target::Signed(row.operation));
+    }
+    let (method, path) = row.route()?;
+    let mut specs = site.operations.iter().map(|operation| &operation.spec);
+    if let Some(spec) = specs.find(|spec| spec.method == method && spec.path == path) {
+        return Some(Target::Operation(spec));
+    }
+    let is_there = !path.contains('{') && site.has_route(method, path).await;
+    is_there.then_some(Target::Route(method, path))
+}
+
+/// Path of the endpoint of tools in a row.
+fn endpoint(row: &Row) -> Option<&'static str> {
+    row.operation.split(' ').nth(1)
+}
+
+/// The calls of a row; `None` if nobody has written them down.
+async fn calls(site: &Site, items: &Items, row: &Row, target: &Target<'_>) -> Option<Vec<Call>> {
+    let call = match target {
+        Target::Operation(spec) => {
+            let input = input(site, items, spec, row).await?;
+            calls::call(spec, &input)
+        }
+        Target::Signed(operation) if operation.starts_with("GET") => calls::download(site, items).await,
+        Target::Signed(_) => calls::part(site, items).await,
+        Target::Route("GET", path) => Call::get(*path),
+        Target::Route(..) => return None,
+        Target::Messages(endpoint) => {
+            let hello = json!({
+                "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+            });
+            return Some(vec![
+                calls::message(endpoint, "initialize", &hello),
+                calls::message(endpoint, "ping", &json!({})),
+                calls::message(endpoint, "tools/list", &json!({})),
+            ]);
+        }
+        Target::Tool(endpoint, name, spec) => {
+            let input = match spec {
+                Some(spec) => input(site, items, spec, row).await?,
+                None => json!({}),
+            };
+            calls::message(endpoint, "tools/call", &json!({"name": name, "arguments": input}))
+        }
+    };
+    Some(vec![call])
+}
+
+async fn input(site: &Site, items: &Items, spec: &Spec, row: &Row) -> Option<Value> {
+    let written = calls::input(site, items, spec.name, row).await;
+    let operation = site.operations.get(spec.name)?;
+    let mut members = operation.input.properties();
+    // An operation that needs no input is called without one, so that most new reads need no line here.
+    let needs_none =
+        spec.effect == api::operation::Effect::Read && !members.any(|(name, _)| operation.input.requires(name));
+    written.or_else(|| needs_none.then(|| json!({})))
+}
+
+/// Violations of the rules on the body of a refusal.
+fn body_rules(caller: &str, row: &Row, answer: &Answer) -> Option<String> {
+    if answer.code() != 401 {
+        return None;
+    }
+    let authenticate = answer.header("www-authenticate");
+    let text = |member: &str| !answer.text(member).is_empty();
+    let is_met = match row.group {
+        "tool" | "tool-directory" | "mcp" => authenticate.contains("resource_metadata="),
+        _ if caller == "pending_key" => answer.text("/status") == "pending" && text("/hint") && text("/getKey"),
+        _ => answer.body.get("status").is_none() && text("/hint") && text("/getKey"),
+    };
+    (!is_met).then(|| format!("a 401 without what it must carry; www-authenticate: {authenticate}"))
+}
+
+fn judge(found: &mut Found, row: &Row, caller: &str, expected: &Expected, answer: &Answer) {
+    found.calls += 1;
+    let status = answer.code();
+    let wrong = if expected.allows(status) {
+        body_rules(caller, row, answer)
+    } else {
+        Some(String::new())
+    };
+    if let Some(wrong) = wrong {
+        let body: String = String::from_utf8_lossy(&answer.bytes).chars().take(160).collect();
+        let fixture = row.fixture;
+        found.wrong.push(format!(
+            "{row} | {fixture} | {caller} | {expected} | {status} | {wrong} {body}"
+        ));
+    }
+}
+
+async fn walk(site: &Site, items: &Items) -> Found {
+    let mut found = Found::default();
+    for row in rows() {
+        let Some(target) = target(site, &row).await else {
+            found.missing.push(row.to_string());
+            continue;
+        };
+        let mut asked: Vec<(&'static str, &Expected, Credential)> = Vec::new();
+        for (caller, expected) in &row.cells {
+            let credentials = site.credentials(caller);
+            if credentials.is_empty() {
+                found.skipped.insert(caller);
+            }
+            asked.extend(
+                credentials
+                    .into_iter()
+                    .map(|credential| (*caller, expected, credential)),
+            );
+        }
+        // Items are made at once. The calls go out one after the other, so that no two of an operator meet.
+        let made = join_all(asked.iter().map(|_| calls(site, items, &row, &target))).await;
+        for ((caller, expected, credential), calls) in asked.into_iter().zip(made) {
+            let Some(calls) = calls else {
+                found
+                    .wrong
+                    .push(format!("{row} | nobody wrote a call for it in calls.rs"));
+                break;
+            };
+            for call in calls {
+                let answer = site.send(&credential, call).await;
+                judge(&mut found, &row, caller, expected, &answer);
+            }
+        }
+    }
+    found
+}
+
+/// Operations without a row.
+fn without_row(site: &Site) -> Vec<String> {
+    let rows = rows();
+    let routes: Vec<(&str, &str)> = rows
+        .iter()
+        .filter_map(Row::route)
+        .chain(SIGNED.map(|(_, method, path)| (method, path)))
+        .collect();
+    let specs = site.operations.iter().map(|operation| &operation.spec);
+    specs
+        .filter(|spec| !is_page(spec) && !routes.contains(&(spec.method.as_str(), spec.path)))
+        .map(|spec| format!("{} {} has no row", spec.method, spec.path))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_caller_gets_the_status_of_the_table_from_every_operation() {
+    on_each(async |url| {
+        let site = Site::start(url.as_deref(), |options| options).await;
+        let items = Items::default();
+        let found = walk(&site, &items).await;
+        eprintln!("{} calls; not there yet, {} rows:", found.calls, found.missing.len());
+        for row in &found.missing {
+            eprintln!("    {row}");
+        }
+        eprintln!("callers that the service does not have: {:?}", found.skipped);
+        let issued: Vec<&str> = found
+            .skipped
+            .iter()
+            .copied()
+            .filter(|caller| !caller.starts_with("oauth_"))
+            .collect();
+        assert_eq!(issued, [""; 0], "callers without a credential");
+        assert!(
+            found.skipped.is_empty() || !site.issues_tokens().await,
+            "the service issues tokens of apps; {:?} must have theirs",
+            found.skipped
+        );
+        let mut wrong = without_row(&site);
+        wrong.extend(found.wrong);
+        assert!(
+            wrong.is_empty(),
+            "group | operation | item | caller | expected | got | body\n{}\n{} differences",
+            wrong.join("\n"),
+            wrong.len()
+        );
+    })
+    .await;
+}
+
+#[test]
+fn the_table_of_the_interface_is_whole() {
+    let rows = rows();
+    let of_interface = rows.iter().filter(|row| !matches!(row.group, "private" | "paid"));
+    assert!(of_interface.count() >= 143);
+    assert_eq!(callers().len(), 16);
+    let unique: BTreeSet<String> = rows.iter().map(|row| format!("{row} {}", row.fixture)).collect();
+    assert_eq!(unique.len(), rows.len());
+}

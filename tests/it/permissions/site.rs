@@ -1,0 +1,336 @@
+//! A service with one caller for each column of the table.
+//!
+//! Invariant: a credential that must not work stopped working before anybody used it, so no memory of an earlier call
+//! can let it in.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use api::Operations;
+use api::accounts::{ClaimCodeParts, ClaimCodeText};
+use reqwest::Method;
+use reqwest::redirect::Policy;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use store::{AgentCreated, ClaimCodeAdded, NewAgent, NewClaimCode, NewSession, NewToken, Store, TokenAdded};
+use tempfile::TempDir;
+use tests::letters::letter_to;
+use tests::{Answer, Http, Options, Server};
+use types::{AgentId, ClaimCodeId, ContributionId, OperatorId, SessionId};
+
+use crate::accounts::{connect, now};
+use crate::binary;
+
+const HOUR: Duration = Duration::from_hours(1);
+const ADDRESS_OF_DISCOVERY: &str = "/.well-known/oauth-authorization-server";
+
+/// Version of the terms in force.
+pub(super) const TERMS: &str = "2026-11-01";
+
+/// Credential as a caller sends it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Credential {
+    Nothing,
+    Bearer(String),
+    /// Token of a session, in the cookie of the console.
+    Session(String),
+}
+
+/// Operator with its credentials.
+#[derive(Clone, Debug)]
+pub(super) struct Person {
+    pub(super) operator: OperatorId,
+    pub(super) token: String,
+    pub(super) key: String,
+    session: String,
+}
+
+/// Request that is valid in everything but its caller.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: Option<Vec<u8>>,
+}
+
+impl Call {
+    pub(super) fn get(path: impl Into<String>) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
+    pub(super) fn post(path: impl Into<String>, body: &Value) -> Self {
+        Self::new(Method::POST, path, body.to_string())
+    }
+
+    pub(super) fn new(method: Method, path: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            method,
+            path: path.into(),
+            headers: vec![("content-type", "application/json".to_owned())],
+            body: Some(body.into()),
+        }
+    }
+
+    pub(super) fn with(mut self, header: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((header, value.into()));
+        self
+    }
+}
+
+/// A running service with its callers.
+pub(super) struct Site {
+    pub(super) server: Server,
+    pub(super) operations: Operations,
+    /// Operator whose agent owns the items.
+    pub(super) owner: Person,
+    /// Another operator.
+    pub(super) other: Person,
+    /// An operator that was suspended.
+    suspended: Person,
+    pending: String,
+    revoked: Vec<String>,
+    store: Store,
+    client: reqwest::Client,
+    names: AtomicUsize,
+    folder: TempDir,
+}
+
+impl Site {
+    /// Starts a service on the database at `url`; on a file of its own without one.
+    pub(super) async fn start(url: Option<&str>, change: impl FnOnce(Options) -> Options) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options::new(binary(), folder.path().join("data"))
+            .with("SLUICE__SIGNUP__OPEN", "true")
+            .with("SLUICE__MAIL__PER_DAY", 1_000_000)
+            .with("SLUICE__LIMITS__AGENTS_PER_OPERATOR", 1_000_000);
+        let options = match url {
+            Some(url) => options.with("SLUICE__DATABASE__URL", url),
+            None => options,
+        };
+        let options = change(options);
+        let server = Server::start(&options).await;
+        let file = format!("sqlite://{}", options.data().join("sluice.db").display());
+        let store = connect(url.unwrap_or(&file)).await;
+        let nobody = Person {
+            operator: OperatorId::new(now()),
+            token: String::new(),
+            key: String::new(),
+            session: String::new(),
+        };
+        let limits = sluice::config::Loaded::load(None, &[]).unwrap().config.limits;
+        let mut site = Self {
+            server,
+            operations: api::operations(&limits.into()),
+            owner: nobody.clone(),
+            other: nobody.clone(),
+            suspended: nobody,
+            pending: String::new(),
+            revoked: Vec::new(),
+            store,
+            client: s3_server::caller().redirect(Policy::none()).build().unwrap(),
+            names: AtomicUsize::new(0),
+            folder,
+        };
+        site.owner = site.person().await;
+        site.other = site.person().await;
+        site.suspended = site.person().await;
+        let reason = "a reason".to_owned();
+        site.store
+            .operator_suspend(site.suspended.operator, reason, now())
+            .await
+            .unwrap();
+        site.revoked = site.revoked_keys().await;
+        site.pending = site.claimed_key().await;
+        site
+    }
+
+    /// Signs a person up who has a session, a token and an agent.
+    async fn person(&self) -> Person {
+        let token = self.verification_token().await;
+        let session = secret("session");
+        let new = NewSession {
+            id: SessionId::new(now()),
+            token_hash: Sha256::digest(&session).into(),
+            expires_at: now().plus(HOUR),
+            address: String::new(),
+            user_agent: String::new(),
+        };
+        let accounts = self.store.accounts();
+        let used = accounts.verify(Sha256::digest(&token).into(), TERMS.to_owned(), Some(new), now());
+        let operator = used.await.unwrap().unwrap();
+        let token = secret("wto");
+        let new = NewToken {
+            operator,
+            token_hash: Sha256::digest(&token).into(),
+            label: String::new(),
+            now: now(),
+        };
+        let added = self.store.accounts().token_add(new, 9).await.unwrap();
+        assert!(matches!(added, TokenAdded::Added(_)), "{added:?}");
+        Person {
+            operator,
+            token,
+            key: self.agent(operator).await.1,
+            session,
+        }
+    }
+
+    /// Makes an agent, as `POST /agents` does.
+    async fn agent(&self, operator: OperatorId) -> (AgentId, String) {
+        let (key, name, id) = (secret("km"), self.name("agent"), AgentId::new(now()));
+        let new = NewAgent {
+            id,
+            operator,
+            skeleton: api::names::skeleton(&name),
+            name,
+            wallet_address: None,
+            description: None,
+            key_hash: Sha256::digest(&key).into(),
+            now: now(),
+        };
+        assert_eq!(self.store.agent_create(new, 99).await.unwrap(), AgentCreated::Created);
+        (id, key)
+    }
+
+    /// Keys of the owner that no longer work: one replaced at once, one of an agent that was removed.
+    async fn revoked_keys(&self) -> Vec<String> {
+        let (operator, accounts) = (self.owner.operator, self.store.accounts());
+        let (agent, replaced) = self.agent(operator).await;
+        let hash = Sha256::digest(secret("km")).into();
+        let rotated = accounts.agent_key_rotate(operator, agent, hash, Duration::ZERO, now());
+        assert!(rotated.await.unwrap());
+        let (agent, removed) = self.agent(operator).await;
+        assert!(accounts.agent_remove(operator, agent, now()).await.unwrap());
+        vec![replaced, removed]
+    }
+
+    /// Key of a claim that its operator has not decided.
+    async fn claimed_key(&self) -> String {
+        let body = json!({"code": self.claim_code().await, "name": self.name("claimed")});
+        let claimed = self.http().post("/agents/claim", &body).await.expect(202);
+        claimed.text("/key").to_owned()
+    }
+
+    /// Token of the letter to somebody who has just signed up.
+    pub(super) async fn verification_token(&self) -> String {
+        let email = self.email();
+        self.http().post("/operators", &sign_up(&email)).await.expect(201);
+        letter_to(&self.folder.path().join("data/mail"), &email).await.token()
+    }
+
+    /// A new claim code of the owner.
+    pub(super) async fn claim_code(&self) -> String {
+        let text = ClaimCodeText::generate().unwrap().reveal();
+        let parts = ClaimCodeParts::of(&text).unwrap();
+        let new = NewClaimCode {
+            id: ClaimCodeId::new(now()),
+            operator: self.owner.operator,
+            lookup: parts.lookup,
+            secret_hash: parts.secret_hash,
+            expires_at: now().plus(HOUR / 4),
+            now: now(),
+        };
+        let added = self.store.accounts().claim_code_add(new, 9_999).await.unwrap();
+        assert_eq!(added, ClaimCodeAdded::Added);
+        text
+    }
+
+    /// A caller without a credential.
+    pub(super) fn http(&self) -> Http {
+        self.server.http()
+    }
+
+    /// A caller with the key of the agent that owns the items.
+    pub(super) fn author(&self) -> Http {
+        self.http().with(&self.owner.key)
+    }
+
+    /// A name that nothing here has had.
+    pub(super) fn name(&self, prefix: &str) -> String {
+        format!("{prefix}-{}", self.names.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    pub(super) fn email(&self) -> String {
+        format!("{}@example.org", self.name("person"))
+    }
+
+    /// Credentials of a caller of the table, each of which must be answered alike; none if the service has no such
+    /// callers.
+    pub(super) fn credentials(&self, caller: &str) -> Vec<Credential> {
+        let bearer = |text: &str| vec![Credential::Bearer(text.to_owned())];
+        match caller {
+            "none" => vec![Credential::Nothing],
+            // Text without the form of a credential is refused before a lookup, a well-formed one after it.
+            "garbage" => vec![
+                Credential::Bearer("nonsense".to_owned()),
+                Credential::Bearer(secret("km")),
+                Credential::Bearer(secret("wto")),
+            ],
+            "pending_key" => bearer(&self.pending),
+            "key" => bearer(&self.owner.key),
+            "other_key" => bearer(&self.other.key),
+            "revoked_key" => self.revoked.iter().cloned().map(Credential::Bearer).collect(),
+            "suspended_key" => bearer(&self.suspended.key),
+            "op_token" => bearer(&self.owner.token),
+            "other_op_token" => bearer(&self.other.token),
+            "suspended_op_token" => bearer(&self.suspended.token),
+            "console_session" => vec![Credential::Session(self.owner.session.clone())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// True if the service issues the tokens of apps.
+    pub(super) async fn issues_tokens(&self) -> bool {
+        self.http().get(ADDRESS_OF_DISCOVERY).await.code() == 200
+    }
+
+    /// True if the service has a route for this method and path.
+    pub(super) async fn has_route(&self, method: &str, path: &str) -> bool {
+        let method: Method = method.parse().unwrap();
+        let answer = self.http().send(method, path, &[], None).await.unwrap();
+        !matches!(answer.code(), 404 | 405)
+    }
+
+    /// Sends a call.
+    pub(super) async fn send(&self, credential: &Credential, call: Call) -> Answer {
+        let mut request = self
+            .client
+            .request(call.method, format!("{}{}", self.server.base(), call.path));
+        request = match credential {
+            Credential::Nothing => request,
+            Credential::Bearer(text) => request.bearer_auth(text),
+            Credential::Session(token) => request.header("cookie", format!("__Host-sluice={token}")),
+        };
+        for (name, value) in call.headers {
+            request = request.header(name, value);
+        }
+        if let Some(body) = call.body {
+            request = request.body(body);
+        }
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = response.bytes().await.unwrap().to_vec();
+        Answer {
+            status,
+            headers,
+            body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+            bytes,
+        }
+    }
+}
+
+/// Body of a sign-up.
+pub(super) fn sign_up(email: &str) -> Value {
+    json!({"email": email, "displayName": "Ada", "acceptTerms": TERMS})
+}
+
+/// A secret of this kind. It is long enough to be looked up, and nothing has had it.
+fn secret(kind: &str) -> String {
+    format!("{kind}_{}", ContributionId::new(now()))
+}
