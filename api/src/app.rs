@@ -13,6 +13,7 @@ use types::Clock;
 use types::trace::Propagator;
 
 use crate::bodies::Bodies;
+use crate::caches::Caches;
 use crate::config::{Config, Limits};
 use crate::direct::{DirectParts, PresignedEgress};
 use crate::drain::Drain;
@@ -81,6 +82,8 @@ pub struct App {
 pub struct Process {
     /// Limit on calls per address and minute.
     pub(crate) calls: Rule,
+    /// Rows, pages and texts that are answered again without a look-up.
+    pub(crate) caches: Caches,
     /// Memory reserved for the bodies of requests, per operator or address and in total.
     pub(crate) bodies: Arc<Bodies>,
     /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
@@ -110,6 +113,7 @@ impl Process {
                 limit: limits.calls_per_ip_per_minute,
                 window: MINUTE,
             },
+            caches: Caches::new(limits.remembered_bytes),
             bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),

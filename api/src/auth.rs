@@ -4,6 +4,7 @@
 //! hash is as hard to invert as the secret is to guess.
 
 use std::fmt;
+use std::sync::Arc;
 
 use data_encoding::BASE64URL_NOPAD;
 use http::HeaderValue;
@@ -95,8 +96,8 @@ pub(crate) fn hash(text: &str) -> [u8; 32] {
 
 /// Authenticates a call and checks that the operation accepts its credential.
 ///
-/// The database is asked each time, so a suspension takes effect with the next call. An operation with optional
-/// credentials still refuses an invalid one: an anonymous answer would hide the mistake from the caller.
+/// What the database says of a credential is remembered for half a second (see `caches`), so a suspension takes effect
+/// within that time on every replica. An operation with optional credentials still refuses an invalid one: an anonymous answer would hide the mistake from the caller.
 pub(crate) async fn authenticate(app: &App, spec: &Spec, presented: Presented) -> Result<Option<Caller>, ApiError> {
     // An operation that reads no credential ignores every one, so health checks and pages work with any.
     if !spec.reads_credential() {
@@ -121,10 +122,10 @@ pub(crate) async fn authenticate(app: &App, spec: &Spec, presented: Presented) -
     if SecretKind::of(text).is_none() || text.len() > MAX_CREDENTIAL_BYTES {
         return Err(refuse(INVALID));
     }
-    let principal = app.store.accounts().principal(&hash(text), app.clock.now()).await?;
+    let principal = app.principal(hash(text)).await?;
     let principal = principal.ok_or_else(|| refuse(INVALID))?;
     // An agent is suspended with its operator, which the database has resolved.
-    let (caller, kind, suspended) = caller(principal);
+    let (caller, kind, suspended) = caller(Arc::unwrap_or_clone(principal));
     // A suspension is reported before a wrong kind, since no other credential of the operator would help.
     if suspended {
         return Err(account_suspended(app));

@@ -61,6 +61,8 @@ pub struct Limits {
     pub operator_body_bytes: usize,
     /// Bytes of all bodies that are in memory at once.
     pub bodies_bytes: usize,
+    /// Bytes of rows, pages of records and answers that are remembered. 0 remembers none.
+    pub remembered_bytes: usize,
     /// The time-out of a body, in seconds; every 16 KiB that arrive extend it by a second.
     pub body_patience_seconds: u32,
     /// Records of one page of data.

@@ -3,6 +3,8 @@
 //! Invariant: every read path asks this module. A private project is answered like a missing one, except to its
 //! operator.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use store::{Access, Project, Visibility};
 use types::money::MicroUsdc;
@@ -89,6 +91,23 @@ pub(crate) async fn outrank(
         Item::Project => visible_to(app, operator, slug).await.map(drop),
         Item::OwnProject => own_of(app, operator, slug).await.map(drop),
     }
+}
+
+/// Returns the same project as [`visible`], as it was at most half a second ago: for reads, not for decisions about
+/// changes.
+pub(crate) async fn visible_lately(cx: &Cx, slug: &str) -> Result<Arc<Project>, ApiError> {
+    let project = cx.app.project(slug, cx.operator()).await?;
+    let project = project.ok_or_else(|| ApiError::no_project(slug))?;
+    known(cx, &project)?;
+    Ok(project)
+}
+
+/// Checks that the caller may know of a project.
+pub(crate) fn known(cx: &Cx, project: &Project) -> Result<(), ApiError> {
+    if decide(cx.operator(), project) == Entitlement::Hidden {
+        return Err(ApiError::no_project(&project.slug));
+    }
+    Ok(())
 }
 
 /// Checks that the caller may read the records of `version`, or of the latest. The error contains the price.

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::StatusCode;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tracing::Instrument as _;
 use tracing::field::Empty;
-use types::{OperatorId, metric};
+use types::OperatorId;
 
+use self::meters::Meters;
 use crate::answer::{Answer, JSON, Output};
 use crate::app::App;
 use crate::auth;
@@ -31,6 +31,7 @@ use crate::schema::{Bound, InputSchema};
 
 mod audit;
 mod limits;
+mod meters;
 mod spec;
 
 pub use spec::{
@@ -72,6 +73,7 @@ pub struct Operation {
     /// Media type of the answer.
     pub content_type: &'static str,
     call: Box<Handler>,
+    meters: Meters,
 }
 
 impl Operation {
@@ -127,6 +129,7 @@ impl Operations {
             output: O::schema(),
             content_type: O::CONTENT_TYPE,
             call,
+            meters: Meters::default(),
         });
         // The replacement keeps the position, so that the published description stays in reading order.
         if let Some(&index) = self.by_name.get(name) {
@@ -177,7 +180,7 @@ impl Operations {
         let result = answering.instrument(span.clone()).await;
         let _entered = span.enter();
         let micros = app.clock.now().since(started).as_micros();
-        measure(name, micros, &result);
+        operation.meters.measure(name, micros, &result);
         match &result {
             Ok(output) => {
                 let status = output.status().as_u16();
@@ -237,14 +240,13 @@ impl Operations {
             return Err(error);
         }
         limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;
-        let mut app = app.clone();
+        let mut parts = app.clone();
         if spec.audit && spec.effect != Effect::Read {
-            app.store = app
-                .store
-                .audited(audit::entry(spec, caller.as_ref(), &input, request_id, app.clock.now()));
+            let entry = audit::entry(spec, caller.as_ref(), &input, request_id, app.clock.now());
+            parts.store = app.store.audited(entry);
         }
         let cx = Cx {
-            app: app.clone(),
+            app: parts,
             operations: Arc::clone(self),
             caller,
             client,
@@ -271,56 +273,6 @@ impl Operations {
             None => output,
         })
     }
-}
-
-/// Records the metrics of a call that was answered.
-fn measure(operation: &'static str, micros: u128, result: &Result<Output, ApiError>) {
-    let status = match result {
-        Ok(output) => output.status(),
-        Err(error) => {
-            metrics::counter!(metric::REFUSALS, "error" => error.machine_code()).increment(1);
-            error.status()
-        }
-    };
-    #[expect(clippy::cast_precision_loss, reason = "a call takes less than 285 years")]
-    let seconds = micros as f64 / 1e6;
-    metrics::counter!(metric::REQUESTS, "operation" => operation, "status" => word(status)).increment(1);
-    metrics::histogram!(metric::REQUEST_SECONDS, "operation" => operation).record(seconds);
-}
-
-/// Returns a status as the value of a metric label.
-fn word(status: StatusCode) -> &'static str {
-    // A label must be `'static`, so the statuses in use are listed, and any other is `other`.
-    const WORDS: [(u16, &str); 26] = [
-        (200, "200"),
-        (201, "201"),
-        (202, "202"),
-        (204, "204"),
-        (206, "206"),
-        (304, "304"),
-        (400, "400"),
-        (401, "401"),
-        (402, "402"),
-        (403, "403"),
-        (404, "404"),
-        (405, "405"),
-        (406, "406"),
-        (408, "408"),
-        (409, "409"),
-        (410, "410"),
-        (411, "411"),
-        (412, "412"),
-        (413, "413"),
-        (415, "415"),
-        (416, "416"),
-        (422, "422"),
-        (423, "423"),
-        (429, "429"),
-        (500, "500"),
-        (503, "503"),
-    ];
-    let known = WORDS.iter().find(|(code, _)| *code == status.as_u16());
-    known.map_or("other", |(_, word)| word)
 }
 
 impl App {

@@ -42,8 +42,8 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Clone, Debug)]
 struct RequestId(String);
 
-/// State that every route has.
-#[derive(Clone, Debug)]
+/// State that every route has. Routes share it: a copy of the many handles of an `App` costs more than a small answer.
+#[derive(Debug)]
 struct Surface {
     app: App,
     operations: Arc<Operations>,
@@ -51,20 +51,20 @@ struct Surface {
 
 /// Builds the router: a route per operation, and error answers for every other request.
 pub(crate) fn router(app: App, operations: Operations) -> Router {
-    let surface = Surface {
+    let surface = Arc::new(Surface {
         app,
         operations: Arc::new(operations),
-    };
+    });
     let mut router = Router::new();
     for operation in surface.operations.iter() {
         let Ok(filter) = MethodFilter::try_from(operation.spec.method.clone()) else {
             continue;
         };
-        let (route, target) = (surface.clone(), Arc::clone(operation));
-        let handler = move |request: Request| call(route.clone(), Arc::clone(&target), request);
+        let (route, target) = (Arc::clone(&surface), Arc::clone(operation));
+        let handler = move |request: Request| call(Arc::clone(&route), Arc::clone(&target), request);
         router = router.route(operation.spec.path, on(filter, handler));
     }
-    let (missing, refused, taking) = (surface.clone(), surface.clone(), surface.app.clone());
+    let (missing, refused, taking) = (Arc::clone(&surface), Arc::clone(&surface), surface.app.clone());
     router
         .merge(probes::drain(surface.app.drain.clone()))
         .route(
@@ -74,14 +74,14 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
             }),
         )
         .fallback(move |request: Request| {
-            let surface = missing.clone();
+            let surface = Arc::clone(&missing);
             async move {
                 let error = ApiError::not_found("there is nothing at this path");
                 no_operation(&surface.app, request.into_parts().0, error).await
             }
         })
         .method_not_allowed_fallback(move |request: Request| {
-            let surface = refused.clone();
+            let surface = Arc::clone(&refused);
             async move {
                 let error = ApiError::new(
                     Kind::Invalid,
@@ -93,12 +93,12 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
             }
         })
         .layer(middleware::from_fn(move |request, next| {
-            identify(surface.clone(), request, next)
+            identify(Arc::clone(&surface), request, next)
         }))
 }
 
 /// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
-async fn identify(surface: Surface, mut request: Request, next: Next) -> Response {
+async fn identify(surface: Arc<Surface>, mut request: Request, next: Next) -> Response {
     let id = crate::ids::new(surface.app.clock.now());
     request.extensions_mut().insert(RequestId(id.clone()));
     let (parts, mut body) = request.into_parts();
@@ -134,7 +134,7 @@ async fn identify(surface: Surface, mut request: Request, next: Next) -> Respons
 }
 
 /// Dispatches a request to its operation.
-async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> Response {
+async fn call(surface: Arc<Surface>, operation: Arc<Operation>, request: Request) -> Response {
     let (mut parts, mut body) = request.into_parts();
     let id = parts
         .extensions

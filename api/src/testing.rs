@@ -54,6 +54,7 @@ pub(crate) fn limits() -> Limits {
         body_bytes: 1 << 20,
         operator_body_bytes: 64 << 20,
         bodies_bytes: 256 << 20,
+        remembered_bytes: 64 << 20,
         body_patience_seconds: 30,
         page_records: 1_000,
         default_page_records: 200,
@@ -215,6 +216,12 @@ impl Service {
         }
     }
 
+    /// Returns the database as another process has it.
+    pub(crate) async fn other_store(&self) -> Store {
+        let url = format!("sqlite://{}", self.directory.path().join("sluice.db").display());
+        Store::connect(&url, store::Options::default()).await.unwrap()
+    }
+
     /// Returns the folder of the tables.
     pub(crate) fn tables(&self) -> std::path::PathBuf {
         self.directory.path().join("tables")
@@ -270,11 +277,15 @@ impl Service {
 
     /// Contributes records with an agent key and merges them, as a worker and the projector would.
     pub(crate) async fn merged(&self, key: &str, slug: &str, records: &[Value]) -> Merge {
+        self.merged_by(&self.app.store, key, slug, records).await
+    }
+
+    /// Contributes records, and merges them as a worker and the projector of the process with this store would.
+    pub(crate) async fn merged_by(&self, store: &Store, key: &str, slug: &str, records: &[Value]) -> Merge {
         let body = serde_json::json!({ "records": records }).to_string();
         let path = format!("/projects/{slug}/contribute");
         let got = self.call("POST", &path, Some(key), &body).await;
         assert_eq!(got.status, 201, "{}", String::from_utf8_lossy(&got.bytes));
-        let store = &self.app.store;
         let id = got.json()["id"].as_str().unwrap().parse().unwrap();
         let contribution = store.contribution(id).await.unwrap().unwrap();
         let merge = self

@@ -181,7 +181,7 @@ async fn a_person_signs_up_and_an_agent_claims() {
         assert_eq!(site.approve(operator, "no such words").await, Approval::WrongPhrase);
         let approved = site.approve(operator, claimed.text("/phrase")).await;
         assert!(matches!(approved, Approval::Approved(_)), "{approved:?}");
-        agent.get("/projects").await.expect(200);
+        agent.soon("/projects", 200).await;
         // A claim that is decided stays so.
         assert!(matches!(
             site.approve(operator, claimed.text("/phrase")).await,
@@ -267,7 +267,7 @@ async fn a_suspension_reaches_every_credential_within_a_second_and_is_told() {
         options.admin(&["operator", "suspend", &id, "--reason", "copied the records of others"]);
         let begun = Instant::now();
         for http in [&owner, &agent] {
-            let refused = http.get("/projects").await.expect(401);
+            let refused = http.soon("/projects", 401).await;
             assert_eq!(refused.error(), "account_suspended");
         }
         assert!(begun.elapsed() < Duration::from_secs(1));
@@ -287,8 +287,8 @@ async fn a_suspension_reaches_every_credential_within_a_second_and_is_told() {
             "--reason",
             "the records were the operator's own",
         ]);
-        agent.get("/projects").await.expect(200);
-        owner.get("/projects").await.expect(200);
+        agent.soon("/projects", 200).await;
+        owner.soon("/projects", 200).await;
         let letters = letters_to(&site.mail(), "ada@example.org", 3).await;
         assert!(letters.iter().any(|letter| letter.subject.contains("active again")));
     })

@@ -29,6 +29,8 @@ mod push_files;
 mod quarantine;
 mod readers;
 mod readme;
+#[cfg(feature = "s3")]
+mod replicas;
 #[cfg(all(feature = "kafka", feature = "postgres", feature = "redis", feature = "s3"))]
 mod scale;
 #[cfg(feature = "postgres")]

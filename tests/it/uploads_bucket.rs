@@ -288,12 +288,13 @@ async fn a_suspension_ends_the_addresses_that_a_bucket_serves() {
     assert!(download.starts_with(&bucket.server.endpoint()) && download.contains("X-Amz-Expires=900&"));
     let (options, id) = (world.server.options(), world.operator.id.as_str());
     options.admin(&["operator", "suspend", id, "--reason", "a test"]);
-    world.agent.http.get(&manifest).await.expect(401);
+    world.agent.http.soon(&manifest, 401).await;
     bucket.is_freed().await;
     for (upload, _, size) in &uploads {
         assert_eq!(put(url(upload, 0), &text[..*size]).await.0, 404);
     }
     options.admin(&["operator", "restore", id]);
+    world.agent.http.soon(&manifest, 200).await;
     for (upload, tags, _) in uploads {
         let late = complete(&world.agent.http, &slug, &upload, &tags).await.expect(409);
         assert_eq!(late.error(), "upload_expired");

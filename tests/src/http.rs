@@ -2,14 +2,18 @@
 //!
 //! Invariant: no answer of the service is an error here; only a broken connection is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::server::POLL;
+
 /// How long a test waits for one answer; above the longest `wait` of the interface.
 const TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a change by another process may take to be seen.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// What the service answered.
 #[derive(Clone, Debug)]
@@ -104,6 +108,24 @@ impl Http {
     /// GET; panics when the connection breaks.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], None).await.unwrap()
+    }
+
+    /// GET until the answer has `status`, within the second that a change by another process may take to be seen.
+    pub async fn soon(&self, path: &str, status: u16) -> Answer {
+        self.soon_shows(path, |answer| answer.code() == status).await
+    }
+
+    /// GET until the answer `is_new`, within that second.
+    pub async fn soon_shows(&self, path: &str, is_new: impl Fn(&Answer) -> bool) -> Answer {
+        let deadline = Instant::now() + SECOND;
+        loop {
+            let answer = self.get(path).await;
+            if is_new(&answer) {
+                return answer;
+            }
+            assert!(Instant::now() < deadline, "{path} after a second: {}", answer.body);
+            tokio::time::sleep(POLL).await;
+        }
     }
 
     /// POST of JSON; panics when the connection breaks.

@@ -10,13 +10,14 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use types::Version;
 
-use crate::answer::Reply;
+use crate::caches::PageKey;
 use crate::config::Limits;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::{Item, KEY, Operations, Spec};
 use crate::ops::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
+use crate::rendered::{self, Rendered};
 use crate::schema::Bound;
 
 pub(super) fn add(table: &mut Operations, limits: &Limits) {
@@ -89,18 +90,30 @@ struct Page {
     next_offset: Option<u64>,
 }
 
-async fn read(cx: Cx, input: Read) -> Result<Reply<Page>, ApiError> {
-    let project = entitlement::visible(&cx, &input.slug).await?;
+async fn read(cx: Cx, input: Read) -> Result<Rendered<Page>, ApiError> {
+    let project = entitlement::visible_lately(&cx, &input.slug).await?;
     let version = input.version.map(Version);
     let limit = input.limit.unwrap_or(cx.app.limits.default_page_records);
     let snapshot = reading::entitled(&cx, &project, version).await?;
+    // Access was decided above. The page is the same for everybody who has it.
+    let key = snapshot.root_at(snapshot.version()).map(|root| PageKey {
+        dataset: project.id,
+        version: snapshot.version(),
+        root,
+        offset: input.offset,
+        limit,
+    });
+    let caches = &cx.app.process.caches;
+    if let Some(page) = key.and_then(|key| caches.page(&key)) {
+        return Ok(Rendered::ok(page));
+    }
     let total = snapshot.record_count();
     // The page needs the records only, and nothing of their batches.
     let (offset, nothing) = (input.offset, |_: &RecordBatch| Ok(()));
     let pages = reading::page(&snapshot, Columns::Records, offset, limit as usize, nothing).await?;
     let items: Vec<_> = pages.into_iter().flat_map(|((), records)| records).collect();
     let next_offset = input.offset.saturating_add(items.len() as u64);
-    Ok(Reply::ok(Page {
+    let page = rendered::json(&Page {
         // A page of very large records is shorter than `limit`, so its length and not the limit decides where the next
         // begins.
         next_offset: (next_offset < total && !items.is_empty()).then_some(next_offset),
@@ -109,7 +122,12 @@ async fn read(cx: Cx, input: Read) -> Result<Reply<Page>, ApiError> {
         total,
         offset: input.offset,
         limit,
-    }))
+    })
+    .map_err(|error| ApiError::internal(format!("page: {error}")))?;
+    if let Some(key) = key {
+        caches.remember_page(key, &page);
+    }
+    Ok(Rendered::ok(page))
 }
 
 #[cfg(test)]

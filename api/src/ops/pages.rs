@@ -103,28 +103,32 @@ async fn terms(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
     if *url != format!("{}{TERMS}", config.public_url) {
         return Err(ApiError::not_found(format!("the terms of this service are at {url}")).field("url", url.as_str()));
     }
-    Ok(page(&cx, include_str!("../texts/terms.txt")))
+    page(&cx, "terms_text", || include_str!("../texts/terms.txt").to_owned())
 }
 
 async fn license(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
-    Ok(page(&cx, include_str!("../texts/platform-standard.txt")))
+    page(&cx, "platform_license_text", || {
+        include_str!("../texts/platform-standard.txt").to_owned()
+    })
 }
 
 async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
-    Ok(page(&cx, include_str!("../texts/agents.md")))
+    page(&cx, "agent_guide", || include_str!("../texts/agents.md").to_owned())
 }
 
 async fn errors(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
-    Ok(page(&cx, &codes::markdown()))
+    page(&cx, "error_guide", codes::markdown)
 }
 
 /// Returns a text in which the placeholders are replaced by this service's address and version of the terms.
-fn page<M>(cx: &Cx, text: &str) -> Streamed<M> {
+fn page<M>(cx: &Cx, name: &'static str, text: impl FnOnce() -> String) -> Result<Streamed<M>, ApiError> {
     let config = &cx.app.config;
-    // The texts are compiled in, so addresses and versions are filled in at run time.
-    let text = text.replace("{base}", &config.public_url);
-    let text = text.replace("{version}", &config.terms_version);
-    Streamed::ok(stream::iter([Ok(Bytes::from(text))]).boxed())
+    let text = cx.app.process.caches.text(name, || {
+        // The texts are compiled in, so addresses and versions are filled in at run time.
+        let text = text().replace("{base}", &config.public_url);
+        Ok::<_, ApiError>(Bytes::from(text.replace("{version}", &config.terms_version)))
+    })?;
+    Ok(Streamed::ok(stream::iter([Ok(text)]).boxed()))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::licenses::License;
 use crate::openapi;
 use crate::operation::{Operations, Rate, Spec};
 use crate::probes::Readiness;
+use crate::rendered::{self, Rendered};
 use crate::wire::Nothing;
 
 const TAG: &str = "service";
@@ -110,8 +111,17 @@ async fn readiness(cx: Cx, _: Nothing) -> Result<Reply<Readiness>, ApiError> {
     })
 }
 
-async fn document(cx: Cx, _: Nothing) -> Result<Reply<Value>, ApiError> {
-    Ok(Reply::ok(openapi::document(&cx.operations, &cx.app.config.public_url)))
+async fn document(cx: Cx, _: Nothing) -> Result<Rendered<Value>, ApiError> {
+    once(&cx, "openapi", || {
+        openapi::document(&cx.operations, &cx.app.config.public_url)
+    })
+}
+
+/// Returns an answer that depends on the configuration only, and is therefore made once.
+fn once<T: Serialize>(cx: &Cx, name: &'static str, make: impl FnOnce() -> T) -> Result<Rendered<T>, ApiError> {
+    let text = cx.app.process.caches.text(name, || rendered::json(&make()));
+    let text = text.map_err(|error| ApiError::internal(format!("answer: {error}")))?;
+    Ok(Rendered::ok(text))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -130,11 +140,15 @@ struct LicenseEntry {
     url: String,
 }
 
-async fn licenses(cx: Cx, _: Nothing) -> Result<Reply<Licenses>, ApiError> {
+async fn licenses(cx: Cx, _: Nothing) -> Result<Rendered<Licenses>, ApiError> {
+    once(&cx, "list_licenses", || all_licenses(&cx.app.config.public_url))
+}
+
+fn all_licenses(public_url: &str) -> Licenses {
     let link = |url: &str| {
         // The texts of the platform's own licences are served here, so their addresses are relative.
         if url.starts_with('/') {
-            format!("{}{url}", cx.app.config.public_url)
+            format!("{public_url}{url}")
         } else {
             url.to_owned()
         }
@@ -145,10 +159,10 @@ async fn licenses(cx: Cx, _: Nothing) -> Result<Reply<Licenses>, ApiError> {
         url: link(license.url()),
     };
     let items: Vec<_> = License::ALL.iter().map(entry).collect();
-    Ok(Reply::ok(Licenses {
+    Licenses {
         total: items.len(),
         items,
-    }))
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -159,12 +173,12 @@ struct Terms {
     url: String,
 }
 
-async fn terms(cx: Cx, _: Nothing) -> Result<Reply<Terms>, ApiError> {
+async fn terms(cx: Cx, _: Nothing) -> Result<Rendered<Terms>, ApiError> {
     let config = &cx.app.config;
-    Ok(Reply::ok(Terms {
+    once(&cx, "terms_version", || Terms {
         version: config.terms_version.clone(),
         url: config.terms_url.clone(),
-    }))
+    })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -38,7 +38,7 @@ impl Store {
     where
         F: Fn(Counted) -> bool + Clone + Send + 'static,
     {
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 // The row is locked by writing it. Windows that are over become the one before, or nothing. A clock
                 // that was set back by more than a window begins anew.
@@ -89,7 +89,7 @@ impl Store {
 
     /// Deletes the counts that no longer matter at `now`, and returns their number.
     pub async fn counters_prune(&self, now: Timestamp) -> Result<u64, Error> {
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 let deleted = sqlx::query("DELETE FROM limit_counters WHERE ends_at <= $1")
                     .bind(now.micros())

@@ -107,7 +107,7 @@ impl Store {
     /// [`Error::Refused`] if the id belongs to another message.
     pub async fn dead_letter_add(&self, letter: DeadLetter) -> Result<DeadLetterAdded, Error> {
         let offset = bigint("log_offset", letter.offset)?;
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 let inserted = sqlx::query(
                     "INSERT INTO dead_letters

@@ -83,7 +83,7 @@ impl Flow<'_> {
     pub async fn job_add(&self, job: NewJob) -> Result<bool, Error> {
         texts(&[("payload", &job.payload)])?;
         self.0
-            .write(move |cx| Box::pin(async move { Ok(Change::Keep(insert(cx, &job).await?)) }))
+            .write_aside(move |cx| Box::pin(async move { Ok(Change::Keep(insert(cx, &job).await?)) }))
             .await
     }
 
@@ -94,7 +94,7 @@ impl Flow<'_> {
             .micros()
             .saturating_add(i64::try_from(lease.as_micros()).unwrap_or(i64::MAX));
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     let due = sqlx::query(
                         "SELECT id FROM jobs
@@ -136,7 +136,7 @@ impl Flow<'_> {
     pub async fn job_done(&self, id: &str) -> Result<(), Error> {
         let id = id.to_owned();
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     sqlx::query("DELETE FROM jobs WHERE id = $1")
                         .bind(id)
@@ -152,7 +152,7 @@ impl Flow<'_> {
     pub async fn job_retry(&self, id: &str, error: &str, next_due: Timestamp) -> Result<(), Error> {
         let (id, error) = (id.to_owned(), replace_nul(error).into_owned());
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     sqlx::query("UPDATE jobs SET last_error = $2, due_at = $3, leased_until = NULL WHERE id = $1")
                         .bind(id)
@@ -170,7 +170,7 @@ impl Flow<'_> {
     pub async fn job_fail(&self, id: &str, error: &str, now: Timestamp) -> Result<(), Error> {
         let (id, error) = (id.to_owned(), replace_nul(error).into_owned());
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     sqlx::query("UPDATE jobs SET last_error = $2, failed_at = $3, leased_until = NULL WHERE id = $1")
                         .bind(id)

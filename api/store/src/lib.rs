@@ -29,6 +29,7 @@ mod projects;
 mod reading;
 mod row;
 mod service_keys;
+mod stamps;
 mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -64,6 +65,7 @@ pub use projects::{
 };
 pub use reading::{Egress, LeaseTaken};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
+pub use stamps::Stamp;
 pub use store::{Options, Schema, Store};
 pub use types::Resolution;
 pub use types::vocabulary::{

@@ -14,6 +14,7 @@ use types::{AgentId, ContributionId, DatasetId, Resolution, Timestamp, fault};
 
 use crate::contributions::outbox;
 use crate::row::{Columns, bigint, replace_nul};
+use crate::stamps::Touched;
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -54,17 +55,22 @@ impl Store {
         fault::point("project.begin");
         // One transaction for all, because a sync of the disk costs more than many outcomes.
         let waiting_retry = self.options().waiting_retry;
-        let applied = self
-            .write(move |cx| {
+        let merged = |(_, merged): &(Vec<Applied>, Vec<DatasetId>)| Touched::Projects(merged.clone());
+        let (applied, _) = self
+            .write_touching(merged, move |cx| {
                 Box::pin(async move {
-                    let mut applied = Vec::with_capacity(outcomes.len());
+                    let (mut applied, mut merged) = (Vec::with_capacity(outcomes.len()), Vec::new());
                     for outcome in &outcomes {
+                        let effect = apply(cx, outcome, waiting_retry).await?;
                         applied.push(Applied {
                             id: outcome.id,
-                            changed: apply(cx, outcome, waiting_retry).await?,
+                            changed: effect != Effect::None,
                         });
+                        if let Effect::Merged(project) = effect {
+                            merged.push(project);
+                        }
                     }
-                    Ok(Change::Keep(applied))
+                    Ok(Change::Keep((applied, merged)))
                 })
             })
             .await?;
@@ -73,7 +79,17 @@ impl Store {
     }
 }
 
-async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Duration) -> Result<bool, Error> {
+/// The change that an outcome made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    None,
+    /// The contribution was decided or delayed, and no project changed.
+    Noted,
+    /// This project has a new version.
+    Merged(DatasetId),
+}
+
+async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Duration) -> Result<Effect, Error> {
     match &outcome.resolution {
         Resolution::Merged {
             version,
@@ -107,11 +123,12 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             .fetch_optional(&mut *cx)
             .await?;
             // The contribution is unknown, or merged already.
-            let Some(row) = closed else { return Ok(false) };
-            version_add(cx, row.parsed("project_id")?, row.parsed("agent_id")?, outcome, &merge).await?;
+            let Some(row) = closed else { return Ok(Effect::None) };
+            let project = row.parsed("project_id")?;
+            version_add(cx, project, row.parsed("agent_id")?, outcome, &merge).await?;
             // A decided contribution must not be submitted again.
             outbox::remove(cx, outcome.id).await?;
-            Ok(true)
+            Ok(Effect::Merged(project))
         }
         Resolution::Rejected { code, message } => {
             let closed = sqlx::query(
@@ -131,10 +148,10 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             .await?;
             // Closed already, of another generation, or unknown.
             if closed.rows_affected() == 0 {
-                return Ok(false);
+                return Ok(Effect::None);
             }
             outbox::remove(cx, outcome.id).await?;
-            Ok(true)
+            Ok(Effect::Noted)
         }
         Resolution::Waiting { reason, resumes_after } => {
             let updated = sqlx::query(
@@ -148,11 +165,12 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             .execute(&mut *cx)
             .await?;
             if updated.rows_affected() == 0 {
-                return Ok(false);
+                return Ok(Effect::None);
             }
             // Without a time in the outcome, the sweeper tries again after a fixed time.
             let next_sweep = resumes_after.unwrap_or_else(|| outcome.at.plus(waiting_retry));
-            outbox::reschedule(cx, outcome.id, next_sweep).await
+            let is_rescheduled = outbox::reschedule(cx, outcome.id, next_sweep).await?;
+            Ok(if is_rescheduled { Effect::Noted } else { Effect::None })
         }
     }
 }

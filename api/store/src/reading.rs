@@ -45,7 +45,7 @@ impl Store {
         until: Timestamp,
         now: Timestamp,
     ) -> Result<LeaseTaken, Error> {
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 let taken = sqlx::query(
                     "INSERT INTO query_leases (operator_id, holder, ends_at) VALUES ($1, $2, $3)
@@ -76,7 +76,7 @@ impl Store {
 
     /// Ends the operator's lease if `holder` still has it.
     pub async fn query_lease_end(&self, operator: OperatorId, holder: String) -> Result<(), Error> {
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 // The condition on the holder protects a lease that another query took after
                 // this one's time.
@@ -96,7 +96,7 @@ impl Store {
     pub async fn egress_add(&self, id: String, mut sent: Vec<Egress>, now: Timestamp) -> Result<(), Error> {
         // Concurrent calls lock the rows in the same order, so they cannot dead-lock.
         sent.sort_unstable_by_key(|egress| (egress.operator, egress.month));
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 let before = now.micros().saturating_sub(SUMS_REMEMBERED);
                 // Old ids are removed here, so the table stays small without a job of its own.

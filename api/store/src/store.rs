@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use tracing::Instrument as _;
+use types::DatasetId;
 
 use crate::Error;
 use crate::audit::{self, AuditEntry};
 use crate::connections::Connections;
 use crate::engine::{Engine, Role};
+use crate::stamps::{Stamp, Stamps, Touched};
 use crate::writer::{Change, Work, Writer};
 
 /// Options of a store.
@@ -79,6 +81,7 @@ struct Inner {
     readers: Connections,
     writer: Writer,
     options: Options,
+    stamps: Arc<Stamps>,
 }
 
 impl Store {
@@ -116,6 +119,7 @@ impl Store {
                 readers,
                 writer: Writer::start(engine.writing(&options), writers),
                 options,
+                stamps: Arc::default(),
             }),
             audit: None,
         })
@@ -157,6 +161,24 @@ impl Store {
         self.inner.writer.commits()
     }
 
+    /// Returns the number of changes by this handle and its clones to rows that callers may remember.
+    pub fn changes(&self) -> u64 {
+        self.inner.stamps.changes()
+    }
+
+    /// Returns the stamp of a project and its versions, or, without a project, of the rows that belong to none.
+    ///
+    /// What was read is up to date, as far as this process knows, if [`Self::changes`] was the same before the read and
+    /// after the stamp was taken, and the stamp is still the same.
+    pub fn stamp(&self, project: Option<DatasetId>) -> Stamp {
+        self.inner.stamps.of(project)
+    }
+
+    /// Notes that another process has changed a project, so that nobody here relies on what it remembers of it.
+    pub fn touch(&self, project: DatasetId) {
+        self.inner.stamps.count(&Touched::Projects(vec![project]));
+    }
+
     pub(crate) fn options(&self) -> &Options {
         &self.inner.options
     }
@@ -175,7 +197,7 @@ impl Store {
         reading.instrument(tracing::debug_span!("read database")).await
     }
 
-    /// Runs `work` in a write transaction and returns after the commit.
+    /// Runs `work` in a write transaction and returns after the commit. Callers then remember nothing from before.
     ///
     /// The work is skipped if the caller gave up before it begins, and completes if the caller gives up later. It runs
     /// again if it lost a race with another process, or shared a transaction with work that had to be undone; only the
@@ -185,16 +207,42 @@ impl Store {
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
     {
-        let audit = self.audit.clone();
-        let writing = self.inner.writer.write(move |cx: &mut AnyConnection| {
-            Box::pin(async move {
-                let change = work(&mut *cx).await?;
-                if let (Change::Keep(_), Some(entry)) = (&change, &audit) {
-                    audit::insert(cx, entry).await?;
-                }
-                Ok(change)
-            })
-        });
+        self.write_touching(|_| Touched::Everything, work).await
+    }
+
+    /// Runs `work` like [`Self::write`], for a frequent change that alters only rows that no caller remembers.
+    pub(crate) async fn write_aside<T, F>(&self, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
+    {
+        self.write_touching(|_| Touched::Nothing, work).await
+    }
+
+    /// Runs `work` like [`Self::write`]. Its answer says which rows it altered.
+    pub(crate) async fn write_touching<T, F>(
+        &self,
+        touched: impl FnOnce(&T) -> Touched + Send + 'static,
+        work: F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
+    {
+        let (audit, stamps) = (self.audit.clone(), Arc::clone(&self.inner.stamps));
+        let ended = move |answer: Option<&T>| stamps.count(&answer.map_or(Touched::Everything, touched));
+        let writing = self.inner.writer.write(
+            move |cx: &mut AnyConnection| {
+                Box::pin(async move {
+                    let change = work(&mut *cx).await?;
+                    if let (Change::Keep(_), Some(entry)) = (&change, &audit) {
+                        audit::insert(cx, entry).await?;
+                    }
+                    Ok(change)
+                })
+            },
+            ended,
+        );
         let writing = within(self.inner.options.timeout, writing);
         writing.instrument(tracing::debug_span!("write database")).await
     }

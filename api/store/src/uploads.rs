@@ -118,7 +118,7 @@ impl Store {
             new.source_declaration.as_deref().unwrap_or_default(),
         )])?;
         let (bytes, part_size) = (bigint("byte_count", new.bytes)?, bigint("part_size", new.part_size)?);
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 let status = submit::project_status(cx, new.project).await?;
                 // Nothing is locked yet, so a refused upload costs other changes nothing.
@@ -179,7 +179,7 @@ impl Store {
 
     /// Expires an open upload whose address was never sent to the caller, and gives back the allowance that it used.
     pub async fn upload_abandon(&self, id: ContributionId, allowance: Option<Allowance>) -> Result<(), Error> {
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 let operator: Option<String> = sqlx::query_scalar(
                     "UPDATE uploads SET status = 'expired' WHERE id = $1 AND status = 'open' RETURNING operator_id",
@@ -204,7 +204,7 @@ impl Store {
     /// [`Error::Missing`] if the upload or the project does not exist.
     pub async fn upload_complete(&self, etags: String, new: NewContribution) -> Result<UploadCompleted, Error> {
         let outcome = self
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     let completed = sqlx::query(
                         "UPDATE uploads SET status = 'completed', etags = $2
@@ -278,7 +278,7 @@ impl Store {
             .await?;
         // The update repeats the condition, so an upload completed in between is left alone.
         if overdue > 0 {
-            self.write(move |cx| {
+            self.write_aside(move |cx| {
                 Box::pin(async move {
                     let expired = sqlx::query(
                         "UPDATE uploads SET status = 'expired'
@@ -342,7 +342,7 @@ impl Store {
 
     /// Records that the bytes of an upload are deleted.
     pub async fn upload_freed(&self, id: ContributionId, now: Timestamp) -> Result<(), Error> {
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 sqlx::query("UPDATE uploads SET freed_at = $2 WHERE id = $1 AND status <> 'open' AND freed_at IS NULL")
                     .bind(id.to_string())

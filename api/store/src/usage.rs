@@ -9,7 +9,7 @@ impl Store {
     pub async fn usage_count(&self, day: i64, kind: &'static str, n: u64) -> Result<(), Error> {
         // Counts are added and not set, because several replicas count at the same time.
         let n = bigint("used", n)?;
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 sqlx::query(
                     "INSERT INTO usage_counts (day, kind, used) VALUES ($1, $2, $3)

@@ -104,16 +104,20 @@ impl Writer {
         self.connections.close().await;
     }
 
-    /// Queues `work` and waits for its commit.
-    pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, Error>
+    /// Queues `work` and waits for its commit. Before the answer, and also if nobody waits for it any more, `ended` is
+    /// told of the writes: the answer of the work if they were committed, `None` if that is unknown.
+    pub(crate) async fn write<T, F, E>(&self, work: F, ended: E) -> Result<T, Error>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
+        E: FnOnce(Option<&T>) + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
         let task = Task {
             work: Some(work),
             result: Err(Error::Closed),
+            is_kept: false,
+            ended,
             reply,
         };
         self.queue.send(Box::new(task)).await.map_err(|_gone| Error::Closed)?;
@@ -139,16 +143,20 @@ trait Job: Send {
     fn answer(self: Box<Self>, fate: Result<(), Error>);
 }
 
-struct Task<F, T> {
+struct Task<F, T, E> {
     work: Option<F>,
     result: Result<T, Error>,
+    /// True if the last run of the work is to be committed.
+    is_kept: bool,
+    ended: E,
     reply: oneshot::Sender<Result<T, Error>>,
 }
 
-impl<F, T> Job for Task<F, T>
+impl<F, T, E> Job for Task<F, T, E>
 where
     T: Send + 'static,
     F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
+    E: FnOnce(Option<&T>) + Send + 'static,
 {
     fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
@@ -172,13 +180,19 @@ where
                 Err(error) => (Err(error), Ran::Undo),
             };
             self.result = result;
+            self.is_kept = matches!(ran, Ran::Keep);
             ran
         })
     }
 
     fn answer(self: Box<Self>, fate: Result<(), Error>) {
+        let result = fate.and(self.result);
+        // Without an answer to the commit, the writes may have been committed.
+        if self.is_kept {
+            (self.ended)(result.as_ref().ok());
+        }
         // A caller that gave up learns no less than after a lost answer.
-        self.reply.send(fate.and(self.result)).ok();
+        self.reply.send(result).ok();
     }
 }
 

@@ -208,6 +208,8 @@ pub struct Limits {
     pub bodies_per_operator: Size,
     /// The most bytes of request bodies in memory at once.
     pub bodies: Size,
+    /// The most bytes of rows, pages of records and answers that are remembered; 0 remembers none.
+    pub remembered: Size,
     /// The time-out of a body. Every 16 KiB that arrive extend it by a second.
     pub body_patience: Span,
     /// The longest `wait` for an outcome, at least 20 s.

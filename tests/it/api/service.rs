@@ -143,14 +143,14 @@ async fn a_suspended_operator_is_refused_with_all_its_agents_until_restored() {
     tests::world::contribute(&world.agent.http, &slug, &records("a", 4)).await;
     world.agent.http.get(&path).await.expect(200);
     let manifest = format!("/projects/{slug}/manifest");
-    let manifest = world.agent.http.get(&manifest).await.expect(200).body;
-    let part = manifest["parts"][0]["url"].as_str().unwrap();
+    let listed = world.agent.http.get(&manifest).await.expect(200).body;
+    let part = listed["parts"][0]["url"].as_str().unwrap();
     let part = part.strip_prefix(world.server.base()).unwrap().to_owned();
     world.http.get(&part).await.expect(200);
     let options = world.server.options();
     let id = world.operator.id.as_str();
     options.admin(&["operator", "suspend", id, "--reason", "a test"]);
-    let refused = world.agent.http.get(&path).await.expect(401);
+    let refused = world.agent.http.soon(&path, 401).await;
     assert_eq!(refused.error(), "account_suspended");
     assert!(!refused.text("/hint").contains("Bearer"), "{}", refused.body);
     // Another process suspended; the addresses handed out before end at once, and the items stay.
@@ -158,9 +158,10 @@ async fn a_suspended_operator_is_refused_with_all_its_agents_until_restored() {
     world.http.get(&format!("/projects/{slug}")).await.expect(200);
     let (_, stranger) = world.newcomer().await;
     assert_eq!(stranger.http.get(&path).await.expect(200).body["total"], 4);
+    world.owner.soon(&manifest, 401).await;
     world.owner.post("/agents", &json!({"name": "late"})).await.expect(401);
     options.admin(&["operator", "restore", id]);
-    world.agent.http.get(&path).await.expect(200);
+    world.agent.http.soon(&path, 200).await;
     world.http.get(&part).await.expect(200);
 }
 

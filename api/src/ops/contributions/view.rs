@@ -138,6 +138,7 @@ impl View {
 
     /// Returns a contribution as the database has it, a rejected one with its first offending records.
     pub(in crate::ops) async fn of(cx: &Cx, slug: &str, row: Contribution) -> Result<Self, ApiError> {
+        cx.app.announce(&row, cx.now);
         let mut view = Self::submitted(row.id, slug, row.source_declaration, row.rows, row.submitted_at);
         view.status = row.status;
         match row.status {

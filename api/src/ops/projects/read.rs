@@ -2,14 +2,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{ProjectCursor, ProjectFilter};
+use store::{Project, ProjectCursor, ProjectFilter, Store};
 
 use super::Named;
 use super::view::{Details, Full, Summary};
 use crate::answer::Reply;
+use crate::caches::ProjectView;
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
+use crate::rendered::{self, Rendered};
 use crate::schema::LINE;
 
 /// Versions and contributors that one answer shows.
@@ -79,19 +81,30 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     }))
 }
 
-pub(super) async fn get(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> {
-    let project = entitlement::visible(&cx, &input.slug).await?;
-    let store = &cx.app.store;
+pub(super) async fn get(cx: Cx, input: Named) -> Result<Rendered<Full>, ApiError> {
+    let view = cx.app.project_view(&input.slug, cx.operator(), render).await?;
+    let view = view.ok_or_else(|| ApiError::no_project(&input.slug))?;
+    entitlement::known(&cx, &view.project)?;
+    Ok(Rendered::ok(view.body.clone()))
+}
+
+/// Renders a project with its versions and contributors. The answer is the same for everybody who may see the project.
+async fn render(store: Store, project: Project) -> Result<ProjectView, store::Error> {
     let (versions, counts, contributors) = tokio::try_join!(
         store.project_versions(project.id, None, MAX_LISTED),
         store.project_counts(project.id),
         store.project_contributors(project.id, MAX_LISTED),
     )?;
-    Ok(Reply::ok(Full {
+    let full = Full {
         details: Details::of(&project)?,
         versions: versions.iter().map(Into::into).collect(),
         version_count: counts.versions,
         contributor_count: counts.contributors,
         contributors: contributors.iter().map(Into::into).collect(),
-    }))
+    };
+    let body = rendered::json(&full).map_err(|error| store::Error::Malformed {
+        column: "projects",
+        problem: error.to_string(),
+    })?;
+    Ok(ProjectView { project, body })
 }

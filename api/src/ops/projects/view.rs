@@ -9,7 +9,6 @@ use store::{Access, Contributor, Project, ProjectStatus, ProjectSummary, Project
 use types::FieldType;
 
 use crate::entitlement;
-use crate::error::ApiError;
 use crate::wire::When;
 
 /// A project in a list.
@@ -88,9 +87,11 @@ pub(super) struct Details {
 }
 
 impl Details {
-    pub(super) fn of(project: &Project) -> Result<Self, ApiError> {
-        let schema_def = serde_json::from_str(&project.contract_json)
-            .map_err(|error| ApiError::internal(format!("contract of project {}: {error}", project.id)))?;
+    pub(super) fn of(project: &Project) -> Result<Self, store::Error> {
+        let schema_def = serde_json::from_str(&project.contract_json).map_err(|error| store::Error::Malformed {
+            column: "contract",
+            problem: format!("of project {}: {error}", project.id),
+        })?;
         Ok(Self {
             summary: ProjectSummary::from(project).into(),
             readme: project.readme.clone(),

@@ -70,7 +70,7 @@ impl Accounts<'_> {
     /// Notes that a session was used.
     pub async fn session_seen(&self, id: SessionId, now: Timestamp) -> Result<(), Error> {
         self.0
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     sqlx::query("UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at < $2")
                         .bind(id.to_string())

@@ -84,7 +84,7 @@ impl Store {
 
     /// Records that submissions were appended again. Submissions that were closed meanwhile are skipped.
     pub async fn contributions_swept(&self, swept: Vec<Swept>) -> Result<(), Error> {
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 for Swept { id, next_sweep } in swept {
                     sqlx::query(

@@ -105,7 +105,7 @@ impl Store {
             ),
         ])?;
         let outcome = self
-            .write(move |cx| {
+            .write_aside(move |cx| {
                 Box::pin(async move {
                     // The key comes first: a replay is answered even if the project has closed
                     // since.
@@ -163,7 +163,7 @@ impl Store {
 
     /// Deletes up to `limit` idempotency keys that were stored before `before`, and returns their number.
     pub async fn idempotency_prune(&self, before: Timestamp, limit: u32) -> Result<u64, Error> {
-        self.write(move |cx| {
+        self.write_aside(move |cx| {
             Box::pin(async move {
                 // The age is checked twice: a key that is claimed again between the selection
                 // and the deletion is no longer old.

@@ -9,6 +9,7 @@ use types::{DatasetId, Timestamp};
 
 use super::{Project, find, missing, project, tags_text};
 use crate::row::{Columns, texts};
+use crate::stamps::Touched;
 use crate::writer::Change;
 use crate::{Error, Store};
 
@@ -73,7 +74,8 @@ impl Store {
             ("title", changes.title.as_deref().unwrap_or_default()),
             ("readme", changes.readme.as_deref().unwrap_or_default()),
         ])?;
-        self.write(move |cx| {
+        let touched = move |_: &ProjectUpdated| Touched::Projects(vec![id]);
+        self.write_touching(touched, move |cx| {
             Box::pin(async move {
                 // Writing the row locks it, so the values that are checked below cannot change
                 // meanwhile.

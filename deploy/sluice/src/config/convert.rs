@@ -47,6 +47,7 @@ impl From<Limits> for api::Limits {
             body_bytes: limits.body.bytes(),
             operator_body_bytes: limits.bodies_per_operator.bytes(),
             bodies_bytes: limits.bodies.bytes(),
+            remembered_bytes: limits.remembered.bytes(),
             body_patience_seconds: seconds(limits.body_patience),
             page_records: limits.page_records.get(),
             default_page_records: limits.default_page_records.get(),

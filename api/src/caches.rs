@@ -1,0 +1,232 @@
+//! What this process remembers, so that most reads ask no database and render nothing.
+//!
+//! | Memory | Until |
+//! |-|-|
+//! | owners of credentials, projects, their answers | half a second is over, or this process changes them ([`fresh`]) |
+//! | pages of records | the memory is full: a page never changes, since its key has the content root |
+//! | texts about the service | the process ends: they depend on its configuration only |
+//!
+//! Invariants:
+//! - Nothing here decides on access. Callers ask `entitlement` and `auth` each time, with what is remembered.
+//! - A project that is private is remembered for its operator alone, so it takes the same time for everybody else as a
+//!   slug that names nothing.
+
+mod bounded;
+mod fresh;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use catalog::Root;
+use parking_lot::{Mutex, RwLock};
+use store::{Contribution, Error, Principal, Project, Store};
+use types::{DatasetId, OperatorId, Timestamp, Version};
+
+use self::bounded::Bounded;
+use self::fresh::{Fresh, Remembered};
+use crate::app::App;
+
+/// Time after a decision within which another replica may remember the project as it was before. More than the age of a
+/// value, since the clocks of replicas differ.
+const ANNOUNCED: Duration = Duration::from_secs(5);
+
+/// Slug of a project, and the operator that alone may see it; `None` for a public one.
+type Name = (String, Option<OperatorId>);
+
+/// A project as `GET /projects/{slug}` answers it.
+#[derive(Debug)]
+pub(crate) struct ProjectView {
+    /// The project, by which access is decided.
+    pub(crate) project: Project,
+    /// The answer.
+    pub(crate) body: Bytes,
+}
+
+/// Key of a page of records. The content root is part of it, because an accepted loss of history frees the numbers of
+/// versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PageKey {
+    pub(crate) dataset: DatasetId,
+    pub(crate) version: Version,
+    pub(crate) root: Root,
+    pub(crate) offset: u64,
+    pub(crate) limit: u32,
+}
+
+/// What a process remembers.
+pub(crate) struct Caches {
+    principals: Fresh<[u8; 32], Arc<Principal>>,
+    projects: Fresh<Name, Arc<Project>>,
+    views: Fresh<Name, Arc<ProjectView>>,
+    pages: Mutex<Bounded<PageKey, Bytes>>,
+    texts: RwLock<HashMap<&'static str, Bytes>>,
+}
+
+impl Remembered for Arc<Principal> {
+    fn project(&self) -> Option<DatasetId> {
+        None
+    }
+
+    fn bytes(&self) -> usize {
+        let name = match &**self {
+            Principal::Agent { name, .. } => name.len(),
+            Principal::Operator { .. } | Principal::Claimed { .. } => 0,
+        };
+        size_of::<Principal>() + name
+    }
+}
+
+impl Remembered for Arc<Project> {
+    fn project(&self) -> Option<DatasetId> {
+        Some(self.id)
+    }
+
+    fn bytes(&self) -> usize {
+        project_bytes(self)
+    }
+}
+
+impl Remembered for Arc<ProjectView> {
+    fn project(&self) -> Option<DatasetId> {
+        Some(self.project.id)
+    }
+
+    fn bytes(&self) -> usize {
+        project_bytes(&self.project) + self.body.len()
+    }
+}
+
+/// Returns the memory that a project takes, with its name as a key. Its short texts are counted as a constant.
+fn project_bytes(project: &Project) -> usize {
+    const SHORT: usize = 512;
+    size_of::<Project>() + SHORT + project.readme.len() + project.contract_json.len() + project.title.len()
+}
+
+impl Caches {
+    /// Creates empty ones that take at most `most` bytes together; with 0 the database is asked each time.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            principals: Fresh::new(most / 8),
+            projects: Fresh::new(most / 8),
+            views: Fresh::new(most / 4),
+            pages: Mutex::new(Bounded::new(most / 2)),
+            texts: RwLock::default(),
+        }
+    }
+
+    /// Returns the page of this key.
+    pub(crate) fn page(&self, key: &PageKey) -> Option<Bytes> {
+        self.pages.lock().get(key)
+    }
+
+    /// Remembers a page.
+    pub(crate) fn remember_page(&self, key: PageKey, page: &Bytes) {
+        let bytes = page.len() + size_of::<(PageKey, Bytes)>();
+        self.pages.lock().insert(key, page.clone(), bytes);
+    }
+
+    /// Returns the text of this name, which `make` returns the first time.
+    pub(crate) fn text<E>(&self, name: &'static str, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
+        // The guard of the first look-up is gone before the lock is taken for writing.
+        let known = self.texts.read().get(name).cloned();
+        if let Some(text) = known {
+            return Ok(text);
+        }
+        let text = make()?;
+        self.texts.write().insert(name, text.clone());
+        Ok(text)
+    }
+}
+
+/// Shows nothing of what is remembered.
+impl fmt::Debug for Caches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Caches")
+    }
+}
+
+impl App {
+    /// Returns the owner of the credential with this hash, as it was at most half a second ago.
+    pub(crate) async fn principal(&self, hash: [u8; 32]) -> Result<Option<Arc<Principal>>, Error> {
+        let (store, now) = (self.store.clone(), self.clock.now());
+        let query = move || async move {
+            let principal = store.accounts().principal(&hash, now).await?;
+            Ok(principal.map(Arc::new))
+        };
+        self.process.caches.principals.get(&self.store, hash, now, query).await
+    }
+
+    /// Returns the project with this slug, if it is public or belongs to the viewer, as it was at most half a second
+    /// ago.
+    pub(crate) async fn project(&self, slug: &str, viewer: Option<OperatorId>) -> Result<Option<Arc<Project>>, Error> {
+        let query = |store: Store, slug: String, viewer| async move {
+            let project = store.project_by_slug(&slug, viewer).await?;
+            Ok(project.map(Arc::new))
+        };
+        let projects = &self.process.caches.projects;
+        seen(projects, &self.store, slug, viewer, self.clock.now(), query).await
+    }
+
+    /// Returns the same project with its answer, which `render` makes.
+    pub(crate) async fn project_view<F>(
+        &self,
+        slug: &str,
+        viewer: Option<OperatorId>,
+        render: fn(Store, Project) -> F,
+    ) -> Result<Option<Arc<ProjectView>>, Error>
+    where
+        F: Future<Output = Result<ProjectView, Error>> + Send + 'static,
+    {
+        let query = |store: Store, slug: String, viewer| async move {
+            let Some(project) = store.project_by_slug(&slug, viewer).await? else {
+                return Ok(None);
+            };
+            Ok(Some(Arc::new(render(store, project).await?)))
+        };
+        let views = &self.process.caches.views;
+        seen(views, &self.store, slug, viewer, self.clock.now(), query).await
+    }
+
+    /// Notes that a caller is told of a contribution. Another replica may have merged it just now, and the caller must
+    /// find its version here at once.
+    pub(crate) fn announce(&self, contribution: &Contribution, now: Timestamp) {
+        let merged = contribution.decided_at.filter(|_| contribution.version.is_some());
+        if merged.is_some_and(|at| now.since(at) < ANNOUNCED) {
+            self.store.touch(contribution.project);
+        }
+    }
+}
+
+/// Returns what a viewer sees under a slug: their own if it is remembered, otherwise the public one, otherwise their
+/// own.
+async fn seen<V, F>(
+    values: &Fresh<Name, V>,
+    store: &Store,
+    slug: &str,
+    viewer: Option<OperatorId>,
+    now: Timestamp,
+    query: impl Fn(Store, String, Option<OperatorId>) -> F,
+) -> Result<Option<V>, Error>
+where
+    V: Remembered,
+    F: Future<Output = Result<Option<V>, Error>> + Send + 'static,
+{
+    let public = (slug.to_owned(), None);
+    let own = viewer.map(|viewer| (slug.to_owned(), Some(viewer)));
+    if let Some(own) = own.as_ref().and_then(|own| values.peek(store, own, now)) {
+        return Ok(Some(own));
+    }
+    // A public project is remembered once for all viewers. The query asks for nobody, so it cannot find a private one.
+    let ask = |name: &Name| query(store.clone(), name.0.clone(), name.1);
+    let found = values.get(store, public.clone(), now, || ask(&public)).await?;
+    match own {
+        Some(own) if found.is_none() => values.get(store, own.clone(), now, || ask(&own)).await,
+        _ => Ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests;
