@@ -16,7 +16,7 @@ use crate::operation::Operations;
 #[derive(Clone, Debug)]
 pub struct Cx {
     /// Dependencies of the operation.
-    pub app: App,
+    pub app: Arc<App>,
     /// Table that contains the operation.
     pub operations: Arc<Operations>,
     /// Authenticated caller; `None` without a credential, where the operation allows that.

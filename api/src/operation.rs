@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use http::StatusCode;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -157,7 +158,7 @@ impl Operations {
     /// further errors in the request. It is given the caller's operator, if there is one.
     pub async fn dispatch<R>(
         self: &Arc<Self>,
-        app: &App,
+        app: &Arc<App>,
         operation: &Arc<Operation>,
         incoming: Incoming,
         request_id: &str,
@@ -202,7 +203,7 @@ impl Operations {
 
     async fn answer<R>(
         self: &Arc<Self>,
-        app: &App,
+        app: &Arc<App>,
         operation: &Arc<Operation>,
         incoming: Incoming,
         request_id: &str,
@@ -240,10 +241,10 @@ impl Operations {
             return Err(error);
         }
         limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;
-        let mut parts = app.clone();
+        let mut parts = Arc::clone(app);
         if spec.audit && spec.effect != Effect::Read {
             let entry = audit::entry(spec, caller.as_ref(), &input, request_id, app.clock.now());
-            parts.store = app.store.audited(entry);
+            Arc::make_mut(&mut parts).store = app.store.audited(entry);
         }
         let cx = Cx {
             app: parts,
@@ -273,6 +274,41 @@ impl Operations {
             None => output,
         })
     }
+}
+
+/// Returns a status as the value of a metric label.
+fn word(status: StatusCode) -> &'static str {
+    // A label must be `'static`, so the statuses in use are listed, and any other is `other`.
+    const WORDS: [(u16, &str); 26] = [
+        (200, "200"),
+        (201, "201"),
+        (202, "202"),
+        (204, "204"),
+        (206, "206"),
+        (304, "304"),
+        (400, "400"),
+        (401, "401"),
+        (402, "402"),
+        (403, "403"),
+        (404, "404"),
+        (405, "405"),
+        (406, "406"),
+        (408, "408"),
+        (409, "409"),
+        (410, "410"),
+        (411, "411"),
+        (412, "412"),
+        (413, "413"),
+        (415, "415"),
+        (416, "416"),
+        (422, "422"),
+        (423, "423"),
+        (429, "429"),
+        (500, "500"),
+        (503, "503"),
+    ];
+    let known = WORDS.iter().find(|(code, _)| *code == status.as_u16());
+    known.map_or("other", |(_, word)| word)
 }
 
 impl App {

@@ -42,46 +42,47 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Clone, Debug)]
 struct RequestId(String);
 
-/// State that every route has. Routes share it: a copy of the many handles of an `App` costs more than a small answer.
-#[derive(Debug)]
+/// State that every route has.
+#[derive(Clone, Debug)]
 struct Surface {
-    app: App,
+    /// Shared, because each request copies this state, and a copy of every handle costs more than a small answer.
+    app: Arc<App>,
     operations: Arc<Operations>,
 }
 
 /// Builds the router: a route per operation, and error answers for every other request.
 pub(crate) fn router(app: App, operations: Operations) -> Router {
-    let surface = Arc::new(Surface {
-        app,
+    let surface = Surface {
+        app: Arc::new(app),
         operations: Arc::new(operations),
-    });
+    };
     let mut router = Router::new();
     for operation in surface.operations.iter() {
         let Ok(filter) = MethodFilter::try_from(operation.spec.method.clone()) else {
             continue;
         };
-        let (route, target) = (Arc::clone(&surface), Arc::clone(operation));
-        let handler = move |request: Request| call(Arc::clone(&route), Arc::clone(&target), request);
+        let (route, target) = (surface.clone(), Arc::clone(operation));
+        let handler = move |request: Request| call(route.clone(), Arc::clone(&target), request);
         router = router.route(operation.spec.path, on(filter, handler));
     }
-    let (missing, refused, taking) = (Arc::clone(&surface), Arc::clone(&surface), surface.app.clone());
+    let (missing, refused, taking) = (surface.clone(), surface.clone(), surface.app.clone());
     router
         .merge(probes::drain(surface.app.drain.clone()))
         .route(
             UPLOAD_PART_PATH,
             axum::routing::put(move |Path((id, n)): Path<(String, String)>, request: Request| {
-                upload_part::put(taking.clone(), id, n, request)
+                upload_part::put(App::clone(&taking), id, n, request)
             }),
         )
         .fallback(move |request: Request| {
-            let surface = Arc::clone(&missing);
+            let surface = missing.clone();
             async move {
                 let error = ApiError::not_found("there is nothing at this path");
                 no_operation(&surface.app, request.into_parts().0, error).await
             }
         })
         .method_not_allowed_fallback(move |request: Request| {
-            let surface = Arc::clone(&refused);
+            let surface = refused.clone();
             async move {
                 let error = ApiError::new(
                     Kind::Invalid,
@@ -93,12 +94,12 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
             }
         })
         .layer(middleware::from_fn(move |request, next| {
-            identify(Arc::clone(&surface), request, next)
+            identify(surface.clone(), request, next)
         }))
 }
 
 /// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
-async fn identify(surface: Arc<Surface>, mut request: Request, next: Next) -> Response {
+async fn identify(surface: Surface, mut request: Request, next: Next) -> Response {
     let id = crate::ids::new(surface.app.clock.now());
     request.extensions_mut().insert(RequestId(id.clone()));
     let (parts, mut body) = request.into_parts();
@@ -134,7 +135,7 @@ async fn identify(surface: Arc<Surface>, mut request: Request, next: Next) -> Re
 }
 
 /// Dispatches a request to its operation.
-async fn call(surface: Arc<Surface>, operation: Arc<Operation>, request: Request) -> Response {
+async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> Response {
     let (mut parts, mut body) = request.into_parts();
     let id = parts
         .extensions

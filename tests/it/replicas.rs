@@ -14,13 +14,19 @@ use crate::uploads_bucket::Bucket;
 async fn what_one_replica_changes_the_other_shows_within_a_second() {
     on_each(async |url| {
         let (bucket, folder) = (Bucket::start(), tempfile::tempdir().unwrap());
-        let file = format!("sqlite://{}", folder.path().join("shared.db").display());
-        let options = |name: &str| {
+        let options = |name: &str, url: Option<&str>| {
             let options = bucket.configure(Options::new(binary(), folder.path().join(name)));
-            options.with("SLUICE__DATABASE__URL", url.as_deref().unwrap_or(&file))
+            match url {
+                Some(url) => options.with("SLUICE__DATABASE__URL", url),
+                None => options,
+            }
         };
-        let (one, other) = (options("one"), options("other"));
-        let servers = [Server::start(&one).await, Server::start(&other).await];
+        let one = options("one", url.as_deref());
+        let first = Server::start(&one).await;
+        // Without a server of databases, the second service opens the file of the first.
+        let file = format!("sqlite://{}", one.data().join("sluice.db").display());
+        let url = url.as_deref().unwrap_or(&file);
+        let servers = [first, Server::start(&options("other", Some(url))).await];
         let [maintainer, operator] = ["maintainer", "reader"].map(|name| Operator::create(&one, name));
         let owner = servers[0].http().with(&maintainer.token);
         let agent = Agent::create(&servers[0].http(), &operator, "reader").await;
@@ -63,7 +69,7 @@ async fn what_one_replica_changes_the_other_shows_within_a_second() {
         }
 
         // What the console does is done on the database here.
-        let store = connect(url.as_deref().unwrap_or(&file)).await;
+        let store = connect(url).await;
         let (accounts, by) = (store.accounts(), operator.id.parse().unwrap());
         let removed = accounts.agents_of(by, now()).await.unwrap()[0].id;
         assert!(accounts.agent_remove(by, removed, now()).await.unwrap());

@@ -5,49 +5,20 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use http::StatusCode;
 use metrics::{Counter, Histogram};
+use parking_lot::RwLock;
 use types::metric;
 
+use super::word;
 use crate::answer::Output;
 use crate::error::ApiError;
-
-/// Statuses in use. A label must be `'static`, so any other status is counted as [`OTHER`].
-const STATUSES: [(u16, &str); 26] = [
-    (200, "200"),
-    (201, "201"),
-    (202, "202"),
-    (204, "204"),
-    (206, "206"),
-    (304, "304"),
-    (400, "400"),
-    (401, "401"),
-    (402, "402"),
-    (403, "403"),
-    (404, "404"),
-    (405, "405"),
-    (406, "406"),
-    (408, "408"),
-    (409, "409"),
-    (410, "410"),
-    (411, "411"),
-    (412, "412"),
-    (413, "413"),
-    (415, "415"),
-    (416, "416"),
-    (422, "422"),
-    (423, "423"),
-    (429, "429"),
-    (500, "500"),
-    (503, "503"),
-];
-/// Place of a status that is not among [`STATUSES`].
-const OTHER: usize = STATUSES.len();
 
 /// Meters of one operation.
 #[derive(Default)]
 pub(super) struct Meters {
-    /// Counter of each status, and of the others.
-    requests: [OnceLock<Counter>; OTHER + 1],
+    /// Counters by status. An operation has few, so a search from the front is the fastest.
+    requests: RwLock<Vec<(StatusCode, Counter)>>,
     seconds: OnceLock<Histogram>,
 }
 
@@ -61,17 +32,23 @@ impl Meters {
                 error.status()
             }
         };
-        let known = STATUSES.iter().position(|(code, _)| *code == status.as_u16());
-        let place = known.unwrap_or(OTHER);
-        let word = STATUSES.get(place).map_or("other", |(_, word)| word);
-        self.requests[place]
-            .get_or_init(|| metrics::counter!(metric::REQUESTS, "operation" => operation, "status" => word))
-            .increment(1);
+        self.requests(operation, status).increment(1);
         #[expect(clippy::cast_precision_loss, reason = "a call takes less than 285 years")]
         let seconds = micros as f64 / 1e6;
         self.seconds
             .get_or_init(|| metrics::histogram!(metric::REQUEST_SECONDS, "operation" => operation))
             .record(seconds);
+    }
+
+    fn requests(&self, operation: &'static str, status: StatusCode) -> Counter {
+        let known = self.requests.read().iter().find(|(of, _)| *of == status).cloned();
+        if let Some((_, counter)) = known {
+            return counter;
+        }
+        let counter = metrics::counter!(metric::REQUESTS, "operation" => operation, "status" => word(status));
+        // Another call may have added it meanwhile. A second handle counts in the same counter, so it does no harm.
+        self.requests.write().push((status, counter.clone()));
+        counter
     }
 }
 
