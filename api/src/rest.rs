@@ -65,7 +65,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
         let handler = move |request: Request| call(route.clone(), Arc::clone(&target), request);
         router = router.route(operation.spec.path, on(filter, handler));
     }
-    let (missing, refused, taking) = (surface.clone(), surface.clone(), surface.app.clone());
+    let (missing, refused, taking) = (surface.clone(), surface.clone(), Arc::clone(&surface.app));
     router
         .merge(probes::drain(surface.app.drain.clone()))
         .route(
