@@ -1,0 +1,40 @@
+//! Files that pages link to.
+//!
+//! Invariant: the address of a file contains the hash of all files, so a browser may keep it for ever.
+
+/// Header `Content-Security-Policy` of every page. No script and no style stands in a page, and no other site may frame
+/// one.
+pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; \
+     img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Hash of all files, 16 hexadecimal digits.
+const HASH: &str = env!("ASSETS_HASH");
+
+/// File that pages link to.
+#[derive(Clone, Copy, Debug)]
+pub struct Asset {
+    /// Bytes of the file.
+    pub bytes: &'static [u8],
+    /// Value of `Content-Type`.
+    pub media_type: &'static str,
+}
+
+/// Returns the file at a path of this version, such as `/assets/0123456789abcdef/sluice.css`. Its answer may be cached for
+/// ever.
+pub fn asset(path: &str) -> Option<Asset> {
+    let name = path.strip_prefix("/assets/")?.strip_prefix(HASH)?.strip_prefix('/')?;
+    let (bytes, media_type): (&'static [u8], _) = match name {
+        "sluice.css" => (include_bytes!("../assets/sluice.css"), "text/css; charset=utf-8"),
+        "sluice.js" => (include_bytes!("../assets/sluice.js"), "text/javascript; charset=utf-8"),
+        "mark.svg" => (include_bytes!("../assets/mark.svg"), "image/svg+xml"),
+        "atkinson-next-latin.woff2" => (include_bytes!("../assets/atkinson-next-latin.woff2"), "font/woff2"),
+        "atkinson-next-latin-ext.woff2" => (include_bytes!("../assets/atkinson-next-latin-ext.woff2"), "font/woff2"),
+        _ => return None,
+    };
+    Some(Asset { bytes, media_type })
+}
+
+/// Returns the path of a file by its name.
+pub(crate) fn path(name: &str) -> String {
+    format!("/assets/{HASH}/{name}")
+}

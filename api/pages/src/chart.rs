@@ -1,0 +1,28 @@
+//! Charts, computed here and drawn by templates as SVG.
+//!
+//! Invariant: a chart shows every row that came in: passed, dropped, refused, held, or not merged with its batch.
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+
+use crate::number::grouped;
+use crate::time::Instant;
+
+mod bars;
+mod flow;
+
+pub(crate) use bars::Bars;
+pub use flow::{Flow, Gate};
+
+/// Contributions of one day.
+#[derive(Clone, Copy, Debug)]
+pub struct DayCount {
+    /// Begin of the day.
+    pub day: Instant,
+    /// Number of contributions that were merged.
+    pub merged: u64,
+    /// Number of contributions that wait or are held.
+    pub waiting: u64,
+    /// Number of contributions that were rejected or could not be processed.
+    pub rejected: u64,
+}

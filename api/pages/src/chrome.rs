@@ -1,0 +1,149 @@
+//! Frame of every page: header, navigation, footer.
+
+use crate::time::Instant;
+
+/// Links of the header, in order.
+const NAV: &[(&str, &str)] = &[
+    ("/guide/agents.md", "For agents"),
+    ("/openapi.json", "API"),
+    ("/licenses", "Licences"),
+];
+/// Links of the console, in order.
+const RAIL: &[(&str, &str)] = &[
+    ("/console", "Overview"),
+    ("/console/agents", "Agents & keys"),
+    ("/console/datasets", "Datasets"),
+    ("/console/contributions", "Contributions"),
+    ("/console/activity", "Activity"),
+    ("/console/settings", "Settings"),
+];
+/// Links of the footer, in order.
+const FOOT: &[(&str, &str)] = &[
+    ("/guide/agents.md", "Guide for agents"),
+    ("/openapi.json", "openapi.json"),
+    ("/licenses", "Licences"),
+    ("/terms", "Terms"),
+];
+
+/// Colours of the pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theme {
+    /// As the system of the reader.
+    #[default]
+    System,
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+impl Theme {
+    /// Returns the value of the form field and of the cookie.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    /// Returns the theme of a word, the system's for any other word.
+    pub fn of(word: &str) -> Self {
+        match word {
+            "light" => Self::Light,
+            "dark" => Self::Dark,
+            _ => Self::System,
+        }
+    }
+
+    /// Returns the theme that the button of the header chooses.
+    const fn next(self) -> Self {
+        match self {
+            Self::System => Self::Dark,
+            Self::Dark => Self::Light,
+            Self::Light => Self::System,
+        }
+    }
+}
+
+/// Person who is signed in.
+#[derive(Clone, Debug)]
+pub struct Person {
+    /// E-mail address of the person.
+    pub email: String,
+}
+
+/// Frame of a page.
+#[derive(Clone, Debug)]
+pub struct Chrome {
+    /// Colours that the reader chose.
+    pub theme: Theme,
+    /// Person who is signed in, if anybody.
+    pub person: Option<Person>,
+    /// Token that every form sends back as `form_token`; empty where there is none.
+    pub form_token: String,
+    /// Path and query of the page itself.
+    pub path: String,
+    /// Number of matters that need the person, shown in the rail of the console.
+    pub attention: u32,
+    /// Time of rendering, from which relative times count.
+    pub now: Instant,
+    /// Address of this service without a slash at the end, for examples.
+    pub base: String,
+}
+
+/// Link of a navigation.
+pub(crate) struct NavLink {
+    pub(crate) href: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) here: bool,
+    pub(crate) badge: u32,
+}
+
+impl Chrome {
+    pub(crate) fn next_theme(&self) -> &'static str {
+        self.theme.next().word()
+    }
+
+    pub(crate) fn theme_label(&self) -> &'static str {
+        match self.theme.next() {
+            Theme::System => "Use the colours of the system",
+            Theme::Light => "Use light colours",
+            Theme::Dark => "Use dark colours",
+        }
+    }
+
+    pub(crate) fn nav(&self) -> Vec<NavLink> {
+        self.links(NAV, false)
+    }
+
+    pub(crate) fn rail(&self) -> Vec<NavLink> {
+        self.links(RAIL, true)
+    }
+
+    pub(crate) fn foot(&self) -> Vec<NavLink> {
+        self.links(FOOT, false)
+    }
+
+    /// Returns links; of those that lead to the page or to one above it, the longest is the place of the reader.
+    fn links(&self, links: &[(&'static str, &'static str)], is_console: bool) -> Vec<NavLink> {
+        let path = self.path.split(['?', '#']).next().unwrap_or_default();
+        let covers = |href: &str| {
+            let rest = path.strip_prefix(href);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let here = links.iter().map(|(href, _)| *href).filter(|href| covers(href));
+        let here = here.max_by_key(|href| href.len());
+        let link = |(href, label): &(&'static str, &'static str)| NavLink {
+            href,
+            label,
+            here: here == Some(*href),
+            badge: if is_console && *href == "/console" {
+                self.attention
+            } else {
+                0
+            },
+        };
+        links.iter().map(link).collect()
+    }
+}

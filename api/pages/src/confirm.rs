@@ -1,0 +1,27 @@
+//! Question before something that cannot be undone.
+
+use askama::Template;
+
+use crate::chrome::{Chrome, Theme};
+
+/// Asks before an action: a form with hidden fields and one button.
+#[derive(Debug, Template)]
+#[template(path = "confirm.html")]
+pub struct ConfirmPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Question.
+    pub title: String,
+    /// Consequences, one paragraph.
+    pub explanation: String,
+    /// Path that the form is posted to.
+    pub action: String,
+    /// Hidden fields of the form.
+    pub fields: Vec<(String, String)>,
+    /// Words of the button: a verb and its object.
+    pub label: String,
+    /// True if the action destroys something.
+    pub danger: bool,
+    /// Path of the page to go back to.
+    pub back: String,
+}

@@ -1,0 +1,79 @@
+//! Question of an app that wants to act as an agent.
+
+use askama::Template;
+
+use crate::chrome::{Chrome, Theme};
+use crate::form::{Errors as _, FieldError};
+
+/// Asks the person about an app: a form to `POST /oauth/authorize` with `request`, `agent` (an id, or `new`), `scopes` (once
+/// per scope) and `decision` (`approve` or `deny`).
+#[derive(Debug, Template)]
+#[template(path = "consent.html")]
+pub struct ConsentPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Name of the app, as it calls itself.
+    pub client: String,
+    /// Id of the client: the URL of its document, or the id of its registration.
+    pub client_id: String,
+    /// True if the id is a URL under which the app describes itself; false if it only registered.
+    pub is_known_by_url: bool,
+    /// Host that the browser is sent back to.
+    pub redirect_host: String,
+    /// Address of the endpoint that the app asks for.
+    pub endpoint: String,
+    /// Display name of the operator who is signed in.
+    pub operator: String,
+    /// Scopes that the app asks for.
+    pub scopes: Vec<ScopeChoice>,
+    /// Agents to choose from.
+    pub agents: Vec<AgentChoice>,
+    /// Name that a new agent would get; none if no place is left.
+    pub new_agent: Option<String>,
+    /// Number of places for agents that are left.
+    pub places_left: u32,
+    /// Value of the field `agent`, as chosen; empty at first.
+    pub chosen: String,
+    /// Value of the hidden field `request`.
+    pub request: String,
+    /// Rules that the input breaks.
+    pub errors: Vec<FieldError>,
+}
+
+/// Scope that an app asks for.
+#[derive(Clone, Debug)]
+pub struct ScopeChoice {
+    /// Word of the scope.
+    pub scope: String,
+    /// Things that it allows, in words.
+    pub allows: String,
+    /// True if the scope is always given.
+    pub required: bool,
+    /// True if the scope is chosen.
+    pub chosen: bool,
+}
+
+/// Agent to choose from.
+#[derive(Clone, Debug)]
+pub struct AgentChoice {
+    /// Id of the agent.
+    pub id: String,
+    /// Name of the agent.
+    pub name: String,
+    /// Description of its purpose.
+    pub description: Option<String>,
+}
+
+impl ConsentPage {
+    /// Returns the choice that is marked: the person's, else the first agent, else a new one.
+    fn marked(&self) -> &str {
+        if !self.chosen.is_empty() {
+            return &self.chosen;
+        }
+        self.agents.first().map_or("new", |agent| agent.id.as_str())
+    }
+
+    fn is_marked(&self, id: &str) -> bool {
+        self.marked() == id
+    }
+}

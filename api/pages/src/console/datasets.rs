@@ -1,0 +1,190 @@
+//! Datasets of the operator.
+
+use askama::Template;
+
+use super::{ContributionRow, GateTally};
+use crate::chrome::{Chrome, Theme};
+use crate::filters;
+use crate::time::Instant;
+use crate::words::Mark;
+
+/// Returns the class of a dataset's status.
+fn status_mark(status: &str) -> Mark {
+    match status {
+        "open" => Mark::Live,
+        "paused" => Mark::Hold,
+        _ => Mark::Off,
+    }
+}
+
+/// `GET /console/datasets`.
+#[derive(Debug, Template)]
+#[template(path = "console/datasets.html")]
+pub struct DatasetsPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Datasets that the operator maintains.
+    pub datasets: Vec<DatasetRow>,
+}
+
+/// Dataset in the list.
+#[derive(Clone, Debug)]
+pub struct DatasetRow {
+    /// Slug of the dataset.
+    pub slug: String,
+    /// Title of the dataset.
+    pub title: String,
+    /// Status: `open`, `paused` or `archived`.
+    pub status: String,
+    /// Visibility: `public` or `private`.
+    pub visibility: String,
+    /// Access: `public` or `paid`.
+    pub access: String,
+    /// Number of the newest version, 0 before the first.
+    pub version: u64,
+    /// Number of records.
+    pub records: u64,
+    /// Bytes of its files, where known.
+    pub bytes: Option<u64>,
+    /// Time of the last merge.
+    pub merged_at: Option<Instant>,
+    /// Number of contributions that wait.
+    pub waiting: u64,
+}
+
+impl DatasetRow {
+    fn mark(&self) -> Mark {
+        status_mark(&self.status)
+    }
+}
+
+/// `GET /console/datasets/{slug}`.
+#[derive(Debug, Template)]
+#[template(path = "console/dataset.html")]
+pub struct DatasetPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Facts of the dataset.
+    pub dataset: DatasetFacts,
+    /// Latest versions, newest first.
+    pub versions: Vec<VersionRow>,
+    /// Counts of each gate over the latest contributions.
+    pub gates: Vec<GateTally>,
+    /// Uploads, newest first.
+    pub uploads: Vec<UploadRow>,
+    /// Latest contributions, newest first.
+    pub contributions: Vec<ContributionRow>,
+}
+
+impl DatasetPage {
+    fn mark(&self) -> Mark {
+        status_mark(&self.dataset.status)
+    }
+}
+
+/// Facts of a dataset.
+#[derive(Clone, Debug)]
+pub struct DatasetFacts {
+    /// Slug of the dataset.
+    pub slug: String,
+    /// Title of the dataset.
+    pub title: String,
+    /// Status: `open`, `paused` or `archived`.
+    pub status: String,
+    /// Visibility: `public` or `private`.
+    pub visibility: String,
+    /// Access: `public` or `paid`.
+    pub access: String,
+    /// Id of the licence.
+    pub license: String,
+    /// Tags of the dataset.
+    pub tags: Vec<String>,
+    /// Name of the agent that made it; none if the operator did.
+    pub created_by: Option<String>,
+    /// Time of its creation.
+    pub created_at: Instant,
+    /// Number of the newest version, 0 before the first.
+    pub version: u64,
+    /// Number of records.
+    pub records: u64,
+    /// Bytes of its files, where known.
+    pub bytes: Option<u64>,
+    /// Number of agents whose contributions were merged.
+    pub contributors: u64,
+    /// Content root of the newest version.
+    pub root: Option<String>,
+    /// Time of the last merge.
+    pub merged_at: Option<Instant>,
+}
+
+/// Version of a dataset.
+#[derive(Clone, Debug)]
+pub struct VersionRow {
+    /// Number of the version.
+    pub version: u64,
+    /// Id of the contribution that it came from, if that is of the operator or to a dataset of the operator.
+    pub contribution: Option<String>,
+    /// Name of the agent that made the contribution.
+    pub agent: String,
+    /// Number of records that it added.
+    pub added: u64,
+    /// Number of records in all.
+    pub records: u64,
+    /// Content root, 64 hexadecimal digits.
+    pub root: String,
+    /// Time of the merge.
+    pub at: Instant,
+}
+
+/// Upload to a dataset.
+#[derive(Clone, Debug)]
+pub struct UploadRow {
+    /// Id of the upload.
+    pub id: String,
+    /// State: `open`, `completed`, `expired` or `aborted`.
+    pub state: String,
+    /// Total size.
+    pub bytes: u64,
+    /// Number of its parts.
+    pub parts: u32,
+    /// Name of the agent that began it, where known.
+    pub agent: String,
+    /// Time at which it began.
+    pub created_at: Instant,
+    /// Time until which it can be completed.
+    pub expires_at: Instant,
+}
+
+impl UploadRow {
+    fn mark(&self) -> Mark {
+        match self.state.as_str() {
+            "open" => Mark::Live,
+            "completed" => Mark::Ok,
+            _ => Mark::Off,
+        }
+    }
+}
+
+impl DatasetsPage {
+    /// Returns the call that makes a dataset.
+    fn curl(&self) -> String {
+        let base = &self.chrome.base;
+        format!(
+            "curl -s {base}/projects -H \"Authorization: Bearer $AGENT_KEY\" \\\n  \
+             -H \"Content-Type: application/json\" \\\n  \
+             -d '{{\"slug\": \"tide-levels\", \"title\": \"Tide levels\", \"license\": \"CC0-1.0\",\n       \
+             \"contract\": {{\"fields\": [{{\"name\": \"metres\", \"type\": \"number\", \"required\": true}}]}}}}'"
+        )
+    }
+}
+
+impl DatasetPage {
+    /// Returns the call that contributes to the dataset.
+    fn curl(&self) -> String {
+        let (base, slug) = (&self.chrome.base, &self.dataset.slug);
+        format!(
+            "curl -s {base}/projects/{slug}/contributions \\\n  -H \"Authorization: Bearer $AGENT_KEY\" \\\n  \
+             -H \"Content-Type: application/json\" \\\n  -d '{{\"records\": [ … ]}}'"
+        )
+    }
+}

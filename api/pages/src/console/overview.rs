@@ -1,0 +1,139 @@
+//! Overview of the console: first the matters that need the person.
+
+use askama::Template;
+
+use super::{ActivityRow, Actor, ContributionRow};
+use crate::chart::{Bars, DayCount, Flow};
+use crate::chrome::{Chrome, Theme};
+use crate::filters;
+use crate::number::grouped;
+use crate::time::Instant;
+use crate::words::{Mark, isolate};
+
+/// `GET /console`.
+#[derive(Debug, Template)]
+#[template(path = "console/overview.html")]
+pub struct OverviewPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Display name of the operator.
+    pub operator: String,
+    /// Time at which the operator was created.
+    pub since: Instant,
+    /// Matters that need the person, most urgent first.
+    pub attention: Vec<Attention>,
+    /// Number of active agents. Without any, the page shows the first steps.
+    pub agents: u32,
+    /// Most agents that an operator may have.
+    pub agent_limit: u32,
+    /// Number of datasets that the operator maintains.
+    pub datasets: u64,
+    /// Number of records in them.
+    pub records: u64,
+    /// Number of contributions in the last 24 hours.
+    pub contributions: u64,
+    /// Rows of the last 24 hours, gate by gate.
+    pub flow: Flow,
+    /// Contributions of the last 14 days, oldest first.
+    pub days: Vec<DayCount>,
+    /// Latest contributions.
+    pub latest: Vec<ContributionRow>,
+    /// Latest activity.
+    pub activity: Vec<ActivityRow>,
+}
+
+impl OverviewPage {
+    fn bars(&self) -> Bars {
+        Bars::of_contributions(&self.days)
+    }
+}
+
+/// Matter that needs the person.
+#[derive(Clone, Debug)]
+pub struct Attention {
+    /// Class of the word.
+    pub mark: Mark,
+    /// Word that names the kind of matter.
+    pub word: String,
+    /// Matter in one sentence.
+    pub what: String,
+    /// Consequence and next step.
+    pub detail: String,
+    /// Page to act on.
+    pub href: String,
+    /// Words of the link to it.
+    pub action: String,
+    /// Time at which it began.
+    pub since: Instant,
+}
+
+impl Attention {
+    /// Claim that waits for the approval of the person.
+    pub fn claim(agent: &str, since: Instant, expires_at: Instant) -> Self {
+        Self {
+            mark: Mark::Hold,
+            word: "claim".to_owned(),
+            what: format!("An agent that calls itself {} wants to join", isolate(agent)),
+            detail: format!("Approve it before {}, or it expires.", expires_at.plain()),
+            href: "/console/agents".to_owned(),
+            action: "Review claim".to_owned(),
+            since,
+        }
+    }
+
+    /// Batch or upload that waits to be judged.
+    pub fn held(id: &str, dataset: &str, records: u64, since: Instant, resumes_at: Option<Instant>) -> Self {
+        let again = match resumes_at {
+            Some(at) => format!("it is judged again at about {}", at.plain()),
+            None => "it goes on by itself".to_owned(),
+        };
+        Self {
+            mark: Mark::Hold,
+            word: "held".to_owned(),
+            what: format!("A batch of {} rows for {} waits", grouped(records), isolate(dataset)),
+            detail: format!("Nothing is lost; {again}."),
+            href: format!("/console/contributions/{id}"),
+            action: "See batch".to_owned(),
+            since,
+        }
+    }
+
+    /// Batch or upload that was rejected.
+    pub fn rejected(id: &str, dataset: &str, reason: &str, at: Instant) -> Self {
+        Self {
+            mark: Mark::Bad,
+            word: "rejected".to_owned(),
+            what: format!("A batch for {} was rejected", isolate(dataset)),
+            detail: reason.to_owned(),
+            href: format!("/console/contributions/{id}"),
+            action: "See reason".to_owned(),
+            since: at,
+        }
+    }
+
+    /// Batch that no worker could process.
+    pub fn dead(id: &str, dataset: &str, at: Instant) -> Self {
+        Self {
+            mark: Mark::Bad,
+            word: "dead letter".to_owned(),
+            what: format!("A batch for {} could not be processed", isolate(dataset)),
+            detail: "Workers ended on it, so it was set aside. Send it again in smaller pieces.".to_owned(),
+            href: format!("/console/contributions/{id}"),
+            action: "See reason".to_owned(),
+            since: at,
+        }
+    }
+
+    /// Letter that could not be sent.
+    pub fn letter(error: &str, at: Instant) -> Self {
+        Self {
+            mark: Mark::Bad,
+            word: "letter".to_owned(),
+            what: "A letter to you could not be sent".to_owned(),
+            detail: error.to_owned(),
+            href: "/console/activity".to_owned(),
+            action: "See letters".to_owned(),
+            since: at,
+        }
+    }
+}

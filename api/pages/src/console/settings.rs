@@ -1,0 +1,95 @@
+//! Account, sessions, tokens and payout address.
+
+use askama::Template;
+
+use crate::chrome::{Chrome, Theme};
+use crate::form::{Errors as _, FieldError};
+use crate::time::Instant;
+
+/// `GET /console/settings`. Forms: `POST /console/sessions/{id}/end`, `POST /console/sessions/end-others`,
+/// `POST /console/tokens` with `label`, `POST /console/tokens/{id}/revoke`, `POST /console/payout` with `address`,
+/// `POST /console/payout/cancel`, `POST /signin/again`.
+#[derive(Debug, Template)]
+#[template(path = "console/settings.html")]
+pub struct SettingsPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Account.
+    pub account: AccountView,
+    /// Sessions that are open, the current one first.
+    pub sessions: Vec<SessionRow>,
+    /// Operator tokens that are valid, newest first.
+    pub tokens: Vec<TokenRow>,
+    /// Label of a new token, as typed.
+    pub token_label: String,
+    /// Payout address.
+    pub payout: PayoutView,
+    /// Rules that the input breaks: fields `label` and `address`.
+    pub errors: Vec<FieldError>,
+    /// Outcome of the last action, one sentence.
+    pub notice: Option<String>,
+}
+
+/// Account of the operator.
+#[derive(Clone, Debug)]
+pub struct AccountView {
+    /// Id of the operator.
+    pub id: String,
+    /// E-mail address.
+    pub email: String,
+    /// Display name.
+    pub display_name: String,
+    /// Version of the terms accepted last.
+    pub terms_version: String,
+    /// Time of the sign-up.
+    pub created_at: Instant,
+    /// Time at which the address was verified.
+    pub verified_at: Option<Instant>,
+    /// Time at which the person stated to be 19 or older.
+    pub adult_stated_at: Option<Instant>,
+}
+
+/// Session of the person.
+#[derive(Clone, Debug)]
+pub struct SessionRow {
+    /// Id of the session.
+    pub id: String,
+    /// True for the session of the reader.
+    pub current: bool,
+    /// Time of signing in.
+    pub created_at: Instant,
+    /// Time of the last use.
+    pub seen_at: Instant,
+    /// Time at which it ends.
+    pub expires_at: Instant,
+    /// Network address that signed in.
+    pub address: String,
+    /// Program that signed in, as it calls itself.
+    pub program: String,
+}
+
+/// Operator token. The service keeps only its hash.
+#[derive(Clone, Debug)]
+pub struct TokenRow {
+    /// Id of the token.
+    pub id: String,
+    /// Name that the person gave it.
+    pub label: Option<String>,
+    /// Time of its creation.
+    pub created_at: Instant,
+}
+
+/// Payout address.
+#[derive(Clone, Debug, Default)]
+pub struct PayoutView {
+    /// Address in force.
+    pub address: Option<String>,
+    /// Time at which its wallet proved itself by a signature.
+    pub proved_at: Option<Instant>,
+    /// Address that comes into force later, and when.
+    pub pending: Option<(String, Instant)>,
+    /// True if the person signed in recently enough to change it.
+    pub is_fresh: bool,
+    /// Address, as typed.
+    pub typed: String,
+}

@@ -1,0 +1,126 @@
+//! Documents: terms and licences.
+//!
+//! Invariant: HTML within a document is shown as text.
+
+use std::fmt;
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+
+use crate::chrome::{Chrome, Theme};
+
+/// Document in Markdown, rendered.
+#[derive(Debug)]
+struct Rendered(String);
+
+// The parser gives no event of raw HTML: each became text, which the renderer escapes.
+impl HtmlSafe for Rendered {}
+
+impl fmt::Display for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Returns the level of a heading below the title of the page.
+const fn lower(level: HeadingLevel) -> HeadingLevel {
+    match level {
+        HeadingLevel::H1 | HeadingLevel::H2 => HeadingLevel::H2,
+        HeadingLevel::H3 => HeadingLevel::H3,
+        HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => HeadingLevel::H4,
+    }
+}
+
+/// Returns an address if it is one of the web, of mail or of this service, otherwise an empty one.
+fn web(address: CowStr<'_>) -> CowStr<'_> {
+    let scheme = address.split_once(':').map(|(scheme, _)| scheme);
+    let is_safe =
+        scheme.is_none_or(|scheme| matches!(scheme, "http" | "https" | "mailto") || scheme.contains(['/', '#', '?']));
+    if is_safe { address } else { CowStr::from("") }
+}
+
+impl Rendered {
+    fn of(markdown: &str) -> Self {
+        let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| match event {
+            Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+            Event::Start(Tag::Heading { level, .. }) => Event::Start(Tag::Heading {
+                level: lower(level),
+                id: None,
+                classes: Vec::new(),
+                attrs: Vec::new(),
+            }),
+            Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(lower(level))),
+            Event::Start(Tag::Link {
+                link_type,
+                dest_url,
+                title,
+                id,
+            }) => Event::Start(Tag::Link {
+                link_type,
+                dest_url: web(dest_url),
+                title,
+                id,
+            }),
+            // A picture would be loaded from elsewhere; its words stay.
+            Event::Start(Tag::Image { .. }) => Event::Start(Tag::Emphasis),
+            Event::End(TagEnd::Image) => Event::End(TagEnd::Emphasis),
+            other => other,
+        });
+        let mut text = String::new();
+        html::push_html(&mut text, events);
+        Self(text)
+    }
+}
+
+/// `GET /terms`, and any other document.
+#[derive(Debug, Template)]
+#[template(path = "terms.html")]
+pub struct TermsPage {
+    chrome: Chrome,
+    title: String,
+    version: String,
+    body: Rendered,
+}
+
+impl TermsPage {
+    /// Creates the page of a document in Markdown. A first heading that repeats the title is left out.
+    pub fn new(chrome: Chrome, title: impl Into<String>, version: impl Into<String>, markdown: &str) -> Self {
+        let title = title.into();
+        let heading = markdown
+            .trim_start()
+            .strip_prefix("# ")
+            .and_then(|rest| rest.split_once('\n'));
+        let body = match heading {
+            Some((first, rest)) if first.trim() == title => rest,
+            _ => markdown,
+        };
+        Self {
+            chrome,
+            title,
+            version: version.into(),
+            body: Rendered::of(body),
+        }
+    }
+}
+
+/// `GET /licenses`: the licences that an item may have.
+#[derive(Debug, Template)]
+#[template(path = "licenses.html")]
+pub struct LicensesPage {
+    /// Frame of the page.
+    pub chrome: Chrome,
+    /// Licences, in the order of the interface.
+    pub licenses: Vec<LicenseView>,
+}
+
+/// Licence.
+#[derive(Clone, Debug)]
+pub struct LicenseView {
+    /// Id of the licence.
+    pub id: String,
+    /// Name of the licence.
+    pub name: String,
+    /// Address of its text.
+    pub url: String,
+}

@@ -1,0 +1,71 @@
+//! HTML pages of the site and the console.
+//!
+//! A page is a struct of plain views with its [`Chrome`]; [`Page::html`] turns it into text. Handlers fill the structs and
+//! send the text with [`CONTENT_SECURITY_POLICY`]; [`asset`] has the files that the text links to.
+//!
+//! Invariant: text that somebody else wrote is escaped wherever it stands, and no page contains a script or a style of its
+//! own, so that the policy can forbid both. A page works without scripts.
+
+mod asset;
+mod chart;
+mod chrome;
+mod confirm;
+mod consent;
+pub mod console;
+mod document;
+mod entry;
+mod filters;
+mod form;
+mod home;
+mod link;
+mod number;
+mod refusal;
+mod secret;
+mod time;
+mod words;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use asset::{Asset, CONTENT_SECURITY_POLICY, asset};
+pub use chart::{DayCount, Flow, Gate};
+pub use chrome::{Chrome, Person, Theme};
+pub use confirm::ConfirmPage;
+pub use consent::{AgentChoice, ConsentPage, ScopeChoice};
+pub use document::{LicenseView, LicensesPage, TermsPage};
+pub use entry::{
+    CheckMailPage, InvitePage, LinkState, MailKind, SignInLinkPage, SignInPage, SignUpPage, VerifyPage, VerifyState,
+};
+pub use form::FieldError;
+pub use home::{HomeDataset, HomePage};
+pub use link::Link;
+pub use refusal::ErrorPage;
+pub use secret::SecretPage;
+pub use time::Instant;
+pub use words::isolate;
+
+/// Failure to render a page: the formatter gave up. Templates themselves cannot fail.
+#[derive(Debug)]
+pub struct Error(askama::Error);
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot render a page: {}", self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Page that can be rendered.
+pub trait Page {
+    /// Returns the page as an HTML document.
+    fn html(&self) -> Result<String, Error>;
+}
+
+impl<T: askama::Template> Page for T {
+    fn html(&self) -> Result<String, Error> {
+        self.render().map_err(Error)
+    }
+}

@@ -1,0 +1,36 @@
+//! Numbers and sizes as people read them.
+
+/// Returns a number with a comma between each three digits.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a number with the word for one or for several.
+pub(crate) fn counted(number: u64, one: &str, several: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { several })
+}
+
+/// Returns a size in the largest binary unit of which there is at least one, with one decimal below ten.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let (mut whole, mut tenths, mut unit) = (bytes, 0, 0);
+    while whole >= 1024 && unit + 1 < UNITS.len() {
+        tenths = whole % 1024 * 10 / 1024;
+        whole /= 1024;
+        unit += 1;
+    }
+    let name = UNITS[unit];
+    if unit > 0 && whole < 10 {
+        format!("{whole}.{tenths} {name}")
+    } else {
+        format!("{} {name}", grouped(whole))
+    }
+}

@@ -1,0 +1,119 @@
+//! A sample of every page: with usual contents, with none, and with hostile texts.
+
+mod console;
+mod site;
+
+use crate::{Chrome, Error, Instant, Page, Person, Theme};
+
+/// Time at which samples are rendered: 23 November 2026, 12:00 UTC.
+pub const NOW: Instant = Instant(1_795_435_200_000_000);
+
+/// Rendered sample.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Name of the sample, fit for a file.
+    pub name: String,
+    /// Page.
+    pub html: String,
+}
+
+/// Texts in the samples that somebody else wrote.
+#[derive(Clone, Debug)]
+struct Texts {
+    /// Name of an agent or an app.
+    name: String,
+    /// Sentence or more.
+    text: String,
+    /// Slug or other plain word.
+    word: String,
+    /// E-mail address.
+    email: String,
+}
+
+impl Texts {
+    fn usual() -> Self {
+        Self {
+            name: "mooring-3".to_owned(),
+            text: "Reads the mooring buoys and contributes to sea-surface-temp.".to_owned(),
+            word: "tide-levels".to_owned(),
+            email: "ops@harbour-lab.example".to_owned(),
+        }
+    }
+
+    fn hostile() -> Self {
+        let script = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> style=\"x\"";
+        Self {
+            name: format!("{script}\u{202e}ملاح{}", "x".repeat(500)),
+            text: format!("{script} \u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{202e}{}", "word ".repeat(500)),
+            word: format!("{script}{}", "w".repeat(500)),
+            email: format!("\"><script>alert(1)</script>{}@example.org", "a".repeat(60)),
+        }
+    }
+}
+
+/// Returns the time some minutes before that of the samples.
+const fn ago(minutes: i64) -> Instant {
+    Instant(NOW.0 - minutes * 60_000_000)
+}
+
+/// Returns the time some minutes after that of the samples.
+const fn ahead(minutes: i64) -> Instant {
+    ago(-minutes)
+}
+
+/// Returns the frame of a page for a visitor.
+fn visitor(path: &str) -> Chrome {
+    Chrome {
+        theme: Theme::System,
+        person: None,
+        form_token: "ZmFrZS10b2tlbg".to_owned(),
+        path: path.to_owned(),
+        attention: 0,
+        now: NOW,
+        base: "https://sluice.example".to_owned(),
+    }
+}
+
+/// Returns the frame of a page for a person who is signed in.
+fn person(path: &str, texts: &Texts, attention: u32) -> Chrome {
+    Chrome {
+        person: Some(Person {
+            email: texts.email.clone(),
+        }),
+        attention,
+        ..visitor(path)
+    }
+}
+
+/// Samples so far.
+struct Book {
+    prefix: &'static str,
+    samples: Vec<Sample>,
+}
+
+impl Book {
+    fn add(&mut self, name: &str, page: &dyn Page) -> Result<(), Error> {
+        self.samples.push(Sample {
+            name: format!("{}{name}", self.prefix),
+            html: page.html()?,
+        });
+        Ok(())
+    }
+}
+
+/// Returns all samples.
+pub fn samples() -> Result<Vec<Sample>, Error> {
+    let mut book = Book {
+        prefix: "",
+        samples: Vec::new(),
+    };
+    for (prefix, texts) in [("", Texts::usual()), ("hostile-", Texts::hostile())] {
+        book.prefix = prefix;
+        site::add(&mut book, &texts)?;
+        console::add(&mut book, &texts)?;
+    }
+    book.prefix = "empty-";
+    site::add_empty(&mut book)?;
+    console::add_empty(&mut book)?;
+    Ok(book.samples)
+}

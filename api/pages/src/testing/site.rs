@@ -1,0 +1,291 @@
+//! Samples of the pages outside the console.
+
+use super::{Book, Texts, ago, ahead, person, visitor};
+use crate::{
+    AgentChoice, CheckMailPage, ConfirmPage, ConsentPage, Error, ErrorPage, FieldError, HomeDataset, HomePage,
+    InvitePage, LicenseView, LicensesPage, LinkState, MailKind, ScopeChoice, SecretPage, SignInLinkPage, SignInPage,
+    SignUpPage, TermsPage, Theme, VerifyPage, VerifyState,
+};
+
+/// Terms in Markdown with everything that a document may have, and HTML that it may not.
+const TERMS: &str = "# Terms of Service\n\nYou and the service agree on this. **Read it.**\n\n## 1. Who may use it\n\nA \
+                     person who is [19 or older](https://sluice.example/terms).\n\n### Agents\n\n- An agent acts for its \
+                     operator.\n- It accepts nothing.\n\n## 2. Payments\n\n| What | When |\n|-|-|\n| Hold | 7 days |\n\n\
+                     <script>alert(1)</script>\n\nInline <b onclick=\"alert(1)\">markup</b>, [a bad \
+                     link](javascript:alert(1)) and ![a picture](https://elsewhere.example/x.png).\n\n#### Deep\n\n`code`\n";
+
+pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    home(book, texts)?;
+    entry(book, texts)?;
+    secrets(book, texts)?;
+    consent(book, texts)?;
+    book.add(
+        "terms",
+        &TermsPage::new(visitor("/terms"), "Terms of Service", "2026-11-01", TERMS),
+    )?;
+    let license = |id: &str, name: &str, url: &str| LicenseView {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        url: url.to_owned(),
+    };
+    let licenses = vec![
+        license(
+            "CC0-1.0",
+            "Creative Commons Zero v1.0 Universal",
+            "https://creativecommons.org/publicdomain/zero/1.0/",
+        ),
+        license(
+            "CC-BY-4.0",
+            "Creative Commons Attribution 4.0",
+            "https://creativecommons.org/licenses/by/4.0/",
+        ),
+        license(
+            "platform-standard",
+            "Platform Standard Licence",
+            "/licenses/platform-standard",
+        ),
+    ];
+    book.add(
+        "licenses",
+        &LicensesPage {
+            chrome: visitor("/licenses"),
+            licenses,
+        },
+    )?;
+    errors(book, texts)
+}
+
+fn home(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let dataset = |slug: &str, title: &str, records: u64, version: u64, minutes: i64| HomeDataset {
+        slug: slug.to_owned(),
+        title: title.to_owned(),
+        records,
+        version,
+        merged_at: ago(minutes),
+    };
+    let newest = vec![
+        dataset(&texts.word, "Tide levels, 14 North Sea gauges", 839_412, 1_242, 12),
+        dataset(
+            "debian-package-sizes",
+            "Debian package sizes, main, all architectures",
+            3_118_204,
+            418,
+            26,
+        ),
+        dataset("tls-expiry-public", &texts.text, 442_018, 977, 41),
+        dataset(
+            "parquet-reader-matrix",
+            "Which readers open which Parquet files",
+            18_240,
+            63,
+            75,
+        ),
+        dataset("leap-second-notices", "Leap second notices as issued", 58, 4, 60 * 26),
+        dataset(
+            "unicode-names",
+            "Named characters of Unicode 15.0",
+            34_888,
+            1,
+            60 * 24 * 9,
+        ),
+    ];
+    book.add(
+        "home",
+        &HomePage {
+            chrome: visitor("/"),
+            datasets: 214,
+            records: 61_204_518,
+            versions: 18_377,
+            newest,
+        },
+    )
+}
+
+fn entry(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let sign_up = |open: bool, errors: Vec<FieldError>| SignUpPage {
+        chrome: visitor("/signup"),
+        open,
+        terms_version: "2026-11-01".to_owned(),
+        email: texts.email.clone(),
+        display_name: texts.name.clone(),
+        accepted: false,
+        adult: true,
+        next: Some("/console/agents".to_owned()),
+        errors,
+    };
+    let errors = vec![
+        FieldError::new(
+            "email",
+            "email: the address belongs to a service of addresses for some minutes",
+        ),
+        FieldError::new(
+            "accept_terms",
+            "Accept the terms to go on. An agent cannot do it for you.",
+        ),
+    ];
+    book.add("signup", &sign_up(true, Vec::new()))?;
+    book.add("signup-errors", &sign_up(true, errors))?;
+    book.add("signup-closed", &sign_up(false, Vec::new()))?;
+    let invite = |asked: bool, errors: Vec<FieldError>| InvitePage {
+        chrome: visitor("/invite"),
+        asked,
+        email: texts.email.clone(),
+        message: texts.text.clone(),
+        errors,
+    };
+    book.add("invite", &invite(false, Vec::new()))?;
+    let too_long = vec![FieldError::new("message", "message: at most 500 characters")];
+    book.add("invite-errors", &invite(false, too_long))?;
+    book.add("invite-asked", &invite(true, Vec::new()))?;
+    let mail = |kind: MailKind, paused_until| CheckMailPage {
+        chrome: visitor("/signup"),
+        kind,
+        email: texts.email.clone(),
+        next: None,
+        paused_until,
+    };
+    book.add("check-mail", &mail(MailKind::Verify, Some(ahead(720))))?;
+    book.add("check-mail-signin", &mail(MailKind::SignIn, None))?;
+    let verify = |state: VerifyState, errors: Vec<FieldError>| VerifyPage {
+        chrome: visitor("/verify?token=abc"),
+        state,
+        errors,
+    };
+    let ready = || VerifyState::Ready {
+        token: texts.word.clone(),
+        terms_version: "2026-11-01".to_owned(),
+    };
+    let not_adult = vec![FieldError::new("adult", "State that you are 19 or older to go on.")];
+    book.add("verify", &verify(ready(), Vec::new()))?;
+    book.add("verify-errors", &verify(ready(), not_adult))?;
+    book.add("verify-expired", &verify(VerifyState::Expired, Vec::new()))?;
+    book.add("verify-used", &verify(VerifyState::Used, Vec::new()))?;
+    book.add("verify-unknown", &verify(VerifyState::Unknown, Vec::new()))?;
+    book.add(
+        "signin",
+        &SignInPage {
+            chrome: visitor("/signin"),
+            email: texts.email.clone(),
+            next: Some(texts.word.clone()),
+            errors: vec![FieldError::new("email", "email: at most 254 characters")],
+        },
+    )?;
+    let link = |state: LinkState| SignInLinkPage {
+        chrome: visitor("/signin/link?token=abc"),
+        state,
+    };
+    let ready = LinkState::Ready {
+        token: texts.word.clone(),
+        next: Some(texts.word.clone()),
+    };
+    book.add("signin-link", &link(ready))?;
+    book.add("signin-link-expired", &link(LinkState::Expired))?;
+    book.add("signin-link-used", &link(LinkState::Used))?;
+    book.add("signin-link-unknown", &link(LinkState::Unknown))
+}
+
+fn secrets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let chrome = || person("/console/agents", texts, 1);
+    let key = || "km_8f3kQm2Xr7VbL0ZtY5nWc9HsD1aJ4uEp".to_owned();
+    book.add("secret-key", &SecretPage::agent_key(chrome(), &texts.name, key()))?;
+    let rotated = SecretPage::rotated_key(chrome(), &texts.name, key(), Some(ahead(240)));
+    book.add("secret-rotated", &rotated)?;
+    let title = "Your address is verified";
+    let token = SecretPage::operator_token(
+        visitor("/verify"),
+        title,
+        "wto_8f3kQm2Xr7VbL0ZtY5nWc9HsD1aJ4uEp".to_owned(),
+    );
+    book.add("secret-token", &token)?;
+    let code = format!("wtc_{}", "7Q4MK9TX2HVDE6RP".repeat(3));
+    book.add("secret-code", &SecretPage::claim_code(chrome(), code, ahead(15)))?;
+    book.add(
+        "confirm",
+        &ConfirmPage {
+            chrome: chrome(),
+            title: format!("Remove {}?", crate::isolate(&texts.name)),
+            explanation: "Its keys stop at once, and its place is free for another agent. What it contributed stays."
+                .to_owned(),
+            action: "/console/agents/019a5f/remove".to_owned(),
+            fields: vec![("confirmed".to_owned(), texts.word.clone())],
+            label: "Remove the agent".to_owned(),
+            danger: true,
+            back: "/console/agents".to_owned(),
+        },
+    )
+}
+
+fn consent(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let scope = |scope: &str, allows: &str, required: bool| ScopeChoice {
+        scope: scope.to_owned(),
+        allows: allows.to_owned(),
+        required,
+        chosen: required,
+    };
+    let agent = |id: &str, name: &str, description: Option<&str>| AgentChoice {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        description: description.map(str::to_owned),
+    };
+    let page = |new_agent: Option<String>, errors: Vec<FieldError>| ConsentPage {
+        chrome: person("/oauth/authorize", texts, 0),
+        client: texts.name.clone(),
+        client_id: "https://fathom.example/oauth/client.json".to_owned(),
+        is_known_by_url: true,
+        redirect_host: "fathom.example".to_owned(),
+        endpoint: "https://sluice.example/mcp".to_owned(),
+        operator: texts.name.clone(),
+        scopes: vec![
+            scope("read", "units, datasets, points, quota", true),
+            scope("write", "submit, revise, retire, contribute, update", false),
+        ],
+        agents: vec![
+            agent("019a1", "loess-9", Some(&texts.text)),
+            agent("019a2", &texts.name, None),
+        ],
+        places_left: u32::from(new_agent.is_some()),
+        new_agent,
+        chosen: String::new(),
+        request: texts.word.clone(),
+        errors,
+    };
+    book.add("consent", &page(Some(texts.name.clone()), Vec::new()))?;
+    let errors = vec![FieldError::new("agent", "agent: choose one of your agents")];
+    book.add("consent-errors", &page(None, errors))
+}
+
+fn errors(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    for status in [400, 401, 403, 404, 409, 410, 423, 429, 500, 503] {
+        let mut chrome = visitor("/projects/nothing");
+        chrome.theme = if status == 404 { Theme::Dark } else { Theme::System };
+        let retry_at = matches!(status, 429 | 503).then(|| ahead(4));
+        book.add(
+            &format!("error-{status}"),
+            &ErrorPage {
+                chrome,
+                status,
+                title: String::new(),
+                message: format!("Nothing is at this address: {}", texts.word),
+                what_next: String::new(),
+                retry_at,
+                request_id: "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314".to_owned(),
+                json: format!("{{\"error\": \"not_found\", \"message\": \"{}\"}}", texts.word),
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Adds pages without contents.
+pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
+    book.add(
+        "home",
+        &HomePage {
+            chrome: visitor("/"),
+            datasets: 0,
+            records: 0,
+            versions: 0,
+            newest: Vec::new(),
+        },
+    )
+}

@@ -1,0 +1,78 @@
+//! Words of the pages for the words of the interface.
+
+/// Class of a state: the drawing of a gate and its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Done: the gate is open.
+    Ok,
+    /// In progress: the gate is open, in blue.
+    Live,
+    /// Waits: the gate is half closed.
+    Hold,
+    /// Failed or refused: the gate is closed.
+    Bad,
+    /// Gone.
+    Off,
+}
+
+impl Mark {
+    pub(crate) const fn class(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Live => "live",
+            Self::Hold => "hold",
+            Self::Bad => "bad",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// Returns a text of somebody else in isolation, so that its direction does not change the sentence around it.
+pub fn isolate(text: &str) -> String {
+    // A text may close an isolation that it did not open.
+    let inner = text.replace(['\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}'], "");
+    format!("\u{2068}{inner}\u{2069}")
+}
+
+/// Returns the words for an operation, or its name with spaces.
+pub(crate) fn operation(name: &str) -> String {
+    let words = match name {
+        "sign_up" => "signed up",
+        "verify_operator" => "verified the e-mail address",
+        "resend_verification" => "asked for another link",
+        "create_agent" => "made an agent",
+        "rotate_agent_key" | "rotate_key" => "made a new key",
+        "remove_agent" => "removed an agent",
+        "claim_agent" => "claimed a place with a code",
+        "create_claim_code" => "made a claim code",
+        "withdraw_claim_code" => "withdrew a claim code",
+        "approve_claim" => "approved a claim",
+        "reject_claim" => "rejected a claim",
+        "create_dataset" => "made a dataset",
+        "update_dataset" => "changed a dataset",
+        "begin_upload" => "began an upload",
+        "complete_upload" => "completed an upload",
+        "contribute_records" => "contributed records",
+        "sign_in" => "signed in",
+        "sign_out" => "signed out",
+        "end_session" => "ended a session",
+        "end_other_sessions" => "ended all other sessions",
+        "create_token" => "made an operator token",
+        "revoke_token" => "revoked an operator token",
+        "change_payout" | "change_payout_address" => "asked to change the payout address",
+        "cancel_payout" | "cancel_payout_change" => "cancelled a change of the payout address",
+        "authorize_app" => "connected an app",
+        "revoke_app" => "disconnected an app",
+        other => return other.replace('_', " "),
+    };
+    words.to_owned()
+}
+
+/// Returns the words for a kind of later work.
+pub(crate) fn job(kind: &str) -> String {
+    let words = match kind {
+        "mail" | "letter" | "send_mail" => "letter",
+        other => return other.replace('_', " "),
+    };
+    words.to_owned()
+}
