@@ -234,8 +234,8 @@ impl Operations {
         // `rest::input`.
         let checked = refused.map_or_else(|| operation.input.check(&input, spec.immutable), Err);
         if let Err(error) = checked {
-            // Whoever may not see the item gets the same answer for every input. A good input needs no look here, since
-            // the function looks.
+            // A caller who may not see the item gets the same answer for every input. A good input needs no look here,
+            // since the function looks.
             let operator = caller.as_ref().map(|caller| caller.operator);
             entitlement::outrank(app, spec.item, operator, &input).await?;
             return Err(error);
