@@ -3,6 +3,7 @@
 //! Invariant: `permissions.tsv` was written from the interface, before the service, and stays as it is. Rows of paths
 //! that the interface does not name, and of further items, are in `more.tsv`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 const INTERFACE: &str = include_str!("permissions.tsv");
@@ -43,6 +44,8 @@ pub(super) struct Row {
     pub(super) operation: &'static str,
     pub(super) fixture: &'static str,
     pub(super) cells: Vec<(&'static str, Expected)>,
+    /// Permission that the token of an app needs; `-` for none.
+    pub(super) scope: &'static str,
 }
 
 impl Row {
@@ -58,6 +61,7 @@ impl Row {
                 .into_iter()
                 .zip(cells.map(|cell| Expected(cell.split('|').collect())))
                 .collect(),
+            scope: columns[FIRST_CALLER + CALLERS],
         }
     }
 
@@ -75,8 +79,19 @@ impl fmt::Display for Row {
     }
 }
 
+fn of(text: &'static str) -> impl Iterator<Item = Row> {
+    text.lines().skip(1).map(Row::of)
+}
+
 /// Every row: those of the interface, then the further ones.
 pub(super) fn rows() -> Vec<Row> {
-    let of = |text: &'static str| text.lines().skip(1).map(Row::of);
     of(INTERFACE).chain(of(MORE)).collect()
+}
+
+#[test]
+fn the_table_of_the_interface_is_whole() {
+    assert_eq!((of(INTERFACE).count(), callers().len()), (143, 16));
+    let rows = rows();
+    let unique: BTreeSet<String> = rows.iter().map(|row| format!("{row} {}", row.fixture)).collect();
+    assert_eq!(unique.len(), rows.len());
 }
