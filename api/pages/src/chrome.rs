@@ -82,7 +82,7 @@ pub struct Chrome {
     pub person: Option<Person>,
     /// Token that every form sends back as `form_token`; empty where there is none.
     pub form_token: String,
-    /// Path and query of the page itself.
+    /// Path and query of the page itself. Pages below `/console` have the rail of the console if a person is signed in.
     pub path: String,
     /// Number of matters that need the person, shown in the rail of the console.
     pub attention: u32,
@@ -101,6 +101,11 @@ pub(crate) struct NavLink {
 }
 
 impl Chrome {
+    /// Returns true if the page stands in the console, with the rail beside it.
+    pub(crate) fn is_console(&self) -> bool {
+        self.person.is_some() && covers("/console", self.place())
+    }
+
     pub(crate) fn next_theme(&self) -> &'static str {
         self.theme.next().word()
     }
@@ -125,14 +130,15 @@ impl Chrome {
         self.links(FOOT, false)
     }
 
+    /// Returns the path of the page without its query.
+    fn place(&self) -> &str {
+        self.path.split(['?', '#']).next().unwrap_or_default()
+    }
+
     /// Returns links; of those that lead to the page or to one above it, the longest is the place of the reader.
     fn links(&self, links: &[(&'static str, &'static str)], is_console: bool) -> Vec<NavLink> {
-        let path = self.path.split(['?', '#']).next().unwrap_or_default();
-        let covers = |href: &str| {
-            let rest = path.strip_prefix(href);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let here = links.iter().map(|(href, _)| *href).filter(|href| covers(href));
+        let here = links.iter().map(|(href, _)| *href);
+        let here = here.filter(|href| covers(href, self.place()));
         let here = here.max_by_key(|href| href.len());
         let link = |(href, label): &(&'static str, &'static str)| NavLink {
             href,
@@ -146,4 +152,10 @@ impl Chrome {
         };
         links.iter().map(link).collect()
     }
+}
+
+/// Returns true if a path is an address or lies below it.
+fn covers(address: &str, path: &str) -> bool {
+    let rest = path.strip_prefix(address);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

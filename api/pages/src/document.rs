@@ -23,13 +23,14 @@ impl fmt::Display for Rendered {
     }
 }
 
-/// Returns the level of a heading below the title of the page.
-const fn lower(level: HeadingLevel) -> HeadingLevel {
-    match level {
-        HeadingLevel::H1 | HeadingLevel::H2 => HeadingLevel::H2,
-        HeadingLevel::H3 => HeadingLevel::H3,
-        HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => HeadingLevel::H4,
-    }
+/// Returns the level of a heading below the title of the page, at most one deeper than the heading before it.
+fn lower(level: HeadingLevel, before: HeadingLevel) -> HeadingLevel {
+    let deepest = match before {
+        HeadingLevel::H1 => HeadingLevel::H2,
+        HeadingLevel::H2 => HeadingLevel::H3,
+        _ => HeadingLevel::H4,
+    };
+    level.max(HeadingLevel::H2).min(deepest)
 }
 
 /// Returns an address if it is one of the web, of mail or of this service, otherwise an empty one.
@@ -42,15 +43,19 @@ fn web(address: CowStr<'_>) -> CowStr<'_> {
 
 impl Rendered {
     fn of(markdown: &str) -> Self {
+        let mut level_before = HeadingLevel::H1;
         let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| match event {
             Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-            Event::Start(Tag::Heading { level, .. }) => Event::Start(Tag::Heading {
-                level: lower(level),
-                id: None,
-                classes: Vec::new(),
-                attrs: Vec::new(),
-            }),
-            Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(lower(level))),
+            Event::Start(Tag::Heading { level, .. }) => {
+                level_before = lower(level, level_before);
+                Event::Start(Tag::Heading {
+                    level: level_before,
+                    id: None,
+                    classes: Vec::new(),
+                    attrs: Vec::new(),
+                })
+            }
+            Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Heading(level_before)),
             Event::Start(Tag::Link {
                 link_type,
                 dest_url,

@@ -146,6 +146,23 @@ pub struct SignInLinkPage {
     pub state: LinkState,
 }
 
+impl CheckMailPage {
+    const fn heading(&self) -> &'static str {
+        match self.paused_until {
+            Some(_) => "Letters are paused",
+            None => "Check your mail",
+        }
+    }
+
+    /// Returns the path of the form that asked for the letter.
+    const fn form(&self) -> &'static str {
+        match self.kind {
+            MailKind::Verify => "/signup",
+            MailKind::SignIn => "/signin",
+        }
+    }
+}
+
 impl VerifyPage {
     const fn heading(&self) -> &'static str {
         match self.state {

@@ -60,7 +60,7 @@ impl ErrorPage {
             423 => "Too many wrong tries closed it. Make a new one.",
             429 => "Wait, then send it again. This page does not reload by itself.",
             503 => "Reads may fail for some minutes. Batches that were acknowledged are safe and will be decided.",
-            _ => "Nothing that was acknowledged is lost. If it happens again, name the request below.",
+            _ => "Nothing that was acknowledged is lost. If it happens again, report the id of the request below.",
         }
     }
 }

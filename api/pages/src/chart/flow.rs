@@ -39,20 +39,11 @@ impl Gate {
     fn label(&self) -> String {
         let parts = [
             (self.refused, "refused"),
-            (self.dropped, "dropped: already there"),
+            (self.dropped, "dropped"),
             (self.held, "held"),
         ];
-        let words: Vec<_> = parts
-            .iter()
-            .filter(|(rows, _)| *rows > 0)
-            .map(|(_, word)| *word)
-            .collect();
-        // Two kinds at one gate share the room of one.
-        if words.len() > 1 {
-            words.join(", ").replace(": already there", "")
-        } else {
-            words.concat()
-        }
+        let words = parts.iter().filter(|(rows, _)| *rows > 0).map(|(_, word)| *word);
+        words.collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -111,6 +111,15 @@ pub struct ContributionRow {
 }
 
 impl ContributionRow {
+    /// Returns the begin and the end of the id, which tell contributions of a list apart.
+    pub(crate) fn short_id(&self) -> String {
+        let ends = self.id.split_once('-').zip(self.id.rsplit_once('-'));
+        match ends {
+            Some(((begin, _), (_, end))) => format!("{begin}-…-{end}"),
+            None => self.id.clone(),
+        }
+    }
+
     pub(crate) fn result(&self) -> String {
         match (&self.reason, self.accepted) {
             (Some(reason), _) => reason.clone(),

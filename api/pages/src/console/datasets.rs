@@ -115,6 +115,8 @@ pub struct DatasetFacts {
     pub root: Option<String>,
     /// Time of the last merge.
     pub merged_at: Option<Instant>,
+    /// Record that fits the contract, as JSON, for the call to hand to an agent.
+    pub example: Option<String>,
 }
 
 /// Version of a dataset.
@@ -170,10 +172,14 @@ impl DatasetsPage {
     fn curl(&self) -> String {
         let base = &self.chrome.base;
         format!(
-            "curl -s {base}/projects -H \"Authorization: Bearer $AGENT_KEY\" \\\n  \
-             -H \"Content-Type: application/json\" \\\n  \
-             -d '{{\"slug\": \"tide-levels\", \"title\": \"Tide levels\", \"license\": \"CC0-1.0\",\n       \
-             \"contract\": {{\"fields\": [{{\"name\": \"metres\", \"type\": \"number\", \"required\": true}}]}}}}'"
+            r#"curl -s {base}/projects -H "Authorization: Bearer $AGENT_KEY" \
+  -H "Content-Type: application/json" -d '{{
+  "slug": "tide-levels", "title": "Tide levels",
+  "readme": "Water levels read from gauges on site.",
+  "schemaDef": {{"fields": [
+    {{"name": "gauge", "type": "string", "required": true}},
+    {{"name": "at", "type": "timestamp", "required": true}},
+    {{"name": "metres", "type": "number", "required": true}}]}}}}'"#
         )
     }
 }
@@ -182,9 +188,12 @@ impl DatasetPage {
     /// Returns the call that contributes to the dataset.
     fn curl(&self) -> String {
         let (base, slug) = (&self.chrome.base, &self.dataset.slug);
+        let record = self.dataset.example.as_deref().unwrap_or("{ … }");
         format!(
-            "curl -s {base}/projects/{slug}/contributions \\\n  -H \"Authorization: Bearer $AGENT_KEY\" \\\n  \
-             -H \"Content-Type: application/json\" \\\n  -d '{{\"records\": [ … ]}}'"
+            r#"curl -s "{base}/projects/{slug}/contribute?wait=20" \
+  -H "Authorization: Bearer $AGENT_KEY" \
+  -H "Content-Type: application/json" \
+  -d '{{"records": [{record}]}}'"#
         )
     }
 }

@@ -181,7 +181,7 @@ fn agent(texts: &Texts, name: &str, removed_at: Option<Instant>, old_key: bool) 
 fn agents(texts: &Texts) -> AgentsPage {
     let claim = |id: &str, error: Option<&str>| ClaimView {
         id: id.to_owned(),
-        name: texts.name.clone(),
+        name: format!("{}-{id}", texts.name),
         description: Some(texts.text.clone()),
         created_at: ago(166),
         expires_at: ahead(21 * 60),
@@ -313,6 +313,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 contributors: 2,
                 root: Some("83b419ccc5d9ef72d7f35b587261a0f0b1fa6002f5c7dac75de42756b95da43f".to_owned()),
                 merged_at: Some(ago(12)),
+                example: Some(r#"{"gauge": "Hook of Holland", "metres": 0.83}"#.to_owned()),
             },
             versions: vec![version(1_242, 84), version(1_241, 84), version(1_240, 60)],
             gates: tallies(),
