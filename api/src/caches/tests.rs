@@ -246,6 +246,10 @@ async fn a_private_project_is_remembered_for_its_operator_alone() {
         assert_eq!(service.get(INFO, None).await.status, 404);
         let own = service.get(INFO, Some(&scene.owner)).await;
         assert_eq!((own.status.as_u16(), &own.json()["slug"]), (200, &json!("weather")));
+        // Access is decided after this, so what is remembered must be right by itself.
+        for viewer in [None, Some(scene.operator)] {
+            assert_eq!(service.app.project("weather", viewer).await.unwrap(), None);
+        }
     }
 }
 
@@ -271,7 +275,26 @@ async fn reads_that_are_repeated_ask_no_database_whatever_they_show() {
 }
 
 #[tokio::test]
-async fn a_page_is_rendered_once_and_of_one_version_only() {
+async fn a_page_that_was_answered_needs_no_file() {
+    let scene = Scene::set(json!({})).await;
+    let before = scene.get(DATA).await;
+    assert_eq!(before.status, 200);
+    let mut parts = 0;
+    for table in std::fs::read_dir(scene.service.tables()).unwrap().map(Result::unwrap) {
+        for file in std::fs::read_dir(table.path()).unwrap().map(Result::unwrap) {
+            if file.path().extension().is_some_and(|extension| extension == "parquet") {
+                std::fs::remove_file(file.path()).unwrap();
+                parts += 1;
+            }
+        }
+    }
+    assert_eq!(parts, 1);
+    assert_eq!(scene.get(DATA).await.bytes, before.bytes);
+    assert_ne!(scene.get("/projects/weather/data?limit=9").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_page_is_of_one_version_and_place_only() {
     let scene = Scene::set(json!({})).await;
     let caches = &scene.service.app.process.caches;
     let page = Bytes::from_static(b"{}");
