@@ -20,6 +20,7 @@ use crate::drain::Drain;
 use crate::egress::Egress;
 use crate::flow::{Backlog, Relay, SweeperConfig, Waiters};
 use crate::holder_limit::HolderLimit;
+use crate::ids::RequestIds;
 use crate::limit::{Limiter, Rule};
 use crate::links::Links;
 use crate::ops::uploads::UploadPlane;
@@ -82,6 +83,8 @@ pub struct App {
 pub struct Process {
     /// Limit on calls per address and minute.
     pub(crate) calls: Rule,
+    /// Source of the ids of requests.
+    pub(crate) request_ids: RequestIds,
     /// Rows, pages and texts that are answered again without a look-up.
     pub(crate) caches: Caches,
     /// Memory reserved for the bodies of requests, per operator or address and in total.
@@ -113,6 +116,7 @@ impl Process {
                 limit: limits.calls_per_ip_per_minute,
                 window: MINUTE,
             },
+            request_ids: RequestIds::default(),
             caches: Caches::new(limits.remembered_bytes),
             bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.

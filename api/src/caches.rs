@@ -109,6 +109,8 @@ impl Caches {
     /// Creates empty ones that take at most `most` bytes together; with 0 the database is asked each time.
     pub(crate) fn new(most: usize) -> Self {
         Self {
+            // Pages are the most expensive to make, and an answer with versions is larger than the row it is made
+            // from.
             principals: Fresh::new(most / 8),
             projects: Fresh::new(most / 8),
             views: Fresh::new(most / 4),
@@ -214,6 +216,7 @@ where
     V: Remembered,
     F: Future<Output = Result<Option<V>, Error>> + Send + 'static,
 {
+    // The own one comes first, since a private project would otherwise cost a query for the public one at each call.
     let public = (slug.to_owned(), None);
     let own = viewer.map(|viewer| (slug.to_owned(), Some(viewer)));
     if let Some(own) = own.as_ref().and_then(|own| values.peek(store, own, now)) {

@@ -47,6 +47,7 @@ impl Caller {
     pub const fn agent(&self) -> Option<AgentId> {
         match &self.actor {
             Actor::Agent { id, .. } => Some(*id),
+            // A claimant has an id that becomes that of an agent only with the approval.
             Actor::Person | Actor::Claimant { .. } => None,
         }
     }
@@ -132,6 +133,7 @@ mod tests {
     fn a_permission_includes_no_other() {
         let scopes = [Scope::Read, Scope::Write, Scope::Spend];
         for (one, given) in scopes.iter().enumerate() {
+            // A scope that implied another would give an app more than a person agreed to.
             let set = Scopes::NONE.with(*given);
             let allowed: Vec<bool> = scopes.iter().map(|scope| set.allow(*scope)).collect();
             assert_eq!(allowed, [one == 0, one == 1, one == 2]);

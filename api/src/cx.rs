@@ -53,6 +53,7 @@ impl Cx {
     /// Returns the operator, for an operation that needs a credential.
     pub fn the_operator(&self) -> Result<OperatorId, ApiError> {
         self.operator()
+            // The dispatcher refuses such a call before, so only a wrong entry of the table leads here.
             .ok_or_else(|| ApiError::internal("an operation without caller asked for its operator"))
     }
 

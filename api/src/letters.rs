@@ -122,6 +122,7 @@ pub(crate) async fn letter(app: &App, job: &str, payload: &str, now: Timestamp) 
     let payload: Payload =
         serde_json::from_str(payload).map_err(|error| ApiError::internal(format!("job {job}: {error}")))?;
     let addressed = match &payload {
+        // The work of a letter was done for an address without an account, and nobody gets one.
         Payload::Nothing { .. } => None,
         Payload::Verify { link } => with_link(app, LinkPurpose::Verify, *link, now).await?,
         Payload::SignIn { link } => with_link(app, LinkPurpose::SignIn, *link, now).await?,
@@ -156,12 +157,14 @@ type Addressed = (String, &'static str, String);
 async fn to(app: &App, operator: OperatorId) -> Result<Option<String>, ApiError> {
     let found = app.store.operator(operator).await?;
     Ok(found
+        // An address that nobody verified may be a stranger's, who must not get letters about an account.
         .filter(|operator| operator.verified_at.is_some())
         .map(|operator| operator.email))
 }
 
 /// Returns the letter with a link, if the link still works.
 async fn with_link(app: &App, purpose: LinkPurpose, id: LinkId, now: Timestamp) -> Result<Option<Addressed>, ApiError> {
+    // The token is derived again: the job and the database have no token that could be stolen from them.
     let token = app.process.links.signer(&app.store, now).await?.mail_token(purpose, id);
     let Ok(link) = app
         .store

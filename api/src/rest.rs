@@ -100,7 +100,7 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
 
 /// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
 async fn identify(surface: Surface, mut request: Request, next: Next) -> Response {
-    let id = crate::ids::new(surface.app.clock.now());
+    let id = surface.app.process.request_ids.next(surface.app.clock.now());
     request.extensions_mut().insert(RequestId(id.clone()));
     let (parts, mut body) = request.into_parts();
     let answered = match head::check(&parts) {

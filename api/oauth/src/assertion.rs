@@ -147,6 +147,7 @@ pub fn verify(
     if !keys.verify(header.kid.as_deref(), algorithm, signed.as_bytes(), &signature) {
         return Err(AssertionError::Signature);
     }
+    // The key may be that of several clients, so the signature alone does not say which of them signed.
     if payload.iss.as_deref() != Some(client_id) || payload.sub.as_deref() != Some(client_id) {
         return Err(AssertionError::Client);
     }
@@ -182,6 +183,7 @@ struct Parts<'a> {
 fn split(assertion: &str) -> Result<Parts<'_>, AssertionError> {
     let form = AssertionError::Form;
     let decode = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_error| form);
+    // Checked before anything is decoded, so a large text costs nothing.
     if assertion.len() > MAX_BYTES {
         return Err(form);
     }
@@ -202,6 +204,7 @@ fn instant(seconds: &Number) -> Option<Timestamp> {
     let whole = match seconds.as_i64() {
         Some(whole) => whole,
         // A number with a fraction, unless it is written with an exponent.
+        // Libraries write fractions of seconds; floating point could round them to the next second.
         None => text
             .split_once('.')
             .filter(|(_, rest)| rest.bytes().all(|byte| byte.is_ascii_digit()))?

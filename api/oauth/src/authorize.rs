@@ -79,7 +79,7 @@ impl RequestError {
         Self { code, description }
     }
 
-    /// The person refused.
+    /// The person refused to connect the app.
     pub const DENIED: Self = Self::new("access_denied", "the person did not connect the app");
     /// The service cannot answer now.
     pub const UNAVAILABLE: Self = Self::new("temporarily_unavailable", "the service cannot answer now");
@@ -102,12 +102,14 @@ pub fn check(params: &Params, client: &Client, issuer: &Issuer) -> Result<Reques
     let show = |shown| Err(Refusal::Show(shown));
     match client_id(params) {
         Err(shown) => return show(shown),
+        // A mistake of the caller would put the request of one app under the name of another.
         Ok(id) if id != client.id => return show(Shown::ClientUnknown),
         Ok(_) => {}
     }
     let Ok(Some(redirect_uri)) = params.get("redirect_uri") else {
         return show(Shown::RedirectMissing);
     };
+    // This comes before every error that redirects, so no browser is sent to an address that nobody registered.
     if !client.may_redirect_to(redirect_uri) {
         return show(Shown::RedirectUnknown);
     }
@@ -196,6 +198,7 @@ fn rest(
             "the scope spend is not for this resource",
         ));
     }
+    // A client is held to its registration, which is all that a person can know of its intentions.
     if !scopes.is_subset(client.scopes) {
         return Err(RequestError::new(
             "invalid_scope",
@@ -243,6 +246,7 @@ fn error_url(redirect_uri: &str, state: Option<&str>, issuer: &Issuer, error: Re
 fn answer_url(redirect_uri: &str, parameters: &[(&str, &str)], state: Option<&str>, issuer: &Issuer) -> String {
     let mut all = parameters.to_vec();
     all.extend(state.map(|state| ("state", state)));
+    // A client with several servers recognises by it an answer that another one has slipped in (RFC 9207).
     all.push(("iss", issuer.as_str()));
     redirect::with_parameters(redirect_uri, &all)
 }

@@ -137,9 +137,11 @@ impl Metadata {
         }
         // Unknown scopes are left out, since libraries ask for `openid` and `offline_access` everywhere.
         let scopes = self.scope.as_deref().map_or(Scopes::ALL, Scopes::known);
+        // A client with words only that are unknown here would fail at its first request, so it learns of it now.
         if scopes.is_empty() {
             return Err(MetadataError::Scope);
         }
+        // Blanks around a name are invisible to people, and could make two names look the same.
         let name = self.client_name.map(|name| name.trim().to_owned());
         if name.as_deref().is_some_and(|name| !is_name(name)) {
             return Err(MetadataError::Name);
@@ -147,6 +149,7 @@ impl Metadata {
         Ok(Client {
             id,
             name,
+            // The home page is a link for people. A client with a bad one works as well without it.
             uri: self.client_uri.filter(|uri| is_https(uri)),
             redirect_uris,
             application,
@@ -161,6 +164,7 @@ impl Metadata {
 
 /// Reads a JSON object. Serde would take a list of the members' values for one too.
 pub(crate) fn object<T: DeserializeOwned>(json: &[u8]) -> Option<T> {
+    // Anything else at the front begins a list, or no JSON.
     let is_object = json.trim_ascii_start().starts_with(b"{");
     is_object.then(|| serde_json::from_slice(json).ok()).flatten()
 }
@@ -168,6 +172,7 @@ pub(crate) fn object<T: DeserializeOwned>(json: &[u8]) -> Option<T> {
 /// Returns true if a text is an absolute `https` URL.
 pub(crate) fn is_https(text: &str) -> bool {
     let is_plain = text.len() <= 2_048 && text.bytes().all(|byte| byte.is_ascii_graphic());
+    // The scheme is compared as text: a parser would also take it in upper case or after blanks.
     is_plain && text.starts_with("https://") && Url::parse(text).is_ok_and(|url| url.username().is_empty())
 }
 

@@ -87,6 +87,7 @@ pub fn read(url: &str, fetched: &Fetched<'_>, now: Timestamp) -> Result<Client, 
     if metadata.client_id.as_deref() != Some(url) {
         return Err(DocumentError::ClientId);
     }
+    // Everybody can read the document, so its owner learns that the secret is lost.
     if metadata.client_secret.is_some() {
         return Err(DocumentError::Secret);
     }
@@ -128,6 +129,7 @@ fn check_answer(fetched: &Fetched<'_>) -> Result<(), DocumentError> {
         .next()
         .unwrap_or_default();
     let media_type = media_type.trim().to_ascii_lowercase();
+    // Servers of static files send various types of JSON, and another type means that the URL is a page for people.
     let is_json =
         media_type == "application/json" || media_type.starts_with("application/") && media_type.ends_with("+json");
     if !is_json {
@@ -193,6 +195,7 @@ impl<T> Cache<T> {
         // Ended entries make room first. The cache is small, so that a walk through it costs less than a fetch.
         self.entries.retain(|_, (_, until)| now < *until);
         self.entries.remove(url);
+        // An answer that forbids caching is used for the request at hand and forgotten.
         if freshness.is_zero() || self.most == 0 {
             return;
         }

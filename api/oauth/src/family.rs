@@ -25,7 +25,7 @@ pub struct Family {
     pub began_at: Timestamp,
     /// Number of the current token; the first is 0.
     pub current: u32,
-    /// The latest rotation.
+    /// The latest rotation; `None` before the first.
     pub rotated: Option<Rotated>,
     /// Instant of the end, if somebody or a reuse has ended the family.
     pub ended_at: Option<Timestamp>,
@@ -94,6 +94,7 @@ impl Family {
     pub const fn rotate(&self, salt: [u8; RANDOM_BYTES], now: Timestamp) -> Self {
         Self {
             began_at: self.began_at,
+            // A family ends long before the count does; at the end it stops and does not begin anew.
             current: self.current.saturating_add(1),
             rotated: Some(Rotated { at: now, salt }),
             ended_at: self.ended_at,

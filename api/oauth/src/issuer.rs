@@ -9,9 +9,9 @@ use crate::scope::{Scope, Scopes};
 /// A server that takes tokens of this issuer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {
-    /// `/mcp`: all tools.
+    /// `/mcp`, which has all tools.
     Mcp,
-    /// `/mcp/directory`: no tool that spends.
+    /// `/mcp/directory`, which has no tool that spends.
     Directory,
 }
 
@@ -53,6 +53,7 @@ impl Issuer {
     pub fn new(public_url: &str) -> Result<Self, NoIssuer> {
         let refuse = || NoIssuer(public_url.to_owned());
         let url = Url::parse(public_url).map_err(|_error| refuse())?;
+        // A URL without a path is written with a slash, which identifiers do not have.
         let text = url.as_str().strip_suffix('/').ok_or_else(refuse)?;
         let origin = url.origin();
         // The text of an origin has neither user, path, query nor fragment.

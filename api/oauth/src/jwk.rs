@@ -19,9 +19,9 @@ const MAX_KEYS: usize = 20;
 pub enum Algorithm {
     /// ECDSA with P-256 and SHA-256.
     Es256,
-    /// RSASSA-PKCS1-v1_5 with SHA-256.
+    /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 section 3.3).
     Rs256,
-    /// Ed25519 (RFC 8037).
+    /// `EdDSA` with the curve Ed25519 (RFC 8037).
     EdDsa,
 }
 
@@ -40,7 +40,7 @@ impl Algorithm {
     }
 }
 
-/// A public key.
+/// A public key that verifies by one algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     id: Option<String>,
@@ -49,7 +49,7 @@ pub struct Key {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Material {
-    /// An uncompressed point.
+    /// An uncompressed point: the byte 4 and both coordinates.
     P256(Vec<u8>),
     Rsa {
         modulus: Vec<u8>,
@@ -142,6 +142,7 @@ impl Keys {
             }
             keys.extend(raw.key());
         }
+        // Without a usable key every later request would fail, so the set is refused at once.
         if keys.is_empty() {
             return Err(KeysError::Unusable);
         }
@@ -162,6 +163,7 @@ impl Raw {
     /// Returns the key, if it can verify signatures here.
     fn key(self) -> Option<Key> {
         let decode = |text: Option<String>| BASE64URL_NOPAD.decode(text?.as_bytes()).ok();
+        // A key for encryption is good, but not for this, so it is left out like one of another type.
         let for_signatures = self.purpose.is_none_or(|purpose| purpose == "sig")
             && self.key_ops.is_none_or(|uses| uses.iter().any(|each| each == "verify"));
         let material = match (self.kty.as_str(), self.crv.as_deref()) {

@@ -31,6 +31,7 @@ impl Challenge {
     /// Returns true if the challenge is that of this verifier.
     pub fn is_of(&self, verifier: &str) -> bool {
         let hash: [u8; 32] = Sha256::digest(verifier.as_bytes()).into();
+        // The comparison takes the same time wherever the hashes differ, so answers reveal no part of the challenge.
         is_verifier(verifier) && is_equal(&self.0, &hash)
     }
 }

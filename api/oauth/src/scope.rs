@@ -41,12 +41,12 @@ pub struct Scopes(u8);
 pub struct UnknownScope;
 
 impl Scopes {
-    /// The empty set.
+    /// The set without any scope.
     pub const NONE: Self = Self(0);
     /// The set of every scope.
     pub const ALL: Self = Self(0b111);
 
-    /// Creates a set.
+    /// Creates the set of these scopes.
     pub const fn of(scopes: &[Scope]) -> Self {
         let mut bits = 0;
         let mut at = 0;
@@ -62,6 +62,7 @@ impl Scopes {
     /// # Errors
     /// [`UnknownScope`] for any other word, which includes an empty one.
     pub fn parse(text: &str) -> Result<Self, UnknownScope> {
+        // Blanks at the ends and doubled ones give an empty word, which no scope has.
         text.split(' ').try_fold(Self::NONE, |set, word| {
             let scope = Scope::ALL.into_iter().find(|scope| scope.word() == word);
             scope.map(|scope| Self(set.0 | scope.bit())).ok_or(UnknownScope)

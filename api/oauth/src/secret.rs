@@ -92,6 +92,7 @@ impl fmt::Debug for Secret {
 
 /// Returns random bytes of the operating system.
 pub(crate) fn random() -> Result<[u8; RANDOM_BYTES], getrandom::Error> {
+    // The generator of the system needs no seed that could be copied with the process.
     let mut bytes = [0; RANDOM_BYTES];
     getrandom::fill(&mut bytes)?;
     Ok(bytes)

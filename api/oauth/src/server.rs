@@ -42,7 +42,7 @@ pub enum Error {
     /// A person agreed to scopes that the client did not ask for.
     #[error("the scopes are not among those that the app asks for")]
     Scopes,
-    /// The database failed.
+    /// The database failed; the same call may succeed later.
     #[error("the state of OAuth connections is not available")]
     Storage(#[source] StorageError),
     /// The system has no random numbers.
@@ -65,6 +65,8 @@ impl From<StorageError> for Error {
 impl Classify for Error {
     fn kind(&self) -> Kind {
         match self {
+            // Only a client that did not prove its identity is refused with 401; every other refusal is about the
+            // request.
             Self::Refused(error) if error.status() == 401 => Kind::Unauthenticated,
             Self::Refused(_) | Self::Registration(_) | Self::Scopes => Kind::Invalid,
             Self::Storage(_) | Self::Random(_) => Kind::Unavailable,
@@ -88,12 +90,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Creates a server.
+    /// Creates a server that keeps its state in `storage`.
     pub fn new(issuer: Issuer, storage: Arc<dyn Storage>, clock: Arc<dyn Clock>) -> Self {
         Self { issuer, storage, clock }
     }
 
-    /// Returns the issuer.
+    /// Returns the issuer of the tokens.
     pub const fn issuer(&self) -> &Issuer {
         &self.issuer
     }
@@ -103,8 +105,10 @@ impl Server {
     /// # Errors
     /// [`Error::Registration`], or the database failed.
     pub async fn register(&self, metadata: &[u8]) -> Result<Client, Error> {
+        // 128 random bits: nobody meets the identifier of another client by chance, and it is no secret.
         let id = data_encoding::BASE64URL_NOPAD.encode(&random()?[..16]);
         let client = registration::register(metadata, format!("{CLIENT_PREFIX}{id}"), self.clock.now())?;
+        // The client is stored before it is answered, so it can be used at once.
         self.storage.add_client(&client).await?;
         Ok(client)
     }
@@ -132,6 +136,7 @@ impl Server {
         agent: AgentId,
         scopes: Scopes,
     ) -> Result<String, Error> {
+        // The choice of the person comes from a form, which a browser can change, so it is held against the request.
         if !request.may_grant(scopes) {
             return Err(Error::Scopes);
         }
@@ -144,6 +149,7 @@ impl Server {
                 resource: request.resource,
                 scopes,
             },
+            // Both are part of the code, so that the token request cannot bring others.
             redirect_uri: request.redirect_uri.clone(),
             challenge: request.challenge,
             expires_at: self.clock.now().plus(CODE_LIFE),
@@ -167,6 +173,7 @@ impl Server {
         }
         let keys = match (&client.auth, keys) {
             (Auth::None, _) if credentials.assertion.is_none() => return Ok(()),
+            // An assertion of a client without keys proves nothing, and to ignore it would hide a wrong registration.
             (Auth::None, _) => return Err(TokenError::client("the client did not register private_key_jwt").into()),
             (Auth::Keys(keys), _) | (Auth::KeysAt(_), Some(keys)) => keys,
             (Auth::KeysAt(_), None) => return Err(TokenError::client("the keys of the client cannot be read").into()),
@@ -181,6 +188,7 @@ impl Server {
             .storage
             .use_jti(&client.id, &claims.jti, claims.remembered_until)
             .await?;
+        // An assertion is good once: whoever saw it in a log cannot send it again.
         if !is_first {
             return Err(TokenError::client("the jti of client_assertion was used before").into());
         }
@@ -255,6 +263,7 @@ impl Server {
             .then(|| Secret::generate(SecretKind::Refresh))
             .transpose()?;
         let (secret, access) = new_access(&connection, grant.scopes, now)?;
+        // The database gets hashes only. The texts leave the process with the answer and are nowhere else.
         let refresh_hash = refresh.as_ref().map(Secret::hash);
         let redeemed = self
             .storage
@@ -298,6 +307,7 @@ impl Server {
                 Use::Rotate => (random()?, true),
             };
             // The wish is checked after the token, so that a reuse is seen whatever else is wrong.
+            // The metadata of the client may have changed since the token was made.
             if !client.may_refresh {
                 return Err(TokenError::NO_REFRESH.into());
             }
@@ -305,11 +315,13 @@ impl Server {
                 return Err(TokenError::TARGET.into());
             }
             let scopes = scopes.unwrap_or(grant.scopes);
+            // A refresh can take less than was agreed to, and never more (RFC 6749 section 6).
             if !scopes.is_subset(grant.scopes) {
                 return Err(TokenError::SCOPE.into());
             }
             // A repeated answer has an access token of its own, because only the hash of the first one is left.
             let (secret, access) = new_access(&connection, scopes, now)?;
+            // The successor is computed and not stored, so a repeated answer has the same one.
             let successor = token.successor(&salt);
             let is_stored = if rotates {
                 let (hash, next) = (successor.hash(), family.rotate(salt, now));
@@ -337,6 +349,7 @@ impl Server {
         let Some(connection) = self.connection_of(token.hash()).await? else {
             return Ok(());
         };
+        // A client that could revoke the tokens of another could end connections that it only heard of.
         if connection.grant.client_id != client.id {
             return Err(TokenError::grant("token is not of this client").into());
         }
@@ -369,6 +382,7 @@ impl Server {
         resource: Resource,
         needed: Scope,
     ) -> Result<Result<(Connection, Access), Denied>, Error> {
+        // A text of another form cannot be a token, so the database is not asked.
         let Some(token) = Secret::read(SecretKind::Access, token) else {
             return Ok(Err(Denied::InvalidToken));
         };
@@ -393,6 +407,7 @@ fn new_access(connection: &Connection, scopes: Scopes, now: Timestamp) -> Result
     let access = Access {
         connection: connection.id,
         scopes,
+        // A connection ends at a fixed time, and nothing of it may work afterwards.
         expires_at: now.plus(ACCESS_LIFE).min(connection.family.expires_at()),
     };
     Ok((Secret::generate(SecretKind::Access)?, access))

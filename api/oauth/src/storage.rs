@@ -57,7 +57,7 @@ impl FromStr for ConnectionId {
 pub struct Grant {
     /// Identifier of the client.
     pub client_id: String,
-    /// Operator who agreed.
+    /// Operator who agreed to the connection.
     pub operator: OperatorId,
     /// Agent that the app acts as.
     pub agent: AgentId,
@@ -131,7 +131,7 @@ pub trait Storage: Debug + Send + Sync {
     /// Returns the registered client with this identifier.
     async fn client(&self, id: &str) -> Result<Option<Client>, StorageError>;
 
-    /// Adds a code.
+    /// Adds a code that was not redeemed.
     async fn add_code(&self, hash: Hash, code: &Code) -> Result<(), StorageError>;
 
     /// Returns a code, also if it was redeemed or has ended.

@@ -88,7 +88,7 @@ pub struct Credentials {
     pub assertion: Option<String>,
 }
 
-/// A token request.
+/// A token request that was parsed completely.
 #[derive(Clone, Debug)]
 pub enum TokenRequest {
     /// A code is exchanged for tokens.
@@ -104,7 +104,7 @@ pub enum TokenRequest {
     },
     /// A refresh token is exchanged for new tokens.
     Refresh {
-        /// The refresh token.
+        /// The refresh token of the connection.
         token: Secret,
         /// Scopes of the new access token; none for all that were agreed to.
         scopes: Option<Scopes>,
@@ -125,6 +125,7 @@ pub fn credentials(params: &Params, has_authorization: bool) -> Result<Credentia
             ..TokenError::client("clients have no password here: use none or private_key_jwt")
         });
     }
+    // A client that sends a secret believes that it is protected by it, and must learn that it is not.
     if params.get("client_secret")?.is_some() {
         return Err(TokenError::client(
             "clients have no secret here: use none or private_key_jwt",
@@ -137,6 +138,7 @@ pub fn credentials(params: &Params, has_authorization: bool) -> Result<Credentia
         (None, None) => None,
         (Some(assertion), Some(assertion::TYPE)) => Some(assertion),
         (Some(_), Some(_)) => return Err(TokenError::client("client_assertion_type is not known")),
+        // One without the other is a defect of the client, and a guess at the missing one could hide it.
         _ => {
             return Err(TokenError::request(
                 "client_assertion and client_assertion_type belong together",
@@ -180,6 +182,7 @@ pub fn request(params: &Params, issuer: &Issuer) -> Result<TokenRequest, TokenEr
             // A missing verifier is not taken for one that does not match: the client has to learn of PKCE.
             let verifier = params.get("code_verifier")?;
             let verifier = verifier.ok_or(TokenError::request("code_verifier is missing: PKCE is required"))?;
+            // The form is checked before the code is looked up: such a request can never succeed.
             if !is_verifier(verifier) {
                 return Err(TokenError::request("code_verifier has 43 to 128 unreserved characters"));
             }
@@ -201,6 +204,7 @@ pub fn request(params: &Params, issuer: &Issuer) -> Result<TokenRequest, TokenEr
                 resource: resource()?,
             })
         }
+        // Grants without a person, such as `client_credentials`, have nobody who agreed.
         Some(_) => Err(TokenError::new(
             "unsupported_grant_type",
             "grant_type can be authorization_code or refresh_token",

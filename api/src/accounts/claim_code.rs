@@ -28,12 +28,14 @@ impl ClaimCodeParts {
     pub fn of(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
         let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '-' || character == '_';
+        // The characters are ASCII from here on, so the text can be split at a byte.
         if rest.len() != LOOKUP + PROOF || !rest.chars().all(is_plain) {
             return None;
         }
         let (lookup, proof) = rest.split_at(LOOKUP);
         Some(Self {
             lookup: lookup.to_owned(),
+            // Only the hash goes on, so the database never sees a code that could be used.
             secret_hash: auth::hash(proof),
         })
     }
@@ -45,6 +47,7 @@ pub struct ClaimCodeText(String);
 impl ClaimCodeText {
     /// Generates a code from the system's random source. Fails if that is not available.
     pub fn generate() -> Result<Self, getrandom::Error> {
+        // Four characters of Base64 have three bytes.
         let mut bytes = [0; (LOOKUP + PROOF) / 4 * 3];
         getrandom::fill(&mut bytes)?;
         Ok(Self(format!("{PREFIX}{}", BASE64URL_NOPAD.encode(&bytes))))

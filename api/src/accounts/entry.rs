@@ -37,6 +37,7 @@ pub(crate) struct SignUp {
 /// Makes an unverified account and the job of its letter.
 pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<OperatorId, ApiError> {
     let config = &app.config;
+    // The version is named and not only agreed to, so nobody accepts a text that was replaced after it was read.
     if input.accept_terms.as_deref() != Some(config.terms_version.as_str()) {
         let problem = "must be the version of the terms in force";
         return Err(ApiError::invalid("/acceptTerms", problem)
@@ -45,6 +46,8 @@ pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<
             .field("termsUrl", config.terms_url.as_str()));
     }
     address::check("/email", &input.email)?;
+    // Such an address is nobody's after some minutes, and then anybody's who asks for it: a link to it would give the
+    // account away.
     if address::is_disposable(&input.email) {
         let problem = "must be an address that lasts; addresses for some minutes are not taken";
         return Err(ApiError::invalid("/email", problem).code("email_disposable"));
@@ -59,6 +62,7 @@ pub(crate) async fn sign_up(app: &App, input: SignUp, now: Timestamp) -> Result<
         email: input.email,
         display_name: input.display_name,
         terms_version: config.terms_version.clone(),
+        // Whether the address has an invitation is decided in the transaction that uses it up.
         by_invitation: !config.signup_open,
         mail: letters::mail(
             &Payload::Verify { link: link.id },
@@ -100,6 +104,7 @@ pub(crate) async fn request_link(app: &App, email: &str, purpose: LinkPurpose, n
     let mail = letters::mail(&payload, None, Some(budget(app, purpose)), now);
     let request = LinkRequest {
         email: email.to_owned(),
+        // Without an account the same work is done with a letter to nobody, so the time of the answer reveals nothing.
         blank: letters::mail(&Payload::Nothing { link: link.id }, None, None, now).job,
         link,
         mail,
@@ -120,6 +125,7 @@ pub(crate) async fn use_verification(
     now: Timestamp,
 ) -> Result<OperatorId, ApiError> {
     let terms = app.config.terms_version.clone();
+    // The terms in force now, which the letter names, and not those of the day of the sign-up.
     let accounts = app.store.accounts();
     let used = accounts.verify(auth::hash(token), terms, session, now).await?;
     used.map_err(refused)
@@ -159,6 +165,7 @@ async fn link(app: &App, purpose: LinkPurpose, now: Timestamp) -> Result<NewLink
 fn budget(app: &App, purpose: LinkPurpose) -> u32 {
     let all = app.config.mails_per_day;
     match purpose {
+        // Strangers can cause these letters for any address, so they never use up the last tenth.
         LinkPurpose::Verify => all - all / 10,
         LinkPurpose::SignIn => all,
     }
@@ -166,6 +173,7 @@ fn budget(app: &App, purpose: LinkPurpose) -> u32 {
 
 /// Returns the 503 for a day whose letters are spent.
 fn mail_spent(now: Timestamp) -> ApiError {
+    // The budget begins anew with the UTC day, so a try before it would fail as well.
     let again = Timestamp::from_micros((Mail::day_of(now) + 1) * DAY);
     let seconds = u64::try_from((again.micros() - now.micros()).max(0))
         .unwrap_or(0)

@@ -56,6 +56,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Bounded<K, V> {
         if weight > self.half {
             return;
         }
+        // Each half has half of the bound, so both together never exceed it.
         if self.young.weight + weight > self.half {
             self.old = std::mem::take(&mut self.young);
         }

@@ -71,6 +71,7 @@ impl Backlog {
         if !self.shared.disk_has_space.load(Ordering::Relaxed) {
             return Some(Rejected::Disk);
         }
+        // Either bound is enough: many small submissions fill the log as well as a few large ones.
         let rejection = self.shared.contributions.load(Ordering::Relaxed) >= bound.contributions
             || self.shared.bytes.load(Ordering::Relaxed) >= bound.bytes;
         rejection.then_some(Rejected::Backlog)
@@ -90,6 +91,7 @@ impl Backlog {
 
     /// Counts a contribution that was acknowledged, with the size of its submission.
     pub fn add(&self, bytes: usize) {
+        // Counted at once, since many more could be acknowledged before the next look at the database.
         self.shared.contributions.fetch_add(1, Ordering::Relaxed);
         self.shared.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }

@@ -24,10 +24,12 @@ pub(super) async fn count(
     for limit in spec.limits {
         let source = match (limit.subject, input) {
             (Subject::Member(member), Some(input)) => {
+                // The case of a mailbox has no meaning in practice, and would multiply the limit.
                 input[member].as_str().map(|text| named(limit, &text.to_lowercase()))
             }
             (Subject::Address, None) => Some(Source::from(client)),
             (Subject::Caller, None) => caller.map(|caller| match caller.agent() {
+                // Each agent has its own count, so that one cannot use up the limit of another.
                 Some(agent) => named(limit, &agent.to_string()),
                 None => named(limit, &caller.operator.to_string()),
             }),

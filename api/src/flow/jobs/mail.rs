@@ -40,10 +40,12 @@ impl MailHandler {
 #[async_trait]
 impl Handler for MailHandler {
     async fn run(&self, job: &Job) -> Result<(), Failure> {
+        // A letter that nobody needs is as good as sent, so the job is done.
         let Some(letter) = self.composer.letter(job).await? else {
             return Ok(());
         };
         self.mailer.send(&letter).await.map_err(|error| Failure {
+            // A server that refuses an address will refuse it again; one that is busy will not.
             may_pass: error.retry() == Retry::Backoff,
             reason: chain(&error),
         })

@@ -114,12 +114,14 @@ struct Waiting {
 }
 
 async fn claim(cx: Cx, input: Claim) -> Result<Reply<Waiting>, ApiError> {
+    // Checked before the code, so a bad name costs no try of it.
     if names::is_reserved(&input.name) {
         let problem = "is a word of the platform and reserved";
         return Err(ApiError::invalid("/name", problem).code("name_reserved"));
     }
     // A text that is no code is answered like a code that nobody made.
     let code = ClaimCodeParts::of(&input.code).ok_or_else(unknown)?;
+    // The key is made here and not at the approval, since only this answer reaches the agent.
     let secret = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
     let phrase = accounts::phrase().map_err(ApiError::unavailable)?;
     let expires_at = Timestamp::from_micros(cx.now.micros() + DECISION);
@@ -131,6 +133,7 @@ async fn claim(cx: Cx, input: Claim) -> Result<Reply<Waiting>, ApiError> {
         secret_hash: code.secret_hash,
         name: input.name.clone(),
         skeleton: names::skeleton(&input.name),
+        // An empty description and none are the same to the operator who decides.
         description: input.description.filter(|text| !text.is_empty()),
         key_hash: secret.hash(),
         phrase: phrase.clone(),
@@ -152,6 +155,7 @@ async fn claim(cx: Cx, input: Claim) -> Result<Reply<Waiting>, ApiError> {
     }
     types::fault::point("claim.commit");
     Ok(Reply {
+        // 202: the agent exists only once the operator has approved.
         status: StatusCode::ACCEPTED,
         body: Waiting {
             id: agent.to_string(),
@@ -209,6 +213,7 @@ async fn status(cx: Cx, _: Nothing) -> Result<Reply<ClaimState>, ApiError> {
     let none = || ApiError::not_found("the key was not given for a claim");
     let id = match cx.caller.as_ref().map(|caller| &caller.actor) {
         Some(Actor::Claimant { claim, .. }) => *claim,
+        // The key of an approved claim is that of an agent, which asks for the time of its approval.
         Some(Actor::Agent { id, .. }) => accounts.claim_of_agent(*id, cx.now).await?.ok_or_else(none)?.id,
         _ => return Err(none()),
     };

@@ -146,6 +146,7 @@ struct SignedUp {
 }
 
 async fn sign_up(cx: Cx, input: Operator) -> Result<Reply<SignedUp>, ApiError> {
+    // The answer repeats them as they were sent, so the person sees a typing error before the letter fails to come.
     let (email, display_name) = (input.email.clone(), input.display_name.clone());
     let input = SignUp {
         email: input.email,
@@ -176,6 +177,7 @@ struct Resent {
 }
 
 async fn resend(cx: Cx, input: Resend) -> Result<Reply<Resent>, ApiError> {
+    // Nothing of the result shows in the answer: whoever asks must not learn which addresses have an account.
     accounts::request_link(&cx.app, &input.email, LinkPurpose::Verify, cx.now).await?;
     Ok(Reply::ok(Resent {
         message: "if the address has a sign-up that is not verified, a letter is on its way",
@@ -206,6 +208,8 @@ async fn verify(cx: Cx, input: Verify) -> Result<Reply<Verified>, ApiError> {
     Ok(Reply::ok(Verified {
         id: id.to_string(),
         status: "active",
+        // The token of a letter proves the mailbox once and opens no session: a program that follows links would have
+        // it.
         sign_in: format!("{}/signin", cx.app.config.public_url),
     }))
 }

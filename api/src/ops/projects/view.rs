@@ -88,6 +88,7 @@ pub(super) struct Details {
 
 impl Details {
     pub(super) fn of(project: &Project) -> Result<Self, store::Error> {
+        // The contract is stored as text, and answered as the object that it was.
         let schema_def = serde_json::from_str(&project.contract_json).map_err(|error| store::Error::Malformed {
             column: "contract",
             problem: format!("of project {}: {error}", project.id),
