@@ -27,9 +27,10 @@ impl RequestIds {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         // A hash of a number that never comes again, under keys that nobody knows, repeats no more than random bits do.
         let [high, low] = [0_u8, 1].map(|half| u128::from(self.keys.hash_one((count, half))));
-        let [.., a, b, c, d, e, f, g, h, i, j] = (high << 64 | low).to_be_bytes();
+        let mut random = [0; 10];
+        random.copy_from_slice(&(high << 64 | low).to_be_bytes()[6..]);
         let millis = u64::try_from(now.millis()).unwrap_or(0);
-        Builder::from_unix_timestamp_millis(millis, &[a, b, c, d, e, f, g, h, i, j])
+        Builder::from_unix_timestamp_millis(millis, &random)
             .into_uuid()
             .to_string()
     }

@@ -60,6 +60,8 @@ impl Classify for Error {
 
     fn retry(&self) -> Retry {
         match self {
+            // The same letter would be refused again, and a server that is asked again and again may refuse every
+            // other.
             Self::Letter(_) | Self::Refused(_) | Self::Options(_) => Retry::Never,
             Self::Unavailable(_) => Retry::Backoff,
         }

@@ -107,6 +107,7 @@ impl Store {
                     .bind(id.to_string())
                     .fetch_optional(self.readers())
                     .await?;
+            // No row and no verdicts are the same to the caller, who has looked the contribution up before.
             Ok(verdicts.flatten())
         })
         .await

@@ -83,6 +83,7 @@ impl Flow<'_> {
     pub async fn job_add(&self, job: NewJob) -> Result<bool, Error> {
         texts(&[("payload", &job.payload)])?;
         self.0
+            // Nobody remembers jobs, so what callers remember of other rows stays good.
             .write_aside(move |cx| Box::pin(async move { Ok(Change::Keep(insert(cx, &job).await?)) }))
             .await
     }
@@ -138,6 +139,7 @@ impl Flow<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // A job that is done leaves no row: what it did has rows of its own.
                     sqlx::query("DELETE FROM jobs WHERE id = $1")
                         .bind(id)
                         .execute(cx)
@@ -154,6 +156,7 @@ impl Flow<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // The lease ends here, or the job would wait for its end even if it is due before.
                     sqlx::query("UPDATE jobs SET last_error = $2, due_at = $3, leased_until = NULL WHERE id = $1")
                         .bind(id)
                         .bind(error)

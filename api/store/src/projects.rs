@@ -290,6 +290,8 @@ impl Store {
     pub async fn project_counts(&self, id: DatasetId) -> Result<ProjectCounts, Error> {
         self.read(async {
             let row = sqlx::query(
+                // The table of contributors is kept by a trigger, so the cost does not grow with the number of
+                // versions.
                 "SELECT CAST(COALESCE(SUM(contributions), 0) AS BIGINT) AS versions, COUNT(*) AS contributors
                  FROM contributors WHERE project_id = $1",
             )

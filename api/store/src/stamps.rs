@@ -64,9 +64,20 @@ impl Stamps {
 
     /// Counts a change that was committed.
     pub(crate) fn count(&self, touched: &Touched) {
+        // Counts of uses and queues change at almost every call, and would make everybody forget everything.
+        let is_nothing = match touched {
+            Touched::Nothing => true,
+            Touched::Projects(projects) => projects.is_empty(),
+            Touched::Everything => false,
+        };
+        if is_nothing {
+            return;
+        }
+        // First, so that whoever sees a new stamp sees a new count as well: it must not pass what it read before the
+        // change off as what is stamped after it.
+        self.all.fetch_add(1, Ordering::AcqRel);
         match touched {
-            Touched::Nothing => return,
-            Touched::Projects(projects) if projects.is_empty() => return,
+            Touched::Nothing => {}
             Touched::Projects(projects) => {
                 for project in projects {
                     self.projects[place(*project)].fetch_add(1, Ordering::AcqRel);
@@ -76,7 +87,6 @@ impl Stamps {
                 self.everything.fetch_add(1, Ordering::AcqRel);
             }
         }
-        self.all.fetch_add(1, Ordering::AcqRel);
     }
 }
 

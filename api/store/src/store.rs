@@ -230,6 +230,7 @@ impl Store {
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Clone + Send + 'static,
     {
         let (audit, stamps) = (self.audit.clone(), Arc::clone(&self.inner.stamps));
+        // A commit without an answer may have happened, so anything may have changed.
         let ended = move |answer: Option<&T>| stamps.count(&answer.map_or(Touched::Everything, touched));
         let writing = self.inner.writer.write(
             move |cx: &mut AnyConnection| {

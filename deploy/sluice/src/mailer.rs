@@ -28,6 +28,7 @@ pub fn mailer(config: &Mail, folder: &Path) -> anyhow::Result<Arc<dyn Mailer>> {
                 host: config.server.clone(),
                 port: config.port,
                 security: config.security.into(),
+                // Without a user no password is offered: some servers refuse a client that tries.
                 credentials: (!config.user.is_empty()).then(|| (config.user.clone(), config.password.clone())),
                 from: config.from.clone(),
                 timeout: config.timeout.0,

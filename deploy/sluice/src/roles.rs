@@ -88,6 +88,8 @@ impl Role {
             Self::All => Vec::new(),
             Self::Api | Self::Worker => embedded(config),
         };
+        // Refused at the start: the processes would otherwise run, each with parts of its own, and miss what the
+        // others do.
         if parts.is_empty() {
             return Ok(());
         }

@@ -72,6 +72,7 @@ impl Accounts<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
+                    // Two requests at once may arrive in any order, and the later instant stays.
                     sqlx::query("UPDATE sessions SET seen_at = $2 WHERE id = $1 AND seen_at < $2")
                         .bind(id.to_string())
                         .bind(now.micros())

@@ -86,6 +86,7 @@ impl Store {
     pub async fn contributions_swept(&self, swept: Vec<Swept>) -> Result<(), Error> {
         self.write_aside(move |cx| {
             Box::pin(async move {
+                // One transaction for all, since a sync of the disk costs more than many rows.
                 for Swept { id, next_sweep } in swept {
                     sqlx::query(
                         "UPDATE outbox SET attempts = attempts + 1, next_sweep = $2 WHERE contribution_id = $1",

@@ -102,6 +102,7 @@ fn records(
                 }
             };
         }
+        // One buffer serves all lines, since a file can have millions.
         line.clear();
         serde_json::to_writer(&mut line, &members)?;
         line.push(b'\n');
@@ -119,6 +120,7 @@ fn names(reader: &mut Reader<impl Read>) -> anyhow::Result<Vec<String>> {
         );
     }
     let mut seen = HashSet::new();
+    // The second column would silently take the place of the first.
     if let Some(name) = header.iter().find(|name| !seen.insert(*name)) {
         bail!("two columns are called `{name}`");
     }
@@ -139,6 +141,7 @@ fn value(cell: &str, kind: Option<FieldType>) -> anyhow::Result<Value> {
 fn skip_mark(input: &mut (impl Read + Seek)) -> io::Result<u64> {
     let mut first = Vec::new();
     input.by_ref().take(3).read_to_end(&mut first)?;
+    // Programs of spreadsheets begin their files with it, and it would become a part of the first name.
     let begin = if first == BYTE_ORDER_MARK { 3 } else { 0 };
     input.seek(SeekFrom::Start(begin))
 }
