@@ -16,7 +16,7 @@ use parquet::errors::ParquetError;
 use serde_json::Value;
 use tracing::Instrument as _;
 use types::fault;
-use types::{Batch, Contract, Timestamp, metric};
+use types::{Batch, Contract, Timestamp, Version, metric};
 
 use self::draft::{Draft, Drafted};
 pub(crate) use self::tried::Tried;
@@ -42,8 +42,13 @@ pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) ->
     }
 }
 
-/// Merges a proposal into a table that exists.
-pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tried) -> Result<MergeOutcome, Error> {
+/// Merges a proposal into a table that exists: with `only`, as the version after it. Returns `None`, and puts nothing, if the table has a later one.
+pub(crate) async fn merge_after(
+    state: &Arc<State>,
+    proposal: Proposal,
+    tried: &mut Tried,
+    only: Option<Version>,
+) -> Result<Option<MergeOutcome>, Error> {
     fault::point("merge.begin");
     let Proposal {
         contribution,
@@ -57,9 +62,13 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
         let found = state.find(contribution).await?;
         if let Some(merge) = faults::may_skip_guard(found, lost.is_some()) {
             tried.discard(state).await;
-            return Ok(MergeOutcome::AlreadyCommitted(merge));
+            return Ok(Some(MergeOutcome::AlreadyCommitted(merge)));
         }
         let base = state.base();
+        if only.is_some_and(|only| only != base.version) {
+            tried.discard(state).await;
+            return Ok(None);
+        }
         let version = base.version.next();
         let drafted = if let Some(drafted) = faults::may_rebase(lost.take(), base) {
             drafted
@@ -72,7 +81,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
             Drafted::NothingNew(duplicates) => {
                 state.confirm().await?;
                 tried.discard(state).await;
-                return Ok(MergeOutcome::NothingNew { duplicates });
+                return Ok(Some(MergeOutcome::NothingNew { duplicates }));
             }
         };
         let mut merge = Merge {
@@ -117,7 +126,7 @@ pub(crate) async fn merge(state: &Arc<State>, proposal: Proposal, tried: &mut Tr
                 fault::point("merge.commit");
                 landed(state, base.commit, &merge, vec![part], &draft.rows).await?;
                 tried.discard(state).await;
-                return Ok(MergeOutcome::Merged(merge));
+                return Ok(Some(MergeOutcome::Merged(merge)));
             }
             Err(error) => {
                 tracing::info!(dataset = %state.dataset, %version, %error, "a commit was not put, reading the log");

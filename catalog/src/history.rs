@@ -8,21 +8,13 @@ use std::sync::Arc;
 
 use object_store::path::Path;
 use object_store::{ObjectStore, PutMode};
+pub use proof::KnownHead;
 use serde::{Deserialize, Serialize};
 use types::{ContributionId, DatasetId, Version};
 
 use crate::state::State;
 use crate::version_index::VersionIndex;
 use crate::{Error, Root, log};
-
-/// A version of a table with its content root, known from outside the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownHead {
-    /// Number of the version.
-    pub version: Version,
-    /// Content root of the version.
-    pub root: Root,
-}
 
 /// Result of the comparison of a table with a version known from outside the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

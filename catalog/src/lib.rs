@@ -24,6 +24,7 @@
 //! <dataset>/_sluice/losses                         versions that were lost, where an administrator accepted it
 //! <dataset>/_sluice/timeline                       derived: replaces reading the commits when a table is opened
 //! <dataset>/_sluice/keys-<first>-<last>            derived: record keys of these versions, for a new owner
+//! <dataset>/_sluice/prints-<unit>-<hash>           of published units only: see [`platform`]
 //! ```
 
 mod action;
@@ -45,6 +46,7 @@ mod log;
 mod merge;
 mod part;
 mod part_cache;
+pub mod platform;
 mod snapshot;
 mod staged;
 mod state;

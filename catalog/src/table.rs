@@ -144,6 +144,24 @@ impl Table {
     /// # Errors
     /// After an error the log has either nothing or the whole version. A second call with the same proposal finds out.
     pub async fn merge(&mut self, proposal: Proposal) -> Result<MergeOutcome, Error> {
+        loop {
+            // Without a version to wait for, the first round always has an outcome.
+            if let Some(outcome) = self.merge_at(proposal.clone(), None).await? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Merges a proposal that was checked against the version `only`, as the version after it. Returns `None`, and
+    /// merges nothing, if the table has a later version: the caller reads it and checks again.
+    ///
+    /// # Errors
+    /// As [`Self::merge`].
+    pub async fn merge_after(&mut self, proposal: Proposal, only: Version) -> Result<Option<MergeOutcome>, Error> {
+        self.merge_at(proposal, Some(only)).await
+    }
+
+    async fn merge_at(&mut self, proposal: Proposal, only: Option<Version>) -> Result<Option<MergeOutcome>, Error> {
         let contract = proposal.batch.contract();
         // Usually both are the same allocation, which spares comparing the fields.
         if !Arc::ptr_eq(contract, &self.contract) && *contract != self.contract {
@@ -158,7 +176,7 @@ impl Table {
             // The table's creation is checked even if the table exists: another owner may have created it meanwhile
             // with another contract.
             let merged = match commit::create(&state, &contract, now).await {
-                Ok(()) => commit::merge(&state, proposal, &mut tried).await,
+                Ok(()) => commit::merge_after(&state, proposal, &mut tried, only).await,
                 Err(error) => Err(error),
             };
             (merged, tried)

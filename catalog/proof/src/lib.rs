@@ -32,6 +32,6 @@ pub use codes::{FileHash, KeyId, ParseCodeError, PublicKey, SignatureBytes};
 pub use error::Error;
 pub use keys::{Key, Keys, KeysDocument, Status};
 pub use manifest::{Manifest, Part, SignedManifest, VerifiedManifest};
-pub use root::{Extension, Root};
+pub use root::{Extension, KnownHead, Root};
 pub use signing::{Algorithm, Endorsement, SigningKey};
 pub use suffix::Suffix;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
+use types::Version;
 
 use crate::codes::coded;
 
@@ -14,6 +15,15 @@ use crate::codes::coded;
 pub(crate) const CONTEXT: &str = "sluice 2026-11 content root v1";
 /// The bytes that are hashed at a time. BLAKE3 is several times faster on long inputs than on many short ones.
 const BUFFER: usize = 64 << 10;
+
+/// A version of a table with its content root, known from outside the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownHead {
+    /// Number of the version.
+    pub version: Version,
+    /// Content root of the version.
+    pub root: Root,
+}
 
 /// The content root of a version: BLAKE3 over the root before it (32 bytes), then for each new row its canonical
 /// form, preceded by its length as 4 bytes, little endian. As text, 64 lower-case hexadecimal digits.

@@ -79,6 +79,17 @@ impl Timestamp {
     pub const fn next_day(self) -> Self {
         Self((self.day() + 1) * MICROS_PER_DAY)
     }
+
+    /// Returns the first instant of the next UTC month.
+    #[must_use]
+    pub const fn next_month(self) -> Self {
+        let mut next = self.next_day();
+        // A month has at most 31 days, so this ends soon.
+        while next.month() == self.month() {
+            next = next.next_day();
+        }
+        next
+    }
 }
 
 /// Converts a day counted from 1970-01-01 to year, month and day of the Gregorian calendar.
@@ -341,6 +352,14 @@ mod tests {
             ("2026-11-21T07:10:20.5Z", 682),
         ] {
             assert_eq!(text.parse::<Timestamp>().unwrap().month(), month, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_month_ends_where_the_next_begins() {
+        for (day, next) in [(0, 31), (30, 31), (31, 59), (789, 790), (790, 821)] {
+            let at = Timestamp::from_micros(day * MICROS_PER_DAY + 5);
+            assert_eq!(at.next_month(), Timestamp::from_micros(next * MICROS_PER_DAY), "{day}");
         }
     }
 

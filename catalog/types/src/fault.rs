@@ -46,8 +46,9 @@ pub const POINTS: [&str; 34] = [
     "upload.freed",
 ];
 
-/// The crash points of sign-ups and claims, inside and right after their transactions, and of jobs that were done.
-pub const ACCOUNT_POINTS: [&str; 9] = [
+/// The crash points of sign-ups, claims and connections of apps, inside and right after their transactions, and of jobs
+/// that were done.
+pub const ACCOUNT_POINTS: [&str; 12] = [
     "signup.rows",
     "signup.commit",
     "verify.taken",
@@ -56,10 +57,52 @@ pub const ACCOUNT_POINTS: [&str; 9] = [
     "approve.decided",
     "approve.agent",
     "approve.key",
+    "consent.code",
+    "token.rows",
+    "token.commit",
     "job.done",
 ];
 
-/// A bug that the tests must catch. Each removes one guard: all but the last one a guard of the exactly-once argument.
+/// The crash points that only knowledge units pass, in their order.
+pub const KNOWLEDGE_POINTS: [&str; 9] = [
+    "review.gates",
+    "review.asked",
+    "review.judged",
+    "publish.checked",
+    "publish.part",
+    "publish.commit",
+    "publish.indexed",
+    "project.unit",
+    "project.points",
+];
+
+/// The crash points of a payment by x402 in the order that it passes them, then those of a payout.
+pub const PAY_POINTS: [&str; 11] = [
+    "pay.received",
+    "pay.bound",
+    "pay.verified",
+    "pay.settling",
+    "pay.answered",
+    "pay.settled",
+    "pay.served",
+    "payout.picked",
+    "payout.sending",
+    "payout.answered",
+    "payout.booked",
+];
+
+/// The crash points of a run of a collector, in its order.
+pub const COLLECTOR_POINTS: [&str; 6] = [
+    "collect.begun",
+    "collect.fetched",
+    "collect.judged",
+    "collect.submitted",
+    "collect.ending",
+    "collect.ended",
+];
+
+/// A bug that the tests must catch. Each removes one guard of the argument that everything
+/// happens once, or of what is read or paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectedBug {
     /// The 201 is sent before its transaction commits.
@@ -81,11 +124,46 @@ pub enum InjectedBug {
     UploadBlind,
     /// Readers do not compare parts and commits with their hashes.
     BlindReads,
+    /// A worker of units does not look if a version was published before.
+    UnitTwice,
+    /// The points of a version are given again with an outcome that was applied before.
+    PointsTwice,
+    /// A payment that is settled is credited twice.
+    SettledTwice,
+    /// A sale gives its item, and no money moves.
+    SaleUnpaid,
+    /// The fee takes a cent of the share.
+    FeeTooHigh,
+    /// A balance is written that was read before the latest change of it.
+    StaleBalance,
+    /// A share stays on hold when it becomes payable.
+    ReleasedTwice,
+    /// A refund leaves the item to its buyer.
+    RefundKeepsItem,
+    /// Each attempt of a payout has a nonce of its own.
+    PayoutNonces,
+    /// The answer of a payment is given again to whoever sends its authorization.
+    ReplayToAnybody,
 }
 
 impl InjectedBug {
+    /// Bugs that only knowledge units pass.
+    pub const OF_UNITS: [Self; 2] = [Self::UnitTwice, Self::PointsTwice];
+
+    /// Bugs that only money passes.
+    pub const OF_MONEY: [Self; 8] = [
+        Self::SettledTwice,
+        Self::SaleUnpaid,
+        Self::FeeTooHigh,
+        Self::StaleBalance,
+        Self::ReleasedTwice,
+        Self::RefundKeepsItem,
+        Self::PayoutNonces,
+        Self::ReplayToAnybody,
+    ];
+
     /// All injected bugs with their names on the command line of the crash tests.
-    pub const ALL: [(&'static str, Self); 9] = [
+    pub const ALL: [(&'static str, Self); 19] = [
         ("ack-before-row", Self::AckBeforeRow),
         ("no-guard", Self::NoGuard),
         ("dedup-once", Self::DedupOnce),
@@ -95,6 +173,16 @@ impl InjectedBug {
         ("compaction-blind", Self::CompactionBlind),
         ("upload-blind", Self::UploadBlind),
         ("blind-reads", Self::BlindReads),
+        ("unit-twice", Self::UnitTwice),
+        ("points-twice", Self::PointsTwice),
+        ("settled-twice", Self::SettledTwice),
+        ("sale-unpaid", Self::SaleUnpaid),
+        ("fee-too-high", Self::FeeTooHigh),
+        ("stale-balance", Self::StaleBalance),
+        ("released-twice", Self::ReleasedTwice),
+        ("refund-keeps-item", Self::RefundKeepsItem),
+        ("payout-nonces", Self::PayoutNonces),
+        ("replay-to-anybody", Self::ReplayToAnybody),
     ];
 }
 
@@ -143,7 +231,14 @@ mod armed {
 
     /// Passes a crash point and kills the process if it is armed.
     pub fn point(name: &'static str) {
-        let is_listed = super::POINTS.contains(&name) || super::ACCOUNT_POINTS.contains(&name);
+        let lists: [&[&str]; 5] = [
+            &super::POINTS,
+            &super::ACCOUNT_POINTS,
+            &super::KNOWLEDGE_POINTS,
+            &super::PAY_POINTS,
+            &super::COLLECTOR_POINTS,
+        ];
+        let is_listed = lists.iter().any(|list| list.contains(&name));
         debug_assert!(is_listed, "crash point `{name}` is not in the list");
         let Some(armed) = ARMED.get().filter(|armed| armed.point == name) else {
             return;

@@ -8,6 +8,11 @@ use uuid::Uuid;
 
 use crate::Timestamp;
 
+impl OperatorId {
+    /// Operator that the platform itself is, with its collectors. Its limits are not those of people.
+    pub const PLATFORM: Self = Self(Uuid::from_u128(0x7000_8000_0000_0000_0001));
+}
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
@@ -60,8 +65,20 @@ ids! {
     AgentId
     /// A dataset project, and the table that holds its records.
     DatasetId
+    /// A payment by x402, or a payout.
+    PaymentId
     /// A contributed batch; the id guards against merging it twice.
     ContributionId
+    /// A version of a knowledge unit. The id of the first version is also that of the unit, the chain of its versions.
+    UnitId
+    /// An event of the ledger of points.
+    PointsEventId
+    /// A sale of an item.
+    SaleId
+    /// An event of the ledger of money.
+    LedgerEventId
+    /// A dispute of a sale.
+    DisputeId
     /// A run of a worker process, from its start to its end.
     LifeId
     /// A token of an operator. It consists of the first 16 bytes of the token's hash, so it needs no column.
@@ -74,6 +91,12 @@ ids! {
     SessionId
     /// A link that was mailed. Its token is derived from it.
     LinkId
+    /// A report of an item.
+    ReportId
+    /// A takedown of an item.
+    TakedownId
+    /// A request on the board.
+    RequestId
 }
 
 /// The number of an immutable dataset snapshot. Version 1 is the first merge, version 0 the empty table before it.

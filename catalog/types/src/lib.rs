@@ -13,12 +13,15 @@ pub mod fault;
 pub mod id;
 pub mod json;
 pub mod key;
+pub mod knowledge;
 pub mod metric;
 pub mod money;
 pub mod proof;
 pub mod render;
 mod resolution;
 pub mod trace;
+pub mod unit;
+mod upload;
 pub mod vocabulary;
 
 pub use backoff::{Backoff, jittered};
@@ -27,8 +30,10 @@ pub use class::{Classify, Kind, Retry};
 pub use clock::{Clock, Timestamp};
 pub use contract::{Contract, Field, FieldType};
 pub use id::{
-    AgentId, ClaimCodeId, ClaimId, ContributionId, DatasetId, LifeId, LinkId, OperatorId, SessionId, TokenId, Version,
+    AgentId, ClaimCodeId, ClaimId, ContributionId, DatasetId, DisputeId, LedgerEventId, LifeId, LinkId, OperatorId,
+    PaymentId, PointsEventId, ReportId, RequestId, SaleId, SessionId, TakedownId, TokenId, UnitId, Version,
 };
 pub use key::RecordKey;
 pub use proof::Proof;
 pub use resolution::Resolution;
+pub use upload::UploadLayout;

@@ -34,7 +34,7 @@ pub struct Metric {
 /// The labels of a metric.
 #[derive(Clone, Copy, Debug)]
 pub enum Labels {
-    /// No label.
+    /// Metric that has no label.
     Bare,
     /// One label with all of its values, so that each series exists from the start.
     Known(&'static str, &'static [&'static str]),
@@ -70,6 +70,8 @@ metrics! {
 
     /// Contributions by state: acknowledged by this process, or decided by an outcome it projected.
     CONTRIBUTIONS = "sluice_contributions_total", Counter ("state" in ["acknowledged", "merged", "rejected", "waiting"]);
+    /// Versions of knowledge units by state: acknowledged by this process, or decided by an outcome it projected.
+    UNITS = "sluice_units_total", Counter ("state" in ["acknowledged", "published", "rejected", "waiting"]);
     /// Records that outcomes projected by this process added to datasets.
     RECORDS_MERGED = "sluice_records_merged_total", Counter ();
     /// Submissions that wait in the relay to be appended to the log.
@@ -120,6 +122,13 @@ metrics! {
     QUERIES_RUNNING = "sluice_queries_running", Gauge ();
     /// Bytes sent to operators that count toward their egress.
     EGRESS_BYTES = "sluice_egress_bytes_total", Counter ();
+
+    /// Runs of collectors that this process ended, by outcome.
+    COLLECTOR_RUNS = "sluice_collector_runs_total", Counter ("outcome" in ["merged", "unchanged", "held", "failed"]);
+    /// Rows that collectors fetched: new, known to the dataset, refused by a gate, or no record of the contract.
+    COLLECTOR_ROWS = "sluice_collector_rows_total", Counter ("fate" in ["new", "known", "refused", "failed"]);
+    /// Seconds of a run of a collector.
+    COLLECTOR_SECONDS = "sluice_collector_seconds", Histogram ();
 
     /// Transactions of this process that changed the database; concurrent changes share one.
     DATABASE_COMMITS = "sluice_database_commits_total", Counter ();

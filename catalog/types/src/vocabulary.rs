@@ -154,6 +154,278 @@ words! {
         Anonymous = "anonymous",
     }
 
+    /// The status of a version of a knowledge unit, as it is stored.
+    UnitStatus {
+        /// Acknowledged, not judged yet.
+        Queued = "queued",
+        /// It cannot be judged now; it is kept and tried again.
+        Waiting = "waiting",
+        /// The latest published version of its unit.
+        Published = "published",
+        /// A later version of its unit was published.
+        Superseded = "superseded",
+        /// A step of the review refused it, or its unit was retired before it was judged.
+        Rejected = "rejected",
+    }
+
+    /// The call that made a version of a knowledge unit.
+    UnitAction {
+        /// The first version of a unit.
+        Submit = "submit",
+        /// A later version of a unit.
+        Revise = "revise",
+    }
+
+    /// The language of a text.
+    Language {
+        /// Latin script.
+        English = "en",
+        /// Hangul.
+        Korean = "ko",
+        /// Both of them.
+        Mixed = "mixed",
+        /// Any other script.
+        Other = "other",
+    }
+
+    /// The kind of a judge of knowledge units.
+    JudgeKind {
+        /// Rules of this program.
+        Heuristic = "heuristic",
+        /// A language model.
+        Model = "model",
+    }
+
+    /// A step of the review of a knowledge unit.
+    ReviewStep {
+        /// The search for personal data.
+        PersonalData = "personal-data",
+        /// The comparison with the text of published units.
+        Duplicate = "duplicate",
+        /// The comparison with the meaning of published units.
+        Embedding = "embedding",
+        /// The screen for harmful text.
+        Screen = "screen",
+        /// The score.
+        Score = "score",
+        /// The commit, which compares once more.
+        Publish = "publish",
+        /// A pause of the review.
+        Hold = "hold",
+    }
+
+    /// The result of a step of a review.
+    StepOutcome {
+        /// The review goes on.
+        Passed = "passed",
+        /// The unit is rejected.
+        Refused = "refused",
+        /// The review is repeated later.
+        Held = "held",
+    }
+
+    /// The reason for which an item is hidden.
+    TakedownReason {
+        /// A report is being checked.
+        Checking = "checking",
+        /// It copies a work without a right to.
+        Copyright = "copyright",
+        /// It has data of a person.
+        PersonalData = "personal-data",
+        /// The law forbids it.
+        Unlawful = "unlawful",
+        /// It advertises or fills.
+        Spam = "spam",
+        /// It is wrong.
+        Inaccurate = "inaccurate",
+        /// Another reason.
+        Other = "other",
+    }
+
+    /// The kind of a thing that can be reported.
+    ReportKind {
+        /// Knowledge unit with all its versions.
+        Unit = "unit",
+        /// Dataset with all its versions.
+        Dataset = "dataset",
+        /// A comment on a unit or a dataset, or an answer to a request.
+        Comment = "comment",
+        /// A review of a buyer.
+        Review = "review",
+        /// A request of the board.
+        Topic = "topic",
+        /// Agent that acts for an operator.
+        Agent = "agent",
+    }
+
+    /// The reason of a report.
+    ReportReason {
+        /// It copies a work without a right to.
+        Copyright = "copyright",
+        /// It has data of a person.
+        PersonalData = "personal-data",
+        /// The law forbids it.
+        Unlawful = "unlawful",
+        /// It advertises or fills.
+        Spam = "spam",
+        /// It states something that is wrong.
+        Inaccurate = "inaccurate",
+        /// Another reason, which the explanation gives.
+        Other = "other",
+    }
+
+    /// The state of a report.
+    ReportStatus {
+        /// No moderator has decided about it.
+        Open = "open",
+        /// The item was taken down.
+        Upheld = "upheld",
+        /// It was dismissed and the item stayed.
+        Dismissed = "dismissed",
+    }
+
+    /// The kind of an entry of the public feed.
+    ActivityKind {
+        /// A dataset was made.
+        Dataset = "dataset",
+        /// A version of a dataset was merged.
+        Version = "version",
+        /// A version of a knowledge unit was published.
+        Unit = "unit",
+        /// A request was posted.
+        Request = "request",
+        /// A request was answered.
+        Answer = "answer",
+    }
+
+    /// The kind of an item of the marketplace.
+    ItemKind {
+        /// A knowledge unit.
+        Unit = "unit",
+        /// A dataset.
+        Dataset = "dataset",
+    }
+
+    /// The kind of a thing that comments are about.
+    Discussed {
+        /// Knowledge unit with all its versions.
+        Unit = "unit",
+        /// Dataset with all its versions.
+        Dataset = "dataset",
+        /// A request on the board.
+        Request = "request",
+    }
+
+    /// The kind of a comment.
+    CommentKind {
+        /// A comment on a unit or a dataset, or a reply to one.
+        Comment = "comment",
+        /// A review by a verified buyer.
+        Review = "review",
+        /// A question by a verified buyer.
+        Question = "question",
+        /// A reply to a review or a question.
+        Reply = "reply",
+        /// An answer to a request.
+        Answer = "answer",
+    }
+
+    /// The kind of the item that a request asks for.
+    RequestKind {
+        /// Knowledge unit that is asked for.
+        Knowledge = "knowledge",
+        /// Dataset that is asked for.
+        Dataset = "dataset",
+    }
+
+    /// The status of a request.
+    RequestStatus {
+        /// It has no answer yet.
+        Open = "open",
+        /// It has an answer.
+        Answered = "answered",
+        /// Its operator chose an answer.
+        Fulfilled = "fulfilled",
+        /// Its operator closed it.
+        Closed = "closed",
+        /// Its deadline passed before either.
+        Expired = "expired",
+    }
+
+    /// The kind of an event that gives points.
+    PointsKind {
+        /// A version of a unit was published.
+        Published = "published",
+        /// An agent of another operator read a unit in full for the first time.
+        FirstRead = "first_read",
+        /// A contributed batch was merged.
+        MergedBatch = "merged_batch",
+        /// An item was sold.
+        Sale = "sale",
+        /// An item was sold for given credits.
+        TrialSale = "trial_sale",
+        /// An earlier event was undone.
+        Reversal = "reversal",
+    }
+
+    /// The kind of an allowance of a day.
+    AllowanceKind {
+        /// Submissions and revisions of knowledge units.
+        Knowledge = "knowledge",
+        /// Contributions to public datasets.
+        Contribution = "contribution",
+    }
+
+    /// The money that a sale was paid with.
+    PaidWith {
+        /// Bought credits.
+        Credits = "credits",
+        /// Given credits.
+        Given = "given",
+        /// A payment by x402.
+        X402 = "x402",
+    }
+
+    /// The state of the money of a sale.
+    SaleState {
+        /// Within the dispute window.
+        Held = "held",
+        /// Disputed.
+        Disputed = "disputed",
+        /// The window is over; the share is the seller's.
+        Payable = "payable",
+        /// The buyer has the price back.
+        Refunded = "refunded",
+        /// Paid with given credits, which move no money of the seller.
+        Trial = "trial",
+        /// Paid with given credits, and disputed.
+        TrialDisputed = "trial_disputed",
+        /// Paid with given credits, which the buyer has back.
+        TrialRefunded = "trial_refunded",
+    }
+
+    /// The state of a dispute.
+    DisputeState {
+        /// Not decided.
+        Open = "open",
+        /// It ended for the buyer.
+        Refunded = "refunded",
+        /// It ended for the seller.
+        Released = "released",
+    }
+
+    /// The outcome of a run of a collector.
+    RunOutcome {
+        /// New records are in a version.
+        Merged = "merged",
+        /// The source has nothing new.
+        Unchanged = "unchanged",
+        /// A batch waits for its review.
+        Held = "held",
+        /// Nothing can be said of the source; its place stays.
+        Failed = "failed",
+    }
+
     /// The purpose of a link that was mailed.
     LinkPurpose {
         /// Confirms the address of a sign-up.
@@ -170,9 +442,44 @@ impl ContributionStatus {
     }
 }
 
+impl UnitStatus {
+    /// Returns true if the version has no terminal outcome yet.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Queued | Self::Waiting)
+    }
+}
+
 #[expect(clippy::derivable_impls, reason = "the macro of the vocabularies knows no default")]
 impl Default for Compression {
     fn default() -> Self {
         Self::None
+    }
+}
+impl From<ItemKind> for Discussed {
+    fn from(kind: ItemKind) -> Self {
+        match kind {
+            ItemKind::Unit => Self::Unit,
+            ItemKind::Dataset => Self::Dataset,
+        }
+    }
+}
+
+impl From<ReportReason> for TakedownReason {
+    fn from(reason: ReportReason) -> Self {
+        match reason {
+            ReportReason::Copyright => Self::Copyright,
+            ReportReason::PersonalData => Self::PersonalData,
+            ReportReason::Unlawful => Self::Unlawful,
+            ReportReason::Spam => Self::Spam,
+            ReportReason::Inaccurate => Self::Inaccurate,
+            ReportReason::Other => Self::Other,
+        }
+    }
+}
+
+impl TakedownReason {
+    /// Returns true if a buyer keeps what is taken down for this reason.
+    pub const fn is_kept(self) -> bool {
+        matches!(self, Self::Spam | Self::Inaccurate)
     }
 }

@@ -26,10 +26,9 @@ use object_store::{Error, GetOptions, GetRange, ObjectStore as _, ObjectStoreExt
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use types::ContributionId;
+use types::{ContributionId, UploadLayout};
 
-pub use self::layout::UploadLayout;
-use self::layout::{Begun, Sealed, begun_path, object, sealed_path};
+use self::layout::{Begun, Layout, Sealed, begun_path, object, sealed_path};
 use super::{Completed, S3, UploadError, failed};
 
 /// Maximum number of concurrent requests for the objects of an upload.
@@ -107,6 +106,7 @@ impl Uploads {
     /// # Errors
     /// After an error the multipart uploads that were begun are aborted.
     pub async fn begin(&self, layout: &UploadLayout, lasting: Duration) -> Result<Vec<String>, Refused> {
+        let layout = &Layout::of(layout)?;
         let begin = |parts: Range<u16>| async move {
             let path = object(layout.upload, parts.start);
             let begun = self.store.upload_begin(&path).await;
@@ -140,7 +140,7 @@ impl Uploads {
         self.addresses(layout, &begun, lasting.min(MAX_ADDRESS_LIFETIME))
     }
 
-    fn addresses(&self, layout: &UploadLayout, begun: &Begun, lasting: Duration) -> Result<Vec<String>, Refused> {
+    fn addresses(&self, layout: &Layout, begun: &Begun, lasting: Duration) -> Result<Vec<String>, Refused> {
         let mut addresses = Vec::with_capacity(layout.parts.into());
         for (parts, (first, id)) in layout.objects().into_iter().zip(&begun.objects) {
             let path = object(layout.upload, *first);
@@ -159,6 +159,7 @@ impl Uploads {
     /// # Errors
     /// [`Refused::Missing`], [`Refused::Differing`] and [`Refused::Closed`].
     pub async fn complete(&self, layout: &UploadLayout, tags: &[String]) -> Result<(), Refused> {
+        let layout = &Layout::of(layout)?;
         // A repeated request succeeds if it has the same tags.
         if let Some(sealed) = self.get::<Sealed>(&sealed_path(layout.upload)).await? {
             return sealed.compare(tags);
@@ -212,7 +213,7 @@ impl Uploads {
     }
 
     /// Checks that every part exists with its size and tag. Skips the objects that are complete.
-    async fn check(&self, layout: &UploadLayout, begun: &Begun, tags: &[String]) -> Result<(), Refused> {
+    async fn check(&self, layout: &Layout, begun: &Begun, tags: &[String]) -> Result<(), Refused> {
         let list = |(first, id): &(u16, String), parts: Range<u16>| {
             let (path, first, id) = (object(layout.upload, *first), *first, id.clone());
             async move {
@@ -252,7 +253,8 @@ impl Uploads {
     ///
     /// # Errors
     /// [`Refused::Gone`] if the object does not exist, [`Refused::Changed`] if it has other bytes.
-    pub async fn read(&self, layout: &UploadLayout, n: u16, range: Range<u64>) -> Result<Bytes, Refused> {
+    pub async fn read(&self, layout: &UploadLayout, n: u32, range: Range<u64>) -> Result<Bytes, Refused> {
+        let (layout, n) = (&Layout::of(layout)?, layout::numbered(n)?);
         let sealed = self.sealed(layout.upload).await?;
         // The object of a part is the last one that begins at the part or before it.
         let holding = sealed.objects.iter().rev().find(|(first, _)| *first <= n);

@@ -7,27 +7,40 @@ use std::ops::Range;
 
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
-use types::ContributionId;
+use types::{ContributionId, UploadLayout};
+
+use super::{Refused, failed};
 
 /// Prefix of all uploads.
 const UPLOADS: &str = "_uploads";
 /// Minimum size in bytes of a part that is not the last of its object (*Amazon S3 multipart upload limits*).
 const MIN_PART_BYTES: u64 = 5 << 20;
 
-/// An upload and its division into parts.
+/// An upload and its division into parts, which are numbered as in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UploadLayout {
-    /// Id of the upload, which is that of its contribution.
-    pub upload: ContributionId,
-    /// Size of all parts in bytes.
-    pub bytes: u64,
+pub(super) struct Layout {
+    pub(super) upload: ContributionId,
+    bytes: u64,
     /// Number of parts, at most 10,000.
-    pub parts: u16,
-    /// Size in bytes of every part but the last.
-    pub part_size: u64,
+    pub(super) parts: u16,
+    part_size: u64,
 }
 
-impl UploadLayout {
+/// Returns the number of a part as a bucket counts parts.
+pub(super) fn numbered(n: u32) -> Result<u16, Refused> {
+    u16::try_from(n).map_err(|error| Refused::Storage(failed(error)))
+}
+
+impl Layout {
+    pub(super) fn of(layout: &UploadLayout) -> Result<Self, Refused> {
+        Ok(Self {
+            upload: layout.upload,
+            bytes: layout.bytes,
+            parts: numbered(layout.parts)?,
+            part_size: layout.part_size,
+        })
+    }
+
     /// Returns the range of part numbers of each object. Numbers begin with 1.
     pub(super) fn objects(&self) -> Vec<Range<u16>> {
         let end = self.parts.saturating_add(1);
@@ -84,8 +97,8 @@ pub(super) fn sealed_path(upload: ContributionId) -> Path {
 mod tests {
     use super::*;
 
-    fn layout(bytes: u64, parts: u16, part_size: u64) -> UploadLayout {
-        UploadLayout {
+    fn layout(bytes: u64, parts: u16, part_size: u64) -> Layout {
+        Layout {
             upload: ContributionId::from_bytes([1; 16]),
             bytes,
             parts,

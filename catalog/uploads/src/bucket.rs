@@ -1,0 +1,73 @@
+//! Parts in a bucket: clients put them there themselves, and any process of the service reads them.
+//!
+//! Invariant: those of [`Uploads`], under the numbers that parts have here.
+
+use std::io;
+use std::ops::Range;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use catalog::storage::s3::{Refused, S3, Uploads};
+use types::{ContributionId, fault};
+
+use crate::store::NAMED;
+use crate::{Error, PartTag, UploadLayout, UploadStore};
+
+/// The uploads of a bucket. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct BucketUploads {
+    uploads: Uploads,
+}
+
+impl BucketUploads {
+    /// Creates the uploads of a bucket.
+    pub fn new(store: S3) -> Self {
+        Self {
+            uploads: Uploads::new(store),
+        }
+    }
+}
+
+/// Returns the error for a refusal of the bucket, about part `n`.
+fn refused(n: u32, refused: Refused) -> Error {
+    let first = |parts: Vec<u16>| parts.into_iter().take(NAMED).map(u32::from).collect();
+    match refused {
+        Refused::Missing(parts) => Error::Missing { missing: first(parts) },
+        Refused::Differing(parts) => Error::Differing {
+            differing: first(parts),
+        },
+        Refused::Closed => Error::Closed,
+        Refused::Gone => Error::Gone { n },
+        Refused::Changed => Error::Changed { n },
+        Refused::Storage(source) => Error::Io(io::Error::other(source)),
+    }
+}
+
+#[async_trait]
+impl UploadStore for BucketUploads {
+    async fn begin(&self, layout: &UploadLayout, lasting: Duration) -> Result<Option<Vec<String>>, Error> {
+        let begun = self.uploads.begin(layout, lasting).await;
+        begun.map(Some).map_err(|error| refused(1, error))
+    }
+
+    async fn complete(&self, layout: &UploadLayout, tags: &[PartTag]) -> Result<(), Error> {
+        let tags: Vec<String> = tags.iter().map(|tag| tag.etag.clone()).collect();
+        let completed = self.uploads.complete(layout, &tags).await;
+        completed.map_err(|error| refused(1, error))?;
+        fault::point("upload.sealed");
+        Ok(())
+    }
+
+    async fn read(&self, layout: &UploadLayout, n: u32, range: Range<u64>) -> Result<Bytes, Error> {
+        let read = self.uploads.read(layout, n, range).await;
+        read.map_err(|error| refused(n, error))
+    }
+
+    async fn delete(&self, upload: ContributionId) -> Result<(), Error> {
+        self.uploads.delete(upload).await.map_err(|error| refused(1, error))
+    }
+}
+
+#[cfg(test)]
+mod tests;
