@@ -102,13 +102,16 @@ impl Store {
         .await
     }
 
-    /// Returns true if the database has a project.
-    pub async fn has_projects(&self) -> Result<bool, Error> {
+    /// Returns true if the database has a project or a knowledge unit, either of which may have rows in a table.
+    pub async fn has_items(&self) -> Result<bool, Error> {
         self.read(async {
-            let one: Option<String> = sqlx::query_scalar("SELECT id FROM projects LIMIT 1")
-                .fetch_optional(self.readers())
-                .await?;
-            Ok(one.is_some())
+            for query in ["SELECT id FROM projects LIMIT 1", "SELECT id FROM units LIMIT 1"] {
+                let one: Option<String> = sqlx::query_scalar(query).fetch_optional(self.readers()).await?;
+                if one.is_some() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         })
         .await
     }

@@ -10,16 +10,31 @@
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "scenarios of tests")]
 
 pub mod accounts;
+pub mod activity;
 pub mod claims;
+pub mod collectors;
+pub mod community;
+pub mod console;
 pub mod contributions;
 pub mod dead_letters;
+pub mod digests;
 pub(crate) mod fixture;
 pub mod jobs;
+pub mod knowledge;
+pub mod knowledge_holds;
+pub mod knowledge_reads;
 pub mod losses;
+pub mod moderation;
+pub mod money;
+pub mod money_model;
+pub mod money_usage;
 pub mod outcomes;
+pub mod payments;
+pub mod points;
 pub mod projects;
 pub mod races;
 pub mod reading;
+pub mod reviews;
 pub mod service;
 pub mod sign_ups;
 pub mod trail;
@@ -67,7 +82,8 @@ macro_rules! store_suite {
                 waiting_keeps_the_row_open_and_says_when,
                 an_unapplicable_outcome_does_not_stop_the_others, an_outcome_is_kept_whatever_its_texts, versions_and_contributors_add_up;
             dead_letters: a_dead_letter_is_kept_once, a_replay_reopens_what_was_unprocessable,
-                a_late_outcome_of_the_old_generation_does_not_close_a_replay, other_letters_are_not_replayed;
+                a_late_outcome_of_the_old_generation_does_not_close_a_replay, other_letters_are_not_replayed,
+                a_replay_reopens_a_version_of_a_unit;
             losses: an_accepted_loss_takes_the_versions_that_the_table_lacks,
                 versions_after_a_loss_have_the_numbers_of_the_lost_ones,
                 a_version_that_the_table_has_instead_takes_the_place_of_the_lost_one,
@@ -83,8 +99,47 @@ macro_rules! store_suite {
                 one_of_many_rotations_wins, one_of_many_first_keys_is_the_first,
                 rotations_and_revocations_take_turns, a_secret_is_made_once, a_lease_is_exclusive_and_ends,
                 one_of_many_queries_gets_the_lease, egress_adds_up_by_month, versions_between_two_are_oldest_first;
+            collectors: a_due_time_is_run_once_under_its_lease, a_run_that_is_lost_is_failed_and_due_again,
+                a_cursor_moves_with_the_end_of_a_run_only, one_of_many_begins_a_run, a_lease_of_a_clock_that_was_ahead_ends,
+                old_runs_are_pruned;
+            console: contributions_are_listed_by_what_became_of_them, contributions_are_counted_by_day,
+                projects_and_uploads_are_listed;
             service: counts_add_up_and_keep_no_text, a_checker_sees_what_is_there, two_handles_share_one_database,
                 a_change_costs_one_commit, a_closed_store_says_so;
+            knowledge: an_acknowledged_version_is_kept_with_its_submission, a_text_is_taken_once_until_it_is_rejected,
+                an_hour_and_a_day_have_their_limits, a_revision_supersedes_and_adds_points,
+                the_first_outcome_of_a_version_stays, what_cannot_be_processed_costs_nothing,
+                a_retirement_takes_its_revision_with_it, a_price_of_a_unit_changes_once_per_window,
+                copies_and_outcomes_at_once_count_once, an_allowance_of_versions_is_exact_under_contention;
+            knowledge_holds: a_hold_ends_with_the_first_decision, a_text_without_a_verdict_is_given_up,
+                a_pause_ends_for_all_at_once;
+            knowledge_reads: a_first_read_counts_once, one_of_many_reads_is_the_first,
+                a_rating_follows_a_read_and_is_given_once, a_reply_answers_a_comment_of_its_item,
+                an_erased_unit_has_no_text;
+            community: a_request_is_answered_chosen_and_bought, a_request_is_over_at_its_deadline,
+                requests_are_found_by_words_and_counted, one_of_many_decides_a_request,
+                what_is_withdrawn_or_hidden_is_not_chosen, a_seller_is_told_of_a_request_once;
+            reviews: an_item_is_reviewed_once_by_an_agent, one_of_many_reviews_is_kept,
+                a_reply_belongs_to_the_thread_of_its_review, the_trace_of_a_comment_stays;
+            points: a_merged_batch_gives_points_once, events_are_listed_newest_first,
+                the_ranking_is_by_points_and_period;
+            activity: the_feed_has_what_anybody_may_see;
+            moderation: a_report_is_kept_once_within_a_day, one_of_many_twins_is_a_report,
+                a_unit_comes_down_and_back, a_dataset_stays_with_buyers_for_some_reasons,
+                a_comment_and_an_agent_come_down_and_back,
+                what_is_said_on_the_board_comes_down_and_back, a_decision_is_made_once,
+                purchases_in_a_cycle_are_left_out_of_the_ranking;
+            digests: moderators_get_one_letter_a_slot;
+            payments: an_authorization_is_bound_once, one_of_many_sends_a_payment, a_payment_takes_each_step_once,
+                a_nonce_moves_its_amount_once, a_wallet_proves_itself_to_one_operator, a_payout_is_booked_once;
+            money: a_purchase_moves_the_price_once, pages_of_the_journal_follow_each_other,
+                what_is_not_sold_is_not_charged, a_price_that_rose_holds_for_a_while,
+                given_credits_pay_trial_sales_only, a_balance_is_spent_once, a_reference_is_one_grant,
+                a_share_is_released_once, a_refund_takes_everything_back, a_dispute_can_end_for_the_seller,
+                a_trial_sale_is_refunded_in_given_credits, the_journal_is_final;
+            money_model: any_order_of_events_agrees_with_a_model;
+            money_usage: egress_is_paid_before_it_is_leased, the_last_bytes_are_leased_once,
+                a_day_of_storage_is_charged_once;
             uploads: an_upload_becomes_a_contribution_once, an_operator_never_exceeds_its_uploads,
                 uploads_are_counted_under_contention, a_refused_upload_leaves_nothing,
                 a_project_that_is_not_open_takes_no_upload, bytes_are_freed_once_nobody_needs_them,

@@ -14,7 +14,7 @@ pub(crate) mod outbox;
 pub(crate) mod submit;
 
 pub use outbox::{Due, Outbox, Swept};
-pub use submit::{Allowance, Idempotency, NewContribution, SubmitOutcome};
+pub use submit::{Idempotency, NewContribution, SubmitOutcome};
 
 /// A contribution and its outcome, once there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Store {
         self.read(async {
             sqlx::query(
                 "SELECT contributions.id AS id, contributions.project_id AS project_id,
-                        contributions.agent_id AS agent_id, agents.name AS agent_name,
+                        contributions.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
                         contributions.operator_id AS operator_id, row_count, source_declaration, private, submitted_at,
                         generation, status, decided_at, contributions.version AS version, accepted, record_count, root,
                         reject_code, reject_message, waiting_reason, resumes_after, tallies,

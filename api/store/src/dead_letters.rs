@@ -6,7 +6,11 @@
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 use types::vocabulary::ContributionStatus;
-use types::{ContributionId, Timestamp};
+use types::{ContributionId, Timestamp, UnitId};
+
+mod units;
+
+pub use units::UnitReplay;
 
 use crate::contributions::outbox;
 use crate::row::{Columns, bigint, replace_nul};
@@ -26,6 +30,8 @@ pub struct DeadLetter {
     pub offset: u64,
     /// Contribution of the message, if it could be determined.
     pub contribution: Option<ContributionId>,
+    /// Version of a knowledge unit, if the message is of one.
+    pub unit: Option<UnitId>,
     /// Bytes of the message.
     pub payload: Vec<u8>,
     /// Reason that processing failed.
@@ -56,6 +62,8 @@ pub struct DeadLetterEntry {
     pub offset: u64,
     /// Contribution of the message, if it could be determined.
     pub contribution: Option<ContributionId>,
+    /// Version of a knowledge unit, if the message is of one.
+    pub unit: Option<UnitId>,
     /// Reason that processing failed.
     pub reason: String,
     /// Time when it was stored.
@@ -87,6 +95,8 @@ pub enum Replay {
         /// Status that it was decided with.
         status: ContributionStatus,
     },
+    /// It is of a version of a knowledge unit.
+    Unit(UnitReplay),
     /// The letter belongs to no contribution, so it cannot be replayed; nothing changed.
     NoContribution,
     /// The message cannot be read even now; nothing changed.
@@ -112,8 +122,8 @@ impl Store {
                 let inserted = sqlx::query(
                     "INSERT INTO dead_letters
                          (id, topic, log_partition, log_offset, payload_hash, contribution_id, reason, created_at,
-                          payload)
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                          payload, unit_id)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
                      ON CONFLICT (topic, log_partition, log_offset, payload_hash) DO NOTHING",
                 )
                 .bind(letter.id)
@@ -127,6 +137,7 @@ impl Store {
                 .bind(replace_nul(&letter.reason).as_ref())
                 .bind(letter.now.micros())
                 .bind(letter.payload)
+                .bind(letter.unit.map(|id| id.to_string()))
                 .execute(&mut *cx)
                 .await?;
                 Ok(Change::Keep(match inserted.rows_affected() {
@@ -142,7 +153,8 @@ impl Store {
     pub async fn dead_letters(&self, limit: u32, after: Option<&str>) -> Result<Vec<DeadLetterEntry>, Error> {
         self.read(async {
             sqlx::query(
-                "SELECT id, topic, log_partition, log_offset, contribution_id, reason, created_at, replayed_at
+                "SELECT id, topic, log_partition, log_offset, contribution_id, unit_id, reason, created_at,
+                        replayed_at
                  FROM dead_letters WHERE id > $1 ORDER BY id LIMIT $2",
             )
             .bind(after.unwrap_or_default())
@@ -171,7 +183,7 @@ impl Store {
             Box::pin(async move {
                 let taken = sqlx::query(
                     "UPDATE dead_letters SET replayed_at = $2 WHERE id = $1 AND replayed_at IS NULL
-                     RETURNING contribution_id, payload",
+                     RETURNING contribution_id, unit_id, payload",
                 )
                 .bind(id.as_str())
                 .bind(now.micros())
@@ -187,6 +199,9 @@ impl Store {
                         Replay::Unknown
                     }));
                 };
+                if let Some(unit) = letter.parsed_optional("unit_id")? {
+                    return units::reopen(cx, &id, unit, letter.value("payload")?, renew, now).await;
+                }
                 let Some(contribution) = letter.parsed_optional("contribution_id")? else {
                     return Ok(Change::Undo(Replay::NoContribution));
                 };
@@ -272,6 +287,7 @@ fn entry(row: &AnyRow) -> Result<DeadLetterEntry, Error> {
         partition: row.number("log_partition")?,
         offset: row.number("log_offset")?,
         contribution: row.parsed_optional("contribution_id")?,
+        unit: row.parsed_optional("unit_id")?,
         reason: row.value("reason")?,
         created_at: row.time("created_at")?,
         replayed_at: row.time_optional("replayed_at")?,

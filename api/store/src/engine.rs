@@ -145,9 +145,10 @@ impl Engine {
     }
 
     /// Brings the schema to the one of this build, in one transaction, one process at a time.
-    pub(crate) async fn migrate(self, connection: &mut AnyConnection, schema: Schema) -> Result<(), Error> {
+    pub(crate) async fn migrate(self, connection: &mut AnyConnection, options: &Options) -> Result<(), Error> {
         /// The number of the advisory lock that migrating processes share; arbitrary.
         const LOCK: i64 = 0x51_75_1c_e0;
+        let schema = options.schema;
         let (mut transaction, table) = match self {
             Self::Sqlite => {
                 let begin = if schema == Schema::Current {
@@ -155,6 +156,8 @@ impl Engine {
                 } else {
                     "BEGIN IMMEDIATE"
                 };
+                // Another process may migrate now, which takes longer than a change.
+                busy_timeout(connection, options.migration_timeout).await?;
                 let table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = '_sqlx_migrations'";
                 (connection.begin_with(begin).await?, table)
             }
@@ -192,6 +195,9 @@ impl Engine {
         migrator.set_locking(false);
         migrator.run_direct(None, &mut *transaction, false).await?;
         transaction.commit().await?;
+        if self == Self::Sqlite {
+            busy_timeout(connection, options.busy_timeout).await?;
+        }
         Ok(())
     }
 
@@ -216,6 +222,39 @@ impl Engine {
         match self {
             Self::Sqlite => sqlite_settings(role, options),
             Self::Postgres => vec![postgres_settings(role, options)],
+        }
+    }
+
+    /// Replaces each `{{append_only TABLE}}` by triggers that refuse to change or delete a row of the table.
+    fn append_only(self, text: &str) -> String {
+        let mut parts = text.split("{{append_only ");
+        let mut made = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (table, rest) = part.split_once("}}").unwrap_or((part, ""));
+            made += &self.fixed_rows(table);
+            made += rest;
+        }
+        made
+    }
+
+    /// Returns the statements that make the rows of a table fixed.
+    fn fixed_rows(self, table: &str) -> String {
+        let triggers = |action: &str| {
+            format!(
+                "CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} {action};
+                 CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} {action};"
+            )
+        };
+        match self {
+            Self::Sqlite => triggers(&format!(
+                "BEGIN SELECT RAISE(ABORT, 'a row of {table} never changes'); END"
+            )),
+            Self::Postgres => format!(
+                "CREATE FUNCTION {table}_fixed() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN RAISE EXCEPTION 'a row of {table} never changes'; END $$;
+                 {}",
+                triggers(&format!("FOR EACH ROW EXECUTE FUNCTION {table}_fixed()"))
+            ),
         }
     }
 
@@ -265,16 +304,25 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}` and `{{bytes}}` in place of the types that differ.
-        const SHARED: [(i64, &str, &str); 3] = [
+        const SHARED: [(i64, &str, &str); 11] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
+            (11, "oauth", include_str!("../migrations/0011_oauth.sql")),
+            (12, "console", include_str!("../migrations/0012_console.sql")),
+            (13, "knowledge", include_str!("../migrations/0013_knowledge.sql")),
+            (14, "money", include_str!("../migrations/0014_money.sql")),
+            (15, "community", include_str!("../migrations/0015_community.sql")),
+            (16, "collectors", include_str!("../migrations/0016_collectors.sql")),
+            (17, "moderation", include_str!("../migrations/0017_moderation.sql")),
+            (18, "wallets", include_str!("../migrations/0018_wallets.sql")),
         ];
         let (texts, text_type, bytes_type) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB"),
             Self::Postgres => (POSTGRES, "TEXT COLLATE \"C\"", "BYTEA"),
         };
         let shared = SHARED.into_iter().map(|(version, name, text)| {
+            let text = self.append_only(text);
             let text = text.replace("{{text}}", text_type).replace("{{bytes}}", bytes_type);
             let text = sqlx::AssertSqlSafe(text).into_sql_str();
             Migration::new(version, name.into(), MigrationType::Simple, text, false)
@@ -289,6 +337,13 @@ impl Engine {
                 .collect(),
         )
     }
+}
+
+/// Sets how long a statement of a connection to `SQLite` waits for another process.
+async fn busy_timeout(connection: &mut AnyConnection, limit: Duration) -> Result<(), Error> {
+    let text = format!("PRAGMA busy_timeout = {}", limit.as_millis());
+    connection.execute(sqlx::AssertSqlSafe(text)).await?;
+    Ok(())
 }
 
 /// `synchronous=FULL` makes every commit in the write-ahead log durable before it returns

@@ -12,23 +12,37 @@
 //! every engine. Uniqueness is decided by `ON CONFLICT`, limits by a conditional update or under such a lock.
 
 mod accounts;
+mod activity;
+mod allowances;
 mod audit;
 mod check;
+mod collectors;
+mod comments;
+mod community;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
 mod connections;
+mod console;
 mod contributions;
 mod counters;
 mod dead_letters;
 mod engine;
 mod error;
 mod jobs;
+mod knowledge;
 mod losses;
+mod moderation;
+mod money;
+mod oauth;
 mod outcomes;
+mod payments;
+mod points;
 mod projects;
 mod reading;
 mod row;
+mod search;
 mod service_keys;
+mod service_state;
 mod stamps;
 mod store;
 #[cfg(any(test, feature = "testing"))]
@@ -37,6 +51,7 @@ pub mod testing;
 mod tls;
 mod uploads;
 mod usage;
+mod vectors;
 mod writer;
 
 #[cfg(test)]
@@ -46,30 +61,66 @@ pub use accounts::{
     Accounts, Agent, AgentCreated, AgentKey, Approval, Claim, ClaimCode, ClaimCodeAdded, Claimed, CodeRefused,
     InviteRequest, LinkRefused, LinkRequest, LinkRequested, MAX_WRONG_TRIES, Mail, MailLink, NewAgent, NewClaim,
     NewClaimCode, NewLink, NewOperator, NewSession, NewSignUp, NewToken, Operator, OperatorCreated, Payout, Polled,
-    Principal, Rejection, Session, SignedUp, Token, TokenAdded,
+    Principal, Rejection, Session, SignedUp, Token, TokenAdded, WalletOwner,
 };
+pub use activity::{Activity, Feed};
+pub use allowances::Allowance;
 pub use audit::AuditEntry;
 pub use check::{ContributionEntry, ProjectEntries, ProjectEntry, VersionEntry};
+pub use collectors::{BegunRun, Collector, CollectorRun, Collectors, RunCounts, RunEnd, SeenCollector};
+pub use comments::{Comment, Comments, EarlierText, Edited, NewComment, NewReview, Review, Reviewed, Withdrawn};
+pub use community::{
+    Answer, Answered, BoardRequest, Chosen, Closed, Community, Link, NewAnswer, NewItemLink, NewRequest, RequestCount,
+    RequestFilter, RequestMatch,
+};
+pub use console::{Console, Day, ListedContribution, ListedProject, ListedUpload, Selection};
 pub use contributions::{
-    Allowance, Contribution, ContributionLoss, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept,
+    Contribution, ContributionLoss, Due, Idempotency, NewContribution, Outbox, SubmitOutcome, Swept,
 };
 pub use counters::{Counted, Event};
-pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay};
+pub use dead_letters::{DeadLetter, DeadLetterAdded, DeadLetterEntry, Replay, UnitReplay};
 pub use error::Error;
 pub use jobs::{Flow, Job, NewJob};
+pub use knowledge::{
+    Chain, HourlyLimit, Knowledge, KnowledgeFault, NewRating, NewUnit, PriceChanged, PublishedEntry, Rated, Rating,
+    RatingCursor, Ratings, Revised, Standing, Unit, UnitApplied, UnitDue, UnitOutcome, UnitRetired, UnitSubmitted,
+    UnitSwept, VersionLine,
+};
 pub use losses::{Loss, LossAccepted, LostVersion, NewLoss};
+pub use moderation::{
+    Decided, DecisionLetters, Digest, Moderation, NewReport, Report, ReportCount, Reported, Takedown, Uphold,
+};
+pub use money::{
+    Balances, Dispute, DisputeOpened, DisputeResolution, DisputeResolved, EgressLease, EgressLeased, Entry,
+    EntryCursor, EntryFilter, Granted, Money, MoneyFault, NewDispute, NewGrant, NewPayout, NewPurchase, Offer, Payable,
+    PayoutPicked, PayoutRow, PayoutState, Purchased, Sale, SaleState, SaleTerms, Seller, Settled, Settlement,
+    StorageCharged, WalletRefund,
+};
+pub use oauth::{
+    AppConnection, ConnectedApp, OAuth, OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed,
+    OAuthRotation,
+};
 pub use outcomes::{Applied, OutcomeRow};
+pub use payments::{
+    Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState, Payments, WalletMoved, WalletSpent,
+    WalletTransfer, Wallets,
+};
+pub use points::{BatchesFilled, Points, PointsEvent, PointsSums, Ranked};
 pub use projects::{
     Contributor, NewProject, ParseCursorError, Project, ProjectChanges, ProjectCreated, ProjectCursor, ProjectFilter,
     ProjectHead, ProjectSummary, ProjectUpdated, ProjectVersion,
 };
 pub use reading::{Egress, LeaseTaken};
+pub use search::{SearchChange, Searching};
 pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, ServiceKey};
+pub use service_state::{Hold, ValidationState};
 pub use stamps::Stamp;
 pub use store::{Options, Schema, Store};
 pub use types::Resolution;
 pub use types::vocabulary::{
-    Access, ClaimStatus, Compression, ContributionStatus, LinkPurpose, ProjectStatus, UnknownWord, UploadStatus,
-    Visibility,
+    Access, ActivityKind, AllowanceKind, ClaimStatus, CommentKind, Compression, ContributionStatus, Discussed,
+    ItemKind, Language, LinkPurpose, PointsKind, ProjectStatus, ReportKind, ReportReason, ReportStatus, RequestKind,
+    RequestStatus, RunOutcome, TakedownReason, UnitAction, UnitStatus, UnknownWord, UploadStatus, Visibility,
 };
 pub use uploads::{Upload, UploadBounds, UploadCompleted, UploadCreated};
+pub use vectors::StoredVector;

@@ -10,9 +10,12 @@
 use std::time::Duration;
 
 use sqlx::AnyConnection;
+use types::vocabulary::{ActivityKind, Visibility};
 use types::{AgentId, ContributionId, DatasetId, Resolution, Timestamp, fault};
 
+use crate::activity::{self, NewActivity};
 use crate::contributions::outbox;
+use crate::points;
 use crate::row::{Columns, bigint, replace_nul};
 use crate::stamps::Touched;
 use crate::writer::Change;
@@ -64,13 +67,19 @@ impl Store {
                         let effect = apply(cx, outcome, waiting_retry).await?;
                         applied.push(Applied {
                             id: outcome.id,
-                            changed: effect != Effect::None,
+                            changed: !matches!(effect, Effect::None),
                         });
-                        if let Effect::Merged(project) = effect {
-                            merged.push(project);
+                        if let Effect::Merged(new) = effect {
+                            merged.push(new);
                         }
                     }
-                    Ok(Change::Keep((applied, merged)))
+                    let projects = merged.iter().map(|(project, _)| *project).collect();
+                    for (_, public) in merged {
+                        if let Some(new) = public {
+                            activity::note(cx, &new).await?;
+                        }
+                    }
+                    Ok(Change::Keep((applied, projects)))
                 })
             })
             .await?;
@@ -80,13 +89,12 @@ impl Store {
 }
 
 /// The change that an outcome made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     None,
     /// The contribution was decided or delayed, and no project changed.
     Noted,
-    /// This project has a new version.
-    Merged(DatasetId),
+    /// This project has a new version. If it is public, the feed has an entry for it.
+    Merged((DatasetId, Option<NewActivity>)),
 }
 
 async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Duration) -> Result<Effect, Error> {
@@ -110,7 +118,7 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
                      record_count = $7, root = $8, waiting_reason = NULL, resumes_after = NULL, reject_code = NULL,
                      reject_message = NULL, loss = NULL
                  WHERE id = $1 AND (status <> 'merged' OR (loss IS NOT NULL AND (root <> $8 OR decided_at <> $2)))
-                 RETURNING project_id, agent_id",
+                 RETURNING project_id, agent_id, operator_id",
             )
             .bind(outcome.id.to_string())
             .bind(outcome.at.micros())
@@ -124,11 +132,21 @@ async fn apply(cx: &mut AnyConnection, outcome: &OutcomeRow, waiting_retry: Dura
             .await?;
             // The contribution is unknown, or merged already.
             let Some(row) = closed else { return Ok(Effect::None) };
-            let project = row.parsed("project_id")?;
-            version_add(cx, project, row.parsed("agent_id")?, outcome, &merge).await?;
+            let project: DatasetId = row.parsed("project_id")?;
+            let agent = row.parsed("agent_id")?;
+            let is_public = version_add(cx, project, agent, outcome, &merge).await?;
+            let earner = (agent, row.parsed("operator_id")?);
+            points::of_batch(cx, outcome.id, earner, project.to_string(), *accepted, outcome.at).await?;
             // A decided contribution must not be submitted again.
             outbox::remove(cx, outcome.id).await?;
-            Ok(Effect::Merged(project))
+            let new = is_public.then(|| NewActivity {
+                kind: ActivityKind::Version,
+                item: project.to_string(),
+                subject: merge.version.to_string(),
+                agent: Some(agent),
+                at: outcome.at,
+            });
+            Ok(Effect::Merged((project, new)))
         }
         Resolution::Rejected { code, message } => {
             let closed = sqlx::query(
@@ -182,13 +200,14 @@ struct Merge<'a> {
     root: &'a str,
 }
 
+/// Adds a version. Returns true if it is a new one of a public project.
 async fn version_add(
     cx: &mut AnyConnection,
     project: DatasetId,
     agent: AgentId,
     outcome: &OutcomeRow,
     merge: &Merge<'_>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let inserted = sqlx::query(
         "INSERT INTO versions
              (project_id, version, contribution_id, agent_id, accepted, record_count, root, created_at)
@@ -221,7 +240,14 @@ async fn version_add(
         .bind(project.to_string())
         .bind(merge.version)
         .bind(merge.record_count)
-        .execute(cx)
+        .execute(&mut *cx)
         .await?;
-    Ok(())
+    if inserted.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let row = sqlx::query("SELECT visibility FROM projects WHERE id = $1")
+        .bind(project.to_string())
+        .fetch_one(cx)
+        .await?;
+    Ok(row.parsed::<Visibility>("visibility")? == Visibility::Public)
 }

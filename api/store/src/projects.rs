@@ -5,14 +5,15 @@
 
 use serde_json::Error as JsonError;
 use sqlx::any::AnyRow;
-use types::vocabulary::{Access, ProjectStatus, Visibility};
+use types::vocabulary::{Access, ActivityKind, ItemKind, ProjectStatus, TakedownReason, Visibility};
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, Version};
 
+use crate::activity::{self, NewActivity};
 use crate::row::{Columns, bigint, texts};
 use crate::writer::Change;
-use crate::{Error, Store, accounts};
+use crate::{Error, Store, accounts, money, service_state};
 
-mod find;
+pub(crate) mod find;
 mod update;
 
 pub use find::{ParseCursorError, ProjectCursor, ProjectFilter, ProjectSummary};
@@ -104,6 +105,8 @@ pub struct Project {
     pub record_count: u64,
     /// The content root of that version and when it was merged; only where the project was looked up by its slug.
     pub head: Option<ProjectHead>,
+    /// Time and reason of the takedown, if it is taken down. Only a buyer who keeps it finds it then.
+    pub taken_down: Option<(Timestamp, TakedownReason)>,
 }
 
 /// The latest version of a project, according to the outcomes.
@@ -217,6 +220,20 @@ impl Store {
                 if inserted.rows_affected() == 0 {
                     return Ok(Change::Undo(ProjectCreated::SlugTaken));
                 }
+                if new.access == Access::Paid {
+                    money::price_set(cx, ItemKind::Dataset, &new.id.to_string(), new.price_micro, new.now).await?;
+                }
+                if new.visibility == Visibility::Public {
+                    service_state::search_changed(cx, ItemKind::Dataset, &new.id.to_string(), new.now).await?;
+                    let made = NewActivity {
+                        kind: ActivityKind::Dataset,
+                        item: new.id.to_string(),
+                        subject: String::new(),
+                        agent: new.created_by_agent,
+                        at: new.now,
+                    };
+                    activity::note(cx, &made).await?;
+                }
                 Ok(Change::Keep(ProjectCreated::Created))
             })
         })
@@ -235,7 +252,7 @@ impl Store {
         self.read(async {
             sqlx::query(
                 "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
-                        versions.agent_id AS agent_id, agents.name AS agent_name, versions.accepted AS accepted,
+                        versions.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name, versions.accepted AS accepted,
                         versions.record_count AS record_count, versions.root AS root,
                         versions.created_at AS created_at
                  FROM versions JOIN agents ON agents.id = versions.agent_id
@@ -266,7 +283,7 @@ impl Store {
         self.read(async {
             sqlx::query(
                 "SELECT versions.version AS version, versions.contribution_id AS contribution_id,
-                        versions.agent_id AS agent_id, agents.name AS agent_name, versions.accepted AS accepted,
+                        versions.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name, versions.accepted AS accepted,
                         versions.record_count AS record_count, versions.root AS root,
                         versions.created_at AS created_at
                  FROM versions JOIN agents ON agents.id = versions.agent_id
@@ -310,7 +327,8 @@ impl Store {
     pub async fn project_contributors(&self, id: DatasetId, limit: u32) -> Result<Vec<Contributor>, Error> {
         self.read(async {
             sqlx::query(
-                "SELECT agents.id AS agent_id, agents.name AS name,
+                "SELECT agents.id AS agent_id,
+                        CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS name,
                         contributors.contributions AS contributions, contributors.accepted AS accepted
                  FROM contributors JOIN agents ON agents.id = contributors.agent_id
                  WHERE contributors.project_id = $1
@@ -335,8 +353,14 @@ impl Store {
     }
 }
 
+/// Columns of a project, in the statement of those who read many.
+pub(crate) const PROJECT: &str = "SELECT id, slug, title, readme, contract, license, tags, access, visibility,
+       price_micro, trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count,
+       taken_down_at, taken_down_reason
+  FROM projects";
+
 /// Reads a project from a row with every column of `projects` except the search keys.
-fn project(row: &AnyRow) -> Result<Project, Error> {
+pub(crate) fn project(row: &AnyRow) -> Result<Project, Error> {
     Ok(Project {
         id: row.parsed("id")?,
         slug: row.value("slug")?,
@@ -356,6 +380,9 @@ fn project(row: &AnyRow) -> Result<Project, Error> {
         updated_at: row.time("updated_at")?,
         version: Version(row.number("version")?),
         record_count: row.number("record_count")?,
+        taken_down: row
+            .time_optional("taken_down_at")?
+            .zip(row.parsed_optional("taken_down_reason")?),
         head: None,
     })
 }

@@ -107,7 +107,7 @@ impl Store {
         };
         // The first connection shows whether the URL is right, before anything is changed.
         let mut first = within(options.timeout, opening).await.map_err(Error::of_connecting)?;
-        within(options.migration_timeout, engine.migrate(&mut first, options.schema)).await?;
+        within(options.migration_timeout, engine.migrate(&mut first, &options)).await?;
         // The connection is sound and serves the first change.
         first.done();
         // A reader is opened now, so that a failure shows here and not at the first read.

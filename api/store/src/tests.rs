@@ -6,8 +6,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 use types::{Classify, Kind};
 
+use crate::conformance;
 use crate::conformance::fixture::{self, World, merged, outcome};
-use crate::{AgentCreated, Error, NewAgent, OperatorCreated, Options, Schema, Store};
+use crate::{AgentCreated, AllowanceKind, Error, NewAgent, OperatorCreated, Options, Schema, Store};
 
 mod connections;
 #[cfg(feature = "postgres")]
@@ -86,7 +87,62 @@ async fn a_schema_of_a_newer_build_is_refused() {
 }
 
 /// Statements that undo the migrations from 8 on, which both engines take.
-const UNDO_ACCOUNTS_AND_FLOW: [&str; 26] = [
+const UNDO_ACCOUNTS_AND_FLOW: [&str; 81] = [
+    "DROP INDEX operators_of_payout",
+    "DROP INDEX operators_of_next_payout",
+    "DELETE FROM _sqlx_migrations WHERE version = 18",
+    "DROP TABLE activity",
+    "DROP TABLE takedowns",
+    "DROP TABLE report_latest",
+    "DROP TABLE reports",
+    "DROP INDEX entitlements_of_item",
+    "DROP INDEX sales_of_pair",
+    "DROP INDEX agents_by_name",
+    "ALTER TABLE operators DROP COLUMN role",
+    "ALTER TABLE projects DROP COLUMN taken_down_at",
+    "ALTER TABLE projects DROP COLUMN taken_down_reason",
+    "ALTER TABLE agents DROP COLUMN taken_down_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 17",
+    "DROP TABLE request_matches",
+    "DROP TABLE answer_items",
+    "DROP TABLE comment_edits",
+    "DROP TABLE requests",
+    "DELETE FROM _sqlx_migrations WHERE version = 15",
+    "DROP TABLE collector_runs",
+    "DROP TABLE collectors",
+    "DELETE FROM _sqlx_migrations WHERE version = 16",
+    "DROP TABLE allowances",
+    "CREATE TABLE allowances
+         (operator_id TEXT NOT NULL, day BIGINT NOT NULL, used BIGINT NOT NULL, PRIMARY KEY (operator_id, day))",
+    "DROP TABLE points_exclusions",
+    "DROP TABLE points_days",
+    "DROP TABLE points_agents",
+    "DROP TABLE points_events",
+    "DROP TABLE comments",
+    "DROP TABLE unit_ratings",
+    "DROP TABLE rating_permits",
+    "DROP TABLE unit_reads",
+    "DROP TABLE unit_vectors",
+    "DROP TABLE unit_validations",
+    "DROP TABLE unit_outbox",
+    "DROP TABLE units",
+    "DROP TABLE chains",
+    "DROP TABLE counters",
+    "DROP TABLE search_changes",
+    "DROP TABLE service_state",
+    "ALTER TABLE dead_letters DROP COLUMN unit_id",
+    "DELETE FROM _sqlx_migrations WHERE version = 13",
+    "DROP INDEX contributions_of_operator",
+    "DROP INDEX contributions_pending",
+    "DROP INDEX contributions_unmerged",
+    "DROP INDEX uploads_of_project",
+    "DELETE FROM _sqlx_migrations WHERE version = 12",
+    "DROP TABLE oauth_assertions",
+    "DROP TABLE oauth_access_tokens",
+    "DROP TABLE oauth_refresh_tokens",
+    "DROP TABLE oauth_codes",
+    "DROP TABLE oauth_connections",
+    "DROP TABLE oauth_clients",
     "DROP TABLE audit",
     "DROP TABLE limit_counters",
     "DROP TABLE jobs",
@@ -110,6 +166,7 @@ const UNDO_ACCOUNTS_AND_FLOW: [&str; 26] = [
     "ALTER TABLE operators DROP COLUMN payout_next_address",
     "ALTER TABLE operators DROP COLUMN payout_next_at",
     "ALTER TABLE operators DROP COLUMN payout_proved_at",
+    "DELETE FROM _sqlx_migrations WHERE version = 11",
     "DELETE FROM _sqlx_migrations WHERE version = 10",
     "DELETE FROM _sqlx_migrations WHERE version = 9",
     "DELETE FROM _sqlx_migrations WHERE version = 8",
@@ -134,6 +191,22 @@ async fn who_contributed_before_there_were_sums_is_counted() {
     store.close().await;
     let pool = sqlx::AnyPool::connect(&url).await.unwrap();
     let earlier = [
+        "DROP TABLE disputes",
+        "DROP TABLE sales",
+        "DROP TABLE entitlements",
+        "DROP TABLE entitlement_generation",
+        "DROP TABLE payment_ids",
+        "DROP TABLE payments",
+        "DROP TABLE payouts",
+        "DROP TABLE ledger_transfers",
+        "DROP TABLE ledger_events",
+        "DROP TABLE ledger_accounts",
+        "DROP TABLE item_prices",
+        "DROP TABLE storage_days",
+        "DROP TABLE egress_months",
+        "DROP TABLE platform_months",
+        "DROP TABLE test_authorizations",
+        "DROP TABLE test_wallets",
         "DROP TRIGGER versions_contributors",
         "DROP TABLE contributors",
         "DROP INDEX uploads_held",
@@ -252,6 +325,126 @@ async fn accounts_of_an_earlier_build_stay_active() {
     if let Some((url, ())) = server::fresh() {
         accounts_of_an_earlier_build_are_active(&url).await;
     }
+}
+
+/// Allowances and merged batches of an earlier build: the former are of contributions, the latter get their points by a
+/// job.
+async fn allowances_and_batches_of_an_earlier_build_are_kept(url: &str) {
+    let store = Store::connect(url, Options::default()).await.unwrap();
+    let world = World::new(&store).await;
+    let ids = world.submitted(&store, 2).await;
+    let outcomes = ids.iter().zip(1..).map(|(id, version)| outcome(*id, merged(version)));
+    for applied in store.outcomes_apply(outcomes.collect()).await.unwrap() {
+        assert!(applied.changed);
+    }
+    store.close().await;
+    sqlx::any::install_default_drivers();
+    let pool = sqlx::AnyPool::connect(url).await.unwrap();
+    for earlier in UNDO_ACCOUNTS_AND_FLOW {
+        sqlx::query(earlier).execute(&pool).await.unwrap();
+    }
+    for earlier in [
+        format!(
+            "INSERT INTO allowances (operator_id, day, used) VALUES ('{}', 7, 3)",
+            world.operator
+        ),
+        "UPDATE contributions SET accepted = 12".to_owned(),
+    ] {
+        sqlx::query(sqlx::AssertSqlSafe(earlier)).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    let store = Store::connect(url, Options::default()).await.unwrap();
+    for (kind, used) in [(AllowanceKind::Contribution, 3), (AllowanceKind::Knowledge, 0)] {
+        assert_eq!(store.allowance_used(world.operator, kind, 7).await.unwrap(), used);
+    }
+    let jobs = store
+        .flow()
+        .jobs_lease(fixture::at(0), Duration::from_mins(1), 10)
+        .await
+        .unwrap();
+    assert_eq!(
+        jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>(),
+        ["points_of_batches"]
+    );
+    assert_eq!(store.points().of_agent(world.agent).await.unwrap().points, 0);
+    assert_eq!(store.points().batches_fill(None, 10).await.unwrap().added, 2);
+    assert_eq!(store.points().of_agent(world.agent).await.unwrap().points, 4);
+    assert_eq!(store.points().batches_fill(None, 10).await.unwrap().added, 0);
+}
+
+#[tokio::test]
+async fn allowances_and_batches_of_an_earlier_build_stay() {
+    let (url, _folder) = fresh_file();
+    allowances_and_batches_of_an_earlier_build_are_kept(&url).await;
+    #[cfg(feature = "postgres")]
+    if let Some((url, ())) = server::fresh() {
+        allowances_and_batches_of_an_earlier_build_are_kept(&url).await;
+    }
+}
+
+/// What the checker of knowledge must find, each by one statement that no method of the store makes.
+#[tokio::test]
+async fn a_contradiction_about_knowledge_is_found() {
+    for (broken, rule) in [
+        ("DELETE FROM unit_outbox", "outbox"),
+        ("DELETE FROM points_events WHERE kind = 'published'", "event of points"),
+        ("UPDATE units SET number = 2 WHERE number = 1", "count from 1"),
+        ("UPDATE chains SET best_score = 99", "best total"),
+        ("UPDATE points_agents SET points = points + 1", "those of its events"),
+        ("UPDATE points_days SET points = 0", "those of its days"),
+        ("DELETE FROM unit_reads", "first read"),
+        (
+            "UPDATE unit_reads SET operator_id = (SELECT operator_id FROM chains LIMIT 1)",
+            "own operator",
+        ),
+        ("UPDATE chains SET readers = 7", "sums of a chain"),
+        ("UPDATE allowances SET used = 9", "allowance"),
+    ] {
+        let (url, _folder) = fresh_file();
+        let store = Store::connect(&url, Options::default()).await.unwrap();
+        let world = conformance::knowledge::World::new(&store).await;
+        let one = world.published(&store, "one", 60).await;
+        conformance::knowledge::submitted(&store, world.version("two")).await;
+        assert!(
+            store
+                .knowledge()
+                .read(one, one, world.reader, fixture::at(20))
+                .await
+                .unwrap()
+        );
+        assert_eq!(store.knowledge().faults(10).await.unwrap(), []);
+        let pool = sqlx::AnyPool::connect(&url).await.unwrap();
+        sqlx::query(broken).execute(&pool).await.unwrap();
+        pool.close().await;
+        let faults = store.knowledge().faults(10).await.unwrap();
+        assert!(
+            faults.iter().any(|fault| fault.rule.contains(rule)),
+            "{broken}: {faults:?}"
+        );
+    }
+}
+
+/// Excluded events count neither for the sums nor for the order of the ranking, and stay in the ledger.
+#[tokio::test]
+async fn an_excluded_event_is_left_out_of_the_ranking() {
+    let (url, _folder) = fresh_file();
+    let store = Store::connect(&url, Options::default()).await.unwrap();
+    let world = conformance::knowledge::World::new(&store).await;
+    world.published(&store, "one", 60).await;
+    world.published(&store, "two", 70).await;
+    let pool = sqlx::AnyPool::connect(&url).await.unwrap();
+    sqlx::query(
+        "INSERT INTO points_exclusions (event_id, rule, at) SELECT id, 'circle', 0 FROM points_events WHERE points = 60",
+    )
+    .execute(&pool)
+    .await
+    .unwrap();
+    pool.close().await;
+    for since in [None, Some(fixture::at(10).day())] {
+        let ranked = store.points().ranking(since, 10).await.unwrap();
+        assert_eq!((ranked[0].sums.points, ranked[0].sums.published), (70, 1), "{since:?}");
+    }
+    assert_eq!(store.points().of_agent(world.author.0).await.unwrap().points, 130);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

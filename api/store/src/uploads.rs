@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use types::vocabulary::{Compression, ProjectStatus, UploadStatus, Visibility};
+use types::vocabulary::{AllowanceKind, Compression, ProjectStatus, UploadStatus, Visibility};
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
+use crate::allowances;
 use crate::contributions::{outbox, submit};
 use crate::row::{Columns, bigint, texts};
 use crate::writer::Change;
@@ -131,7 +132,7 @@ impl Store {
                     return Ok(Change::Undo(refused));
                 }
                 if let Some(allowance) = bounds.allowance
-                    && !submit::allowance_use(cx, new.operator, allowance).await?
+                    && !allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance).await?
                 {
                     return Ok(Change::Undo(UploadCreated::AllowanceSpent));
                 }
@@ -177,6 +178,18 @@ impl Store {
         .await
     }
 
+    /// Returns the bytes that an operator's uploads hold.
+    pub async fn upload_bytes_held(&self, operator: OperatorId) -> Result<u64, Error> {
+        self.read(async {
+            sqlx::query(HELD)
+                .bind(operator.to_string())
+                .fetch_one(self.readers())
+                .await?
+                .number("held")
+        })
+        .await
+    }
+
     /// Expires an open upload whose address was never sent to the caller, and gives back the allowance that it used.
     pub async fn upload_abandon(&self, id: ContributionId, allowance: Option<Allowance>) -> Result<(), Error> {
         self.write_aside(move |cx| {
@@ -189,7 +202,7 @@ impl Store {
                 .await?;
                 // Nothing is given back unless this call expired the upload.
                 if let Some((operator, allowance)) = operator.zip(allowance) {
-                    submit::allowance_return(cx, operator, allowance.day).await?;
+                    allowances::give_back(cx, &operator, AllowanceKind::Contribution, allowance.day).await?;
                 }
                 Ok(Change::Keep(()))
             })
@@ -295,7 +308,8 @@ impl Store {
                     for upload in expired {
                         if upload.parsed::<Visibility>("visibility")? == Visibility::Public {
                             let day = upload.time("created_at")?.day();
-                            submit::allowance_return(cx, upload.value("operator_id")?, day).await?;
+                            let operator = upload.value::<&str>("operator_id")?;
+                            allowances::give_back(cx, operator, AllowanceKind::Contribution, day).await?;
                         }
                     }
                     Ok(Change::Keep(()))
@@ -356,6 +370,12 @@ impl Store {
     }
 }
 
+/// Bytes of an operator's uploads. Rejected ones do not count, although their bytes may be kept for a replay.
+const HELD: &str = "SELECT CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS held
+     FROM uploads WHERE operator_id = $1 AND freed_at IS NULL
+       AND NOT EXISTS (SELECT 1 FROM contributions
+                       WHERE contributions.id = uploads.id AND contributions.status = 'rejected')";
+
 /// Returns the limit that another upload would exceed, if any.
 async fn beyond(cx: &mut AnyConnection, new: &Upload, bounds: UploadBounds) -> Result<Option<UploadCreated>, Error> {
     let row = sqlx::query(
@@ -370,17 +390,11 @@ async fn beyond(cx: &mut AnyConnection, new: &Upload, bounds: UploadBounds) -> R
         let until = row.time("until")?;
         return Ok(Some(UploadCreated::TooMany { until }));
     }
-    let row = sqlx::query(
-        "SELECT CAST(COALESCE(SUM(byte_count), 0) AS BIGINT) AS held
-         FROM uploads WHERE operator_id = $1 AND freed_at IS NULL
-           AND NOT EXISTS (SELECT 1 FROM contributions
-                           WHERE contributions.id = uploads.id AND contributions.status = 'rejected')",
-    )
-    .bind(new.operator.to_string())
-    .fetch_one(&mut *cx)
-    .await?;
+    let row = sqlx::query(HELD)
+        .bind(new.operator.to_string())
+        .fetch_one(&mut *cx)
+        .await?;
     let held: u64 = row.number("held")?;
-    // Rejected uploads do not count, although their bytes may be kept for a replay.
     let full = held.saturating_add(new.bytes) > bounds.bytes;
     Ok(full.then_some(UploadCreated::Full { held }))
 }

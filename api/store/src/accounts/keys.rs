@@ -11,7 +11,7 @@ use types::{AgentId, OperatorId, Timestamp};
 use super::operators;
 use crate::row::Columns;
 use crate::writer::Change;
-use crate::{Accounts, Error};
+use crate::{Accounts, Error, oauth};
 
 /// Agent of an operator, with the keys that are valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Accounts<'_> {
             .await
     }
 
-    /// Removes an agent of an operator: its keys are invalid from the commit on, its name stays taken, and it no longer
+    /// Removes an agent of an operator: its keys and the tokens of its apps are invalid from the commit on, its name stays taken, and it no longer
     /// counts toward the limit. Returns false if the operator has no such agent, or removed it before.
     pub async fn agent_remove(&self, operator: OperatorId, agent: AgentId, now: Timestamp) -> Result<bool, Error> {
         self.0
@@ -165,6 +165,7 @@ impl Accounts<'_> {
                         .bind(agent.to_string())
                         .execute(&mut *cx)
                         .await?;
+                    oauth::end_all(cx, oauth::Of::Agent(agent), now).await?;
                     Ok(Change::Keep(true))
                 })
             })

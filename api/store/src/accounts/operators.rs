@@ -9,7 +9,7 @@ use types::{OperatorId, Timestamp};
 use super::mail::{self, Mail};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
-use crate::{Error, Store};
+use crate::{Error, Store, oauth};
 
 /// An operator to create, verified and active from the start.
 #[derive(Clone, Debug)]
@@ -117,8 +117,8 @@ impl Store {
         .await
     }
 
-    /// Suspends an operator: from the commit on, neither its tokens nor its agents' keys are valid, and its sessions,
-    /// links for signing in and unused claim codes are gone. Suspending a suspended operator keeps the first instant
+    /// Suspends an operator: from the commit on, neither its tokens nor its agents' keys are valid, its apps are
+    /// disconnected, and its sessions, links for signing in and unused claim codes are gone. Suspending a suspended operator keeps the first instant
     /// and takes the new reason.
     ///
     /// # Errors
@@ -207,7 +207,6 @@ impl Store {
     ) -> Result<(), Error> {
         self.write(move |cx| {
             Box::pin(async move {
-                let is_suspension = suspended.is_some();
                 let (reason, since) = suspended.unzip();
                 let updated = sqlx::query(
                     "UPDATE operators
@@ -225,7 +224,8 @@ impl Store {
                     return Err(missing(id));
                 }
                 // Tokens and keys stay and are refused while the suspension lasts; these would outlive it.
-                if is_suspension {
+                if let Some(since) = since {
+                    oauth::end_all(cx, oauth::Of::Operator(id), since).await?;
                     for statement in [
                         "DELETE FROM sessions WHERE operator_id = $1",
                         "DELETE FROM mail_links WHERE operator_id = $1 AND purpose = 'sign_in'",
@@ -260,7 +260,7 @@ pub(crate) async fn lock(cx: &mut AnyConnection, id: OperatorId) -> Result<(), E
 }
 
 /// Locks the operator's row as [`lock`] does. Returns true if the operator is suspended.
-pub(super) async fn lock_suspended(cx: &mut AnyConnection, id: OperatorId) -> Result<bool, Error> {
+pub(crate) async fn lock_suspended(cx: &mut AnyConnection, id: OperatorId) -> Result<bool, Error> {
     let row = sqlx::query("UPDATE operators SET email = email WHERE id = $1 RETURNING suspended_at")
         .bind(id.to_string())
         .fetch_optional(cx)

@@ -24,6 +24,15 @@ pub struct Payout {
     pub changed_at: Option<Timestamp>,
 }
 
+/// Operator whose payout address a wallet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WalletOwner {
+    /// Operator whose address it is.
+    pub operator: OperatorId,
+    /// True if the wallet proved itself by a signature.
+    pub is_proved: bool,
+}
+
 impl Accounts<'_> {
     /// Returns the payout address of an operator at `now`.
     ///
@@ -119,6 +128,72 @@ impl Accounts<'_> {
                     .execute(cx)
                     .await?;
                     Ok(Change::Keep(cancelled.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+
+    /// Returns the operator whose payout address at `now` is this wallet; of several the one that proved it.
+    pub async fn operator_of_wallet(&self, wallet: &str, now: Timestamp) -> Result<Option<WalletOwner>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(
+                    "SELECT id, CASE WHEN payout_next_at <= $2 THEN NULL ELSE payout_proved_at END AS proved_at
+                     FROM operators
+                     WHERE (LOWER(payout_address) = $1 AND (payout_next_at IS NULL OR payout_next_at > $2))
+                        OR (LOWER(payout_next_address) = $1 AND payout_next_at <= $2)
+                     ORDER BY CASE WHEN payout_proved_at IS NULL THEN 1 ELSE 0 END, id LIMIT 1",
+                )
+                .bind(wallet.to_ascii_lowercase())
+                .bind(now.micros())
+                .fetch_optional(self.0.readers())
+                .await?;
+                row.map(|row| {
+                    Ok(WalletOwner {
+                        operator: row.parsed("id")?,
+                        is_proved: row.time_optional("proved_at")?.is_some(),
+                    })
+                })
+                .transpose()
+            })
+            .await
+    }
+
+    /// Notes that the wallet of the address in force proved itself. Returns false if the address is another by now, or
+    /// another operator proved it.
+    pub async fn payout_prove(&self, operator: OperatorId, wallet: &str, now: Timestamp) -> Result<bool, Error> {
+        let wallet = wallet.to_ascii_lowercase();
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    // A change whose time has come is folded first, so that the proof is of the new address.
+                    sqlx::query(
+                        "UPDATE operators
+                         SET payout_address = payout_next_address, payout_proved_at = NULL,
+                             payout_next_address = NULL, payout_next_at = NULL
+                         WHERE id = $1 AND payout_next_at <= $2",
+                    )
+                    .bind(operator.to_string())
+                    .bind(now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    let proved = sqlx::query(
+                        "UPDATE operators SET payout_proved_at = $3
+                         WHERE id = $1 AND LOWER(payout_address) = $2 AND NOT EXISTS (
+                             SELECT 1 FROM operators AS other WHERE other.id <> $1
+                               AND LOWER(other.payout_address) = $2 AND other.payout_proved_at IS NOT NULL
+                               AND (other.payout_next_at IS NULL OR other.payout_next_at > $3))",
+                    )
+                    .bind(operator.to_string())
+                    .bind(wallet)
+                    .bind(now.micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(if proved.rows_affected() > 0 {
+                        Change::Keep(true)
+                    } else {
+                        Change::Undo(false)
+                    })
                 })
             })
             .await

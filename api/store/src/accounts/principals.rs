@@ -28,7 +28,7 @@ pub enum Principal {
         operator: OperatorId,
         /// Name of the agent.
         name: String,
-        /// True if the operator is suspended.
+        /// True if the operator is suspended, or the agent taken down.
         suspended: bool,
     },
     /// A claim that was not approved, by the key that was given with it.
@@ -63,7 +63,8 @@ impl Accounts<'_> {
             .read(async {
                 let row = sqlx::query(
                     // An approved claim is an agent, and without a key it is nobody.
-                    "SELECT 'agent' AS kind, operators.id AS operator_id, operators.suspended_at AS suspended_at,
+                    "SELECT 'agent' AS kind, operators.id AS operator_id,
+                            COALESCE(operators.suspended_at, agents.taken_down_at) AS suspended_at,
                             agents.id AS id, agents.name AS name, '' AS status, CAST(0 AS BIGINT) AS expires_at
                      FROM agent_keys
                      JOIN agents ON agents.id = agent_keys.agent_id

@@ -3,7 +3,8 @@
 use types::ContributionId;
 
 use super::fixture::{World, at, merged, open, outcome, rejected, waiting};
-use crate::{ContributionStatus, DeadLetter, DeadLetterAdded, OutcomeRow, Replay, Store};
+use super::knowledge;
+use crate::{ContributionStatus, DeadLetter, DeadLetterAdded, OutcomeRow, Replay, Store, UnitReplay};
 
 /// A dead letter is stored once per message. Another message at the same position, after the topic was recreated, is
 /// another dead letter.
@@ -152,6 +153,7 @@ fn letter(id: &str, contribution: Option<ContributionId>) -> DeadLetter {
         partition: 3,
         offset: 17,
         contribution,
+        unit: None,
         payload: b"payload".to_vec(),
         reason: "malformed".to_owned(),
         now: at(1),
@@ -174,4 +176,39 @@ async fn replay(store: &Store, id: &str, seconds: i64) -> Replay {
         .dead_letter_replay(id.to_owned(), renew, at(seconds))
         .await
         .unwrap()
+}
+
+/// A version of a unit that could not be processed is open again under a new generation, and costs its allowance again.
+pub async fn a_replay_reopens_a_version_of_a_unit(url: &str) {
+    let store = open(url).await;
+    let world = knowledge::World::new(&store).await;
+    let unit = knowledge::submitted(&store, world.version("one")).await;
+    let add = async |id: &str| {
+        let letter = DeadLetter {
+            unit: Some(unit),
+            ..letter(id, None)
+        };
+        store.dead_letter_add(letter).await.unwrap()
+    };
+    assert_eq!(add("one").await, DeadLetterAdded::Added);
+    let replay = async |id: &str| {
+        let renew = |_: &[u8], generation: u32| Some(format!("generation {generation}").into_bytes());
+        store.dead_letter_replay(id.to_owned(), renew, at(30)).await.unwrap()
+    };
+    assert_eq!(replay("one").await, Replay::Unit(UnitReplay::Requeued { unit }));
+    assert_eq!(
+        knowledge::apply(&store, vec![knowledge::rejected(unit, "unprocessable")]).await,
+        [true]
+    );
+    let reopened = UnitReplay::Reopened { unit, generation: 1 };
+    assert_eq!(replay("one").await, Replay::Unit(reopened));
+    assert_eq!(replay("one").await, Replay::AlreadyReplayed);
+    let due = store.knowledge().due(at(30), 10).await.unwrap();
+    assert_eq!(due[0].submission, b"generation 1");
+    // The late outcome of the old generation does not decide it.
+    assert_eq!(
+        knowledge::apply(&store, vec![knowledge::published(unit, 60)]).await,
+        [false]
+    );
+    knowledge::is_sound(&store).await;
 }

@@ -141,6 +141,7 @@ impl World {
             source_declaration: Some("measured on the roof".to_owned()),
             rows: 3,
             private: false,
+            paused: false,
             submission: b"{\"generation\":0}".to_vec(),
             now: at(0),
             idempotency: None,

@@ -273,6 +273,7 @@ pub async fn a_letter_is_replayed_once(url: &str) {
         partition: 0,
         offset: 7,
         contribution: Some(id),
+        unit: None,
         payload: b"payload".to_vec(),
         reason: "it ended its worker".to_owned(),
         now: at(11),

@@ -43,13 +43,24 @@ pub struct Outbox {
 impl Store {
     /// Returns the submissions that are due, the longest overdue first.
     pub async fn contributions_due(&self, now: Timestamp, limit: u32) -> Result<Vec<Due>, Error> {
+        self.due(now, limit, false).await
+    }
+
+    /// Returns the submissions to private projects that are due, the longest overdue first. No pause holds them.
+    pub async fn private_contributions_due(&self, now: Timestamp, limit: u32) -> Result<Vec<Due>, Error> {
+        self.due(now, limit, true).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: u32, private: bool) -> Result<Vec<Due>, Error> {
         self.read(async {
             sqlx::query(
-                "SELECT contribution_id, project_id, attempts, submission FROM outbox
-                 WHERE next_sweep <= $1 ORDER BY next_sweep, contribution_id LIMIT $2",
+                "SELECT contribution_id, outbox.project_id AS project_id, attempts, submission FROM outbox
+                 JOIN contributions ON contributions.id = outbox.contribution_id
+                 WHERE next_sweep <= $1 AND private >= $3 ORDER BY next_sweep, contribution_id LIMIT $2",
             )
             .bind(now.micros())
             .bind(i64::from(limit))
+            .bind(i64::from(private))
             .fetch_all(self.readers())
             .await?
             .iter()
@@ -93,6 +104,14 @@ impl Store {
                     )
                     .bind(id.to_string())
                     .bind(next_sweep.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    // What waited for the end of a pause is submitted now. Other reasons are the worker's to end.
+                    sqlx::query(
+                        "UPDATE contributions SET status = 'submitted', waiting_reason = NULL, resumes_after = NULL
+                         WHERE id = $1 AND status = 'waiting' AND waiting_reason = 'paused'",
+                    )
+                    .bind(id.to_string())
                     .execute(&mut *cx)
                     .await?;
                 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
-use types::vocabulary::ProjectStatus;
+use types::vocabulary::{AllowanceKind, ContributionStatus, ProjectStatus};
 use types::{AgentId, ContributionId, DatasetId, OperatorId, Timestamp, fault};
 
 use super::outbox;
+use crate::allowances::{self, Allowance};
 use crate::row::{Columns, texts};
 use crate::writer::Change;
 use crate::{Error, Store};
@@ -32,6 +33,8 @@ pub struct NewContribution {
     pub rows: u32,
     /// True if the project is private.
     pub private: bool,
+    /// True if reviews are paused, so that the contribution waits from the start.
+    pub paused: bool,
     /// The encoded submission.
     pub submission: Vec<u8>,
     /// Time of the acknowledgement.
@@ -53,15 +56,6 @@ pub struct Idempotency {
     pub body_hash: [u8; 32],
     /// Time for which the key is remembered.
     pub window: Duration,
-}
-
-/// The daily limit of contributions of an operator.
-#[derive(Clone, Copy, Debug)]
-pub struct Allowance {
-    /// Number of contributions per day.
-    pub limit: u32,
-    /// The day, counted from 1970-01-01.
-    pub day: i64,
 }
 
 /// The result of [`Store::contribution_submit`].
@@ -121,7 +115,7 @@ impl Store {
                         return Ok(Change::Undo(SubmitOutcome::NotOpen { status }));
                     }
                     if let Some(allowance) = new.allowance
-                        && !allowance_use(cx, new.operator, allowance).await?
+                        && !allowances::spend(cx, new.operator, AllowanceKind::Contribution, allowance).await?
                     {
                         return Ok(Change::Undo(SubmitOutcome::AllowanceSpent));
                     }
@@ -249,45 +243,13 @@ pub(crate) async fn project_status(cx: &mut AnyConnection, id: DatasetId) -> Res
         .parsed("status")
 }
 
-/// Charges one contribution to the day's allowance. Returns false if it is used up.
-pub(crate) async fn allowance_use(
-    cx: &mut AnyConnection,
-    operator: OperatorId,
-    allowance: Allowance,
-) -> Result<bool, Error> {
-    // The insertion below would let the first contribution of the day pass.
-    if allowance.limit == 0 {
-        return Ok(false);
-    }
-    let used = sqlx::query(
-        "INSERT INTO allowances (operator_id, day, used) VALUES ($1, $2, 1)
-         ON CONFLICT (operator_id, day) DO UPDATE SET used = allowances.used + 1 WHERE allowances.used < $3",
-    )
-    .bind(operator.to_string())
-    .bind(allowance.day)
-    .bind(i64::from(allowance.limit))
-    .execute(cx)
-    .await?;
-    Ok(used.rows_affected() > 0)
-}
-
-/// Gives back one contribution of the day's allowance.
-pub(crate) async fn allowance_return(cx: &mut AnyConnection, operator: String, day: i64) -> Result<(), Error> {
-    sqlx::query("UPDATE allowances SET used = used - 1 WHERE operator_id = $1 AND day = $2 AND used > 0")
-        .bind(operator)
-        .bind(day)
-        .execute(cx)
-        .await?;
-    Ok(())
-}
-
 /// Inserts the row if its project is open. Returns false if it is not.
 pub(crate) async fn insert(cx: &mut AnyConnection, new: &NewContribution) -> Result<bool, Error> {
     let inserted = sqlx::query(
         "INSERT INTO contributions
              (id, project_id, agent_id, operator_id, source_declaration, row_count, private, submitted_at, status,
-              generation)
-         SELECT $1, projects.id, $3, $4, $5, $6, $7, $8, 'submitted', 0 FROM projects
+              waiting_reason, generation)
+         SELECT $1, projects.id, $3, $4, $5, $6, $7, $8, $9, $10, 0 FROM projects
          WHERE projects.id = $2 AND projects.status = 'open'",
     )
     .bind(new.id.to_string())
@@ -298,6 +260,12 @@ pub(crate) async fn insert(cx: &mut AnyConnection, new: &NewContribution) -> Res
     .bind(i64::from(new.rows))
     .bind(i64::from(new.private))
     .bind(new.now.micros())
+    .bind(if new.paused {
+        ContributionStatus::Waiting.as_str()
+    } else {
+        ContributionStatus::Submitted.as_str()
+    })
+    .bind(new.paused.then_some("paused"))
     .execute(&mut *cx)
     .await?;
     Ok(inserted.rows_affected() > 0)

@@ -122,7 +122,21 @@ impl FromStr for ProjectCursor {
 }
 
 impl Store {
-    /// Returns the project with this slug, if it is public or belongs to the viewer.
+    /// Returns the slug and the operator of a project, whoever may see it.
+    pub async fn project_owner(&self, id: DatasetId) -> Result<Option<(String, OperatorId)>, Error> {
+        self.read(async {
+            sqlx::query("SELECT slug, operator_id FROM projects WHERE id = $1")
+                .bind(id.to_string())
+                .fetch_optional(self.readers())
+                .await?
+                .map(|row| Ok((row.value("slug")?, row.parsed("operator_id")?)))
+                .transpose()
+        })
+        .await
+    }
+
+    /// Returns the project with this slug, if it is public or belongs to the viewer. One that is taken down is found by
+    /// an operator only that bought it and keeps it for the reason; its own operator does not find it either.
     pub async fn project_by_slug(&self, slug: &str, viewer: Option<OperatorId>) -> Result<Option<Project>, Error> {
         // A slug that no database can store names no project.
         if texts(&[("slug", slug)]).is_err() {
@@ -132,11 +146,18 @@ impl Store {
             sqlx::query(
                 "SELECT id, slug, title, readme, contract, license, tags, access, visibility, price_micro, trial_sale,
                         status, operator_id, created_by_agent_id, created_at, updated_at, version, record_count,
+                        taken_down_at, taken_down_reason,
                         (SELECT root FROM versions
                          WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_root,
                         (SELECT versions.created_at FROM versions
                          WHERE versions.project_id = projects.id AND versions.version = projects.version) AS head_at
-                 FROM projects WHERE slug = $1 AND (visibility = 'public' OR operator_id = $2)",
+                 FROM projects
+                 WHERE slug = $1
+                   AND ((taken_down_at IS NULL AND (visibility = 'public' OR operator_id = $2))
+                        OR (taken_down_reason IN ('spam', 'inaccurate') AND $2 <> ''
+                            AND EXISTS (SELECT 1 FROM entitlements
+                                        WHERE owner = 'op:' || CAST($2 AS TEXT) AND item_kind = 'dataset'
+                                          AND item_id = projects.id)))",
             )
             .bind(slug)
             .bind(viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
@@ -164,7 +185,7 @@ impl Store {
         self.read(async {
             sqlx::query(
                 r"SELECT COUNT(*) AS listed FROM projects
-                 WHERE (visibility = 'public' OR operator_id = $1)
+                 WHERE (visibility = 'public' OR operator_id = $1) AND taken_down_at IS NULL
                    AND (slug LIKE $2 ESCAPE '\' OR title_key LIKE $2 ESCAPE '\')",
             )
             .bind(filter.viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
@@ -191,7 +212,7 @@ impl Store {
                         updated_at, version, record_count
                  FROM projects
                  WHERE (created_at < $1 OR (created_at = $1 AND id < $2))
-                   AND (visibility = 'public' OR operator_id = $3)
+                   AND (visibility = 'public' OR operator_id = $3) AND taken_down_at IS NULL
                    AND (slug LIKE $4 ESCAPE '\' OR title_key LIKE $4 ESCAPE '\')
                  ORDER BY created_at DESC, id DESC LIMIT $5",
             )
@@ -233,7 +254,7 @@ fn summary(row: &AnyRow) -> Result<ProjectSummary, Error> {
 ///
 /// `str::to_lowercase` does not: it looks at neighbouring characters (the final sigma), so a part may fold differently
 /// from the whole.
-pub(super) fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     text.chars()
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)
@@ -241,7 +262,7 @@ pub(super) fn fold(text: &str) -> String {
 }
 
 /// Returns the pattern of `LIKE … ESCAPE '\'` for texts that contain `q` literally.
-fn pattern(q: &str) -> String {
+pub(crate) fn pattern(q: &str) -> String {
     let mut pattern = String::with_capacity(q.len() + 2);
     pattern.push('%');
     for character in fold(q).chars() {

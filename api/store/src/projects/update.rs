@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use types::vocabulary::ProjectStatus;
+use types::vocabulary::{ItemKind, ProjectStatus, Visibility};
 use types::{DatasetId, Timestamp};
 
 use super::{Project, find, missing, project, tags_text};
 use crate::row::{Columns, texts};
 use crate::stamps::Touched;
 use crate::writer::Change;
-use crate::{Error, Store};
+use crate::{Error, Store, money, service_state};
 
 /// The members of a project to change; `None` keeps the current value.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ impl Store {
                     "UPDATE projects SET slug = slug WHERE id = $1
                      RETURNING id, slug, title, readme, contract, license, tags, access, visibility, price_micro,
                                trial_sale, status, operator_id, created_by_agent_id, created_at, updated_at, version,
-                               record_count, price_changed_at",
+                               record_count, price_changed_at, taken_down_at, taken_down_reason",
                 )
                 .bind(id.to_string())
                 .fetch_optional(&mut *cx)
@@ -120,6 +120,9 @@ impl Store {
                     return Ok(Change::Undo(ProjectUpdated::Updated(old)));
                 }
 
+                if new.price_micro != old.price_micro {
+                    money::price_set(cx, ItemKind::Dataset, &id.to_string(), new.price_micro, now).await?;
+                }
                 // Set only now, so that the comparison above ignores it.
                 new.updated_at = now;
                 sqlx::query(
@@ -140,6 +143,9 @@ impl Store {
                 .bind(now.micros())
                 .execute(&mut *cx)
                 .await?;
+                if new.visibility == Visibility::Public {
+                    service_state::search_changed(cx, ItemKind::Dataset, &id.to_string(), now).await?;
+                }
                 Ok(Change::Keep(ProjectUpdated::Updated(new)))
             })
         })

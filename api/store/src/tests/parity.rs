@@ -77,8 +77,9 @@ mod databases {
             told(
                 connection,
                 "SELECT t.name || CASE i.\"unique\" WHEN 1 THEN ' unique (' ELSE ' index (' END
-                        || (SELECT group_concat(k.name, ', ')
-                            FROM (SELECT name FROM pragma_index_info(i.name) ORDER BY seqno) AS k)
+                        || COALESCE((SELECT group_concat(k.name, ', ')
+                                     FROM (SELECT name FROM pragma_index_info(i.name) ORDER BY seqno) AS k),
+                                    'an expression')
                         || ')'
                  FROM sqlite_schema AS t, pragma_index_list(t.name) AS i
                  WHERE t.type = 'table' AND t.name NOT LIKE '%sqlx%' AND t.name NOT LIKE 'sqlite%'
@@ -122,9 +123,10 @@ mod databases {
             told(
                 connection,
                 "SELECT CAST(t.relname AS TEXT) || CASE WHEN i.indisunique THEN ' unique (' ELSE ' index (' END
-                        || (SELECT string_agg(CAST(a.attname AS TEXT), ', ' ORDER BY k.place)
-                            FROM unnest(i.indkey) WITH ORDINALITY AS k (number, place)
-                            JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum = k.number)
+                        || COALESCE((SELECT string_agg(CAST(a.attname AS TEXT), ', ' ORDER BY k.place)
+                                     FROM unnest(i.indkey) WITH ORDINALITY AS k (number, place)
+                                     JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum = k.number),
+                                    'an expression')
                         || ')'
                  FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid
                  WHERE t.relnamespace = CAST('public' AS regnamespace) AND t.relname NOT LIKE '%sqlx%'",

@@ -281,6 +281,7 @@ async fn a_replay_waits_for_the_outcome_that_is_being_applied() {
         partition: 0,
         offset: 7,
         contribution: Some(id),
+        unit: None,
         payload: b"payload".to_vec(),
         reason: "it ended its worker".to_owned(),
         now: at(11),

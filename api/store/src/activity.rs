@@ -1,0 +1,148 @@
+//! Feed of what happened in public.
+//!
+//! Invariants:
+//! - Entries are numbered in the order of their commits, so whoever has seen a number has seen all before it.
+//! - An entry is shown only while anybody may see its item.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::vocabulary::ActivityKind;
+use types::{AgentId, Timestamp};
+
+use crate::row::Columns;
+use crate::service_state;
+use crate::{Error, Store};
+
+/// The part of the database about the feed.
+#[derive(Clone, Copy, Debug)]
+pub struct Feed<'s>(&'s Store);
+
+impl Store {
+    /// Returns the part of the database about the feed.
+    pub const fn feed(&self) -> Feed<'_> {
+        Feed(self)
+    }
+}
+
+/// An entry to add.
+#[derive(Clone, Debug)]
+pub(crate) struct NewActivity {
+    pub(crate) kind: ActivityKind,
+    /// The chain of a unit, or the id of a dataset or a request.
+    pub(crate) item: String,
+    /// The version of the unit or dataset, or the number of the answer; empty for none.
+    pub(crate) subject: String,
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) at: Timestamp,
+}
+
+/// An entry as shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// Number of the entry.
+    pub seq: i64,
+    /// Kind of the entry.
+    pub kind: ActivityKind,
+    /// Slug of the dataset, or id of the unit or request.
+    pub item: String,
+    /// Title of the item.
+    pub title: String,
+    /// Version of the dataset, or id of the unit's version; empty for none.
+    pub subject: String,
+    /// Records that a version added.
+    pub records: Option<u64>,
+    /// Name of the agent, unless a person acted or the agent is taken down.
+    pub agent: Option<String>,
+    /// Time of the event.
+    pub at: Timestamp,
+}
+
+/// Statement of the entries that anybody may see.
+const SHOWN: &str = "SELECT activity.seq AS seq, activity.kind AS kind, activity.subject AS subject, activity.at AS at,
+           COALESCE(projects.slug, units.id, requests.id) AS item,
+           COALESCE(projects.title, units.title, requests.title) AS title,
+           versions.accepted AS accepted, agents.name AS agent_name
+    FROM activity
+    LEFT JOIN projects ON activity.kind IN ('dataset', 'version') AND projects.id = activity.item_id
+        AND projects.visibility = 'public' AND projects.taken_down_at IS NULL
+    LEFT JOIN versions ON activity.kind = 'version' AND versions.project_id = activity.item_id
+        AND CAST(versions.version AS TEXT) = activity.subject
+    LEFT JOIN chains ON activity.kind = 'unit' AND chains.id = activity.item_id
+        AND chains.taken_down_at IS NULL AND chains.retired_at IS NULL AND chains.erased_at IS NULL
+    LEFT JOIN units ON units.id = activity.subject AND units.chain_id = chains.id
+    LEFT JOIN requests ON activity.kind IN ('request', 'answer') AND requests.id = activity.item_id
+        AND requests.removed_at IS NULL
+    LEFT JOIN comments ON comments.id = CASE WHEN activity.kind = 'answer' THEN CAST(activity.subject AS BIGINT) END
+        AND comments.removed_at IS NULL AND comments.withdrawn_at IS NULL
+    LEFT JOIN agents ON agents.id = activity.agent_id AND agents.taken_down_at IS NULL
+    WHERE COALESCE(projects.slug, units.id, requests.id) IS NOT NULL
+      AND (activity.kind <> 'answer' OR comments.id IS NOT NULL)";
+
+impl Feed<'_> {
+    /// Returns the newest entries before a number, newest first.
+    pub async fn before(&self, seq: i64, limit: u32) -> Result<Vec<Activity>, Error> {
+        self.shown("activity.seq < $1 ORDER BY activity.seq DESC", seq, limit)
+            .await
+    }
+
+    /// Returns the oldest entries after a number, oldest first.
+    pub async fn after(&self, seq: i64, limit: u32) -> Result<Vec<Activity>, Error> {
+        self.shown("activity.seq > $1 ORDER BY activity.seq", seq, limit).await
+    }
+
+    /// Returns the number of the newest entry; 0 if there is none.
+    pub async fn last(&self) -> Result<i64, Error> {
+        self.0
+            .read(async {
+                sqlx::query("SELECT value FROM counters WHERE name = 'activity'")
+                    .fetch_one(self.0.readers())
+                    .await?
+                    .value("value")
+            })
+            .await
+    }
+
+    async fn shown(&self, condition: &'static str, seq: i64, limit: u32) -> Result<Vec<Activity>, Error> {
+        let text = format!("{SHOWN} AND {condition} LIMIT $2");
+        self.0
+            .read(async {
+                sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(seq)
+                    .bind(i64::from(limit))
+                    .fetch_all(self.0.readers())
+                    .await?
+                    .iter()
+                    .map(activity)
+                    .collect()
+            })
+            .await
+    }
+}
+
+/// Adds an entry. The last statement of a transaction, because it makes other transactions that add one wait.
+pub(crate) async fn note(cx: &mut AnyConnection, new: &NewActivity) -> Result<(), Error> {
+    let seq = service_state::next(cx, "activity").await?;
+    sqlx::query("INSERT INTO activity (seq, kind, item_id, subject, agent_id, at) VALUES ($1, $2, $3, $4, $5, $6)")
+        .bind(seq)
+        .bind(new.kind.as_str())
+        .bind(new.item.as_str())
+        .bind(new.subject.as_str())
+        .bind(new.agent.map(|agent| agent.to_string()))
+        .bind(new.at.micros())
+        .execute(cx)
+        .await?;
+    Ok(())
+}
+
+fn activity(row: &AnyRow) -> Result<Activity, Error> {
+    Ok(Activity {
+        seq: row.value("seq")?,
+        kind: row.parsed("kind")?,
+        item: row.value("item")?,
+        title: row.value("title")?,
+        subject: row.value("subject")?,
+        records: row.number_optional("accepted")?,
+        agent: row.value("agent_name")?,
+        at: row.time("at")?,
+    })
+}

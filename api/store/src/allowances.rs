@@ -1,0 +1,115 @@
+//! Allowances: what an operator may submit on a UTC day, by kind.
+//!
+//! Invariant: an allowance is counted in the transaction of what it allows, under the lock of its row, so it is exact
+//! under contention.
+
+use sqlx::AnyConnection;
+use types::OperatorId;
+use types::vocabulary::AllowanceKind;
+
+use crate::row::Columns;
+use crate::{Error, Store};
+
+/// The limit of a kind on a day.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowance {
+    /// Number per day.
+    pub limit: u32,
+    /// The day, counted from 1970-01-01.
+    pub day: i64,
+}
+
+impl Store {
+    /// Returns the use of an operator's allowance on a UTC day counted from 1970-01-01.
+    pub async fn allowance_used(&self, operator: OperatorId, kind: AllowanceKind, day: i64) -> Result<u32, Error> {
+        self.read(async {
+            sqlx::query("SELECT used FROM allowances WHERE operator_id = $1 AND kind = $2 AND day = $3")
+                .bind(operator.to_string())
+                .bind(kind.as_str())
+                .bind(day)
+                .fetch_optional(self.readers())
+                .await?
+                .map_or(Ok(0), |row| row.number("used"))
+        })
+        .await
+    }
+}
+
+/// Uses one of the day's allowance. Returns false if it is used up.
+pub(crate) async fn spend(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    kind: AllowanceKind,
+    allowance: Allowance,
+) -> Result<bool, Error> {
+    // The insertion below would let the first use of the day pass.
+    if allowance.limit == 0 {
+        return Ok(false);
+    }
+    let used = sqlx::query(
+        "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 1)
+         ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used + 1 WHERE allowances.used < $4",
+    )
+    .bind(operator.to_string())
+    .bind(kind.as_str())
+    .bind(allowance.day)
+    .bind(i64::from(allowance.limit))
+    .execute(cx)
+    .await?;
+    Ok(used.rows_affected() > 0)
+}
+
+/// Locks the row of a day until the transaction ends, and returns its use.
+pub(crate) async fn lock(
+    cx: &mut AnyConnection,
+    operator: OperatorId,
+    kind: AllowanceKind,
+    day: i64,
+) -> Result<u32, Error> {
+    sqlx::query(
+        "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 0)
+         ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used
+         RETURNING used",
+    )
+    .bind(operator.to_string())
+    .bind(kind.as_str())
+    .bind(day)
+    .fetch_one(cx)
+    .await?
+    .number("used")
+}
+
+/// Gives back one of a day's allowance.
+pub(crate) async fn give_back(
+    cx: &mut AnyConnection,
+    operator: &str,
+    kind: AllowanceKind,
+    day: i64,
+) -> Result<(), Error> {
+    sqlx::query("UPDATE allowances SET used = used - 1 WHERE operator_id = $1 AND kind = $2 AND day = $3 AND used > 0")
+        .bind(operator.to_owned())
+        .bind(kind.as_str())
+        .bind(day)
+        .execute(cx)
+        .await?;
+    Ok(())
+}
+
+/// Uses one of a day's allowance again that was given back, whatever the limit.
+pub(crate) async fn take_back(
+    cx: &mut AnyConnection,
+    operator: &str,
+    kind: AllowanceKind,
+    day: i64,
+) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO allowances (operator_id, kind, day, used) VALUES ($1, $2, $3, 1)
+         ON CONFLICT (operator_id, kind, day) DO UPDATE SET used = allowances.used + 1",
+    )
+    .bind(operator.to_owned())
+    .bind(kind.as_str())
+    .bind(day)
+    .execute(cx)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,593 @@
+//! Events of money in any order, against a model in memory.
+
+mod model;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use pay::{AccountKind, BLOCK_BYTES};
+use types::money::MicroUsdc;
+use types::vocabulary::{ItemKind, PaidWith};
+use types::{DisputeId, LedgerEventId, OperatorId, PaymentId, SaleId};
+
+use self::model::{Buyer, Dice, Item, Model, Outgoing};
+use super::fixture::{World, agent, at, mail, new_project, open, operator, project};
+use super::money::{ASSET, FREE, balances, dispute, grant, merge, paid_dataset, resolve, sound, terms};
+use crate::{
+    Bound, DisputeOpened, DisputeResolution, DisputeResolved, Doubtful, EgressLease, EgressLeased, Granted, NewPayment,
+    NewPayout, NewPurchase, PaidFor, PaymentBound, PayoutPicked, Purchased, SaleState, Settled, Settlement,
+    StorageCharged, Store, WalletRefund,
+};
+
+/// Variable that sets the number of events, and their number without it.
+const VARIABLE: &str = "SLUICE_TEST_MONEY_EVENTS";
+const EVENTS: i64 = 5_000;
+/// Events from which on everything that can happen has happened.
+const TELLING: i64 = 5_000;
+/// Checks of a run.
+const CHECKS: i64 = 10;
+/// Seconds between two events, and those by which a clock may be ahead.
+const STEP: i64 = 600;
+const SKEW: u64 = 7_200;
+/// Wallets that buy.
+const WALLETS: u64 = 10;
+const PACK: i64 = 1_000_000;
+const BLOCK_PRICE: i64 = 1_250;
+const THRESHOLD: i64 = 50_000;
+const PRICES: [i64; 5] = [10_000, 110_000, 500_000, 1_010_000, 333_333];
+
+/// Sellers, buyers, and what the model says of them.
+struct Play {
+    store: Store,
+    sellers: Vec<World>,
+    buyers: Vec<OperatorId>,
+    items: Vec<Item>,
+    model: Model,
+    dice: Dice,
+    step: i64,
+    disputes: Vec<(DisputeId, usize)>,
+    days: BTreeSet<(OperatorId, i64)>,
+    /// Bytes leased and blocks paid.
+    leases: BTreeMap<(OperatorId, i64), (i64, i64)>,
+    seen: BTreeMap<&'static str, u64>,
+}
+
+impl Play {
+    async fn new(store: Store, operators: usize) -> Self {
+        let mut play = Self {
+            store,
+            sellers: Vec::new(),
+            buyers: Vec::new(),
+            items: Vec::new(),
+            model: Model::default(),
+            dice: Dice(7),
+            step: 0,
+            disputes: Vec::new(),
+            days: BTreeSet::new(),
+            leases: BTreeMap::new(),
+            seen: BTreeMap::new(),
+        };
+        for number in 0..operators {
+            let one = operator(&play.store, &format!("operator-{number}@example.org")).await;
+            if number.is_multiple_of(4) {
+                play.open_shop(one, number).await;
+            } else {
+                play.buyers.push(one);
+            }
+        }
+        play
+    }
+
+    /// Makes an operator a seller of three datasets, who has a payout address.
+    async fn open_shop(&mut self, operator: OperatorId, number: usize) {
+        let store = &self.store;
+        let seller = World {
+            operator,
+            agent: agent(store, operator, &format!("seller-{number}")).await,
+            project: project(store, new_project(operator, &format!("free-{number}"))).await,
+        };
+        let address = format!("0x{number:040x}");
+        let (accounts, letter) = (store.accounts(), mail(at(0), None));
+        let set = accounts.payout_set(operator, address, at(1), letter, at(0));
+        set.await.unwrap();
+        for place in 0..3 {
+            let price = PRICES[(number + place) % PRICES.len()];
+            let (slug, trial) = (format!("item-{number}-{place}"), place == 0);
+            let id = paid_dataset(store, seller, &slug, Some(price), trial).await;
+            self.items.push(Item {
+                id,
+                seller,
+                price,
+                trial,
+                version: 1,
+            });
+        }
+        self.sellers.push(seller);
+    }
+
+    fn saw(&mut self, what: &'static str) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    /// Lets something happen.
+    async fn happen(&mut self) {
+        self.step += 1;
+        let now = 1_000 + self.step * STEP + self.dice.amount(SKEW);
+        let buyer = self.buyers[self.dice.index(self.buyers.len())];
+        let item = self.dice.index(self.items.len());
+        match self.dice.roll(32) {
+            0 => self.buy_pack(buyer, now).await,
+            1..=2 => self.grant(buyer).await,
+            3..=13 => self.buy(buyer, item, now).await,
+            14..=17 => self.buy_by_wallet(item, now).await,
+            18 => self.release(now).await,
+            19..=20 => self.dispute(now).await,
+            21..=22 => self.resolve(now).await,
+            23 => self.charge_storage(buyer).await,
+            24..=25 => self.lease_egress(buyer).await,
+            26 => self.pick(now).await,
+            27..=29 => self.finish(now).await,
+            _ => self.publish(item).await,
+        }
+    }
+
+    async fn grant(&mut self, buyer: OperatorId) {
+        let (amount, given) = (self.dice.amount(900_000), self.dice.one_in(2));
+        let reference = format!("g{}", self.step);
+        assert_eq!(
+            grant(&self.store, buyer, amount, given, &reference).await,
+            Granted::Done
+        );
+        let kind = if given {
+            AccountKind::Given
+        } else {
+            AccountKind::Credits
+        };
+        self.model.add(kind, buyer, amount);
+        if self.dice.one_in(20) {
+            let again = grant(&self.store, buyer, amount, given, &reference).await;
+            assert_eq!(again, Granted::Repeated);
+        }
+    }
+
+    /// Pays by x402, on some of the ways on which an answer gets lost.
+    async fn settle(&mut self, payer: u64, kind: PaidFor, thing: String, amount: i64, now: i64) -> (Settled, String) {
+        let version = match self.items.iter().find(|item| item.id.to_string() == thing) {
+            Some(item) => i64::try_from(item.version).unwrap(),
+            None => 1,
+        };
+        let id = PaymentId::new(at(now)).to_string();
+        let new = NewPayment {
+            id: id.clone(),
+            network: "eip155:84532".to_owned(),
+            asset: "0x5111ce0000000000000000000000000000000402".to_owned(),
+            payer: format!("0x{payer:040x}"),
+            nonce: format!("0x{:064x}", self.step),
+            protocol: 2,
+            bound: Bound {
+                kind,
+                id: thing,
+                version,
+                unit_version: None,
+            },
+            amount,
+            pay_to: "0x2222222222222222222222222222222222222222".to_owned(),
+            valid_after: 0,
+            valid_before: i64::MAX,
+            payload_hash: [7; 32],
+            payload: "{}".to_owned(),
+            client_net: "192.0.2.1".to_owned(),
+            buyer: None,
+            is_owned: false,
+            now: at(now),
+            lease: Duration::from_secs(30),
+        };
+        let payments = self.store.payments();
+        assert_eq!(payments.bind(new).await.unwrap(), PaymentBound::New);
+        assert!(payments.begin(&id, at(now + 60)).await.unwrap());
+        match self.dice.roll(10) {
+            0 => {
+                let doubt = Doubtful {
+                    reason: "lost".to_owned(),
+                    transaction: None,
+                    next_try_at: at(now + 2),
+                };
+                assert!(payments.doubt(&id, doubt).await.unwrap());
+            }
+            // The chain has it after all.
+            1 => assert!(payments.fail(&id, "expired", at(now + 2)).await.unwrap()),
+            _ => {}
+        }
+        let refund = PaymentId::new(at(now)).to_string();
+        let settlement = Settlement {
+            payment: id,
+            transaction: format!("0x{:064x}", self.step),
+            response: None,
+            sale: SaleId::new(at(now)),
+            event: LedgerEventId::new(at(now)),
+            terms: terms(),
+            refund: WalletRefund {
+                nonce: format!("nonce of {refund}"),
+                id: refund.clone(),
+                event: LedgerEventId::new(at(now)),
+            },
+            now: at(now),
+        };
+        let settled = self.store.money().settle(settlement.clone()).await.unwrap();
+        if self.dice.one_in(20) {
+            let again = self.store.money().settle(settlement).await.unwrap();
+            assert_eq!(again, Settled::NotOpen);
+        }
+        (settled, refund)
+    }
+
+    async fn buy_pack(&mut self, buyer: OperatorId, now: i64) {
+        let payer = self.dice.roll(WALLETS);
+        let (settled, _) = self.settle(payer, PaidFor::Pack, buyer.to_string(), PACK, now).await;
+        assert!(matches!(settled, Settled::Credited { operator, .. } if operator == buyer));
+        self.model.treasury += PACK;
+        self.model.add(AccountKind::Credits, buyer, PACK);
+    }
+
+    async fn buy_by_wallet(&mut self, item: usize, now: i64) {
+        let (payer, item) = (self.dice.roll(WALLETS), self.items[item]);
+        let buyer = Buyer::Wallet(format!("0x{payer:040x}"));
+        let is_owned = self.model.unlocked(&buyer, &item) >= item.version;
+        let thing = item.id.to_string();
+        let (settled, refund) = self.settle(payer, PaidFor::Dataset, thing, item.price, now).await;
+        self.model.treasury += item.price;
+        match settled {
+            Settled::Sold(sale) if !is_owned => {
+                self.model.sell(sale, buyer, &item);
+                self.saw("sale to a wallet");
+            }
+            Settled::Refunding if is_owned => {
+                self.queue_refund(refund, item.price);
+                self.saw("payment for what is owned");
+            }
+            _ => unreachable!("owned: {is_owned}, {settled:?}"),
+        }
+    }
+
+    fn queue_refund(&mut self, id: String, amount: i64) {
+        self.model.refunds += amount;
+        self.model.outgoing.push(Outgoing {
+            id,
+            operator: None,
+            amount,
+        });
+    }
+
+    async fn buy(&mut self, operator: OperatorId, item: usize, now: i64) {
+        let (item, buyer) = (self.items[item], Buyer::Operator(operator));
+        let new = NewPurchase {
+            sale: SaleId::new(at(now)),
+            event: LedgerEventId::new(at(now)),
+            kind: ItemKind::Dataset,
+            item: item.id.to_string(),
+            version: None,
+            buyer: operator,
+            agent: None,
+            terms: terms(),
+            now: at(now),
+        };
+        let purchased = self.store.money().purchase(new).await.unwrap();
+        let (credits, given) = (
+            self.model.of(AccountKind::Credits, operator),
+            self.model.of(AccountKind::Given, operator),
+        );
+        let version = self.model.unlocked(&buyer, &item);
+        if version >= item.version {
+            assert_eq!(purchased, Purchased::Owned { version });
+            self.saw("purchase of what is owned");
+        } else if let Purchased::Bought(sale) = purchased {
+            let is_given = item.trial && given >= item.price;
+            assert_eq!(sale.paid_with == PaidWith::Given, is_given, "{sale:?}");
+            let kind = if is_given {
+                AccountKind::Given
+            } else {
+                AccountKind::Credits
+            };
+            self.model.add(kind, operator, -item.price);
+            self.model.sell(sale, buyer, &item);
+            self.saw(if is_given { "trial sale" } else { "sale" });
+        } else {
+            let short = Purchased::Short {
+                price: MicroUsdc(item.price),
+                balance: MicroUsdc(credits),
+                given: MicroUsdc(given),
+            };
+            assert_eq!(purchased, short);
+            assert!(credits < item.price && (given < item.price || !item.trial), "{short:?}");
+            self.saw("purchase without money");
+        }
+    }
+
+    async fn release(&mut self, now: i64) {
+        let mut released = 0;
+        loop {
+            let more = self.store.money().release(ASSET, at(now), 1_000).await.unwrap();
+            released += more;
+            if more == 0 {
+                break;
+            }
+        }
+        assert_eq!(released, self.model.release(at(now)));
+        if released > 0 {
+            self.saw("release");
+        }
+    }
+
+    async fn dispute(&mut self, now: i64) {
+        let recent = self.model.sold.len().min(300);
+        if recent == 0 {
+            return;
+        }
+        let number = self.model.sold.len() - 1 - self.dice.index(recent);
+        let sale = self.model.sold[number].sale.clone();
+        let (id, opened) = dispute(&self.store, sale.id, now).await;
+        if !matches!(sale.state, SaleState::Held | SaleState::Trial) || sale.release_at <= at(now) {
+            assert_eq!(opened, DisputeOpened::TooLate { state: sale.state });
+            self.saw("dispute that is too late");
+            return;
+        }
+        assert!(matches!(opened, DisputeOpened::Opened(_)), "{opened:?}");
+        let is_trial = sale.state == SaleState::Trial;
+        self.model.sold[number].sale.state = if is_trial {
+            SaleState::TrialDisputed
+        } else {
+            self.model.add(AccountKind::Held, sale.seller, -sale.share.0);
+            self.model.add(AccountKind::Disputed, sale.seller, sale.share.0);
+            let held = self.model.held.entry(sale.seller).or_default();
+            assert!(held.remove(&(sale.release_at, number)));
+            SaleState::Disputed
+        };
+        self.disputes.push((id, number));
+    }
+
+    async fn resolve(&mut self, now: i64) {
+        if self.disputes.is_empty() {
+            return;
+        }
+        let (id, number) = self.disputes.swap_remove(self.dice.index(self.disputes.len()));
+        let (sale, buyer) = (
+            self.model.sold[number].sale.clone(),
+            self.model.sold[number].buyer.clone(),
+        );
+        let refund = PaymentId::new(at(now)).to_string();
+        let refunds = self.dice.one_in(2);
+        let to_wallet = matches!(buyer, Buyer::Wallet(_)).then(|| WalletRefund {
+            nonce: format!("nonce of {refund}"),
+            id: refund.clone(),
+            event: LedgerEventId::new(at(now)),
+        });
+        let resolution = if refunds {
+            DisputeResolution::Refund { wallet: to_wallet }
+        } else {
+            DisputeResolution::Release
+        };
+        let resolved = resolve(&self.store, id, resolution.clone(), now).await;
+        assert!(matches!(resolved, DisputeResolved::Resolved(_)), "{resolved:?}");
+        if self.dice.one_in(20) {
+            assert_eq!(resolve(&self.store, id, resolution, now).await, DisputeResolved::Ended);
+        }
+        let is_trial = sale.paid_with == PaidWith::Given;
+        if !is_trial {
+            self.model.add(AccountKind::Disputed, sale.seller, -sale.share.0);
+        }
+        let state = match (refunds, is_trial) {
+            (true, true) => SaleState::TrialRefunded,
+            (true, false) => SaleState::Refunded,
+            (false, true) => SaleState::Trial,
+            (false, false) if sale.release_at > at(now) => SaleState::Held,
+            (false, false) => SaleState::Payable,
+        };
+        self.model.sold[number].sale.state = state;
+        match (state, buyer) {
+            (SaleState::TrialRefunded, Buyer::Operator(buyer)) => {
+                self.model.add(AccountKind::Given, buyer, sale.price.0);
+                self.saw("refund of a trial sale");
+            }
+            (SaleState::Refunded, Buyer::Operator(buyer)) => {
+                self.model.add(AccountKind::Credits, buyer, sale.price.0);
+                self.saw("refund to credits");
+            }
+            (SaleState::Refunded, Buyer::Wallet(_)) => {
+                self.queue_refund(refund, sale.price.0);
+                self.saw("refund to a wallet");
+            }
+            (SaleState::Held, _) => self.model.hold(number, &sale),
+            (SaleState::Payable, _) => self.model.add(AccountKind::Payable, sale.seller, sale.share.0),
+            _ => {}
+        }
+    }
+
+    async fn charge_storage(&mut self, buyer: OperatorId) {
+        let (day, amount) = (self.step / 200, self.dice.amount(200_000));
+        let charged = self
+            .store
+            .money()
+            .storage_charge(ASSET, buyer, day, 5, MicroUsdc(amount), at(self.step))
+            .await
+            .unwrap();
+        if !self.days.insert((buyer, day)) {
+            assert_eq!(charged, StorageCharged::Already);
+        } else if self.model.of(AccountKind::Credits, buyer) >= amount {
+            assert_eq!(charged, StorageCharged::Charged);
+            self.model.add(AccountKind::Credits, buyer, -amount);
+            self.saw("day of storage");
+        } else {
+            assert_eq!(charged, StorageCharged::WrittenOff);
+            self.saw("day that is written off");
+        }
+    }
+
+    async fn lease_egress(&mut self, buyer: OperatorId) {
+        let (account, month) = (format!("op:{buyer}"), 640 + self.step / 2_000);
+        let block = i64::try_from(BLOCK_BYTES).unwrap();
+        let bytes = self.dice.amount(20 * BLOCK_BYTES);
+        let payer = (!self.dice.one_in(4)).then_some(buyer);
+        let lease = EgressLease {
+            account: account.clone(),
+            month,
+            bytes: bytes.unsigned_abs(),
+            free: FREE,
+            platform: u64::MAX >> 1,
+            payer,
+            asset: ASSET.to_owned(),
+            block: MicroUsdc(BLOCK_PRICE),
+            event: LedgerEventId::new(at(self.step)),
+            actor: String::new(),
+            now: at(self.step),
+        };
+        let leased = self.store.money().egress_lease(lease).await.unwrap();
+        let (before, paid) = self.leases.get(&(buyer, month)).copied().unwrap_or_default();
+        let beyond = (before + bytes - i64::try_from(FREE).unwrap()).max(0);
+        // Rounded up by another formula than the product's.
+        let missing = ((beyond + block - 1) / block - paid).max(0);
+        let (need, credits) = (missing * BLOCK_PRICE, self.model.of(AccountKind::Credits, buyer));
+        if missing > 0 && (payer.is_none() || credits < need) {
+            let short = EgressLeased::Short {
+                need: MicroUsdc(need),
+                balance: MicroUsdc(if payer.is_some() { credits } else { 0 }),
+            };
+            assert_eq!(leased, short);
+            self.saw("egress without money");
+            return;
+        }
+        assert_eq!(leased, EgressLeased::Leased);
+        self.model.add(AccountKind::Credits, buyer, -need);
+        let back = if self.dice.one_in(4) { bytes / 2 } else { 0 };
+        let returned = back.unsigned_abs();
+        self.store
+            .money()
+            .egress_return(&account, month, returned)
+            .await
+            .unwrap();
+        self.leases
+            .insert((buyer, month), (before + bytes - back, paid + missing));
+        self.saw("egress");
+    }
+
+    async fn pick(&mut self, now: i64) {
+        let payable = self.store.money().payable(ASSET, MicroUsdc(THRESHOLD), at(now)).await;
+        let payable = payable.unwrap();
+        let found: BTreeMap<_, _> = payable.iter().map(|due| (due.operator, due.amount.0)).collect();
+        let is_open = |seller| self.model.outgoing.iter().any(|open| open.operator == Some(seller));
+        let due = self.sellers.iter().map(|seller| seller.operator);
+        let due = due.map(|seller| (seller, self.model.of(AccountKind::Payable, seller)));
+        let due: BTreeMap<_, _> = due
+            .filter(|(seller, amount)| *amount >= THRESHOLD && !is_open(*seller))
+            .collect();
+        assert_eq!(found, due);
+        for payable in payable {
+            let id = PaymentId::new(at(now)).to_string();
+            let (operator, amount) = (payable.operator, payable.amount.0);
+            let new = NewPayout {
+                nonce: format!("nonce of {id}"),
+                id: id.clone(),
+                asset: ASSET.to_owned(),
+                payable,
+                now: at(now),
+            };
+            let picked = self.store.money().payout_pick(new).await.unwrap();
+            if self.model.uncommitted() < amount {
+                assert_eq!(picked, PayoutPicked::Uncovered);
+                continue;
+            }
+            assert_eq!(picked, PayoutPicked::Picked);
+            self.model.add(AccountKind::Payable, operator, -amount);
+            self.model.add(AccountKind::PayoutPending, operator, amount);
+            let operator = Some(operator);
+            self.model.outgoing.push(Outgoing { id, operator, amount });
+        }
+    }
+
+    async fn finish(&mut self, now: i64) {
+        // The chain pays nothing that the treasury has not.
+        let treasury = self.model.treasury;
+        let is_covered = |open: &Outgoing| open.amount <= treasury;
+        let Some(number) = self.model.outgoing.iter().position(is_covered) else {
+            return;
+        };
+        let Outgoing { id, operator, amount } = self.model.outgoing.swap_remove(number);
+        let money = self.store.money();
+        let is_paid = operator.is_none() || !self.dice.one_in(4);
+        let booked = if is_paid {
+            money.payout_done(&id, "0xab", at(now)).await.unwrap()
+        } else {
+            money.payout_failed(&id, at(now)).await.unwrap()
+        };
+        assert!(booked);
+        if self.dice.one_in(20) {
+            assert!(!money.payout_done(&id, "0xab", at(now)).await.unwrap());
+        }
+        if is_paid {
+            self.model.treasury -= amount;
+        }
+        if let Some(operator) = operator {
+            self.model.add(AccountKind::PayoutPending, operator, -amount);
+            if !is_paid {
+                self.model.add(AccountKind::Payable, operator, amount);
+            }
+            self.saw(if is_paid { "payout" } else { "payout that failed" });
+        } else {
+            self.model.refunds -= amount;
+            self.saw("refund that was paid");
+        }
+    }
+
+    async fn publish(&mut self, item: usize) {
+        let item = &mut self.items[item];
+        item.version += 1;
+        merge(&self.store, item.seller, item.id, item.version).await;
+    }
+
+    async fn agrees(&self) {
+        sound(&self.store).await;
+        let sellers = self.sellers.iter().map(|seller| &seller.operator);
+        for operator in self.buyers.iter().chain(sellers) {
+            let found = balances(&self.store, *operator).await;
+            assert_eq!(found, self.model.balances(*operator), "after {} events", self.step);
+        }
+    }
+}
+
+/// Any order of purchases, refunds, payouts and charges gives the balances that a model gives, and breaks no rule.
+pub async fn any_order_of_events_agrees_with_a_model(url: &str) {
+    let events = std::env::var(VARIABLE).map_or(EVENTS, |number| number.parse().unwrap());
+    let operators = usize::try_from(events / 500).unwrap().clamp(12, 200);
+    let mut play = Play::new(open(url).await, operators).await;
+    for number in 1..=events {
+        play.happen().await;
+        if number % (events / CHECKS).max(1) == 0 {
+            play.agrees().await;
+        }
+    }
+    play.agrees().await;
+    let expected = [
+        "sale",
+        "trial sale",
+        "sale to a wallet",
+        "payment for what is owned",
+        "purchase of what is owned",
+        "purchase without money",
+        "release",
+        "dispute that is too late",
+        "refund of a trial sale",
+        "refund to credits",
+        "refund to a wallet",
+        "refund that was paid",
+        "payout",
+        "payout that failed",
+        "day of storage",
+        "day that is written off",
+        "egress",
+        "egress without money",
+    ];
+    if events >= TELLING {
+        for what in expected {
+            assert!(play.seen.contains_key(what), "no {what}: {:?}", play.seen);
+        }
+    }
+}

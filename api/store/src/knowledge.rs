@@ -1,0 +1,254 @@
+//! Knowledge units: versions and the chains they form, from the submission to the erasure.
+//!
+//! Invariants:
+//! - A version is in the outbox exactly as long as it has no terminal outcome; the first terminal outcome of its
+//!   generation decides it.
+//! - A chain has at most one published and at most one open version; numbers of published versions count from 1.
+//! - Sums of a chain change in the transaction of what they count.
+
+mod changes;
+mod check;
+mod erase;
+mod faults;
+mod lists;
+mod outbox;
+mod outcomes;
+mod ratings;
+mod reads;
+mod submit;
+
+use serde::de::DeserializeOwned;
+use sqlx::any::AnyRow;
+use types::unit::{Judge, UnitScores};
+use types::vocabulary::{Language, TakedownReason, UnitAction, UnitStatus};
+use types::{AgentId, OperatorId, Timestamp, UnitId};
+
+pub(crate) use changes::hide;
+pub use changes::{PriceChanged, UnitRetired};
+pub(crate) use check::broken;
+pub use check::{KnowledgeFault, PublishedEntry};
+pub use lists::VersionLine;
+pub use outbox::{UnitDue, UnitSwept};
+pub use outcomes::{UnitApplied, UnitOutcome};
+pub use ratings::{NewRating, Rated, Rating, RatingCursor, Ratings};
+pub use reads::Standing;
+pub use submit::{HourlyLimit, NewUnit, Revised, UnitSubmitted};
+
+use crate::row::Columns;
+use crate::{Error, Store};
+
+/// The part of the database about knowledge units.
+#[derive(Clone, Copy, Debug)]
+pub struct Knowledge<'s>(pub(crate) &'s Store);
+
+impl Store {
+    /// Returns the part of the database about knowledge units.
+    pub const fn knowledge(&self) -> Knowledge<'_> {
+        Knowledge(self)
+    }
+}
+
+/// A unit with all its versions: what belongs to no single version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Id of the chain, which is that of its first version.
+    pub id: UnitId,
+    /// Operator that owns the unit.
+    pub operator: OperatorId,
+    /// Price in micro-USDC: 0 is free, `None` the platform's default.
+    pub price_micro: Option<i64>,
+    /// Time of the last change of the price.
+    pub price_changed_at: Option<Timestamp>,
+    /// True if buyers may pay with given credits.
+    pub trial_sale: bool,
+    /// Identifier of the licence.
+    pub license: String,
+    /// Latest published version.
+    pub latest: Option<UnitId>,
+    /// Number of published versions.
+    pub versions: u32,
+    /// Best total of the published versions.
+    pub best_score: u32,
+    /// Time at which the operator retired it.
+    pub retired_at: Option<Timestamp>,
+    /// Time and reason of the takedown, while it is hidden.
+    pub taken_down: Option<(Timestamp, TakedownReason)>,
+    /// Time of the erasure of its texts.
+    pub erased_at: Option<Timestamp>,
+    /// Agents of other operators that read it in full.
+    pub readers: u64,
+    /// Number of ratings.
+    pub rating_count: u64,
+    /// Sum of the ratings.
+    pub rating_sum: u64,
+    /// Number of comments.
+    pub comment_count: u64,
+    /// Number of sales.
+    pub sold_count: u64,
+}
+
+/// A version of a knowledge unit, with its chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Id of the version.
+    pub id: UnitId,
+    /// Chain that the version belongs to.
+    pub chain: Chain,
+    /// Version that it revises.
+    pub predecessor: Option<UnitId>,
+    /// Number among the published versions, from 1.
+    pub number: Option<u32>,
+    /// Agent that submitted it.
+    pub agent: AgentId,
+    /// Name of that agent.
+    pub agent_name: String,
+    /// Call that made it.
+    pub action: UnitAction,
+    /// Title; empty once erased.
+    pub title: String,
+    /// Text; empty once erased.
+    pub body: String,
+    /// Category.
+    pub category: String,
+    /// Declared source; empty once erased.
+    pub source_declaration: String,
+    /// Status of the version.
+    pub status: UnitStatus,
+    /// Number of replays so far.
+    pub generation: u32,
+    /// Time of the acknowledgement.
+    pub submitted_at: Timestamp,
+    /// Time of the decision.
+    pub decided_at: Option<Timestamp>,
+    /// Time of the publication.
+    pub published_at: Option<Timestamp>,
+    /// `budget`, `provider` or `paused`; when waiting.
+    pub waiting_reason: Option<String>,
+    /// Time of the next judgement; when waiting and known.
+    pub resumes_after: Option<Timestamp>,
+    /// Machine-readable reason; when rejected.
+    pub reject_code: Option<String>,
+    /// Sentence for the submitter; when rejected.
+    pub reject_message: Option<String>,
+    /// Scores and the judge that gave them, once judged.
+    pub scores: Option<(UnitScores, Judge)>,
+    /// Language of the text.
+    pub language: Language,
+    /// Code points of the body.
+    pub length: u64,
+}
+
+/// Columns of a version with its chain, in every statement that returns one.
+pub(crate) const UNIT: &str = "SELECT units.id AS id, chain_id, predecessor, number, units.agent_id AS agent_id,
+       CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name, action, title, body, category, source_declaration, status, generation, submitted_at,
+       decided_at, published_at, waiting_reason, resumes_after, reject_code, reject_message, accuracy, novelty,
+       reproducibility, specificity, total, judge, language, length, chains.operator_id AS operator_id, price_micro,
+       price_changed_at, trial_sale, license, latest_unit, versions, best_score, retired_at,
+       chains.taken_down_at AS taken_down_at, chains.taken_down_reason AS taken_down_reason, erased_at, readers, rating_count, rating_sum, comment_count, sold_count
+  FROM units JOIN chains ON chains.id = units.chain_id JOIN agents ON agents.id = units.agent_id";
+
+impl Knowledge<'_> {
+    /// Returns a version with its chain. The caller decides who may see it.
+    pub async fn unit(&self, id: UnitId) -> Result<Option<Unit>, Error> {
+        let text = format!("{UNIT} WHERE units.id = $1");
+        self.0
+            .read(async {
+                sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(id.to_string())
+                    .fetch_optional(self.0.readers())
+                    .await?
+                    .map(|row| unit(&row))
+                    .transpose()
+            })
+            .await
+    }
+}
+
+pub(crate) fn unit(row: &AnyRow) -> Result<Unit, Error> {
+    Ok(Unit {
+        id: row.parsed("id")?,
+        chain: chain(row, "chain_id")?,
+        predecessor: row.parsed_optional("predecessor")?,
+        number: row.number_optional("number")?,
+        agent: row.parsed("agent_id")?,
+        agent_name: row.value("agent_name")?,
+        action: row.parsed("action")?,
+        title: row.value("title")?,
+        body: row.value("body")?,
+        category: row.value("category")?,
+        source_declaration: row.value("source_declaration")?,
+        status: row.parsed("status")?,
+        generation: row.number("generation")?,
+        submitted_at: row.time("submitted_at")?,
+        decided_at: row.time_optional("decided_at")?,
+        published_at: row.time_optional("published_at")?,
+        waiting_reason: row.value("waiting_reason")?,
+        resumes_after: row.time_optional("resumes_after")?,
+        reject_code: row.value("reject_code")?,
+        reject_message: row.value("reject_message")?,
+        scores: scores(row)?,
+        language: row.parsed("language")?,
+        length: row.number("length")?,
+    })
+}
+
+fn scores(row: &AnyRow) -> Result<Option<(UnitScores, Judge)>, Error> {
+    let Some(total) = row.number_optional("total")? else {
+        return Ok(None);
+    };
+    let scores = UnitScores {
+        accuracy: row.number("accuracy")?,
+        novelty: row.number("novelty")?,
+        reproducibility: row.number("reproducibility")?,
+        specificity: row.number("specificity")?,
+        total,
+    };
+    Ok(Some((scores, json("judge", row.value("judge")?)?)))
+}
+
+/// Parses a value that is stored as JSON.
+fn json<T: DeserializeOwned>(column: &'static str, text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| Error::Malformed {
+        column,
+        problem: error.to_string(),
+    })
+}
+
+pub(crate) fn chain(row: &AnyRow, id: &'static str) -> Result<Chain, Error> {
+    Ok(Chain {
+        id: row.parsed(id)?,
+        operator: row.parsed("operator_id")?,
+        price_micro: row.value("price_micro")?,
+        price_changed_at: row.time_optional("price_changed_at")?,
+        trial_sale: row.flag("trial_sale")?,
+        license: row.value("license")?,
+        latest: row.parsed_optional("latest_unit")?,
+        versions: row.number("versions")?,
+        best_score: row.number("best_score")?,
+        retired_at: row.time_optional("retired_at")?,
+        taken_down: row
+            .time_optional("taken_down_at")?
+            .zip(row.parsed_optional("taken_down_reason")?),
+        erased_at: row.time_optional("erased_at")?,
+        readers: row.number("readers")?,
+        rating_count: row.number("rating_count")?,
+        rating_sum: row.number("rating_sum")?,
+        comment_count: row.number("comment_count")?,
+        sold_count: row.number("sold_count")?,
+    })
+}
+
+/// Locks a chain until the transaction ends and returns it.
+pub(crate) async fn lock(cx: &mut sqlx::AnyConnection, id: UnitId) -> Result<Option<Chain>, Error> {
+    sqlx::query(
+        "UPDATE chains SET id = id WHERE id = $1
+         RETURNING id, operator_id, price_micro, price_changed_at, trial_sale, license, latest_unit, versions,
+                   best_score, retired_at, taken_down_at, taken_down_reason, erased_at, readers, rating_count,
+                   rating_sum, comment_count, sold_count",
+    )
+    .bind(id.to_string())
+    .fetch_optional(cx)
+    .await?
+    .map(|row| chain(&row, "id"))
+    .transpose()
+}

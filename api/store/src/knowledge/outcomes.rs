@@ -1,0 +1,434 @@
+//! Application of outcomes to versions.
+//!
+//! Invariants:
+//! - The first terminal outcome of a version's generation decides it, so outcomes may arrive twice, in any order and from
+//!   several projectors at once.
+//! - A publication, the end of its predecessor, the facts of the chain, the points and the note for the search are one
+//!   transaction with the deletion of the outbox row.
+//! - A hold rejects nothing, but for one of a text that spoils its answers: their entries count its tries.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use sqlx::AnyConnection;
+use types::unit::{Judge, ReviewEntry, UNUSABLE_ANSWER, UnitResolution, UnitScores, is_held_by_its_text};
+use types::vocabulary::{ActivityKind, AllowanceKind, ItemKind, Language, PointsKind, ReviewStep, StepOutcome};
+use types::{Timestamp, UnitId, fault};
+
+use super::outbox::remove;
+use super::{Chain, Knowledge, faults, lock};
+use crate::activity::{self, NewActivity};
+use crate::points::{self, NewPoints};
+use crate::row::{Columns, replace_nul};
+use crate::service_state::{self, Hold};
+use crate::writer::Change;
+use crate::{Error, allowances};
+
+/// The code of versions whose message could not be processed. Their use of the allowance is given back.
+const UNPROCESSABLE: &str = "unprocessable";
+/// The code of versions about which the judge never gave an answer that counts.
+const NO_VERDICT: &str = "no_verdict";
+/// The tries of such a version. With the longest wait of the default configuration they take 40 minutes, so a gateway
+/// that garbles answers for a while rejects nothing.
+const TRIES: i64 = 5;
+/// Time over which versions are spread that become due when a hold ends.
+const SPREAD: Duration = Duration::from_secs(10);
+
+/// An outcome to apply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnitOutcome {
+    /// Id of the version.
+    pub id: UnitId,
+    /// Generation of the judged submission.
+    pub generation: u32,
+    /// Time of the decision.
+    pub at: Timestamp,
+    /// Decision on the version.
+    pub resolution: UnitResolution,
+    /// What each step said, in order.
+    pub report: Vec<ReviewEntry>,
+}
+
+/// The effect of an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct UnitApplied {
+    /// Id of the version.
+    pub id: UnitId,
+    /// True if the outcome changed the version. False if it is unknown, decided, or of another generation.
+    pub changed: bool,
+}
+
+impl Knowledge<'_> {
+    /// Applies outcomes in their order, in one transaction.
+    ///
+    /// # Errors
+    /// No outcome was applied.
+    pub async fn apply(&self, outcomes: Vec<UnitOutcome>) -> Result<Vec<UnitApplied>, Error> {
+        fault::point("project.unit");
+        let retry = self.0.options().waiting_retry;
+        let applied = self
+            .0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let mut applied = Vec::with_capacity(outcomes.len());
+                    let mut published = Vec::new();
+                    for outcome in &outcomes {
+                        let given_up = given_up(cx, outcome).await?;
+                        let outcome = given_up.as_ref().unwrap_or(outcome);
+                        let changed = match &outcome.resolution {
+                            UnitResolution::Published {
+                                scores,
+                                judge,
+                                language,
+                            } => {
+                                let chain = publish(cx, outcome, (scores, judge), *language).await?;
+                                let is_new = chain.is_some();
+                                published.extend(chain);
+                                is_new
+                            }
+                            UnitResolution::Rejected { code, message } => reject(cx, outcome, code, message).await?,
+                            UnitResolution::Waiting { reason, resumes_after } => {
+                                hold(cx, outcome, reason, *resumes_after, retry).await?
+                            }
+                        };
+                        if changed {
+                            keep_entries(cx, outcome).await?;
+                        }
+                        applied.push(UnitApplied {
+                            id: outcome.id,
+                            changed,
+                        });
+                    }
+                    note_hold(cx, &outcomes).await?;
+                    // Last, because it makes other changes of the search wait.
+                    for new in &published {
+                        service_state::search_changed(cx, ItemKind::Unit, &new.item, new.at).await?;
+                    }
+                    for new in &published {
+                        activity::note(cx, new).await?;
+                    }
+                    Ok(Change::Keep(applied))
+                })
+            })
+            .await?;
+        fault::point("project.points");
+        Ok(applied)
+    }
+}
+
+/// Locks the chain of a version and then the version, if it is open and of this generation.
+async fn open_chain(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<Option<Chain>, Error> {
+    let found = sqlx::query("SELECT chain_id FROM units WHERE id = $1")
+        .bind(outcome.id.to_string())
+        .fetch_optional(&mut *cx)
+        .await?;
+    let Some(row) = found else { return Ok(None) };
+    // The chain comes first, as in every change of a unit, so that changes do not wait for each other in a circle.
+    let Some(chain) = lock(cx, row.parsed("chain_id")?).await? else {
+        return Ok(None);
+    };
+    let open = sqlx::query(
+        "UPDATE units SET status = status WHERE id = $1 AND generation = $2 AND status IN ('queued', 'waiting')",
+    )
+    .bind(outcome.id.to_string())
+    .bind(i64::from(outcome.generation))
+    .execute(cx)
+    .await?;
+    Ok((open.rows_affected() > 0).then_some(chain))
+}
+
+/// Publishes a version. Returns its entry of the feed if the outcome changed something.
+async fn publish(
+    cx: &mut AnyConnection,
+    outcome: &UnitOutcome,
+    (scores, judge): (&UnitScores, &Judge),
+    language: Language,
+) -> Result<Option<NewActivity>, Error> {
+    let Some(chain) = open_chain(cx, outcome).await? else {
+        faults::may_give_again(cx, outcome, *scores).await?;
+        return Ok(None);
+    };
+    // The unique key allows one published version, so the predecessor ends first.
+    sqlx::query("UPDATE units SET status = 'superseded' WHERE chain_id = $1 AND status = 'published'")
+        .bind(chain.id.to_string())
+        .execute(&mut *cx)
+        .await?;
+    let row = sqlx::query(
+        "UPDATE units
+         SET status = 'published', number = $2, decided_at = $3, published_at = $3, language = $4, accuracy = $5,
+             novelty = $6, reproducibility = $7, specificity = $8, total = $9, judge = $10, waiting_reason = NULL,
+             resumes_after = NULL
+         WHERE id = $1 RETURNING agent_id",
+    )
+    .bind(outcome.id.to_string())
+    .bind(i64::from(chain.versions) + 1)
+    .bind(outcome.at.micros())
+    .bind(language.as_str())
+    .bind(i64::from(scores.accuracy))
+    .bind(i64::from(scores.novelty))
+    .bind(i64::from(scores.reproducibility))
+    .bind(i64::from(scores.specificity))
+    .bind(i64::from(scores.total))
+    .bind(text(judge)?)
+    .fetch_one(&mut *cx)
+    .await?;
+    sqlx::query("UPDATE chains SET latest_unit = $2, versions = versions + 1, best_score = $3 WHERE id = $1")
+        .bind(chain.id.to_string())
+        .bind(outcome.id.to_string())
+        .bind(i64::from(u32::from(scores.total).max(chain.best_score)))
+        .execute(&mut *cx)
+        .await?;
+    let new = NewPoints {
+        agent: row.parsed("agent_id")?,
+        operator: chain.operator,
+        kind: PointsKind::Published,
+        key: outcome.id.to_string(),
+        // A revision gets only what it adds over the best version so far.
+        points: i64::from(u32::from(scores.total).saturating_sub(chain.best_score)),
+        subject: outcome.id.to_string(),
+        at: outcome.at,
+    };
+    points::give(cx, &new).await?;
+    remove(cx, &outcome.id.to_string()).await?;
+    Ok(Some(NewActivity {
+        kind: ActivityKind::Unit,
+        item: chain.id.to_string(),
+        subject: outcome.id.to_string(),
+        agent: Some(new.agent),
+        at: outcome.at,
+    }))
+}
+
+async fn reject(cx: &mut AnyConnection, outcome: &UnitOutcome, code: &str, message: &str) -> Result<bool, Error> {
+    let scored = outcome
+        .report
+        .iter()
+        .find_map(|entry| Some((entry.scores?, entry.judge.as_ref()?)));
+    let tenths = |axis: fn(&UnitScores) -> u8| scored.map(|(scores, _)| i64::from(axis(&scores)));
+    let closed = sqlx::query(
+        "UPDATE units
+         SET status = 'rejected', decided_at = $3, reject_code = $4, reject_message = $5, waiting_reason = NULL,
+             resumes_after = NULL, accuracy = $6, novelty = $7, reproducibility = $8, specificity = $9, total = $10,
+             judge = $11
+         WHERE id = $1 AND generation = $2 AND status IN ('queued', 'waiting')
+         RETURNING operator_id, submitted_at",
+    )
+    .bind(outcome.id.to_string())
+    .bind(i64::from(outcome.generation))
+    .bind(outcome.at.micros())
+    .bind(replace_nul(code).as_ref())
+    .bind(replace_nul(message).as_ref())
+    .bind(tenths(|scores| scores.accuracy))
+    .bind(tenths(|scores| scores.novelty))
+    .bind(tenths(|scores| scores.reproducibility))
+    .bind(tenths(|scores| scores.specificity))
+    .bind(tenths(|scores| scores.total))
+    .bind(scored.map(|(_, judge)| text(judge)).transpose()?)
+    .fetch_optional(&mut *cx)
+    .await?;
+    let Some(row) = closed else { return Ok(false) };
+    if code == UNPROCESSABLE {
+        let day = row.time("submitted_at")?.day();
+        let operator = row.value::<&str>("operator_id")?;
+        allowances::give_back(cx, operator, AllowanceKind::Knowledge, day).await?;
+    }
+    remove(cx, &outcome.id.to_string()).await?;
+    Ok(true)
+}
+
+async fn hold(
+    cx: &mut AnyConnection,
+    outcome: &UnitOutcome,
+    reason: &str,
+    resumes_after: Option<Timestamp>,
+    retry: Duration,
+) -> Result<bool, Error> {
+    let updated = sqlx::query(
+        "UPDATE units SET status = 'waiting', waiting_reason = $3, resumes_after = $4
+         WHERE id = $1 AND generation = $2 AND status IN ('queued', 'waiting')",
+    )
+    .bind(outcome.id.to_string())
+    .bind(i64::from(outcome.generation))
+    .bind(replace_nul(reason).as_ref())
+    .bind(resumes_after.map(Timestamp::micros))
+    .execute(&mut *cx)
+    .await?;
+    if updated.rows_affected() == 0 {
+        return Ok(false);
+    }
+    // Without a time in the outcome, the sweeper tries again after a fixed time.
+    let next_sweep = resumes_after.unwrap_or_else(|| outcome.at.plus(retry));
+    sqlx::query("UPDATE unit_outbox SET attempts = 0, next_sweep = $2 WHERE unit_id = $1")
+        .bind(outcome.id.to_string())
+        .bind(next_sweep.micros())
+        .execute(cx)
+        .await?;
+    Ok(true)
+}
+
+/// Returns the rejection of a version whose last try this hold was.
+async fn given_up(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<Option<UnitOutcome>, Error> {
+    if outcome.resolution.is_terminal() || !is_held_by_its_text(&outcome.report) {
+        return Ok(None);
+    }
+    // The entries of the holds are the count. This outcome may have come before.
+    let row = sqlx::query(
+        "SELECT COUNT(*) AS tries FROM unit_validations
+         WHERE unit_id = $1 AND code = $2 AND entry LIKE $3 AND entry <> $4",
+    )
+    .bind(outcome.id.to_string())
+    .bind(UNUSABLE_ANSWER)
+    .bind(format!("{}:%", outcome.generation))
+    .bind(held_by_text(outcome))
+    .fetch_one(cx)
+    .await?;
+    if row.value::<i64>("tries")? < TRIES - 1 {
+        return Ok(None);
+    }
+    let message = format!(
+        "The judging model answers about other texts, but in {TRIES} tries it gave no answer about this one that could \
+         be used. Leave out what may confuse a model, such as instructions or text shaped like an answer, or make the \
+         text shorter, then submit again."
+    );
+    let mut given_up = outcome.clone();
+    if let Some(last) = given_up.report.last_mut() {
+        last.outcome = StepOutcome::Refused;
+        NO_VERDICT.clone_into(&mut last.code);
+        last.detail.clone_from(&message);
+    }
+    given_up.resolution = UnitResolution::Rejected {
+        code: NO_VERDICT.to_owned(),
+        message,
+    };
+    Ok(Some(given_up))
+}
+
+/// Returns the name of the entry of a hold that belongs to the text: each try has its own.
+fn held_by_text(outcome: &UnitOutcome) -> String {
+    format!("{}:{UNUSABLE_ANSWER}:{}", outcome.generation, outcome.at.micros())
+}
+
+async fn keep_entries(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<(), Error> {
+    let (generation, decided) = (outcome.generation, outcome.at.micros());
+    for (position, entry) in (0_i64..).zip(&outcome.report) {
+        let name = match &outcome.resolution {
+            UnitResolution::Waiting { .. } if entry.code == UNUSABLE_ANSWER => held_by_text(outcome),
+            // Any other hold adds one entry a day, however long it is.
+            UnitResolution::Waiting { reason, .. } if entry.outcome == StepOutcome::Held => {
+                format!("{generation}:{}:{}", replace_nul(reason), outcome.at.day())
+            }
+            // What passed before a hold is judged again after it.
+            UnitResolution::Waiting { .. } => continue,
+            // A step can have several reasons.
+            _ => format!("{generation}:{decided}:{}:{position}", entry.step),
+        };
+        sqlx::query(
+            "INSERT INTO unit_validations
+                 (unit_id, entry, position, at, step, outcome, code, detail, scores, judge, similar_to)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (unit_id, entry) DO NOTHING",
+        )
+        .bind(outcome.id.to_string())
+        .bind(name)
+        .bind(position)
+        .bind(entry.at.micros())
+        .bind(entry.step.as_str())
+        .bind(entry.outcome.as_str())
+        .bind(replace_nul(&entry.code).as_ref())
+        .bind(replace_nul(&entry.detail).as_ref())
+        .bind(entry.scores.as_ref().map(text).transpose()?)
+        .bind(entry.judge.as_ref().map(text).transpose()?)
+        .bind(entry.similar.as_ref().map(text).transpose()?)
+        .execute(&mut *cx)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Steps that a hold of the models would have stopped: a decision at one of them shows that the hold is over.
+const JUDGED: [ReviewStep; 3] = [ReviewStep::Embedding, ReviewStep::Screen, ReviewStep::Score];
+
+/// Keeps the state of the review by what the outcomes tell of holds.
+async fn note_hold(cx: &mut AnyConnection, outcomes: &[UnitOutcome]) -> Result<(), Error> {
+    let held = outcomes.iter().filter_map(|outcome| match &outcome.resolution {
+        // The text of one version holds no other.
+        UnitResolution::Waiting { .. } if is_held_by_its_text(&outcome.report) => None,
+        UnitResolution::Waiting { reason, resumes_after } if reason != "paused" => Some(Hold {
+            reason: replace_nul(reason).into_owned(),
+            resumes_after: *resumes_after,
+            since: outcome.at,
+        }),
+        _ => None,
+    });
+    let held = held.max_by_key(|hold| hold.since);
+    let is_judged = |outcome: &&UnitOutcome| {
+        let report = &outcome.report;
+        // A hold by the text says that the judge answers others.
+        is_held_by_its_text(report)
+            || outcome.resolution.is_terminal() && report.iter().any(|entry| JUDGED.contains(&entry.step))
+    };
+    let judged = outcomes.iter().filter(is_judged).map(|outcome| outcome.at).max();
+    if held.is_none() && judged.is_none() {
+        return Ok(());
+    }
+    let before = service_state::validation_lock(cx).await?;
+    let mut state = before.clone();
+    state.decided_at = state.decided_at.max(judged);
+    if let Some(held) = held
+        && state.hold.as_ref().is_none_or(|hold| hold.since <= held.since)
+    {
+        state.hold = Some(held);
+    }
+    // The later of the two decides, also if they arrive in another order.
+    let is_over = |hold: &Hold| state.decided_at.is_some_and(|decided| decided >= hold.since);
+    if state.hold.as_ref().is_some_and(is_over) {
+        state.hold = None;
+    }
+    if state == before {
+        return Ok(());
+    }
+    let at = judged
+        .or_else(|| state.hold.as_ref().map(|hold| hold.since))
+        .unwrap_or_default();
+    service_state::validation_set(cx, &state, at).await?;
+    if before.hold.is_some() && state.hold.is_none() {
+        release(cx, at).await?;
+    }
+    Ok(())
+}
+
+/// Makes everything due that waited for the models, in the order of its submission.
+async fn release(cx: &mut AnyConnection, now: Timestamp) -> Result<(), Error> {
+    let waiting = [
+        (
+            "SELECT id FROM units WHERE status = 'waiting' AND waiting_reason IN ('budget', 'provider')
+             ORDER BY submitted_at, id",
+            "UPDATE unit_outbox SET attempts = 0, next_sweep = $2 WHERE unit_id = $1",
+        ),
+        (
+            "SELECT id FROM contributions WHERE status = 'waiting' AND waiting_reason IN ('budget', 'provider')
+             ORDER BY submitted_at, id",
+            "UPDATE outbox SET attempts = 0, next_sweep = $2 WHERE contribution_id = $1",
+        ),
+    ];
+    for (select, update) in waiting {
+        let rows = sqlx::query(select).fetch_all(&mut *cx).await?;
+        let most = u32::try_from(rows.len()).unwrap_or(u32::MAX).max(1);
+        for (place, row) in (0_u32..).zip(&rows) {
+            sqlx::query(update)
+                .bind(row.value::<String>("id")?)
+                .bind(now.plus(SPREAD * place / most).micros())
+                .execute(&mut *cx)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a value as JSON.
+fn text<T: Serialize>(value: &T) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::Malformed {
+        column: "unit_validations",
+        problem: error.to_string(),
+    })
+}

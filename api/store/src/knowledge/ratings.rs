@@ -1,0 +1,203 @@
+//! Ratings of units: one an agent, after a full read.
+
+use sqlx::any::AnyRow;
+use types::vocabulary::ItemKind;
+use types::{AgentId, OperatorId, Timestamp, UnitId};
+
+use super::{Knowledge, lock};
+use crate::Error;
+use crate::row::{Columns, texts};
+use crate::service_state;
+use crate::writer::Change;
+
+/// A rating to add.
+#[derive(Clone, Debug)]
+pub struct NewRating {
+    /// Chain of the unit.
+    pub chain: UnitId,
+    /// Version that was named.
+    pub unit: UnitId,
+    /// Agent that rates.
+    pub agent: AgentId,
+    /// Operator of the agent.
+    pub operator: OperatorId,
+    /// Number of stars, from 1 to 5.
+    pub rating: u32,
+    /// Sentence that the agent gave beside the stars.
+    pub comment: Option<String>,
+    /// Time of the rating.
+    pub now: Timestamp,
+}
+
+/// The result of [`Knowledge::rate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Rated {
+    /// The rating was added.
+    Added {
+        /// Number of ratings.
+        count: u64,
+        /// Sum of the stars of all ratings.
+        sum: u64,
+    },
+    /// The unit is of the agent's own operator; nothing changed.
+    Own,
+    /// The agent has not read the unit in full; nothing changed.
+    NotRead,
+    /// The agent rated the unit before; nothing changed.
+    Before,
+}
+
+/// A rating as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rating {
+    /// Id of the agent.
+    pub agent: AgentId,
+    /// Name of the agent.
+    pub agent_name: String,
+    /// Operator of the agent.
+    pub operator: OperatorId,
+    /// Number of stars, from 1 to 5.
+    pub stars: u32,
+    /// Sentence that the agent gave beside the stars.
+    pub comment: Option<String>,
+    /// Number of the version that was rated.
+    pub version: Option<u32>,
+    /// Time of the rating.
+    pub at: Timestamp,
+}
+
+/// Place in a list of ratings, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RatingCursor {
+    /// Time of the last rating of the page before.
+    pub at: Timestamp,
+    /// Agent of that rating.
+    pub agent: AgentId,
+}
+
+/// A page of ratings, and their counts by value from 1 to 5.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ratings {
+    /// The page, newest first.
+    pub items: Vec<Rating>,
+    /// Number of ratings of each value.
+    pub histogram: [u64; 5],
+}
+
+impl Knowledge<'_> {
+    /// Adds a rating, unless the unit is the operator's own, was not read, or was rated before, checked in this order.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if the chain does not exist; [`Error::Text`].
+    pub async fn rate(&self, new: NewRating) -> Result<Rated, Error> {
+        texts(&[("comment", new.comment.as_deref().unwrap_or_default())])?;
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let chain = lock(cx, new.chain)
+                        .await?
+                        .ok_or_else(|| super::changes::missing(new.chain))?;
+                    if chain.operator == new.operator {
+                        return Ok(Change::Undo(Rated::Own));
+                    }
+                    let read = sqlx::query(
+                        "SELECT 1 AS one FROM unit_reads WHERE chain_id = $1 AND agent_id = $2
+                         UNION ALL
+                         SELECT 1 AS one FROM rating_permits WHERE chain_id = $1 AND agent_id = $2 AND until > $3",
+                    )
+                    .bind(new.chain.to_string())
+                    .bind(new.agent.to_string())
+                    .bind(new.now.micros())
+                    .fetch_all(&mut *cx)
+                    .await?;
+                    if read.is_empty() {
+                        return Ok(Change::Undo(Rated::NotRead));
+                    }
+                    let added = sqlx::query(
+                        "INSERT INTO unit_ratings (chain_id, agent_id, unit_id, operator_id, rating, comment, at)
+                         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (chain_id, agent_id) DO NOTHING",
+                    )
+                    .bind(new.chain.to_string())
+                    .bind(new.agent.to_string())
+                    .bind(new.unit.to_string())
+                    .bind(new.operator.to_string())
+                    .bind(i64::from(new.rating))
+                    .bind(new.comment.as_deref())
+                    .bind(new.now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    if added.rows_affected() == 0 {
+                        return Ok(Change::Undo(Rated::Before));
+                    }
+                    let row = sqlx::query(
+                        "UPDATE chains SET rating_count = rating_count + 1, rating_sum = rating_sum + $2
+                         WHERE id = $1 RETURNING rating_count, rating_sum",
+                    )
+                    .bind(new.chain.to_string())
+                    .bind(i64::from(new.rating))
+                    .fetch_one(&mut *cx)
+                    .await?;
+                    let rated = Rated::Added {
+                        count: row.number("rating_count")?,
+                        sum: row.number("rating_sum")?,
+                    };
+                    service_state::search_changed(cx, ItemKind::Unit, &new.chain.to_string(), new.now).await?;
+                    Ok(Change::Keep(rated))
+                })
+            })
+            .await
+    }
+
+    /// Returns a page of the ratings of a unit, newest first: those after `after`, or the newest.
+    pub async fn ratings(&self, chain: UnitId, after: Option<RatingCursor>, limit: u32) -> Result<Ratings, Error> {
+        self.0
+            .read(async {
+                let rows = sqlx::query(
+                    "SELECT unit_ratings.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
+                            unit_ratings.operator_id AS operator_id, rating, comment, number, at
+                     FROM unit_ratings JOIN agents ON agents.id = unit_ratings.agent_id
+                     JOIN units ON units.id = unit_ratings.unit_id
+                     WHERE unit_ratings.chain_id = $1
+                       AND (at < $2 OR (at = $2 AND unit_ratings.agent_id < $3))
+                     ORDER BY at DESC, unit_ratings.agent_id DESC LIMIT $4",
+                )
+                .bind(chain.to_string())
+                .bind(after.map_or(i64::MAX, |cursor| cursor.at.micros()))
+                .bind(after.map(|cursor| cursor.agent.to_string()).unwrap_or_default())
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?;
+                let counts = sqlx::query(
+                    "SELECT rating, COUNT(*) AS used FROM unit_ratings WHERE chain_id = $1 GROUP BY rating",
+                )
+                .bind(chain.to_string())
+                .fetch_all(self.0.readers())
+                .await?;
+                let mut histogram = [0; 5];
+                for row in counts {
+                    let value: usize = row.number("rating")?;
+                    if let Some(place) = value.checked_sub(1).and_then(|place| histogram.get_mut(place)) {
+                        *place = row.number("used")?;
+                    }
+                }
+                Ok(Ratings {
+                    items: rows.iter().map(rating).collect::<Result<_, Error>>()?,
+                    histogram,
+                })
+            })
+            .await
+    }
+}
+
+fn rating(row: &AnyRow) -> Result<Rating, Error> {
+    Ok(Rating {
+        agent: row.parsed("agent_id")?,
+        agent_name: row.value("agent_name")?,
+        operator: row.parsed("operator_id")?,
+        stars: row.number("rating")?,
+        comment: row.value("comment")?,
+        version: row.number_optional("number")?,
+        at: row.time("at")?,
+    })
+}

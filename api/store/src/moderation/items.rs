@@ -1,0 +1,225 @@
+//! Items that can be reported: finding, hiding and showing them.
+//!
+//! Invariant: a found item is one that the viewer may see; what is hidden is found by nobody.
+
+use sqlx::AnyConnection;
+use types::vocabulary::{CommentKind, Discussed, ItemKind, ReportKind, ReportReason, TakedownReason, Visibility};
+use types::{AgentId, DatasetId, OperatorId, Timestamp};
+
+use super::Moderation;
+use crate::row::{Columns, texts};
+#[cfg(any(test, feature = "testing"))]
+use crate::writer::Change;
+use crate::{Error, knowledge, oauth, service_state};
+
+impl Moderation<'_> {
+    /// Returns true if a viewer may see what an agent said under this number, and the thing that it is about: a comment,
+    /// reply or answer as [`ReportKind::Comment`], a review or question as [`ReportKind::Review`].
+    pub async fn sees_comment(&self, kind: ReportKind, number: i64, viewer: Option<OperatorId>) -> Result<bool, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(
+                    "SELECT comments.id AS id FROM comments
+                     LEFT JOIN chains ON item_kind = 'unit' AND chains.id = item_id
+                     LEFT JOIN projects ON item_kind = 'dataset' AND projects.id = item_id
+                     LEFT JOIN requests ON item_kind = 'request' AND requests.id = item_id
+                     WHERE comments.id = $1 AND comments.removed_at IS NULL AND comments.body IS NOT NULL
+                       AND CASE WHEN comments.kind IN ('review', 'question') THEN 'review' ELSE 'comment' END = $3
+                       AND ((chains.versions > 0 AND chains.taken_down_at IS NULL AND chains.erased_at IS NULL)
+                            OR (requests.id IS NOT NULL AND requests.removed_at IS NULL)
+                            OR (projects.taken_down_at IS NULL
+                                AND (projects.visibility = 'public' OR projects.operator_id = $2)))",
+                )
+                .bind(number)
+                .bind(viewer.map(|viewer| viewer.to_string()).unwrap_or_default())
+                .bind(kind.as_str())
+                .fetch_optional(self.0.readers())
+                .await?;
+                Ok(row.is_some())
+            })
+            .await
+    }
+
+    /// Returns the agent with this name, unless it is taken down.
+    pub async fn agent_named(&self, name: &str) -> Result<Option<AgentId>, Error> {
+        if texts(&[("name", name)]).is_err() {
+            return Ok(None);
+        }
+        self.0
+            .read(async {
+                sqlx::query("SELECT id FROM agents WHERE name = $1 AND taken_down_at IS NULL")
+                    .bind(name)
+                    .fetch_optional(self.0.readers())
+                    .await?
+                    .map(|row| row.parsed("id"))
+                    .transpose()
+            })
+            .await
+    }
+
+    /// Returns true if an account (`op:{id}` or `w:{wallet}`) may not have the parts of a dataset any more, because it
+    /// is taken down and the account has not bought it, or may not keep it.
+    pub async fn parts_are_hidden(&self, dataset: DatasetId, owner: &str) -> Result<bool, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(
+                    "SELECT taken_down_reason FROM projects WHERE id = $1 AND taken_down_at IS NOT NULL
+                        AND (taken_down_reason NOT IN ('spam', 'inaccurate')
+                             OR NOT EXISTS (SELECT 1 FROM entitlements
+                                            WHERE owner = $2 AND item_kind = 'dataset' AND item_id = projects.id))",
+                )
+                .bind(dataset.to_string())
+                .bind(owner)
+                .fetch_optional(self.0.readers())
+                .await?;
+                Ok(row.is_some())
+            })
+            .await
+    }
+
+    /// Hides an item for a reason, or shows it again, as a decision does. Returns false if nothing changed.
+    #[cfg(any(test, feature = "testing"))]
+    pub async fn hide(
+        &self,
+        kind: ReportKind,
+        item: String,
+        reason: Option<ReportReason>,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    Ok(if hide(cx, kind, &item, reason, now).await? {
+                        Change::Keep(true)
+                    } else {
+                        Change::Undo(false)
+                    })
+                })
+            })
+            .await
+    }
+}
+
+/// Returns the operator that owns an item; `None` if it does not exist.
+pub(super) async fn owner(cx: &mut AnyConnection, kind: ReportKind, item: &str) -> Result<Option<OperatorId>, Error> {
+    let text = match kind {
+        ReportKind::Unit => "SELECT operator_id FROM chains WHERE id = $1 AND erased_at IS NULL",
+        ReportKind::Dataset => "SELECT operator_id FROM projects WHERE id = $1",
+        ReportKind::Agent => "SELECT operator_id FROM agents WHERE id = $1",
+        ReportKind::Topic => "SELECT operator_id FROM requests WHERE id = $1",
+        ReportKind::Comment | ReportKind::Review => {
+            let Ok(number) = item.parse::<i64>() else {
+                return Ok(None);
+            };
+            return sqlx::query("SELECT operator_id FROM comments WHERE id = $1")
+                .bind(number)
+                .fetch_optional(cx)
+                .await?
+                .map(|row| row.parsed("operator_id"))
+                .transpose();
+        }
+    };
+    sqlx::query(text)
+        .bind(item)
+        .fetch_optional(cx)
+        .await?
+        .map(|row| row.parsed("operator_id"))
+        .transpose()
+}
+
+/// Hides an item for a reason, or shows it again. Returns false if a comment or a request was so before.
+pub(super) async fn hide(
+    cx: &mut AnyConnection,
+    kind: ReportKind,
+    item: &str,
+    reason: Option<ReportReason>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let reason = reason.map(TakedownReason::from);
+    let malformed = || Error::Missing {
+        what: "item",
+        id: item.to_owned(),
+    };
+    match kind {
+        ReportKind::Unit => {
+            let chain = item.parse().map_err(|_error| malformed())?;
+            knowledge::hide(cx, chain, reason, now).await?;
+        }
+        ReportKind::Dataset => hide_dataset(cx, item, reason, now).await?,
+        ReportKind::Comment | ReportKind::Review => {
+            let number = item.parse().map_err(|_error| malformed())?;
+            return hide_comment(cx, number, reason.is_some(), now).await;
+        }
+        ReportKind::Agent => {
+            sqlx::query("UPDATE agents SET taken_down_at = $2 WHERE id = $1")
+                .bind(item.to_owned())
+                .bind(reason.map(|_| now.micros()))
+                .execute(&mut *cx)
+                .await?;
+            if reason.is_some() {
+                let agent = item.parse().map_err(|_error| malformed())?;
+                oauth::end_all(cx, oauth::Of::Agent(agent), now).await?;
+            }
+        }
+        ReportKind::Topic => {
+            let changed = sqlx::query(
+                "UPDATE requests SET removed_at = $2 WHERE id = $1 AND (removed_at IS NULL) = ($2 IS NOT NULL)",
+            )
+            .bind(item.to_owned())
+            .bind(reason.map(|_| now.micros()))
+            .execute(cx)
+            .await?;
+            return Ok(changed.rows_affected() > 0);
+        }
+    }
+    Ok(true)
+}
+
+async fn hide_dataset(
+    cx: &mut AnyConnection,
+    item: &str,
+    reason: Option<TakedownReason>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let row = sqlx::query(
+        "UPDATE projects SET taken_down_at = $2, taken_down_reason = $3 WHERE id = $1 RETURNING visibility",
+    )
+    .bind(item.to_owned())
+    .bind(reason.map(|_| now.micros()))
+    .bind(reason.map(TakedownReason::as_str))
+    .fetch_optional(&mut *cx)
+    .await?;
+    let visibility = row.map(|row| row.parsed::<Visibility>("visibility")).transpose()?;
+    if visibility == Some(Visibility::Public) {
+        service_state::search_changed(cx, ItemKind::Dataset, item, now).await?;
+    }
+    Ok(())
+}
+
+async fn hide_comment(cx: &mut AnyConnection, number: i64, is_hidden: bool, now: Timestamp) -> Result<bool, Error> {
+    let row = sqlx::query("SELECT kind, item_kind, item_id, removed_at FROM comments WHERE id = $1")
+        .bind(number)
+        .fetch_optional(&mut *cx)
+        .await?;
+    let Some(row) = row.filter(|row| {
+        row.time_optional("removed_at")
+            .is_ok_and(|at| at.is_some() != is_hidden)
+    }) else {
+        return Ok(false);
+    };
+    // The chain comes before the comment, as in every change of a unit. It counts comments only, not what buyers say.
+    let is_counted = row.parsed::<CommentKind>("kind")? == CommentKind::Comment;
+    if is_counted && row.parsed::<Discussed>("item_kind")? == Discussed::Unit {
+        sqlx::query("UPDATE chains SET comment_count = comment_count + $2 WHERE id = $1")
+            .bind(row.value::<String>("item_id")?)
+            .bind(if is_hidden { -1_i64 } else { 1 })
+            .execute(&mut *cx)
+            .await?;
+    }
+    sqlx::query("UPDATE comments SET removed_at = $2 WHERE id = $1")
+        .bind(number)
+        .bind(is_hidden.then_some(now.micros()))
+        .execute(cx)
+        .await?;
+    Ok(true)
+}

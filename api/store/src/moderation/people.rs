@@ -1,0 +1,48 @@
+//! People who decide about reports.
+//!
+//! Invariant: nobody becomes a moderator but by an administrator at the command line.
+
+use types::OperatorId;
+
+use super::Moderation;
+use crate::Error;
+use crate::writer::Change;
+
+/// Role of an operator that decides about reports.
+const MODERATOR: &str = "moderator";
+
+impl Moderation<'_> {
+    /// Makes an operator a moderator, or ends that. Returns false if there is no such operator.
+    pub async fn moderator_set(&self, operator: OperatorId, is_moderator: bool) -> Result<bool, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let set = sqlx::query("UPDATE operators SET role = $2 WHERE id = $1")
+                        .bind(operator.to_string())
+                        .bind(is_moderator.then_some(MODERATOR))
+                        .execute(cx)
+                        .await?;
+                    Ok(if set.rows_affected() == 0 {
+                        Change::Undo(false)
+                    } else {
+                        Change::Keep(true)
+                    })
+                })
+            })
+            .await
+    }
+
+    /// Returns true if an operator is a moderator and not suspended.
+    pub async fn is_moderator(&self, operator: OperatorId) -> Result<bool, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query("SELECT id FROM operators WHERE id = $1 AND role = $2 AND suspended_at IS NULL")
+                    .bind(operator.to_string())
+                    .bind(MODERATOR)
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                Ok(row.is_some())
+            })
+            .await
+    }
+}

@@ -1,0 +1,320 @@
+//! Decisions: taking an item down, showing it again, the answer of its owner, and the log.
+//!
+//! Invariant: the row of a report or takedown is locked before it is judged, so each is decided once.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::vocabulary::{ReportKind, ReportStatus};
+use types::{OperatorId, ReportId, TakedownId, Timestamp};
+
+use super::reports::{digest, find};
+use super::{Decided, Digest, Moderation, Takedown, Uphold, items};
+use crate::row::{Columns, texts};
+use crate::writer::Change;
+use crate::{Error, NewJob, jobs};
+
+const TAKEDOWN: &str =
+    "SELECT id, kind, item_id, named, reason, note, operator_id, at, answer, answered_at, restored_at
+       FROM takedowns";
+
+impl Moderation<'_> {
+    /// Takes the item of a report down: it is hidden, the owner and the buyers get letters, and every open report on the
+    /// item is upheld with it.
+    ///
+    /// # Errors
+    /// [`Error::Text`].
+    pub async fn uphold(&self, new: Uphold) -> Result<Decided, Error> {
+        texts(&[("note", new.note.as_deref().unwrap_or_default())])?;
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    lock_report(cx, new.report).await?;
+                    let Some(report) = find(cx, new.report).await? else {
+                        return Ok(Change::Undo(Decided::Unknown));
+                    };
+                    if report.status != ReportStatus::Open {
+                        return Ok(Change::Undo(Decided::Before));
+                    }
+                    let Some(owner) = items::owner(cx, report.kind, &report.item).await? else {
+                        return Ok(Change::Undo(Decided::Gone));
+                    };
+                    let takedown = Takedown {
+                        id: new.takedown,
+                        kind: report.kind,
+                        item: report.item,
+                        named: report.named,
+                        reason: report.reason,
+                        note: new.note.clone(),
+                        owner,
+                        at: new.now,
+                        answer: None,
+                        restored_at: None,
+                    };
+                    if !insert(cx, &takedown, new.by).await? {
+                        return Ok(Change::Undo(Decided::Before));
+                    }
+                    sqlx::query(
+                        "UPDATE reports SET status = 'upheld', decided_at = $3, takedown_id = $4
+                         WHERE kind = $1 AND item_id = $2 AND status = 'open'",
+                    )
+                    .bind(takedown.kind.as_str())
+                    .bind(takedown.item.as_str())
+                    .bind(new.now.micros())
+                    .bind(takedown.id.to_string())
+                    .execute(&mut *cx)
+                    .await?;
+                    tell_owner(cx, &takedown, "down", &new.letters.kind, &new.letters.owner, new.now).await?;
+                    if matches!(takedown.kind, ReportKind::Unit | ReportKind::Dataset) {
+                        tell_buyers(cx, &takedown, &new.letters.kind, &new.letters.buyers).await?;
+                    }
+                    items::hide(cx, takedown.kind, &takedown.item, Some(takedown.reason), new.now).await?;
+                    Ok(Change::Keep(Decided::Done(Box::new(takedown))))
+                })
+            })
+            .await
+    }
+
+    /// Closes a report without a change of its item. Returns `None` if there is no such report, false if it was decided
+    /// before.
+    pub async fn dismiss(&self, report: ReportId, now: Timestamp) -> Result<Option<bool>, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    lock_report(cx, report).await?;
+                    let Some(found) = find(cx, report).await? else {
+                        return Ok(Change::Undo(None));
+                    };
+                    if found.status != ReportStatus::Open {
+                        return Ok(Change::Undo(Some(false)));
+                    }
+                    sqlx::query("UPDATE reports SET status = 'dismissed', decided_at = $2 WHERE id = $1")
+                        .bind(report.to_string())
+                        .bind(now.micros())
+                        .execute(cx)
+                        .await?;
+                    Ok(Change::Keep(Some(true)))
+                })
+            })
+            .await
+    }
+
+    /// Shows an item again, and tells its owner by a letter with the input `payload`.
+    pub async fn restore(
+        &self,
+        takedown: TakedownId,
+        by: Option<OperatorId>,
+        (kind, payload): (String, String),
+        now: Timestamp,
+    ) -> Result<Decided, Error> {
+        self.0
+            .write(move |cx| {
+                Box::pin(async move {
+                    let row = sqlx::query("UPDATE takedowns SET kind = kind WHERE id = $1 RETURNING restored_at")
+                        .bind(takedown.to_string())
+                        .fetch_optional(&mut *cx)
+                        .await?;
+                    let Some(row) = row else {
+                        return Ok(Change::Undo(Decided::Unknown));
+                    };
+                    if row.time_optional("restored_at")?.is_some() {
+                        return Ok(Change::Undo(Decided::Before));
+                    }
+                    sqlx::query("UPDATE takedowns SET restored_at = $2, restored_by = $3 WHERE id = $1")
+                        .bind(takedown.to_string())
+                        .bind(now.micros())
+                        .bind(by.map(|by| by.to_string()))
+                        .execute(&mut *cx)
+                        .await?;
+                    let text = format!("{TAKEDOWN} WHERE id = $1");
+                    let row = sqlx::query(sqlx::AssertSqlSafe(text))
+                        .bind(takedown.to_string())
+                        .fetch_one(&mut *cx)
+                        .await?;
+                    let restored = read(&row)?;
+                    tell_owner(cx, &restored, "back", &kind, &payload, now).await?;
+                    items::hide(cx, restored.kind, &restored.item, None, now).await?;
+                    Ok(Change::Keep(Decided::Done(Box::new(restored))))
+                })
+            })
+            .await
+    }
+
+    /// Keeps the answer of the owner to a takedown in force; a later answer takes the place of an earlier one. The
+    /// moderators get a letter. Returns false if the operator has no such takedown.
+    ///
+    /// # Errors
+    /// [`Error::Text`].
+    pub async fn answer(
+        &self,
+        owner: OperatorId,
+        takedown: TakedownId,
+        answer: String,
+        letter: Digest,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
+        texts(&[("answer", &answer)])?;
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let kept = sqlx::query(
+                        "UPDATE takedowns SET answer = $3, answered_at = $4
+                         WHERE id = $1 AND operator_id = $2 AND restored_at IS NULL",
+                    )
+                    .bind(takedown.to_string())
+                    .bind(owner.to_string())
+                    .bind(answer)
+                    .bind(now.micros())
+                    .execute(&mut *cx)
+                    .await?;
+                    if kept.rows_affected() == 0 {
+                        return Ok(Change::Undo(false));
+                    }
+                    digest(cx, &letter, now).await?;
+                    Ok(Change::Keep(true))
+                })
+            })
+            .await
+    }
+
+    /// Returns the takedown with this id.
+    pub async fn takedown(&self, id: TakedownId) -> Result<Option<Takedown>, Error> {
+        let text = format!("{TAKEDOWN} WHERE id = $1");
+        self.0
+            .read(async {
+                sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(id.to_string())
+                    .fetch_optional(self.0.readers())
+                    .await?
+                    .map(|row| read(&row))
+                    .transpose()
+            })
+            .await
+    }
+
+    /// Returns takedowns, newest first, up to `limit`: of an owner or of all, those before `before` only.
+    pub async fn takedowns(
+        &self,
+        owner: Option<OperatorId>,
+        before: Option<TakedownId>,
+        limit: u32,
+    ) -> Result<Vec<Takedown>, Error> {
+        let text = format!(
+            "{TAKEDOWN} WHERE ($1 = '' OR operator_id = $1) AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3"
+        );
+        self.0
+            .read(async {
+                sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(owner.map(|owner| owner.to_string()).unwrap_or_default())
+                    .bind(before.map(|id| id.to_string()).unwrap_or_default())
+                    .bind(i64::from(limit))
+                    .fetch_all(self.0.readers())
+                    .await?
+                    .iter()
+                    .map(read)
+                    .collect()
+            })
+            .await
+    }
+
+    /// Counts the answers of owners of a time to takedowns in force.
+    pub async fn answers_between(&self, from: Timestamp, to: Timestamp) -> Result<u64, Error> {
+        self.0
+            .read(async {
+                sqlx::query(
+                    "SELECT COUNT(*) AS used FROM takedowns
+                     WHERE answered_at >= $1 AND answered_at < $2 AND restored_at IS NULL",
+                )
+                .bind(from.micros())
+                .bind(to.micros())
+                .fetch_one(self.0.readers())
+                .await?
+                .number("used")
+            })
+            .await
+    }
+}
+
+/// Locks a report until the transaction ends.
+async fn lock_report(cx: &mut AnyConnection, id: ReportId) -> Result<(), Error> {
+    sqlx::query("UPDATE reports SET kind = kind WHERE id = $1")
+        .bind(id.to_string())
+        .execute(cx)
+        .await?;
+    Ok(())
+}
+
+/// Adds a takedown. Returns false if the item has one in force.
+async fn insert(cx: &mut AnyConnection, new: &Takedown, by: Option<OperatorId>) -> Result<bool, Error> {
+    let inserted = sqlx::query(
+        "INSERT INTO takedowns (id, kind, item_id, named, reason, note, operator_id, at, decided_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
+    )
+    .bind(new.id.to_string())
+    .bind(new.kind.as_str())
+    .bind(new.item.as_str())
+    .bind(new.named.as_str())
+    .bind(new.reason.as_str())
+    .bind(new.note.as_deref())
+    .bind(new.owner.to_string())
+    .bind(new.at.micros())
+    .bind(by.map(|by| by.to_string()))
+    .execute(cx)
+    .await?;
+    Ok(inserted.rows_affected() > 0)
+}
+
+/// Adds the letter to the owner of an item.
+async fn tell_owner(
+    cx: &mut AnyConnection,
+    takedown: &Takedown,
+    what: &str,
+    kind: &str,
+    payload: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let job = NewJob {
+        id: format!("{}-{what}", takedown.id),
+        kind: kind.to_owned(),
+        dedupe: None,
+        operator: Some(takedown.owner),
+        payload: payload.to_owned(),
+        due_at: now,
+        now,
+    };
+    jobs::insert(cx, &job).await?;
+    Ok(())
+}
+
+/// Adds a letter to every operator that bought an item. Wallets without an operator have no address.
+async fn tell_buyers(cx: &mut AnyConnection, takedown: &Takedown, kind: &str, payload: &str) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO jobs (id, kind, operator_id, payload, due_at, attempts, created_at)
+         SELECT CAST($1 AS TEXT) || '-' || SUBSTR(owner, 4), CAST($2 AS TEXT), SUBSTR(owner, 4), CAST($3 AS TEXT),
+                CAST($4 AS BIGINT), 0, CAST($4 AS BIGINT)
+         FROM entitlements WHERE item_kind = $5 AND item_id = $6 AND owner LIKE 'op:%'",
+    )
+    .bind(takedown.id.to_string())
+    .bind(kind.to_owned())
+    .bind(payload.to_owned())
+    .bind(takedown.at.micros())
+    .bind(takedown.kind.as_str())
+    .bind(takedown.item.as_str())
+    .execute(cx)
+    .await?;
+    Ok(())
+}
+
+fn read(row: &AnyRow) -> Result<Takedown, Error> {
+    Ok(Takedown {
+        id: row.parsed("id")?,
+        kind: row.parsed("kind")?,
+        item: row.value("item_id")?,
+        named: row.value("named")?,
+        reason: row.parsed("reason")?,
+        note: row.value("note")?,
+        owner: row.parsed("operator_id")?,
+        at: row.time("at")?,
+        answer: row.time_optional("answered_at")?.zip(row.value("answer")?),
+        restored_at: row.time_optional("restored_at")?,
+    })
+}

@@ -1,0 +1,47 @@
+//! Money: the ledger, sales, entitlements, disputes, and what storage and egress cost.
+//!
+//! Invariant: a balance changes only by `post`, together with the rows that prove it. No statement reads a balance and
+//! writes it later.
+
+mod check;
+mod disputes;
+mod entitlements;
+mod faults;
+mod grants;
+mod items;
+mod journal;
+mod payments;
+mod payouts;
+mod post;
+mod purchase;
+mod release;
+mod sales;
+mod usage;
+mod view;
+
+pub use check::MoneyFault;
+pub use disputes::{Dispute, DisputeOpened, DisputeResolved, NewDispute, Resolution as DisputeResolution};
+pub use grants::{Granted, NewGrant};
+pub use items::Offer;
+pub use journal::{Entry, EntryCursor, EntryFilter};
+pub use payments::{Settled, Settlement, WalletRefund};
+pub use payouts::{NewPayout, Payable, PayoutPicked, PayoutRow, PayoutState};
+pub use purchase::{NewPurchase, Purchased, SaleTerms};
+pub use sales::{Sale, SaleState};
+pub use usage::{EgressLease, EgressLeased, StorageCharged};
+pub use view::{Balances, Seller};
+
+pub(crate) use items::price_set;
+
+use crate::Store;
+
+/// The part of the database about money.
+#[derive(Clone, Copy, Debug)]
+pub struct Money<'s>(pub(crate) &'s Store);
+
+impl Store {
+    /// Returns the part of the database about money.
+    pub const fn money(&self) -> Money<'_> {
+        Money(self)
+    }
+}

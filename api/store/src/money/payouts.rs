@@ -1,0 +1,448 @@
+//! Payouts to sellers, and refunds to wallets, which leave the treasury the same way.
+//!
+//! Invariants:
+//! - A payout is picked in the transaction that moves its amount to `payout_pending`, and booked in the one that moves
+//!   it on. Its address, amount and nonce never change.
+//! - An operator has at most one payout that is not over.
+
+use std::time::Duration;
+
+use pay::Event;
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::money::MicroUsdc;
+use types::{LedgerEventId, OperatorId, Timestamp};
+
+use super::Money;
+use super::post::{Posted, Posting, post};
+use crate::Error;
+use crate::row::Columns;
+use crate::writer::Change;
+
+/// State of a payout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PayoutState {
+    /// Its amount is set aside; nothing was sent.
+    Picked,
+    /// Sent, or about to be.
+    Sending,
+    /// It may have been paid.
+    Unknown,
+    /// The payout was paid and booked.
+    Done,
+    /// It was not paid, which is proved; its amount is payable again.
+    Failed,
+}
+
+impl PayoutState {
+    const ALL: [Self; 5] = [Self::Picked, Self::Sending, Self::Unknown, Self::Done, Self::Failed];
+
+    /// Returns the word of the state, as it is stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Picked => "picked",
+            Self::Sending => "sending",
+            Self::Unknown => "unknown",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A payout, or a refund to a wallet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PayoutRow {
+    /// Id of the payout, a version 7 UUID.
+    pub id: String,
+    /// Operator that is paid; `None` for a refund to a wallet.
+    pub operator: Option<OperatorId>,
+    /// True for a refund.
+    pub is_refund: bool,
+    /// Wallet that is paid.
+    pub address: String,
+    /// Amount that is paid, in micro-USDC.
+    pub amount: MicroUsdc,
+    /// Asset of the ledger.
+    pub asset: String,
+    /// Nonce of every attempt.
+    pub nonce: String,
+    /// Second before which the latest attempt is valid; 0 before the first.
+    pub valid_before: i64,
+    /// State of the payout as stored.
+    pub state: PayoutState,
+    /// Number of attempts to send it so far.
+    pub attempts: i64,
+    /// Time of the next step.
+    pub next_try_at: Timestamp,
+    /// Transaction that paid it, once it is known.
+    pub transaction: Option<String>,
+    /// Time at which it was picked.
+    pub created_at: Timestamp,
+}
+
+/// An operator that is due to be paid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payable {
+    /// Operator that is paid.
+    pub operator: OperatorId,
+    /// Payout address that is in force now.
+    pub address: String,
+    /// Balance that is payable.
+    pub amount: MicroUsdc,
+}
+
+/// Payout to pick.
+#[derive(Clone, Debug)]
+pub struct NewPayout {
+    /// Id of the payout.
+    pub id: String,
+    /// Nonce of every attempt.
+    pub nonce: String,
+    /// Asset of the ledger.
+    pub asset: String,
+    /// What is paid to whom.
+    pub payable: Payable,
+    /// Time at which the payout is picked.
+    pub now: Timestamp,
+}
+
+/// Outcome of picking a payout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PayoutPicked {
+    /// It is picked.
+    Picked,
+    /// Another payout of the operator is open, or its balance is smaller by now.
+    Raced,
+    /// The treasury does not cover it beside what is pending.
+    Uncovered,
+}
+
+/// Columns of a payout, in every statement that returns one.
+macro_rules! payout_columns {
+    () => {
+        "id, kind, operator_id, address, amount, asset, nonce, valid_before, state, attempts, next_try_at,
+         transaction_hash, created_at"
+    };
+}
+
+impl Money<'_> {
+    /// Returns the operators with at least `threshold` payable, an address in force and no change of it that waits, who
+    /// are not suspended and have no open payout.
+    pub async fn payable(&self, asset: &str, threshold: MicroUsdc, now: Timestamp) -> Result<Vec<Payable>, Error> {
+        self.0
+            .read(async {
+                let rows = sqlx::query(
+                    "SELECT operators.id AS id, ledger_accounts.balance AS balance,
+                         CASE WHEN payout_next_at <= $3 THEN payout_next_address ELSE payout_address END AS address
+                     FROM ledger_accounts JOIN operators ON operators.id = ledger_accounts.operator_id
+                     WHERE ledger_accounts.asset = $1 AND ledger_accounts.kind = 'payable'
+                       AND ledger_accounts.balance >= $2 AND operators.suspended_at IS NULL
+                       AND (payout_next_at IS NULL OR payout_next_at <= $3)
+                       AND CASE WHEN payout_next_at <= $3 THEN payout_next_address ELSE payout_address END IS NOT NULL
+                       AND NOT EXISTS (
+                           SELECT 1 FROM payouts WHERE payouts.operator_id = operators.id
+                             AND payouts.kind = 'payout' AND payouts.state IN ('picked', 'sending', 'unknown'))
+                     ORDER BY operators.id",
+                )
+                .bind(asset)
+                .bind(threshold.0)
+                .bind(now.micros())
+                .fetch_all(self.0.readers())
+                .await?;
+                rows.iter()
+                    .map(|row| {
+                        Ok(Payable {
+                            operator: row.parsed("id")?,
+                            address: row.value("address")?,
+                            amount: MicroUsdc(row.value("balance")?),
+                        })
+                    })
+                    .collect()
+            })
+            .await
+    }
+
+    /// Picks a payout: sets its amount aside.
+    pub async fn payout_pick(&self, new: NewPayout) -> Result<PayoutPicked, Error> {
+        self.0
+            .write_aside(move |cx| Box::pin(async move { pick(cx, &new).await }))
+            .await
+    }
+
+    /// Takes payouts to send or to look at, and returns them as they were. Nobody else gets them for `lease`.
+    pub async fn payouts_due(&self, now: Timestamp, lease: Duration, limit: u32) -> Result<Vec<PayoutRow>, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let due = sqlx::query(concat!(
+                        "SELECT ",
+                        payout_columns!(),
+                        " FROM payouts WHERE state IN ('picked', 'sending', 'unknown') AND next_try_at <= $1
+                         ORDER BY next_try_at, id LIMIT $2"
+                    ))
+                    .bind(now.micros())
+                    .bind(i64::from(limit))
+                    .fetch_all(&mut *cx)
+                    .await?;
+                    let mut taken = Vec::with_capacity(due.len());
+                    for row in &due {
+                        let payout = payout(row)?;
+                        let leased = sqlx::query(
+                            "UPDATE payouts SET next_try_at = $3
+                             WHERE id = $1 AND state IN ('picked', 'sending', 'unknown') AND next_try_at <= $2",
+                        )
+                        .bind(payout.id.clone())
+                        .bind(now.micros())
+                        .bind(now.plus(lease).micros())
+                        .execute(&mut *cx)
+                        .await?;
+                        if leased.rows_affected() > 0 {
+                            taken.push(payout);
+                        }
+                    }
+                    Ok(if taken.is_empty() {
+                        Change::Undo(taken)
+                    } else {
+                        Change::Keep(taken)
+                    })
+                })
+            })
+            .await
+    }
+
+    /// Notes that a payout is about to be sent with this last second, which never falls.
+    pub async fn payout_sending(&self, id: &str, valid_before: i64) -> Result<bool, Error> {
+        let id = id.to_owned();
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let changed = sqlx::query(
+                        "UPDATE payouts SET state = 'sending', attempts = attempts + 1,
+                             valid_before = CASE WHEN valid_before > $2 THEN valid_before ELSE $2 END
+                         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown')",
+                    )
+                    .bind(id)
+                    .bind(valid_before)
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(changed.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+
+    /// Notes that a payout is not known to be paid, and when to go on.
+    pub async fn payout_later(&self, id: &str, transaction: Option<String>, at: Timestamp) -> Result<bool, Error> {
+        let id = id.to_owned();
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let changed = sqlx::query(
+                        "UPDATE payouts SET next_try_at = $3, transaction_hash = COALESCE($2, transaction_hash),
+                             state = CASE WHEN state = 'sending' THEN 'unknown' ELSE state END
+                         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown')",
+                    )
+                    .bind(id)
+                    .bind(transaction)
+                    .bind(at.micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(changed.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+
+    /// Books a payout that was paid. False if it was booked before.
+    pub async fn payout_done(&self, id: &str, transaction: &str, now: Timestamp) -> Result<bool, Error> {
+        self.payout_over(id, Some(transaction.to_owned()), now).await
+    }
+
+    /// Books a payout that was not paid: its amount is payable again. A refund cannot fail, since nobody else has a
+    /// claim to it. False if it was booked before.
+    pub async fn payout_failed(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
+        self.payout_over(id, None, now).await
+    }
+
+    async fn payout_over(&self, id: &str, transaction: Option<String>, now: Timestamp) -> Result<bool, Error> {
+        let id = id.to_owned();
+        self.0
+            .write_aside(move |cx| Box::pin(async move { over(cx, &id, transaction, now).await }))
+            .await
+    }
+
+    /// Returns payouts and refunds in a state, or in any, newest first.
+    pub async fn payouts_listed(&self, state: Option<PayoutState>, limit: u32) -> Result<Vec<PayoutRow>, Error> {
+        self.payouts_where(None, state, limit).await
+    }
+
+    /// Returns the payouts of an operator, newest first.
+    pub async fn payouts_of(&self, operator: OperatorId, limit: u32) -> Result<Vec<PayoutRow>, Error> {
+        self.payouts_where(Some(operator), None, limit).await
+    }
+
+    async fn payouts_where(
+        &self,
+        operator: Option<OperatorId>,
+        state: Option<PayoutState>,
+        limit: u32,
+    ) -> Result<Vec<PayoutRow>, Error> {
+        self.0
+            .read(async {
+                let rows = sqlx::query(concat!(
+                    "SELECT ",
+                    payout_columns!(),
+                    " FROM payouts WHERE (state = $1 OR $1 = '') AND (operator_id = $2 OR $2 = '')
+                     ORDER BY created_at DESC, id DESC LIMIT $3"
+                ))
+                .bind(state.map_or("", PayoutState::as_str))
+                .bind(operator.map_or_else(String::new, |operator| operator.to_string()))
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?;
+                rows.iter().map(payout).collect()
+            })
+            .await
+    }
+
+    /// Makes an open payout due at once. False if there is none with this id.
+    pub async fn payout_retry(&self, id: &str, now: Timestamp) -> Result<bool, Error> {
+        let id = id.to_owned();
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let changed = sqlx::query(
+                        "UPDATE payouts SET next_try_at = $2
+                         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown')",
+                    )
+                    .bind(id)
+                    .bind(now.micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(changed.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+}
+
+async fn pick(cx: &mut AnyConnection, new: &NewPayout) -> Result<Change<PayoutPicked>, Error> {
+    let Payable {
+        operator,
+        address,
+        amount,
+    } = &new.payable;
+    let added = sqlx::query(
+        "INSERT INTO payouts (id, kind, operator_id, address, amount, asset, nonce, valid_before, state, attempts,
+             next_try_at, created_at)
+         VALUES ($1, 'payout', $2, $3, $4, $5, $6, 0, 'picked', 0, $7, $7) ON CONFLICT DO NOTHING",
+    )
+    .bind(new.id.clone())
+    .bind(operator.to_string())
+    .bind(address.clone())
+    .bind(amount.0)
+    .bind(new.asset.clone())
+    .bind(new.nonce.clone())
+    .bind(new.now.micros())
+    .execute(&mut *cx)
+    .await?;
+    if added.rows_affected() == 0 {
+        return Ok(Change::Undo(PayoutPicked::Raced));
+    }
+    let event = Event::payout_pick(&new.id, *operator, *amount);
+    if !booked(cx, &new.asset, &event, &new.id, new.now).await? {
+        return Ok(Change::Undo(PayoutPicked::Raced));
+    }
+    // Granted credits are not backed by money, so the treasury may have less than is owed. The amount is pending
+    // already, so it counts here.
+    let left: i64 = sqlx::query_scalar(
+        "SELECT CAST(COALESCE(SUM(CASE WHEN kind = 'treasury' THEN balance ELSE -balance END), 0) AS BIGINT)
+         FROM ledger_accounts WHERE asset = $1 AND kind IN ('treasury', 'payout_pending', 'refund_pending')",
+    )
+    .bind(new.asset.clone())
+    .fetch_one(&mut *cx)
+    .await?;
+    if left < 0 {
+        return Ok(Change::Undo(PayoutPicked::Uncovered));
+    }
+    Ok(Change::Keep(PayoutPicked::Picked))
+}
+
+async fn over(
+    cx: &mut AnyConnection,
+    id: &str,
+    transaction: Option<String>,
+    now: Timestamp,
+) -> Result<Change<bool>, Error> {
+    let state = if transaction.is_some() {
+        PayoutState::Done
+    } else {
+        PayoutState::Failed
+    };
+    let row = sqlx::query(concat!(
+        "UPDATE payouts SET state = $2, transaction_hash = COALESCE($3, transaction_hash)
+         WHERE id = $1 AND state IN ('picked', 'sending', 'unknown') AND (kind = 'payout' OR $2 = 'done')
+         RETURNING ",
+        payout_columns!()
+    ))
+    .bind(id.to_owned())
+    .bind(state.as_str())
+    .bind(transaction)
+    .fetch_optional(&mut *cx)
+    .await?;
+    let Some(row) = row else {
+        return Ok(Change::Undo(false));
+    };
+    let payout = payout(&row)?;
+    let event = match payout.operator {
+        Some(operator) if !payout.is_refund && state == PayoutState::Done => {
+            Event::payout_done(id, operator, payout.amount)
+        }
+        Some(operator) if !payout.is_refund => Event::payout_failed(id, operator, payout.amount),
+        _ => Event::refund_done(id, payout.amount),
+    };
+    if booked(cx, &payout.asset, &event, id, now).await? {
+        Ok(Change::Keep(true))
+    } else {
+        // The books do not have what the row says.
+        Err(Error::Malformed {
+            column: "payouts",
+            problem: format!("the payout {id} cannot be booked"),
+        })
+    }
+}
+
+async fn booked(cx: &mut AnyConnection, asset: &str, event: &Event, id: &str, now: Timestamp) -> Result<bool, Error> {
+    let posting = Posting {
+        id: LedgerEventId::new(now),
+        asset,
+        event,
+        at: now,
+        subject: id,
+        actor: "",
+    };
+    Ok(post(cx, &posting).await? == Posted::Done)
+}
+
+fn payout(row: &AnyRow) -> Result<PayoutRow, Error> {
+    let state: String = row.value("state")?;
+    let found = PayoutState::ALL.into_iter().find(|known| known.as_str() == state);
+    Ok(PayoutRow {
+        id: row.value("id")?,
+        operator: row.parsed_optional("operator_id")?,
+        is_refund: row.value::<String>("kind")? == "refund",
+        address: row.value("address")?,
+        amount: MicroUsdc(row.value("amount")?),
+        asset: row.value("asset")?,
+        nonce: row.value("nonce")?,
+        valid_before: row.value("valid_before")?,
+        state: found.ok_or_else(|| Error::Malformed {
+            column: "state",
+            problem: format!("`{state}` is not a known word"),
+        })?,
+        attempts: row.value("attempts")?,
+        next_try_at: row.time("next_try_at")?,
+        transaction: row.value("transaction_hash")?,
+        created_at: row.time("created_at")?,
+    })
+}

@@ -1,0 +1,195 @@
+//! Posting of an event: the one place that changes balances.
+//!
+//! Invariant: each account of an event is updated once, in the order of kinds, and the updated row gives the balances
+//! and numbers of the movements. An event of a kind and key is posted once.
+
+use std::collections::BTreeMap;
+
+use pay::{Account, Event};
+use sqlx::AnyConnection;
+use types::{LedgerEventId, Timestamp};
+
+use super::faults::may_write_stale;
+use crate::Error;
+use crate::row::Columns;
+
+/// Event to post.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posting<'a> {
+    pub(crate) id: LedgerEventId,
+    /// Asset of the ledger.
+    pub(crate) asset: &'a str,
+    pub(crate) event: &'a Event,
+    pub(crate) at: Timestamp,
+    /// Item, sale or reference of the event.
+    pub(crate) subject: &'a str,
+    /// Agent that acted; empty if none did.
+    pub(crate) actor: &'a str,
+}
+
+/// Result of [`post`]. After another result than `Done` the change must be undone, unless it wrote nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Posted {
+    /// The event and its movements are written.
+    Done,
+    /// An event of this kind and key exists; nothing was written.
+    Repeated,
+    /// An account does not cover its movements.
+    Short(Account),
+    /// An account cannot hold its balance.
+    Full(Account),
+}
+
+/// Balance and number of movements of an account.
+#[derive(Clone, Copy, Debug)]
+struct At {
+    balance: i64,
+    seq: i64,
+}
+
+/// Writes an event with its movements and changes the balances.
+pub(crate) async fn post(cx: &mut AnyConnection, posting: &Posting<'_>) -> Result<Posted, Error> {
+    let Posting { event, asset, at, .. } = *posting;
+    if event.lines.is_empty() {
+        // An event without a movement would prove nothing.
+        return Err(Error::Range {
+            column: "amount",
+            value: 0,
+        });
+    }
+    let id = posting.id.to_string();
+    let added = sqlx::query(
+        "INSERT INTO ledger_events (id, asset, kind, key, at, month, subject, actor)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (kind, key) DO NOTHING",
+    )
+    .bind(id.as_str())
+    .bind(asset)
+    .bind(event.kind.as_str())
+    .bind(event.key.as_str())
+    .bind(at.micros())
+    .bind(at.month())
+    .bind(posting.subject)
+    .bind(posting.actor)
+    .execute(&mut *cx)
+    .await?;
+    if added.rows_affected() == 0 {
+        return Ok(Posted::Repeated);
+    }
+    // Sorted by kind, so that two events lock their accounts in the same order.
+    let mut moves: BTreeMap<Account, (i64, i64)> = BTreeMap::new();
+    for line in &event.lines {
+        for account in [line.debit, line.credit] {
+            let (sum, number) = moves.entry(account).or_default();
+            *sum += line.effect(account);
+            *number += 1;
+        }
+    }
+    let mut running: BTreeMap<Account, At> = BTreeMap::new();
+    for (account, (sum, number)) in moves {
+        let Some(after) = shift(cx, asset, account, sum, number, at).await? else {
+            return Ok(if sum < 0 {
+                Posted::Short(account)
+            } else {
+                Posted::Full(account)
+            });
+        };
+        running.insert(
+            account,
+            At {
+                balance: after.balance - sum,
+                seq: after.seq - number,
+            },
+        );
+    }
+    for (number, line) in (0_i64..).zip(&event.lines) {
+        let mut step = |account: Account| {
+            let at = running.entry(account).or_insert(At { balance: 0, seq: 0 });
+            at.balance += line.effect(account);
+            at.seq += 1;
+            *at
+        };
+        let (debit, credit) = (step(line.debit), step(line.credit));
+        sqlx::query(
+            "INSERT INTO ledger_transfers
+                 (event_id, line, amount, debit_account, debit_seq, debit_after, credit_account, credit_seq,
+                  credit_after, month)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        )
+        .bind(id.as_str())
+        .bind(number)
+        .bind(line.amount.0)
+        .bind(line.debit.id(asset))
+        .bind(debit.seq)
+        .bind(debit.balance)
+        .bind(line.credit.id(asset))
+        .bind(credit.seq)
+        .bind(credit.balance)
+        .bind(at.month())
+        .execute(&mut *cx)
+        .await?;
+    }
+    Ok(Posted::Done)
+}
+
+/// Adds to a balance. Returns what the account has then, or `None` if the balance would be below zero or too large.
+async fn shift(
+    cx: &mut AnyConnection,
+    asset: &str,
+    account: Account,
+    sum: i64,
+    number: i64,
+    now: Timestamp,
+) -> Result<Option<At>, Error> {
+    let id = account.id(asset);
+    let row = if sum < 0 {
+        may_write_stale(cx, &id).await?;
+        // The condition is evaluated on the locked row, so nobody spends a balance twice.
+        sqlx::query(
+            "UPDATE ledger_accounts SET balance = balance + $2, moves = moves + $3, updated_at = $4
+             WHERE id = $1 AND balance + $2 >= 0 RETURNING balance, moves",
+        )
+        .bind(id)
+        .bind(sum)
+        .bind(number)
+        .bind(now.micros())
+        .fetch_optional(&mut *cx)
+        .await?
+    } else {
+        sqlx::query(
+            "INSERT INTO ledger_accounts (id, asset, kind, operator_id, side, balance, moves, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+             ON CONFLICT (id) DO UPDATE SET
+                 balance = ledger_accounts.balance + excluded.balance, moves = ledger_accounts.moves + excluded.moves,
+                 updated_at = excluded.updated_at
+             WHERE ledger_accounts.balance <= 9223372036854775807 - excluded.balance
+             RETURNING balance, moves",
+        )
+        .bind(id)
+        .bind(asset)
+        .bind(account.kind().as_str())
+        .bind(account.operator().map(|operator| operator.to_string()))
+        .bind(account.kind().side().as_str())
+        .bind(sum)
+        .bind(number)
+        .bind(now.micros())
+        .fetch_optional(&mut *cx)
+        .await?
+    };
+    row.map(|row| {
+        Ok(At {
+            balance: row.value("balance")?,
+            seq: row.value("moves")?,
+        })
+    })
+    .transpose()
+}
+
+/// Returns the balance of an account and keeps it from changing until the transaction ends.
+pub(crate) async fn locked_balance(cx: &mut AnyConnection, asset: &str, account: Account) -> Result<i64, Error> {
+    let row = sqlx::query("UPDATE ledger_accounts SET moves = moves WHERE id = $1 RETURNING balance")
+        .bind(account.id(asset))
+        .fetch_optional(cx)
+        .await?;
+    row.map_or(Ok(0), |row| row.value("balance"))
+}

@@ -1,0 +1,94 @@
+//! Release of shares whose dispute window is over.
+//!
+//! Invariant: a sale is released once, because its state is part of the condition of the statement that releases it.
+
+use pay::Event;
+use types::money::MicroUsdc;
+use types::{LedgerEventId, OperatorId, Timestamp};
+
+use super::Money;
+use super::faults::may_release_again;
+use super::post::{Posted, Posting, post};
+use crate::Error;
+use crate::row::Columns;
+use crate::writer::Change;
+
+/// Sales of one release.
+const BATCH: i64 = 1_000;
+
+impl Money<'_> {
+    /// Makes the shares payable whose window is over at `now`: up to a thousand sales of each of up to `sellers`
+    /// sellers. Returns the number of sales.
+    pub async fn release(&self, asset: &str, now: Timestamp, sellers: u32) -> Result<u64, Error> {
+        let due: Vec<OperatorId> = self
+            .0
+            .read(async {
+                sqlx::query(
+                    "SELECT DISTINCT seller_operator FROM sales
+                     WHERE state = 'held' AND release_at <= $1 AND asset = $2 ORDER BY seller_operator LIMIT $3",
+                )
+                .bind(now.micros())
+                .bind(asset)
+                .bind(i64::from(sellers))
+                .fetch_all(self.0.readers())
+                .await?
+                .iter()
+                .map(|row| row.parsed("seller_operator"))
+                .collect()
+            })
+            .await?;
+        let mut released = 0;
+        for seller in due {
+            released += self.release_of(asset, seller, now).await?;
+        }
+        Ok(released)
+    }
+
+    async fn release_of(&self, asset: &str, seller: OperatorId, now: Timestamp) -> Result<u64, Error> {
+        let (id, asset) = (LedgerEventId::new(now), asset.to_owned());
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let rows = sqlx::query(
+                        "UPDATE sales SET state = 'payable', release_event = $1
+                         WHERE state = 'held' AND id IN (
+                             SELECT id FROM sales
+                             WHERE seller_operator = $2 AND state = 'held' AND release_at <= $3 AND asset = $4
+                             ORDER BY release_at, id LIMIT $5)
+                         RETURNING share",
+                    )
+                    .bind(id.to_string())
+                    .bind(seller.to_string())
+                    .bind(now.micros())
+                    .bind(asset.as_str())
+                    .bind(BATCH)
+                    .fetch_all(&mut *cx)
+                    .await?;
+                    if rows.is_empty() {
+                        return Ok(Change::Undo(0));
+                    }
+                    let mut sum = 0;
+                    for row in &rows {
+                        sum += row.value::<i64>("share")?;
+                    }
+                    let key = id.to_string();
+                    let event = Event::release(&key, seller, MicroUsdc(sum));
+                    let posting = Posting {
+                        id,
+                        asset: &asset,
+                        event: &event,
+                        at: now,
+                        subject: &key,
+                        actor: "",
+                    };
+                    if post(cx, &posting).await? != Posted::Done {
+                        // Nothing moves rather than a part of it; `check` names the account.
+                        return Ok(Change::Undo(0));
+                    }
+                    may_release_again(cx, &key).await?;
+                    Ok(Change::Keep(rows.len() as u64))
+                })
+            })
+            .await
+    }
+}

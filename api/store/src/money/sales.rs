@@ -1,0 +1,334 @@
+//! Sales: what was sold to whom, for how much, and what became of the money.
+//!
+//! Invariant: a sale, its entitlement, its movements and its points are written in one transaction.
+
+use std::time::Duration;
+
+use pay::{Brackets, Event, EventKind, Split};
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::money::MicroUsdc;
+use types::vocabulary::{ItemKind, PaidWith, PointsKind};
+use types::{AgentId, LedgerEventId, OperatorId, SaleId, Timestamp};
+
+use super::entitlements::{self, Owner};
+use super::faults::{may_forget_sale, may_lose_cent};
+use super::post::{Posted, Posting};
+use crate::Error;
+use crate::points::{self, NewPoints};
+use crate::row::Columns;
+
+pub use types::vocabulary::SaleState;
+
+/// Points of a sale.
+const SALE_POINTS: i64 = 5;
+/// Micro-USDC of a cent, for which a trial sale gives a point.
+const CENT: i64 = 10_000;
+
+/// Item that was sold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sale {
+    /// Id of the sale.
+    pub id: SaleId,
+    /// Asset that it was paid in.
+    pub asset: String,
+    /// Kind of the item.
+    pub kind: ItemKind,
+    /// Id of the unit or the dataset.
+    pub item: String,
+    /// Number of the version.
+    pub version: u64,
+    /// Id of the version of a unit.
+    pub unit_version: Option<String>,
+    /// Operator that sold it.
+    pub seller: OperatorId,
+    /// Agent that made the item, if one did.
+    pub seller_agent: Option<AgentId>,
+    /// Operator that bought it; `None` for a wallet without operator.
+    pub buyer: Option<OperatorId>,
+    /// Wallet that paid, as `{network}:{address}`.
+    pub wallet: Option<String>,
+    /// Agent that bought it.
+    pub agent: Option<AgentId>,
+    /// Money that it was paid with.
+    pub paid_with: PaidWith,
+    /// Price of the item at the sale, in micro-USDC.
+    pub price: MicroUsdc,
+    /// Part of the platform; 0 for a trial sale.
+    pub fee: MicroUsdc,
+    /// Part of the seller; 0 for a trial sale.
+    pub share: MicroUsdc,
+    /// Brackets of the fee, as text.
+    pub brackets: String,
+    /// Time of the sale.
+    pub sold_at: Timestamp,
+    /// End of the time in which it can be disputed.
+    pub release_at: Timestamp,
+    /// State of the money.
+    pub state: SaleState,
+    /// Id of the payment by x402, if it was one.
+    pub payment: Option<String>,
+}
+
+/// Columns of a sale, in every statement that returns one.
+macro_rules! sale_columns {
+    () => {
+        "sales.id AS id, sales.asset AS asset, sales.item_kind AS item_kind, sales.item_id AS item_id,
+         sales.version AS version, sales.unit_version AS unit_version, sales.seller_operator AS seller_operator,
+         sales.seller_agent AS seller_agent, sales.buyer_operator AS buyer_operator,
+         sales.buyer_wallet AS buyer_wallet, sales.agent_id AS agent_id, sales.paid_with AS paid_with,
+         sales.price AS price, sales.fee AS fee, sales.share AS share, sales.fee_brackets AS fee_brackets,
+         sales.sold_at AS sold_at, sales.release_at AS release_at, sales.state AS state,
+         sales.payment_id AS payment_id"
+    };
+}
+pub(crate) use sale_columns;
+
+/// Reads a sale.
+pub(crate) fn sale(row: &AnyRow) -> Result<Sale, Error> {
+    Ok(Sale {
+        id: row.parsed("id")?,
+        asset: row.value("asset")?,
+        kind: row.parsed("item_kind")?,
+        item: row.value("item_id")?,
+        version: row.number("version")?,
+        unit_version: row.value("unit_version")?,
+        seller: row.parsed("seller_operator")?,
+        seller_agent: row.parsed_optional("seller_agent")?,
+        buyer: row.parsed_optional("buyer_operator")?,
+        wallet: row.value("buyer_wallet")?,
+        agent: row.parsed_optional("agent_id")?,
+        paid_with: row.parsed("paid_with")?,
+        price: MicroUsdc(row.value("price")?),
+        fee: MicroUsdc(row.value("fee")?),
+        share: MicroUsdc(row.value("share")?),
+        brackets: row.value("fee_brackets")?,
+        sold_at: row.time("sold_at")?,
+        release_at: row.time("release_at")?,
+        state: row.parsed("state")?,
+        payment: row.value("payment_id")?,
+    })
+}
+
+impl Sale {
+    /// Returns the parts of the price.
+    pub const fn split(&self) -> Split {
+        Split {
+            fee: self.fee,
+            share: self.share,
+        }
+    }
+
+    /// Returns the owners of what was bought; first the one that paid.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = Owner> {
+        let wallet = self.wallet.clone().map(Owner::Wallet);
+        wallet.into_iter().chain(self.buyer.map(Owner::Operator))
+    }
+
+    /// Returns the version up to which the sale lets its buyer read: for a unit 1, which means every version.
+    pub(crate) const fn unlocks(&self) -> u64 {
+        match self.kind {
+            ItemKind::Unit => 1,
+            ItemKind::Dataset => self.version,
+        }
+    }
+}
+
+/// Sale to record, without what follows from its price and time.
+#[derive(Clone, Debug)]
+pub(crate) struct NewSale<'a> {
+    pub(crate) id: SaleId,
+    pub(crate) asset: &'a str,
+    pub(crate) kind: ItemKind,
+    pub(crate) item: &'a str,
+    pub(crate) version: u64,
+    pub(crate) unit_version: Option<String>,
+    pub(crate) seller: OperatorId,
+    pub(crate) seller_agent: Option<AgentId>,
+    pub(crate) buyer: Option<OperatorId>,
+    pub(crate) wallet: Option<String>,
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) paid_with: PaidWith,
+    pub(crate) price: MicroUsdc,
+    pub(crate) fee: &'a Brackets,
+    pub(crate) window: Duration,
+    pub(crate) payment: Option<String>,
+    pub(crate) now: Timestamp,
+}
+
+impl NewSale<'_> {
+    /// Returns the sale as it is stored.
+    pub(crate) fn sale(&self) -> Sale {
+        let split = match self.paid_with {
+            // Given credits pay nobody: the seller gets points, the platform nothing.
+            PaidWith::Given => Split {
+                fee: MicroUsdc(0),
+                share: MicroUsdc(0),
+            },
+            PaidWith::Credits | PaidWith::X402 => may_lose_cent(self.fee.split(self.price)),
+        };
+        Sale {
+            id: self.id,
+            asset: self.asset.to_owned(),
+            kind: self.kind,
+            item: self.item.to_owned(),
+            version: self.version,
+            unit_version: self.unit_version.clone(),
+            seller: self.seller,
+            seller_agent: self.seller_agent,
+            buyer: self.buyer,
+            wallet: self.wallet.clone(),
+            agent: self.agent,
+            paid_with: self.paid_with,
+            price: self.price,
+            fee: split.fee,
+            share: split.share,
+            brackets: self.fee.to_string(),
+            sold_at: self.now,
+            release_at: self.now.plus(self.window),
+            state: match self.paid_with {
+                PaidWith::Given => SaleState::Trial,
+                PaidWith::Credits | PaidWith::X402 => SaleState::Held,
+            },
+            payment: self.payment.clone(),
+        }
+    }
+}
+
+/// Result of [`record`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Recorded {
+    /// Everything is written.
+    Done,
+    /// An owner has the item already; the change must be undone, unless it wrote nothing else.
+    Owned,
+    /// The buyer's money does not cover the price; the change must be undone.
+    Short,
+    /// A balance would be too large; the change must be undone.
+    Full,
+}
+
+/// Grants a sale to its owners, moves the money, and gives the points.
+pub(crate) async fn record(cx: &mut AnyConnection, sale: &Sale, event: LedgerEventId) -> Result<Recorded, Error> {
+    // The first owner decides: its row is the lock between two purchases of one buyer.
+    for (number, owner) in sale.owners().enumerate() {
+        let granted = entitlements::grant(cx, &owner, sale).await?;
+        if !granted && number == 0 {
+            return Ok(Recorded::Owned);
+        }
+    }
+    let id = sale.id.to_string();
+    let posted = match (sale.paid_with, sale.buyer) {
+        (PaidWith::Credits, Some(buyer)) => Event::sale(&id, buyer, sale.seller, sale.split()),
+        (PaidWith::Given, Some(buyer)) => Event::trial_sale(&id, buyer, sale.price),
+        // Credits without an operator do not exist, so this is a payment by a wallet.
+        _ => Event::sale_by_x402(&id, sale.seller, sale.split()),
+    };
+    insert(cx, sale).await?;
+    let posting = Posting {
+        id: event,
+        asset: &sale.asset,
+        event: &posted,
+        at: sale.sold_at,
+        subject: &sale.item,
+        actor: &sale.agent.map(|agent| agent.to_string()).unwrap_or_default(),
+    };
+    match may_forget_sale(cx, &posting).await? {
+        Posted::Done => {}
+        Posted::Short(_) => return Ok(Recorded::Short),
+        Posted::Full(_) => return Ok(Recorded::Full),
+        Posted::Repeated => return Ok(Recorded::Owned),
+    }
+    count(cx, sale, 1).await?;
+    reward(cx, sale, posted.kind).await?;
+    Ok(Recorded::Done)
+}
+
+async fn insert(cx: &mut AnyConnection, sale: &Sale) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO sales
+             (id, asset, item_kind, item_id, version, unit_version, seller_operator, seller_agent, buyer_operator,
+              buyer_wallet, agent_id, paid_with, price, fee, share, fee_brackets, sold_at, release_at, state, payment_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+    )
+    .bind(sale.id.to_string())
+    .bind(sale.asset.as_str())
+    .bind(sale.kind.as_str())
+    .bind(sale.item.as_str())
+    .bind(crate::row::bigint("version", sale.version)?)
+    .bind(sale.unit_version.as_deref())
+    .bind(sale.seller.to_string())
+    .bind(sale.seller_agent.map(|agent| agent.to_string()))
+    .bind(sale.buyer.map(|buyer| buyer.to_string()))
+    .bind(sale.wallet.as_deref())
+    .bind(sale.agent.map(|agent| agent.to_string()))
+    .bind(sale.paid_with.as_str())
+    .bind(sale.price.0)
+    .bind(sale.fee.0)
+    .bind(sale.share.0)
+    .bind(sale.brackets.as_str())
+    .bind(sale.sold_at.micros())
+    .bind(sale.release_at.micros())
+    .bind(sale.state.as_str())
+    .bind(sale.payment.as_deref())
+    .execute(cx)
+    .await?;
+    Ok(())
+}
+
+/// Adds to the number of live sales that a unit shows.
+pub(crate) async fn count(cx: &mut AnyConnection, sale: &Sale, n: i64) -> Result<(), Error> {
+    if sale.kind == ItemKind::Unit {
+        sqlx::query("UPDATE chains SET sold_count = sold_count + $2 WHERE id = $1")
+            .bind(sale.item.as_str())
+            .bind(n)
+            .execute(cx)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Gives the points of a sale to the agent that made the item. An item that a person made gives none.
+async fn reward(cx: &mut AnyConnection, sale: &Sale, kind: EventKind) -> Result<(), Error> {
+    let Some(agent) = sale.seller_agent else {
+        return Ok(());
+    };
+    let (kind, points) = match kind {
+        EventKind::TrialSale => (PointsKind::TrialSale, SALE_POINTS + sale.price.0 / CENT),
+        _ => (PointsKind::Sale, SALE_POINTS),
+    };
+    let new = NewPoints {
+        agent,
+        operator: sale.seller,
+        kind,
+        key: sale.id.to_string(),
+        points,
+        subject: sale.item.clone(),
+        at: sale.sold_at,
+    };
+    points::give(cx, &new).await?;
+    Ok(())
+}
+
+/// Takes the points of a refunded sale back.
+pub(crate) async fn unreward(cx: &mut AnyConnection, sale: &Sale, now: Timestamp) -> Result<(), Error> {
+    let Some(agent) = sale.seller_agent else {
+        return Ok(());
+    };
+    let points = match sale.paid_with {
+        PaidWith::Given => SALE_POINTS + sale.price.0 / CENT,
+        PaidWith::Credits | PaidWith::X402 => SALE_POINTS,
+    };
+    let new = NewPoints {
+        agent,
+        operator: sale.seller,
+        kind: PointsKind::Reversal,
+        key: sale.id.to_string(),
+        points: -points,
+        subject: sale.item.clone(),
+        at: now,
+    };
+    points::give(cx, &new).await?;
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! What storage and egress cost beyond the free bytes.
+//!
+//! Invariant: bytes are leased before they are sent, and a block is paid before it is leased: sent ≤ leased ≤ free and
+//! paid, always. A day of storage is charged or written off once.
+
+use pay::{Account, AccountKind, BLOCK_BYTES, Event};
+use types::money::MicroUsdc;
+use types::{LedgerEventId, OperatorId, Timestamp};
+
+use super::Money;
+use super::post::{Posted, Posting, locked_balance, post};
+use crate::Error;
+use crate::row::{Columns, bigint};
+use crate::writer::Change;
+
+/// Bytes to lease for an account in a month.
+#[derive(Clone, Debug)]
+pub struct EgressLease {
+    /// Account: `op:{id}` or `w:{network}:{address}`.
+    pub account: String,
+    /// UTC month, counted from January 1970.
+    pub month: i64,
+    /// Number of bytes that are leased.
+    pub bytes: u64,
+    /// Free bytes of the account.
+    pub free: u64,
+    /// Bytes of the whole platform in the month.
+    pub platform: u64,
+    /// Operator whose bought credits pay for blocks beyond the free bytes; `None` if the caller may not spend.
+    pub payer: Option<OperatorId>,
+    /// Asset of the ledger.
+    pub asset: String,
+    /// Price of a block.
+    pub block: MicroUsdc,
+    /// Id of the event of the ledger, should blocks be paid.
+    pub event: LedgerEventId,
+    /// Agent that reads; empty if none does.
+    pub actor: String,
+    /// Time of the lease.
+    pub now: Timestamp,
+}
+
+/// Result of [`Money::egress_lease`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum EgressLeased {
+    /// The bytes may be sent.
+    Leased,
+    /// The free and paid bytes are used up, and credits do not cover, or may not pay, the blocks that are missing.
+    Short {
+        /// Charge that was missing.
+        need: MicroUsdc,
+        /// Bought credits; 0 if the caller may not spend.
+        balance: MicroUsdc,
+    },
+    /// The platform sends no more this month.
+    PlatformFull,
+}
+
+/// Result of [`Money::storage_charge`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum StorageCharged {
+    /// The day is paid.
+    Charged,
+    /// Credits did not cover the day; it is written off.
+    WrittenOff,
+    /// The day was charged or written off before.
+    Already,
+}
+
+impl Money<'_> {
+    /// Leases bytes of egress, and charges the blocks that are missing for them.
+    pub async fn egress_lease(&self, lease: EgressLease) -> Result<EgressLeased, Error> {
+        let (bytes, free) = (bigint("leased", lease.bytes)?, bigint("leased", lease.free)?);
+        let platform = bigint("leased", lease.platform)?;
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let row = sqlx::query(
+                        "INSERT INTO egress_months (account, month, leased, paid_blocks) VALUES ($1, $2, $3, 0)
+                         ON CONFLICT (account, month) DO UPDATE SET leased = egress_months.leased + excluded.leased
+                         RETURNING leased, paid_blocks",
+                    )
+                    .bind(lease.account.as_str())
+                    .bind(lease.month)
+                    .bind(bytes)
+                    .fetch_one(&mut *cx)
+                    .await?;
+                    // The row is locked by the update, so what follows decides on a figure that stays.
+                    let (leased, paid): (i64, i64) = (row.value("leased")?, row.value("paid_blocks")?);
+                    let needed = missing_blocks(leased, free, paid);
+                    if needed > 0 {
+                        let need = MicroUsdc(lease.block.0.saturating_mul(needed));
+                        let Some(payer) = lease.payer else {
+                            let balance = MicroUsdc(0);
+                            return Ok(Change::Undo(EgressLeased::Short { need, balance }));
+                        };
+                        let credits = Account::of(AccountKind::Credits, payer);
+                        let balance = locked_balance(cx, &lease.asset, credits).await?;
+                        if balance < need.0 {
+                            let balance = MicroUsdc(balance);
+                            return Ok(Change::Undo(EgressLeased::Short { need, balance }));
+                        }
+                        sqlx::query(
+                            "UPDATE egress_months SET paid_blocks = paid_blocks + $3 WHERE account = $1 AND month = $2",
+                        )
+                        .bind(lease.account.as_str())
+                        .bind(lease.month)
+                        .bind(needed)
+                        .execute(&mut *cx)
+                        .await?;
+                        // The last block names the event; one event pays all blocks of a lease.
+                        let event = Event::egress_block(payer, lease.month, paid + needed, need);
+                        let posting = Posting {
+                            id: lease.event,
+                            asset: &lease.asset,
+                            event: &event,
+                            at: lease.now,
+                            subject: "",
+                            actor: &lease.actor,
+                        };
+                        if post(cx, &posting).await? != Posted::Done {
+                            let balance = MicroUsdc(balance);
+                            return Ok(Change::Undo(EgressLeased::Short { need, balance }));
+                        }
+                    }
+                    // The row of the platform is the busiest, so it is locked last.
+                    sqlx::query("INSERT INTO platform_months (month, leased) VALUES ($1, 0) ON CONFLICT DO NOTHING")
+                        .bind(lease.month)
+                        .execute(&mut *cx)
+                        .await?;
+                    let fits = sqlx::query(
+                        "UPDATE platform_months SET leased = leased + $2 WHERE month = $1 AND leased + $2 <= $3",
+                    )
+                    .bind(lease.month)
+                    .bind(bytes)
+                    .bind(platform)
+                    .execute(&mut *cx)
+                    .await?;
+                    Ok(if fits.rows_affected() == 0 {
+                        Change::Undo(EgressLeased::PlatformFull)
+                    } else {
+                        Change::Keep(EgressLeased::Leased)
+                    })
+                })
+            })
+            .await
+    }
+
+    /// Gives back leased bytes that were not sent.
+    pub async fn egress_return(&self, account: &str, month: i64, bytes: u64) -> Result<(), Error> {
+        let (account, bytes) = (account.to_owned(), bigint("leased", bytes)?);
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    sqlx::query(
+                        "UPDATE egress_months SET leased = leased - $3
+                         WHERE account = $1 AND month = $2 AND leased >= $3",
+                    )
+                    .bind(account)
+                    .bind(month)
+                    .bind(bytes)
+                    .execute(&mut *cx)
+                    .await?;
+                    sqlx::query("UPDATE platform_months SET leased = leased - $2 WHERE month = $1 AND leased >= $2")
+                        .bind(month)
+                        .bind(bytes)
+                        .execute(&mut *cx)
+                        .await?;
+                    Ok(Change::Keep(()))
+                })
+            })
+            .await
+    }
+
+    /// Returns the bytes leased for an account in a month and the blocks paid.
+    pub async fn egress_month(&self, account: &str, month: i64) -> Result<(u64, u64), Error> {
+        self.0
+            .read(async {
+                let row =
+                    sqlx::query("SELECT leased, paid_blocks FROM egress_months WHERE account = $1 AND month = $2")
+                        .bind(account)
+                        .bind(month)
+                        .fetch_optional(self.0.readers())
+                        .await?;
+                row.map_or(Ok((0, 0)), |row| {
+                    Ok((row.number("leased")?, row.number("paid_blocks")?))
+                })
+            })
+            .await
+    }
+
+    /// Returns the bytes leased for the whole platform in a month.
+    pub async fn platform_month(&self, month: i64) -> Result<u64, Error> {
+        self.0
+            .read(async {
+                sqlx::query("SELECT leased FROM platform_months WHERE month = $1")
+                    .bind(month)
+                    .fetch_optional(self.0.readers())
+                    .await?
+                    .map_or(Ok(0), |row| row.number("leased"))
+            })
+            .await
+    }
+
+    /// Returns the operators that maintain a dataset.
+    pub async fn maintainers(&self) -> Result<Vec<OperatorId>, Error> {
+        self.0
+            .read(async {
+                sqlx::query("SELECT DISTINCT operator_id FROM projects ORDER BY operator_id")
+                    .fetch_all(self.0.readers())
+                    .await?
+                    .iter()
+                    .map(|row| row.parsed("operator_id"))
+                    .collect()
+            })
+            .await
+    }
+
+    /// Charges a day of storage beyond the free bytes, or writes it off if credits do not cover it.
+    pub async fn storage_charge(
+        &self,
+        asset: &str,
+        operator: OperatorId,
+        day: i64,
+        stored: u64,
+        amount: MicroUsdc,
+        now: Timestamp,
+    ) -> Result<StorageCharged, Error> {
+        let (asset, stored, id) = (asset.to_owned(), bigint("byte_count", stored)?, LedgerEventId::new(now));
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let credits = Account::of(AccountKind::Credits, operator);
+                    let covered = locked_balance(cx, &asset, credits).await? >= amount.0;
+                    let (charged, owed) = if covered { (amount.0, 0) } else { (0, amount.0) };
+                    let added = sqlx::query(
+                        "INSERT INTO storage_days (operator_id, day, byte_count, charged, owed)
+                         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (operator_id, day) DO NOTHING",
+                    )
+                    .bind(operator.to_string())
+                    .bind(day)
+                    .bind(stored)
+                    .bind(charged)
+                    .bind(owed)
+                    .execute(&mut *cx)
+                    .await?;
+                    if added.rows_affected() == 0 {
+                        return Ok(Change::Undo(StorageCharged::Already));
+                    }
+                    if !covered || amount.0 == 0 {
+                        return Ok(Change::Keep(if covered {
+                            StorageCharged::Charged
+                        } else {
+                            StorageCharged::WrittenOff
+                        }));
+                    }
+                    let event = Event::storage_day(operator, day, amount);
+                    let posting = Posting {
+                        id,
+                        asset: &asset,
+                        event: &event,
+                        at: now,
+                        subject: "",
+                        actor: "",
+                    };
+                    Ok(match post(cx, &posting).await? {
+                        Posted::Done => Change::Keep(StorageCharged::Charged),
+                        Posted::Repeated | Posted::Short(_) | Posted::Full(_) => Change::Undo(StorageCharged::Already),
+                    })
+                })
+            })
+            .await
+    }
+}
+
+/// Returns the blocks that must be paid so that `leased` bytes are covered.
+fn missing_blocks(leased: i64, free: i64, paid: i64) -> i64 {
+    let block = i64::try_from(BLOCK_BYTES).unwrap_or(i64::MAX);
+    let beyond = leased.saturating_sub(free).max(0);
+    // Rounded up: a block that was begun is paid.
+    let blocks = beyond / block + i64::from(beyond % block > 0);
+    (blocks - paid).max(0)
+}

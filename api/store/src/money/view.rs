@@ -1,0 +1,198 @@
+//! Balances and sales, as their operators see them.
+
+use pay::{Account, AccountKind};
+use types::money::MicroUsdc;
+use types::vocabulary::ItemKind;
+use types::{OperatorId, Timestamp};
+
+use super::sales::{sale, sale_columns};
+use super::{Money, Sale};
+use crate::Error;
+use crate::row::Columns;
+
+/// Balances of an operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balances {
+    /// Bought credits.
+    pub credits: MicroUsdc,
+    /// Given credits.
+    pub given: MicroUsdc,
+    /// Shares of sales within the dispute window.
+    pub held: MicroUsdc,
+    /// Shares that wait for a payout.
+    pub payable: MicroUsdc,
+    /// Shares of sales under dispute.
+    pub disputed: MicroUsdc,
+    /// Payout that is on its way.
+    pub payout_pending: MicroUsdc,
+}
+
+/// Sales of an operator in one state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seller {
+    /// Sales, those that are released first first.
+    pub sales: Vec<Sale>,
+    /// End of the first window, over all sales of the state.
+    pub first_release: Option<Timestamp>,
+    /// End of the last window, over all sales of the state.
+    pub last_release: Option<Timestamp>,
+}
+
+impl Money<'_> {
+    /// Returns the balances of an operator; zeros for one without money.
+    pub async fn balances(&self, asset: &str, operator: OperatorId) -> Result<Balances, Error> {
+        self.0
+            .read(async {
+                let id = |kind| Account::of(kind, operator).id(asset);
+                let rows =
+                    sqlx::query("SELECT kind, balance FROM ledger_accounts WHERE id IN ($1, $2, $3, $4, $5, $6)")
+                        .bind(id(AccountKind::Credits))
+                        .bind(id(AccountKind::Given))
+                        .bind(id(AccountKind::Held))
+                        .bind(id(AccountKind::Payable))
+                        .bind(id(AccountKind::Disputed))
+                        .bind(id(AccountKind::PayoutPending))
+                        .fetch_all(self.0.readers())
+                        .await?;
+                let mut balances = Balances::default();
+                for row in rows {
+                    let balance = MicroUsdc(row.value("balance")?);
+                    match row.value::<&str>("kind")? {
+                        "credits" => balances.credits = balance,
+                        "given" => balances.given = balance,
+                        "held" => balances.held = balance,
+                        "payable" => balances.payable = balance,
+                        "disputed" => balances.disputed = balance,
+                        _ => balances.payout_pending = balance,
+                    }
+                }
+                Ok(balances)
+            })
+            .await
+    }
+
+    /// Returns the sales of an operator in a state, up to `limit`, with the ends of their windows.
+    pub async fn sales_of(
+        &self,
+        asset: &str,
+        seller: OperatorId,
+        state: super::SaleState,
+        limit: u32,
+    ) -> Result<Seller, Error> {
+        self.0
+            .read(async {
+                let rows = sqlx::query(concat!(
+                    "SELECT ",
+                    sale_columns!(),
+                    " FROM sales WHERE seller_operator = $1 AND state = $2 AND asset = $3
+                     ORDER BY release_at, id LIMIT $4"
+                ))
+                .bind(seller.to_string())
+                .bind(state.as_str())
+                .bind(asset)
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?;
+                let ends = sqlx::query(
+                    "SELECT MIN(release_at) AS first_at, MAX(release_at) AS last_at FROM sales
+                     WHERE seller_operator = $1 AND state = $2 AND asset = $3",
+                )
+                .bind(seller.to_string())
+                .bind(state.as_str())
+                .bind(asset)
+                .fetch_one(self.0.readers())
+                .await?;
+                Ok(Seller {
+                    sales: rows.iter().map(sale).collect::<Result<_, _>>()?,
+                    first_release: ends.time_optional("first_at")?,
+                    last_release: ends.time_optional("last_at")?,
+                })
+            })
+            .await
+    }
+
+    /// Returns what an operator bought, newest first, up to `limit`.
+    pub async fn bought_by(&self, buyer: OperatorId, limit: u32) -> Result<Vec<Sale>, Error> {
+        self.0
+            .read(async {
+                sqlx::query(concat!(
+                    "SELECT ",
+                    sale_columns!(),
+                    " FROM sales WHERE buyer_operator = $1 ORDER BY sold_at DESC, id DESC LIMIT $2"
+                ))
+                .bind(buyer.to_string())
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?
+                .iter()
+                .map(sale)
+                .collect()
+            })
+            .await
+    }
+
+    /// Returns the sales of an operator between two instants: day, number and sum of the shares, oldest day first.
+    pub async fn sales_by_day(
+        &self,
+        asset: &str,
+        seller: OperatorId,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Result<Vec<(i64, u64, MicroUsdc)>, Error> {
+        self.0
+            .read(async {
+                sqlx::query(
+                    "SELECT sold_at / 86400000000 AS day, COUNT(*) AS sales, CAST(SUM(share) AS BIGINT) AS share
+                     FROM sales
+                     WHERE seller_operator = $1 AND asset = $2 AND sold_at >= $3 AND sold_at < $4
+                       AND state IN ('held', 'disputed', 'payable', 'trial', 'trial_disputed')
+                     GROUP BY sold_at / 86400000000 ORDER BY day",
+                )
+                .bind(seller.to_string())
+                .bind(asset)
+                .bind(from.micros())
+                .bind(to.micros())
+                .fetch_all(self.0.readers())
+                .await?
+                .iter()
+                .map(|row| Ok((row.value("day")?, row.number("sales")?, MicroUsdc(row.value("share")?))))
+                .collect()
+            })
+            .await
+    }
+
+    /// Returns the sum of the payouts of an operator that were paid.
+    pub async fn paid_out(&self, asset: &str, operator: OperatorId) -> Result<MicroUsdc, Error> {
+        self.0
+            .read(async {
+                let sum: i64 = sqlx::query_scalar(
+                    "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM payouts
+                     WHERE operator_id = $1 AND asset = $2 AND kind = 'payout' AND state = 'done'",
+                )
+                .bind(operator.to_string())
+                .bind(asset)
+                .fetch_one(self.0.readers())
+                .await?;
+                Ok(MicroUsdc(sum))
+            })
+            .await
+    }
+
+    /// Returns true if an operator bought an item and the sale stands.
+    pub async fn is_bought(&self, buyer: OperatorId, kind: ItemKind, item: &str) -> Result<bool, Error> {
+        Ok(self.owned(buyer, kind, item).await?.is_some())
+    }
+
+    /// Returns a sale.
+    pub async fn sale(&self, id: types::SaleId) -> Result<Option<Sale>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(concat!("SELECT ", sale_columns!(), " FROM sales WHERE id = $1"))
+                    .bind(id.to_string())
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                row.as_ref().map(sale).transpose()
+            })
+            .await
+    }
+}

@@ -1,0 +1,457 @@
+//! Payments by x402: one row for each authorization, from the moment it is bound to an item.
+//!
+//! ```text
+//! bound ──▶ settling ──▶ settled        refused: verify said no      abandoned: a newer one took its place
+//!              │  └────▶ failed         not_needed: the wallet owned the item
+//!              └─▶ unknown ──▶ settled, failed
+//! ```
+//!
+//! Invariants:
+//! - A step is taken by one statement whose condition is the state before it, so of many one takes it.
+//! - At most one payment of a wallet for an item is open. Packs are no item in this sense.
+//! - A row in a final state holds no signature.
+
+mod model;
+mod wallets;
+
+use std::time::Duration;
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::Timestamp;
+
+pub use model::{Bound, Doubtful, NewPayment, PaidFor, Payment, PaymentBound, PaymentState};
+pub use wallets::{WalletMoved, WalletSpent, WalletTransfer, Wallets};
+
+use crate::row::{Columns, texts};
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// The part of the database about payments by x402.
+#[derive(Clone, Copy, Debug)]
+pub struct Payments<'s>(pub(crate) &'s Store);
+
+impl Store {
+    /// Returns the part of the database about payments by x402.
+    pub const fn payments(&self) -> Payments<'_> {
+        Payments(self)
+    }
+}
+
+/// Columns of a payment, in every statement that returns one.
+macro_rules! payment_columns {
+    () => {
+        "id, payer, nonce, network, asset, x402_version, item_kind, item_id, version, unit_version, amount, pay_to,
+         valid_after, valid_before, payload, client_net, buyer_operator, state, attempts, lease_until,
+         transaction_hash, reason, bound_at, settled_at, sale_id"
+    };
+}
+
+impl Payments<'_> {
+    /// Binds an authorization to a thing, unless it is known. An open payment of the same wallet and item that was
+    /// never sent and whose lease is over is abandoned.
+    ///
+    /// # Errors
+    /// [`Error::Text`].
+    pub async fn bind(&self, new: NewPayment) -> Result<PaymentBound, Error> {
+        texts(&[("payload", &new.payload), ("item_id", &new.bound.id)])?;
+        self.0
+            .write_aside(move |cx| Box::pin(async move { bind(cx, &new).await }))
+            .await
+    }
+
+    /// Returns the payment of an authorization.
+    pub async fn of(&self, network: &str, asset: &str, payer: &str, nonce: &str) -> Result<Option<Payment>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(concat!(
+                    "SELECT ",
+                    payment_columns!(),
+                    " FROM payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4"
+                ))
+                .bind(network)
+                .bind(asset)
+                .bind(payer)
+                .bind(nonce)
+                .fetch_optional(self.0.readers())
+                .await?;
+                row.as_ref().map(payment).transpose()
+            })
+            .await
+    }
+
+    /// Returns the payment with this id.
+    pub async fn get(&self, id: &str) -> Result<Option<Payment>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(concat!("SELECT ", payment_columns!(), " FROM payments WHERE id = $1"))
+                    .bind(id)
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                row.as_ref().map(payment).transpose()
+            })
+            .await
+    }
+
+    /// Returns the settled payment by which a wallet bought a thing first.
+    pub async fn first_of(&self, network: &str, payer: &str, bound: &Bound) -> Result<Option<Payment>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(concat!(
+                    "SELECT ",
+                    payment_columns!(),
+                    " FROM payments WHERE network = $1 AND payer = $2 AND item_kind = $3 AND item_id = $4
+                       AND state = 'settled' ORDER BY settled_at LIMIT 1"
+                ))
+                .bind(network)
+                .bind(payer)
+                .bind(bound.kind.as_str())
+                .bind(&bound.id)
+                .fetch_optional(self.0.readers())
+                .await?;
+                row.as_ref().map(payment).transpose()
+            })
+            .await
+    }
+
+    /// Returns the payments in a state, newest first.
+    pub async fn listed(&self, state: Option<PaymentState>, limit: u32) -> Result<Vec<Payment>, Error> {
+        self.0
+            .read(async {
+                let rows = sqlx::query(concat!(
+                    "SELECT ",
+                    payment_columns!(),
+                    " FROM payments WHERE state = $1 OR $1 = '' ORDER BY bound_at DESC, id LIMIT $2"
+                ))
+                .bind(state.map_or("", PaymentState::as_str))
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?;
+                rows.iter().map(payment).collect()
+            })
+            .await
+    }
+
+    /// Notes that the facilitator said no. Nothing was sent.
+    pub async fn refuse(&self, id: &str, reason: &str) -> Result<bool, Error> {
+        self.step(
+            "UPDATE payments SET state = 'refused', reason = $2, payload = NULL WHERE id = $1 AND state = 'bound'",
+            id,
+            reason,
+        )
+        .await
+    }
+
+    /// Binds again a payment that was refused or gave way. False if it is in another state, or another payment
+    /// of the wallet for the item is open.
+    pub async fn rebind(&self, id: &str, payload: &str, now: Timestamp, lease: Duration) -> Result<bool, Error> {
+        let (id, payload) = (id.to_owned(), payload.to_owned());
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let changed = sqlx::query(
+                        "UPDATE payments SET state = 'bound', payload = $2, reason = NULL, lease_until = $3
+                         WHERE id = $1 AND state IN ('refused', 'abandoned') AND NOT EXISTS (
+                             SELECT 1 FROM payments AS other
+                             WHERE other.network = payments.network AND other.payer = payments.payer
+                               AND other.item_kind = payments.item_kind AND other.item_id = payments.item_id
+                               AND other.item_kind <> 'pack' AND other.state IN ('bound', 'settling', 'unknown'))",
+                    )
+                    .bind(id)
+                    .bind(payload)
+                    .bind(now.plus(lease).micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(changed.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+
+    /// Takes a bound payment to be sent. Of many callers one gets true.
+    pub async fn begin(&self, id: &str, lease_until: Timestamp) -> Result<bool, Error> {
+        self.timed(
+            "UPDATE payments SET state = 'settling', attempts = attempts + 1, lease_until = $2, next_try_at = $2
+             WHERE id = $1 AND state = 'bound'",
+            id,
+            lease_until,
+        )
+        .await
+    }
+
+    /// Takes back a first attempt that did not leave.
+    pub async fn not_sent(&self, id: &str, lease_until: Timestamp) -> Result<bool, Error> {
+        self.timed(
+            "UPDATE payments SET state = 'bound', attempts = 0, lease_until = $2
+             WHERE id = $1 AND state = 'settling' AND attempts = 1",
+            id,
+            lease_until,
+        )
+        .await
+    }
+
+    /// Notes that a payment may have moved the money.
+    pub async fn doubt(&self, id: &str, doubt: Doubtful) -> Result<bool, Error> {
+        let id = id.to_owned();
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let changed = sqlx::query(
+                        "UPDATE payments SET state = 'unknown', reason = $2,
+                             transaction_hash = COALESCE($3, transaction_hash), next_try_at = $4
+                         WHERE id = $1 AND state IN ('settling', 'unknown')",
+                    )
+                    .bind(id)
+                    .bind(doubt.reason)
+                    .bind(doubt.transaction)
+                    .bind(doubt.next_try_at.micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(changed.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+
+    /// Notes that a payment moved nothing, and when to look once more.
+    pub async fn fail(&self, id: &str, reason: &str, look_at: Timestamp) -> Result<bool, Error> {
+        let (id, reason) = (id.to_owned(), reason.to_owned());
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let changed = sqlx::query(
+                        "UPDATE payments SET state = 'failed', reason = $2, payload = NULL, next_try_at = $3
+                         WHERE id = $1 AND state IN ('settling', 'unknown')",
+                    )
+                    .bind(id)
+                    .bind(reason)
+                    .bind(look_at.micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(changed.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+
+    /// Notes that a failed payment was looked at for the last time.
+    pub async fn failed_for_good(&self, id: &str) -> Result<bool, Error> {
+        self.timed(
+            "UPDATE payments SET next_try_at = $2 WHERE id = $1 AND state = 'failed'",
+            id,
+            Timestamp::from_micros(i64::MAX),
+        )
+        .await
+    }
+
+    /// Takes payments to look at: those that may have moved the money and are due, those whose owner is gone, and
+    /// failed ones that are looked at once more. Nobody else gets them before `until`.
+    pub async fn due(&self, now: Timestamp, until: Timestamp, limit: u32) -> Result<Vec<Payment>, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let due = sqlx::query(
+                        "SELECT id FROM payments WHERE state IN ('settling', 'unknown', 'failed') AND next_try_at <= $1
+                         ORDER BY next_try_at, id LIMIT $2",
+                    )
+                    .bind(now.micros())
+                    .bind(i64::from(limit))
+                    .fetch_all(&mut *cx)
+                    .await?;
+                    if due.is_empty() {
+                        return Ok(Change::Undo(Vec::new()));
+                    }
+                    let mut taken = Vec::with_capacity(due.len());
+                    for row in due {
+                        // A settling payment whose lease is over was sent, for all that anybody knows.
+                        let row = sqlx::query(concat!(
+                            "UPDATE payments SET next_try_at = $3,
+                                 attempts = attempts + CASE WHEN state = 'failed' THEN 0 ELSE 1 END,
+                                 state = CASE WHEN state = 'settling' THEN 'unknown' ELSE state END
+                             WHERE id = $1 AND state IN ('settling', 'unknown', 'failed') AND next_try_at <= $2
+                             RETURNING ",
+                            payment_columns!()
+                        ))
+                        .bind(row.value::<String>("id")?)
+                        .bind(now.micros())
+                        .bind(until.micros())
+                        .fetch_optional(&mut *cx)
+                        .await?;
+                        taken.extend(row.as_ref().map(payment).transpose()?);
+                    }
+                    Ok(Change::Keep(taken))
+                })
+            })
+            .await
+    }
+
+    /// Deletes payments that were never sent and cannot be any more, and returns their number.
+    pub async fn sweep(&self, valid_before: i64) -> Result<u64, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let deleted = sqlx::query(
+                        "DELETE FROM payments WHERE state IN ('bound', 'refused', 'abandoned') AND attempts = 0
+                             AND valid_before < $1",
+                    )
+                    .bind(valid_before)
+                    .execute(cx)
+                    .await?
+                    .rows_affected();
+                    Ok(if deleted == 0 {
+                        Change::Undo(0)
+                    } else {
+                        Change::Keep(deleted)
+                    })
+                })
+            })
+            .await
+    }
+
+    async fn step(&self, statement: &'static str, id: &str, text: &str) -> Result<bool, Error> {
+        let (id, text) = (id.to_owned(), text.to_owned());
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let changed = sqlx::query(statement).bind(id).bind(text).execute(cx).await?;
+                    Ok(Change::Keep(changed.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+
+    async fn timed(&self, statement: &'static str, id: &str, at: Timestamp) -> Result<bool, Error> {
+        let id = id.to_owned();
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let changed = sqlx::query(statement).bind(id).bind(at.micros()).execute(cx).await?;
+                    Ok(Change::Keep(changed.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+}
+
+async fn bind(cx: &mut AnyConnection, new: &NewPayment) -> Result<Change<PaymentBound>, Error> {
+    if let Some(known) = known(cx, new).await? {
+        return Ok(Change::Undo(PaymentBound::Known(Box::new(known))));
+    }
+    sqlx::query(
+        "UPDATE payments SET state = 'abandoned', payload = NULL
+         WHERE network = $1 AND payer = $2 AND item_kind = $3 AND item_id = $4 AND item_kind <> 'pack'
+           AND state = 'bound' AND lease_until <= $5",
+    )
+    .bind(new.network.clone())
+    .bind(new.payer.clone())
+    .bind(new.bound.kind.as_str())
+    .bind(new.bound.id.clone())
+    .bind(new.now.micros())
+    .execute(&mut *cx)
+    .await?;
+    let state = if new.is_owned {
+        PaymentState::NotNeeded
+    } else {
+        PaymentState::Bound
+    };
+    let inserted = sqlx::query(
+        "INSERT INTO payments (id, network, asset, payer, nonce, x402_version, item_kind, item_id, version,
+             unit_version, amount, pay_to, valid_after, valid_before, payload_hash, payload, has_secret, client_net,
+             buyer_operator, state, attempts, lease_until, next_try_at, bound_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 0, $17, $18, $19, 0, $20, $20,
+             $21)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(new.id.clone())
+    .bind(new.network.clone())
+    .bind(new.asset.clone())
+    .bind(new.payer.clone())
+    .bind(new.nonce.clone())
+    .bind(new.protocol)
+    .bind(new.bound.kind.as_str())
+    .bind(new.bound.id.clone())
+    .bind(new.bound.version)
+    .bind(new.bound.unit_version.clone())
+    .bind(new.amount)
+    .bind(new.pay_to.clone())
+    .bind(new.valid_after)
+    .bind(new.valid_before)
+    .bind(new.payload_hash.to_vec())
+    .bind((!new.is_owned).then(|| new.payload.clone()))
+    .bind(new.client_net.clone())
+    .bind(new.buyer.map(|buyer| buyer.to_string()))
+    .bind(state.as_str())
+    .bind(new.now.plus(new.lease).micros())
+    .bind(new.now.micros())
+    .execute(&mut *cx)
+    .await?;
+    if inserted.rows_affected() > 0 {
+        return Ok(Change::Keep(PaymentBound::New));
+    }
+    // One of two rules refused the row: another transaction bound the authorization, or the item for this wallet.
+    let outcome = known(cx, new)
+        .await?
+        .map_or(PaymentBound::Open, |known| PaymentBound::Known(Box::new(known)));
+    Ok(Change::Undo(outcome))
+}
+
+async fn known(cx: &mut AnyConnection, new: &NewPayment) -> Result<Option<Payment>, Error> {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        payment_columns!(),
+        " FROM payments WHERE network = $1 AND asset = $2 AND payer = $3 AND nonce = $4"
+    ))
+    .bind(new.network.clone())
+    .bind(new.asset.clone())
+    .bind(new.payer.clone())
+    .bind(new.nonce.clone())
+    .fetch_optional(cx)
+    .await?;
+    row.as_ref().map(payment).transpose()
+}
+
+/// Reads a payment from its row.
+fn payment(row: &AnyRow) -> Result<Payment, Error> {
+    let malformed = |column, word: &str| Error::Malformed {
+        column,
+        problem: format!("`{word}` is not a known word"),
+    };
+    let state: String = row.value("state")?;
+    let kind: String = row.value("item_kind")?;
+    let kinds = [PaidFor::Unit, PaidFor::Dataset, PaidFor::Pack];
+    Ok(Payment {
+        id: row.value("id")?,
+        payer: row.value("payer")?,
+        nonce: row.value("nonce")?,
+        network: row.value("network")?,
+        asset: row.value("asset")?,
+        protocol: row.value("x402_version")?,
+        bound: Bound {
+            kind: kinds
+                .into_iter()
+                .find(|known| known.as_str() == kind)
+                .ok_or_else(|| malformed("item_kind", &kind))?,
+            id: row.value("item_id")?,
+            version: row.value("version")?,
+            unit_version: row.value("unit_version")?,
+        },
+        amount: row.value("amount")?,
+        pay_to: row.value("pay_to")?,
+        valid_after: row.value("valid_after")?,
+        valid_before: row.value("valid_before")?,
+        payload: row.value("payload")?,
+        client_net: row.value("client_net")?,
+        buyer: row.parsed_optional("buyer_operator")?,
+        state: PaymentState::ALL
+            .into_iter()
+            .find(|known| known.as_str() == state)
+            .ok_or_else(|| malformed("state", &state))?,
+        attempts: row.value("attempts")?,
+        lease_until: row.time("lease_until")?,
+        transaction: row.value("transaction_hash")?,
+        reason: row.value("reason")?,
+        bound_at: row.time("bound_at")?,
+        settled_at: row.time_optional("settled_at")?,
+        sale_id: row.value("sale_id")?,
+    })
+}

@@ -1,0 +1,202 @@
+//! What a payment is: its states, what it is bound to, and its row.
+//!
+//! Invariant: words are stored as the enumerations say them.
+
+use std::time::Duration;
+
+use types::{OperatorId, Timestamp};
+
+/// State of a payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PaymentState {
+    /// Bound to an item; nothing was sent.
+    Bound,
+    /// The facilitator said no; nothing was sent.
+    Refused,
+    /// A newer payment of the same wallet for the same item took its place; nothing was sent.
+    Abandoned,
+    /// Sent, or about to be.
+    Settling,
+    /// It may have moved the money.
+    Unknown,
+    /// It moved the money, and what it paid for is granted.
+    Settled,
+    /// It moved nothing, which is proved.
+    Failed,
+    /// The wallet owned the item; nothing is ever sent.
+    NotNeeded,
+}
+
+impl PaymentState {
+    pub(super) const ALL: [Self; 8] = [
+        Self::Bound,
+        Self::Refused,
+        Self::Abandoned,
+        Self::Settling,
+        Self::Unknown,
+        Self::Settled,
+        Self::Failed,
+        Self::NotNeeded,
+    ];
+
+    /// Returns the word of the state, as it is stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Refused => "refused",
+            Self::Abandoned => "abandoned",
+            Self::Settling => "settling",
+            Self::Unknown => "unknown",
+            Self::Settled => "settled",
+            Self::Failed => "failed",
+            Self::NotNeeded => "not_needed",
+        }
+    }
+}
+
+/// Kind of thing that is paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PaidFor {
+    /// A knowledge unit.
+    Unit,
+    /// A version of a dataset.
+    Dataset,
+    /// A pack of credits.
+    Pack,
+}
+
+impl PaidFor {
+    /// Returns the word of the kind, as it is stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unit => "unit",
+            Self::Dataset => "dataset",
+            Self::Pack => "pack",
+        }
+    }
+}
+
+/// Thing that a payment is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Kind of the thing.
+    pub kind: PaidFor,
+    /// Chain of a unit, id of a dataset, operator of a pack.
+    pub id: String,
+    /// Number of the version; 1 for a pack.
+    pub version: i64,
+    /// Version of a unit that is served.
+    pub unit_version: Option<String>,
+}
+
+/// An authorization with what it is bound to.
+#[derive(Clone, Debug)]
+pub struct NewPayment {
+    /// Id of the payment, a version 7 UUID.
+    pub id: String,
+    /// Network, by CAIP-2.
+    pub network: String,
+    /// Address of the token.
+    pub asset: String,
+    /// Wallet that pays.
+    pub payer: String,
+    /// Nonce of the authorization.
+    pub nonce: String,
+    /// Version of the protocol.
+    pub protocol: i64,
+    /// Thing that is paid for.
+    pub bound: Bound,
+    /// Amount in micro-USDC.
+    pub amount: i64,
+    /// Wallet that is paid.
+    pub pay_to: String,
+    /// Second after which the authorization is valid.
+    pub valid_after: i64,
+    /// Second before which it is valid.
+    pub valid_before: i64,
+    /// Hash of the payment.
+    pub payload_hash: [u8; 32],
+    /// What a facilitator is sent, as JSON. It has the signature.
+    pub payload: String,
+    /// Network of the client.
+    pub client_net: String,
+    /// Operator whose proved wallet pays.
+    pub buyer: Option<OperatorId>,
+    /// True if the wallet owns the item, so that nothing is to be paid.
+    pub is_owned: bool,
+    /// Time of binding.
+    pub now: Timestamp,
+    /// Time for which nobody else binds the item for the wallet.
+    pub lease: Duration,
+}
+
+/// A payment as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payment {
+    /// Id of the payment.
+    pub id: String,
+    /// Wallet that pays.
+    pub payer: String,
+    /// Nonce of the authorization.
+    pub nonce: String,
+    /// Network, by CAIP-2.
+    pub network: String,
+    /// Address of the token.
+    pub asset: String,
+    /// Version of the protocol.
+    pub protocol: i64,
+    /// Thing that is paid for.
+    pub bound: Bound,
+    /// Amount in micro-USDC.
+    pub amount: i64,
+    /// Wallet that is paid.
+    pub pay_to: String,
+    /// Second after which the authorization is valid.
+    pub valid_after: i64,
+    /// Second before which it is valid.
+    pub valid_before: i64,
+    /// What a facilitator is sent; `None` at a final state.
+    pub payload: Option<String>,
+    /// Network of the client that sent it first.
+    pub client_net: String,
+    /// Operator whose proved wallet pays.
+    pub buyer: Option<OperatorId>,
+    /// State of the payment as stored.
+    pub state: PaymentState,
+    /// Number of times that it was sent.
+    pub attempts: i64,
+    /// Time until which a settling payment has an owner.
+    pub lease_until: Timestamp,
+    /// Transaction, once it is known.
+    pub transaction: Option<String>,
+    /// Reason of the state.
+    pub reason: Option<String>,
+    /// Time of binding.
+    pub bound_at: Timestamp,
+    /// Time of settling.
+    pub settled_at: Option<Timestamp>,
+    /// Sale that it paid for.
+    pub sale_id: Option<String>,
+}
+
+/// Outcome of binding a payment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PaymentBound {
+    /// The payment is bound.
+    New,
+    /// The authorization is known.
+    Known(Box<Payment>),
+    /// Another payment of the wallet for the item is open.
+    Open,
+}
+
+/// Changes of a payment that was found unsettled.
+#[derive(Clone, Debug)]
+pub struct Doubtful {
+    /// Reason that the facilitator gave.
+    pub reason: String,
+    /// Transaction that was named.
+    pub transaction: Option<String>,
+    /// Time of the next look.
+    pub next_try_at: Timestamp,
+}

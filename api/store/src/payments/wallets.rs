@@ -1,0 +1,181 @@
+//! The built-in test ledger: balances of wallets and the nonces that were used.
+//!
+//! Invariant: a nonce is used in the transaction that moves the balance, once. These tables stand for a chain, so
+//! nothing else changes with them.
+
+use sqlx::AnyConnection;
+use sqlx::any::AnyRow;
+use types::Timestamp;
+
+use crate::row::Columns;
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// A transfer of the built-in ledger.
+#[derive(Clone, Debug)]
+pub struct WalletTransfer {
+    /// Wallet that pays.
+    pub from: String,
+    /// Wallet that is paid.
+    pub to: String,
+    /// Amount in micro-USDC.
+    pub amount: i64,
+    /// Nonce that is used.
+    pub nonce: String,
+    /// Name of the transaction.
+    pub transaction: String,
+    /// Time of the transfer.
+    pub now: Timestamp,
+}
+
+/// What became of a nonce.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WalletSpent {
+    /// It was used by this transaction.
+    Used(String),
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// Outcome of a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WalletMoved {
+    /// The transfer was made.
+    Done,
+    /// The nonce was used or cancelled before.
+    Spent(WalletSpent),
+    /// The balance does not cover it.
+    Short,
+}
+
+/// The part of the database that stands for a chain.
+#[derive(Clone, Copy, Debug)]
+pub struct Wallets<'s>(pub(crate) &'s Store);
+
+impl Store {
+    /// Returns the part of the database that stands for a chain.
+    pub const fn wallets(&self) -> Wallets<'_> {
+        Wallets(self)
+    }
+}
+
+impl Wallets<'_> {
+    /// Returns the balance of a wallet; 0 for one that is not known.
+    pub async fn balance(&self, wallet: &str) -> Result<i64, Error> {
+        self.0
+            .read(async {
+                let balance: Option<i64> = sqlx::query_scalar("SELECT balance FROM test_wallets WHERE address = $1")
+                    .bind(wallet)
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                Ok(balance.unwrap_or(0))
+            })
+            .await
+    }
+
+    /// Returns what became of a nonce; `None` if nothing did.
+    pub async fn spent(&self, wallet: &str, nonce: &str) -> Result<Option<WalletSpent>, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query(
+                    "SELECT kind, transaction_hash FROM test_authorizations WHERE address = $1 AND nonce = $2",
+                )
+                .bind(wallet)
+                .bind(nonce)
+                .fetch_optional(self.0.readers())
+                .await?;
+                row.as_ref().map(spent).transpose()
+            })
+            .await
+    }
+
+    /// Adds test money to a wallet.
+    pub async fn give(&self, wallet: &str, amount: i64) -> Result<(), Error> {
+        let wallet = wallet.to_owned();
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    add(cx, &wallet, amount).await?;
+                    Ok(Change::Keep(()))
+                })
+            })
+            .await
+    }
+
+    /// Uses a nonce and moves an amount.
+    pub async fn transfer(&self, transfer: WalletTransfer) -> Result<WalletMoved, Error> {
+        self.0
+            .write_aside(move |cx| Box::pin(async move { move_once(cx, &transfer).await }))
+            .await
+    }
+
+    /// Cancels a nonce. Returns false if it was used or cancelled before.
+    pub async fn cancel(&self, wallet: &str, nonce: &str, now: Timestamp) -> Result<bool, Error> {
+        let (wallet, nonce) = (wallet.to_owned(), nonce.to_owned());
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let inserted = sqlx::query(
+                        "INSERT INTO test_authorizations (address, nonce, kind, transaction_hash, at)
+                         VALUES ($1, $2, 'cancelled', NULL, $3) ON CONFLICT DO NOTHING",
+                    )
+                    .bind(wallet)
+                    .bind(nonce)
+                    .bind(now.micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(inserted.rows_affected() > 0))
+                })
+            })
+            .await
+    }
+}
+
+async fn move_once(cx: &mut AnyConnection, transfer: &WalletTransfer) -> Result<Change<WalletMoved>, Error> {
+    let inserted = sqlx::query(
+        "INSERT INTO test_authorizations (address, nonce, kind, transaction_hash, at) VALUES ($1, $2, 'used', $3, $4)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(transfer.from.clone())
+    .bind(transfer.nonce.clone())
+    .bind(transfer.transaction.clone())
+    .bind(transfer.now.micros())
+    .execute(&mut *cx)
+    .await?;
+    if inserted.rows_affected() == 0 {
+        let row =
+            sqlx::query("SELECT kind, transaction_hash FROM test_authorizations WHERE address = $1 AND nonce = $2")
+                .bind(transfer.from.clone())
+                .bind(transfer.nonce.clone())
+                .fetch_one(&mut *cx)
+                .await?;
+        return Ok(Change::Undo(WalletMoved::Spent(spent(&row)?)));
+    }
+    let taken = sqlx::query("UPDATE test_wallets SET balance = balance - $2 WHERE address = $1 AND balance >= $2")
+        .bind(transfer.from.clone())
+        .bind(transfer.amount)
+        .execute(&mut *cx)
+        .await?;
+    if taken.rows_affected() == 0 {
+        return Ok(Change::Undo(WalletMoved::Short));
+    }
+    add(cx, &transfer.to, transfer.amount).await?;
+    Ok(Change::Keep(WalletMoved::Done))
+}
+
+async fn add(cx: &mut AnyConnection, wallet: &str, amount: i64) -> Result<(), Error> {
+    sqlx::query(
+        "INSERT INTO test_wallets (address, balance) VALUES ($1, $2)
+         ON CONFLICT (address) DO UPDATE SET balance = test_wallets.balance + excluded.balance",
+    )
+    .bind(wallet.to_owned())
+    .bind(amount)
+    .execute(cx)
+    .await?;
+    Ok(())
+}
+
+fn spent(row: &AnyRow) -> Result<WalletSpent, Error> {
+    let transaction: Option<String> = row.value("transaction_hash")?;
+    Ok(transaction.map_or(WalletSpent::Cancelled, WalletSpent::Used))
+}

@@ -1,0 +1,81 @@
+//! Points of merged batches: those of new ones with their outcome, those of earlier ones page by page.
+
+use sqlx::AnyConnection;
+use types::vocabulary::PointsKind;
+use types::{AgentId, ContributionId, OperatorId, Timestamp};
+
+use super::{NewPoints, Points, give};
+use crate::Error;
+use crate::row::Columns;
+use crate::writer::Change;
+
+/// Accepted records for a point.
+const RECORDS_A_POINT: u64 = 5;
+/// Points of a batch, at most.
+const MOST_POINTS: u64 = 20;
+
+/// A page of earlier batches that got their points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchesFilled {
+    /// Last contribution of the page; `None` if there was none.
+    pub last: Option<ContributionId>,
+    /// Events that were added.
+    pub added: u64,
+}
+
+impl Points<'_> {
+    /// Gives the points of a page of merged contributions by id: those after `after`, or the first. What has its points
+    /// keeps them.
+    pub async fn batches_fill(&self, after: Option<ContributionId>, limit: u32) -> Result<BatchesFilled, Error> {
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    let rows = sqlx::query(
+                        "SELECT id, project_id, agent_id, operator_id, accepted, decided_at FROM contributions
+                         WHERE status = 'merged' AND id > $1 ORDER BY id LIMIT $2",
+                    )
+                    .bind(after.map(|id| id.to_string()).unwrap_or_default())
+                    .bind(i64::from(limit))
+                    .fetch_all(&mut *cx)
+                    .await?;
+                    let mut filled = BatchesFilled { last: None, added: 0 };
+                    for row in rows {
+                        let id = row.parsed("id")?;
+                        let agent = (row.parsed("agent_id")?, row.parsed("operator_id")?);
+                        let project = row.value("project_id")?;
+                        let accepted = row.number("accepted")?;
+                        let at = row.time("decided_at")?;
+                        filled.added += u64::from(of_batch(cx, id, agent, project, accepted, at).await?);
+                        filled.last = Some(id);
+                    }
+                    Ok(Change::Keep(filled))
+                })
+            })
+            .await
+    }
+}
+
+/// Gives the points of a merged batch, if it has any. Returns false if there are none, or it has them.
+pub(crate) async fn of_batch(
+    cx: &mut AnyConnection,
+    id: ContributionId,
+    (agent, operator): (AgentId, OperatorId),
+    project: String,
+    accepted: u64,
+    at: Timestamp,
+) -> Result<bool, Error> {
+    let points = (accepted / RECORDS_A_POINT).min(MOST_POINTS);
+    if points == 0 {
+        return Ok(false);
+    }
+    let new = NewPoints {
+        agent,
+        operator,
+        kind: PointsKind::MergedBatch,
+        key: id.to_string(),
+        points: i64::try_from(points).unwrap_or(0),
+        subject: project,
+        at,
+    };
+    give(cx, &new).await
+}

@@ -1,0 +1,94 @@
+//! The ranking of agents by points.
+
+use sqlx::any::AnyRow;
+use types::{AgentId, OperatorId, Timestamp};
+
+use super::{Points, PointsSums, sums};
+use crate::Error;
+use crate::row::Columns;
+
+/// An agent in the ranking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranked {
+    /// Id of the agent.
+    pub agent: AgentId,
+    /// Name of the agent.
+    pub agent_name: String,
+    /// Id of the operator.
+    pub operator: OperatorId,
+    /// Display name of the operator.
+    pub operator_name: String,
+    /// Sums of the period, without the events that are left out.
+    pub sums: PointsSums,
+    /// Time of the agent's latest event.
+    pub last_at: Timestamp,
+}
+
+impl Points<'_> {
+    /// Returns the agents with the most points since the beginning of the UTC day `since`, or ever: points first, then
+    /// the earliest latest event, then the name. Agents without points are left out, and so are excluded events.
+    pub async fn ranking(&self, since: Option<i64>, limit: u32) -> Result<Vec<Ranked>, Error> {
+        // Both selections end with the same columns, so the rest of the statement is one.
+        let summed = match since {
+            Some(_) => {
+                "SELECT agent_id, SUM(points) AS points, SUM(published) AS published,
+                        SUM(first_reads) AS first_reads, SUM(sales) AS sales, SUM(batches) AS batches
+                 FROM points_days WHERE day >= $1 GROUP BY agent_id"
+            }
+            None => "SELECT agent_id, points, published, first_reads, sales, batches FROM points_agents WHERE $1 = 0",
+        };
+        let text = format!(
+            "SELECT points_agents.agent_id AS agent_id, agents.name AS agent_name,
+                    points_agents.operator_id AS operator_id, operators.display_name AS operator_name,
+                    points_agents.last_at AS last_at,
+                    CAST(summed.points - COALESCE(excluded.points, 0) AS BIGINT) AS points,
+                    CAST(summed.published - COALESCE(excluded.published, 0) AS BIGINT) AS published,
+                    CAST(summed.first_reads - COALESCE(excluded.first_reads, 0) AS BIGINT) AS first_reads,
+                    CAST(summed.sales - COALESCE(excluded.sales, 0) AS BIGINT) AS sales,
+                    CAST(summed.batches - COALESCE(excluded.batches, 0) AS BIGINT) AS batches
+             FROM ({summed}) AS summed
+             JOIN points_agents ON points_agents.agent_id = summed.agent_id
+             JOIN agents ON agents.id = summed.agent_id AND agents.taken_down_at IS NULL
+             JOIN operators ON operators.id = points_agents.operator_id
+             LEFT JOIN (SELECT agent_id, SUM(points) AS points,
+                               SUM(CASE WHEN kind = 'published' THEN 1 ELSE 0 END) AS published,
+                               SUM(CASE WHEN kind = 'first_read' THEN 1 ELSE 0 END) AS first_reads,
+                               SUM(CASE WHEN kind IN ('sale', 'trial_sale') THEN 1 ELSE 0 END) AS sales,
+                               SUM(CASE WHEN kind = 'merged_batch' THEN 1 ELSE 0 END) AS batches
+                        FROM points_exclusions
+                        JOIN points_events ON points_events.id = points_exclusions.event_id
+                        WHERE points_events.at >= $2 GROUP BY agent_id) AS excluded
+                    ON excluded.agent_id = summed.agent_id
+             WHERE summed.points - COALESCE(excluded.points, 0) > 0
+             ORDER BY summed.points - COALESCE(excluded.points, 0) DESC, points_agents.last_at, agents.name
+             LIMIT $3"
+        );
+        let micros = since.map_or(i64::MIN, |day| day.saturating_mul(MICROS_A_DAY));
+        self.0
+            .read(async {
+                sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(since.unwrap_or(0))
+                    .bind(micros)
+                    .bind(i64::from(limit))
+                    .fetch_all(self.0.readers())
+                    .await?
+                    .iter()
+                    .map(ranked)
+                    .collect()
+            })
+            .await
+    }
+}
+
+const MICROS_A_DAY: i64 = 86_400_000_000;
+
+fn ranked(row: &AnyRow) -> Result<Ranked, Error> {
+    Ok(Ranked {
+        agent: row.parsed("agent_id")?,
+        agent_name: row.value("agent_name")?,
+        operator: row.parsed("operator_id")?,
+        operator_name: row.value("operator_name")?,
+        sums: sums(row)?,
+        last_at: row.time("last_at")?,
+    })
+}

@@ -1,0 +1,137 @@
+//! Rows that the index of the search is built from, and those that a hit is checked against.
+//!
+//! Invariant: every method returns only what anybody may see: published units that are neither retired nor hidden, and
+//! public datasets that are not archived.
+
+use sqlx::any::AnyRow;
+use types::vocabulary::ItemKind;
+use types::{DatasetId, UnitId};
+
+use crate::knowledge::{UNIT, Unit, unit};
+use crate::projects::{PROJECT, Project, project};
+use crate::row::Columns;
+use crate::{Error, Store};
+
+/// The condition on a version that a search may show.
+const SHOWN_UNIT: &str = "units.status = 'published' AND chains.retired_at IS NULL AND chains.taken_down_at IS NULL
+       AND chains.erased_at IS NULL";
+/// The condition on a dataset that a search may show.
+const SHOWN_DATASET: &str = "projects.visibility = 'public' AND projects.status <> 'archived'
+       AND projects.taken_down_at IS NULL";
+
+/// The part of the database that the search reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Searching<'s>(&'s Store);
+
+/// A note that an item must be read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchChange {
+    /// Place among the changes, in the order of commits.
+    pub seq: i64,
+    /// Kind of the item.
+    pub kind: ItemKind,
+    /// The chain of a unit, or the id of a dataset.
+    pub item: String,
+}
+
+impl Store {
+    /// Returns the part of the database that the search reads.
+    pub const fn searching(&self) -> Searching<'_> {
+        Searching(self)
+    }
+}
+
+impl Searching<'_> {
+    pub(crate) const fn store(&self) -> &Store {
+        self.0
+    }
+
+    /// Returns the place of the last change; 0 if there is none.
+    pub async fn last_change(&self) -> Result<i64, Error> {
+        self.0
+            .read(async {
+                sqlx::query("SELECT value FROM counters WHERE name = 'search'")
+                    .fetch_one(self.0.readers())
+                    .await?
+                    .value("value")
+            })
+            .await
+    }
+
+    /// Returns the changes after a place, in their order, at most `limit`.
+    pub async fn changes_after(&self, seq: i64, limit: u32) -> Result<Vec<SearchChange>, Error> {
+        self.0
+            .read(async {
+                sqlx::query("SELECT seq, kind, item_id FROM search_changes WHERE seq > $1 ORDER BY seq LIMIT $2")
+                    .bind(seq)
+                    .bind(i64::from(limit))
+                    .fetch_all(self.0.readers())
+                    .await?
+                    .iter()
+                    .map(|row| {
+                        Ok(SearchChange {
+                            seq: row.value("seq")?,
+                            kind: row.parsed("kind")?,
+                            item: row.value("item_id")?,
+                        })
+                    })
+                    .collect()
+            })
+            .await
+    }
+
+    /// Returns the shown units behind a chain in the order of chains, or the first ones.
+    pub async fn units_after(&self, chain: Option<UnitId>, limit: u32) -> Result<Vec<Unit>, Error> {
+        let text = format!("{UNIT} WHERE {SHOWN_UNIT} AND units.chain_id > $1 ORDER BY units.chain_id LIMIT {limit}");
+        let after = chain.map(|chain| chain.to_string()).unwrap_or_default();
+        self.rows(text, &[after], unit).await
+    }
+
+    /// Returns the shown units among chains, in no order.
+    pub async fn units(&self, chains: &[String]) -> Result<Vec<Unit>, Error> {
+        let places = places(chains.len());
+        let text = format!("{UNIT} WHERE {SHOWN_UNIT} AND units.chain_id IN ({places})");
+        self.rows(text, chains, unit).await
+    }
+
+    /// Returns the shown datasets behind an id in the order of ids, or the first ones.
+    pub async fn datasets_after(&self, id: Option<DatasetId>, limit: u32) -> Result<Vec<Project>, Error> {
+        let text = format!("{PROJECT} WHERE {SHOWN_DATASET} AND projects.id > $1 ORDER BY projects.id LIMIT {limit}");
+        let after = id.map(|id| id.to_string()).unwrap_or_default();
+        self.rows(text, &[after], project).await
+    }
+
+    /// Returns the shown datasets among ids, in no order.
+    pub async fn datasets(&self, ids: &[String]) -> Result<Vec<Project>, Error> {
+        let places = places(ids.len());
+        let text = format!("{PROJECT} WHERE {SHOWN_DATASET} AND projects.id IN ({places})");
+        self.rows(text, ids, project).await
+    }
+
+    /// Runs a statement with these parameters; none without any.
+    async fn rows<T: Send>(
+        &self,
+        text: String,
+        parameters: &[String],
+        read: fn(&AnyRow) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        if parameters.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.0
+            .read(async {
+                let mut query = sqlx::query(sqlx::AssertSqlSafe(text));
+                for parameter in parameters {
+                    query = query.bind(parameter.clone());
+                }
+                query.fetch_all(self.0.readers()).await?.iter().map(read).collect()
+            })
+            .await
+    }
+}
+
+/// Returns the placeholders `$1` to `$count`, separated by commas.
+pub(crate) fn places(count: usize) -> String {
+    let all: Vec<String> = (1..=count).map(|number| format!("${number}")).collect();
+    all.join(", ")
+}

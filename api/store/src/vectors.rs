@@ -1,0 +1,86 @@
+//! Vectors of texts by models, which cost money to make again.
+//!
+//! Invariant: an erased unit has none. A vector is that of the text whose hash is beside it.
+
+use types::UnitId;
+
+use crate::knowledge::lock;
+use crate::row::Columns;
+use crate::search::{Searching, places};
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// The vector of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredVector {
+    /// Version of a unit, or id of a dataset.
+    pub item: String,
+    /// Hash of the text.
+    pub hash: Vec<u8>,
+    /// Scale as four bytes, the least first, then one byte for each dimension.
+    pub vector: Vec<u8>,
+}
+
+impl Searching<'_> {
+    /// Returns the vectors of items by an embedder, in no order.
+    pub async fn vectors(&self, embedder: &str, items: &[String]) -> Result<Vec<StoredVector>, Error> {
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let text = format!(
+            "SELECT version_id, signature, vector FROM unit_vectors WHERE version_id IN ({}) AND embedder = ${}",
+            places(items.len()),
+            items.len() + 1
+        );
+        let store: &Store = self.store();
+        store
+            .read(async {
+                let mut query = sqlx::query(sqlx::AssertSqlSafe(text));
+                for item in items {
+                    query = query.bind(item.clone());
+                }
+                let rows = query.bind(embedder.to_owned()).fetch_all(store.readers()).await?;
+                rows.iter()
+                    .map(|row| {
+                        Ok(StoredVector {
+                            item: row.value("version_id")?,
+                            hash: row.value("signature")?,
+                            vector: row.value("vector")?,
+                        })
+                    })
+                    .collect()
+            })
+            .await
+    }
+
+    /// Keeps the vector of a version of a unit, or of a dataset where there is no chain. Returns false for a unit that
+    /// was erased meanwhile.
+    pub async fn keep_vector(&self, embedder: &str, chain: Option<UnitId>, new: StoredVector) -> Result<bool, Error> {
+        let embedder = embedder.to_owned();
+        self.store()
+            .write(move |cx| {
+                Box::pin(async move {
+                    // The lock is the one that an erasure takes.
+                    if let Some(chain) = chain {
+                        match lock(cx, chain).await? {
+                            Some(chain) if chain.erased_at.is_none() => {}
+                            _ => return Ok(Change::Undo(false)),
+                        }
+                    }
+                    sqlx::query(
+                        "INSERT INTO unit_vectors (version_id, embedder, signature, vector) VALUES ($1, $2, $3, $4)
+                         ON CONFLICT (version_id) DO UPDATE
+                         SET embedder = excluded.embedder, signature = excluded.signature, vector = excluded.vector",
+                    )
+                    .bind(new.item)
+                    .bind(embedder)
+                    .bind(new.hash)
+                    .bind(new.vector)
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(true))
+                })
+            })
+            .await
+    }
+}
