@@ -12,7 +12,7 @@ use types::key::KeyLookup;
 use types::{Batch, Timestamp};
 
 use crate::gates::{Contract, Dedup, PersonalData};
-use crate::screen::{Screen, Screener};
+use crate::screen::{Cause, Screen, Screener};
 use crate::verdict::fit;
 use crate::{Gate, Reason, RowVerdict, Stage, Verdict, Verdicts};
 
@@ -272,7 +272,7 @@ impl Judged {
         }
         if let Some((reason, resumes_after)) = hold {
             return Decision::Hold {
-                reason: reason.code.clone(),
+                reason: Cause::of_code(&reason.code).waits_for().to_owned(),
                 resumes_after,
             };
         }

@@ -23,6 +23,7 @@ pub mod chain;
 pub mod conformance;
 pub mod gate;
 pub mod gates;
+pub mod knowledge;
 pub mod screen;
 mod text;
 pub mod verdict;
@@ -30,4 +31,5 @@ mod visitor;
 
 pub use chain::{Chain, Decision, Judged, MAX_VERDICT_BYTES, Tally, standard_chain};
 pub use gate::{Gate, Stage};
+pub use text::is_invisible;
 pub use verdict::{MAX_REASONS, Reason, RowVerdict, Verdict, Verdicts};

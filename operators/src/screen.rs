@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use types::unit::{Judge, UNUSABLE_ANSWER};
 use types::{Batch, Timestamp};
 
 pub use local::LocalScreener;
@@ -17,14 +18,31 @@ pub use local::LocalScreener;
 use crate::{Reason, Stage, Verdict, Verdicts};
 
 const NAME: &str = "screen";
+/// The name of the fixed rules.
+const LOCAL: &str = "screen-1";
 
 /// A judge of texts, such as a model. Object safe.
 #[async_trait]
 pub trait Screener: Debug + Send + Sync {
+    /// Returns the name that answers give.
+    fn judge(&self) -> Judge {
+        Judge::heuristic(LOCAL)
+    }
+
     /// Returns one opinion for each of `records`, in order. A record is the canonical JSON text of its members.
     ///
     /// The texts are data. An implementation must not follow instructions in them.
     async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable>;
+
+    /// Returns a screener that bounds what one contribution asks, or `None` if this one needs no bound.
+    fn for_contribution(&self) -> Option<Arc<dyn Screener>> {
+        None
+    }
+}
+
+/// Returns the screener of one contribution.
+pub fn for_contribution(screener: &Arc<dyn Screener>) -> Arc<dyn Screener> {
+    screener.for_contribution().unwrap_or_else(|| Arc::clone(screener))
 }
 
 /// The opinion of a screener on a record.
@@ -60,17 +78,36 @@ pub enum Cause {
     Budget,
     /// The provider refuses, does not answer, or answers with nonsense.
     Provider,
+    /// The provider answers others, but never about this text in a form that counts.
+    Text,
     /// An administrator has paused validation.
     Paused,
 }
 
 impl Cause {
-    /// Returns `budget`, `provider` or `paused`.
+    /// Returns `budget`, `provider`, `unusable_answer` or `paused`.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Budget => "budget",
             Self::Provider => "provider",
+            Self::Text => UNUSABLE_ANSWER,
             Self::Paused => "paused",
+        }
+    }
+
+    /// Returns the cause of a code. One that is unknown is the provider.
+    pub fn of_code(code: &str) -> Self {
+        let all = [Self::Budget, Self::Text, Self::Paused];
+        all.into_iter()
+            .find(|cause| cause.code() == code)
+            .unwrap_or(Self::Provider)
+    }
+
+    /// Returns the reason for which something waits: `budget`, `provider` or `paused`.
+    pub const fn waits_for(self) -> &'static str {
+        match self {
+            Self::Text => Self::Provider.code(),
+            other => other.code(),
         }
     }
 }
@@ -207,7 +244,7 @@ mod tests {
             Verdict::Hold { reason, resumes_after } => (*row, reason.code.clone(), *resumes_after),
             other => panic!("{other:?}"),
         };
-        let codes = ["budget", "provider", "paused"];
+        let codes = ["budget", "provider", "unusable_answer", "paused"];
         let named =
             |(row, code, until): (usize, String, _)| (row, *codes.iter().find(|known| **known == code).unwrap(), until);
         verdicts.exceptions().iter().map(hold).map(named).collect()
@@ -245,6 +282,7 @@ mod tests {
         for (cause, code) in [
             (Cause::Budget, "budget"),
             (Cause::Provider, "provider"),
+            (Cause::Text, "unusable_answer"),
             (Cause::Paused, "paused"),
         ] {
             let verdicts = judge(Says(Err(Unavailable {
@@ -252,6 +290,7 @@ mod tests {
                 resumes_after: until,
             })));
             assert_eq!(held(&verdicts), [(0, code, until), (1, code, until)]);
+            assert_eq!(Cause::of_code(code), cause);
         }
     }
 

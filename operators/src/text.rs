@@ -152,7 +152,7 @@ fn plain(character: char) -> Option<char> {
 }
 
 /// Returns true for soft hyphens, joiners, direction marks, variation selectors, tags and other invisible characters.
-fn is_invisible(code: u32) -> bool {
+pub fn is_invisible(code: u32) -> bool {
     matches!(
         code,
         0xAD | 0x34F

@@ -1,0 +1,23 @@
+//! Judges and embedders of a provider with an interface like that of `OpenAI`: chat completions and embeddings.
+//!
+//! Invariants:
+//! - An answer counts only if it has the form that was asked for and repeats a number that no text can know. Anything
+//!   else, silence and errors hold what was to be judged; nothing is ever taken as a verdict in their place.
+//! - A text is data: it is one line of JSON between two marks that it cannot contain.
+
+mod answer;
+mod budget;
+mod chat;
+mod circuit;
+mod embedder;
+mod prompt;
+mod provider;
+mod sample;
+
+pub use budget::{Budget, LeaseError, Leases};
+pub use chat::{ChatModel, CompleteScreener};
+pub use embedder::RemoteEmbedder;
+pub use provider::{NoReply, Provider, Reply, Transport, Waits};
+
+#[cfg(test)]
+mod tests;

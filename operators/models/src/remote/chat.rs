@@ -1,0 +1,444 @@
+//! A chat model as scorer, screener and comparer.
+//!
+//! Invariant: code computes what a verdict becomes. The model gives scores of axes and shows where it read them; an axis
+//! whose evidence is not in the text gets at most half.
+
+mod rubric;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use operators::knowledge::{Axis, Compared, Comparer, Near, Previews, Scored, Scorer, normalised};
+use operators::screen::{Cause, LocalScreener, Opinion, Screener, Unavailable};
+use serde_json::{Value, json};
+use types::knowledge::{Axes, UnitText, tenths};
+use types::unit::Judge;
+
+use self::rubric::{COMPARE, FIXES, SCORE, SCREEN, objection, undecided};
+use super::answer::{AxisScore, Distinct, Echoed, Score, ScreenVerdict, Screened, read};
+use super::prompt::{Question, cut};
+use super::provider::{Failure, Provider, Request};
+use super::sample::Sample;
+use crate::screen::UnitScreener;
+
+/// The most bytes of a completion, which has our object of at most 64 KiB as a string.
+const ANSWER_BYTES: u64 = 256 << 10;
+/// The most tokens of each answer.
+const SCORE_TOKENS: u64 = 1_500;
+const SHORT_TOKENS: u64 = 400;
+/// Asks for one answer, because the first may be rubbish.
+const ASKED: u32 = 2;
+/// The least code points of evidence.
+const EVIDENCE: usize = 12;
+/// The most tenths of an axis without evidence.
+const WITHOUT_EVIDENCE: u8 = 50;
+/// Totals that are asked for again.
+const CLOSE: std::ops::RangeInclusive<u8> = 50..=59;
+/// The difference of two totals beyond which the lower counts.
+const APART: u8 = 15;
+
+/// A chat model of a provider.
+#[derive(Debug)]
+pub struct ChatModel {
+    provider: Arc<Provider>,
+    model: String,
+    /// The most code points of a text.
+    most: usize,
+    previews: Option<Arc<dyn Previews>>,
+    /// True once the server has refused a schema that it was to enforce.
+    is_loose: AtomicBool,
+}
+
+impl ChatModel {
+    /// Creates a judge that shows the model at most `most` code points of a text. Without previews, the model does not
+    /// see published texts.
+    pub fn new(
+        provider: Arc<Provider>,
+        model: impl Into<String>,
+        most: usize,
+        previews: Option<Arc<dyn Previews>>,
+    ) -> Self {
+        Self {
+            provider,
+            model: model.into(),
+            most,
+            previews,
+            is_loose: AtomicBool::new(false),
+        }
+    }
+
+    /// Asks until an answer counts. Without one, the same question about a text of our own tells a text that spoils its
+    /// answers from a model that is of no use now.
+    async fn ask<T: Echoed>(&self, question: &Question<'_>) -> Result<T, Unavailable> {
+        if let Some(answer) = self.answer(question).await? {
+            return Ok(answer);
+        }
+        let (text, nearest) = own();
+        let control = Question {
+            text: &text,
+            nearest: question.nearest.map(|_| &nearest),
+            ..question.clone()
+        };
+        let answers_others = self.answer::<T>(&control).await?.is_some();
+        let schema = question.schema.0;
+        tracing::warn!(
+            model = self.model,
+            schema,
+            answers_others,
+            "the answers of the chat model cannot be used; what needs them waits"
+        );
+        Err(self.provider.unusable(answers_others))
+    }
+
+    /// Asks until an answer counts, at most twice. Returns `None` if none does.
+    async fn answer<T: Echoed>(&self, question: &Question<'_>) -> Result<Option<T>, Unavailable> {
+        let mut asked = 0;
+        while asked < ASKED {
+            let is_strict = !self.is_loose.load(Ordering::Relaxed);
+            let Some((body, numbers)) = question.request(&self.model, is_strict) else {
+                break;
+            };
+            let request = Request {
+                path: "chat/completions",
+                body: &body,
+                answer_tokens: question.tokens,
+                answer_bytes: ANSWER_BYTES,
+            };
+            match self.provider.ask(request).await {
+                Ok(answer) => match read(&answer, &numbers.echo) {
+                    Some(answer) => return Ok(Some(answer)),
+                    None => asked += 1,
+                },
+                Err(Failure::Unavailable(unavailable)) => return Err(unavailable),
+                // Some servers know no schemas.
+                Err(Failure::Refused) if is_strict => return self.ask_loosely(question).await,
+                Err(Failure::Refused) => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks with the schema among the instructions, and remembers that the server takes that.
+    async fn ask_loosely<T: Echoed>(&self, question: &Question<'_>) -> Result<Option<T>, Unavailable> {
+        let Some((body, numbers)) = question.request(&self.model, false) else {
+            return Ok(None);
+        };
+        let request = Request {
+            path: "chat/completions",
+            body: &body,
+            answer_tokens: question.tokens,
+            answer_bytes: ANSWER_BYTES,
+        };
+        match self.provider.ask(request).await {
+            Ok(answer) => {
+                self.is_loose.store(true, Ordering::Relaxed);
+                Ok(read(&answer, &numbers.echo))
+            }
+            Err(Failure::Unavailable(unavailable)) => Err(unavailable),
+            Err(Failure::Refused) => Ok(None),
+        }
+    }
+
+    /// Returns the unit as JSON, and true if its body was cut.
+    fn shown(&self, unit: &UnitText) -> (Value, bool) {
+        let cut = cut(&unit.body, self.most);
+        let is_cut = cut.is_some();
+        let body = cut.unwrap_or_else(|| unit.body.clone());
+        let shown = json!({
+            "title": unit.title,
+            "category": unit.category,
+            "sourceDeclaration": unit.source_declaration,
+            "body": body,
+        });
+        (shown, is_cut)
+    }
+
+    /// Returns the nearest published unit as JSON, if it may be shown.
+    async fn nearest(&self, near: &Near) -> Option<Value> {
+        let (unit, previews) = (near.unit?, self.previews.as_ref()?);
+        let preview = previews.preview(unit).await?;
+        let similarity = (f64::from(near.cosine) * 100.0).round() / 100.0;
+        Some(json!([{"title": preview.title, "preview": preview.text, "similarity": similarity}]))
+    }
+
+    async fn score_once(&self, text: &Value, nearest: Option<&Value>, order: [&str; 4]) -> Result<Score, Unavailable> {
+        let schema = Score::schema(&order);
+        let order = format!("Grade it on {}.", order.join(", "));
+        let question = Question {
+            instructions: SCORE,
+            text,
+            nearest,
+            order: &order,
+            schema: ("score_1", &schema),
+            tokens: SCORE_TOKENS,
+        };
+        self.ask(&question).await
+    }
+
+    /// Asks if a group of records may be published. Returns the objection if one may not.
+    async fn screen_once(&self, records: &[&str]) -> Result<Option<Opinion>, Unavailable> {
+        let parsed = |record: &&str| serde_json::from_str(record).unwrap_or_else(|_| Value::from(*record));
+        let text = match records {
+            [one] => parsed(one),
+            many => many.iter().map(parsed).collect(),
+        };
+        // A record that is too long is cut as text.
+        let plain = text.to_string();
+        let text = cut(&plain, self.most).map_or(text, Value::from);
+        let schema = Screened::schema();
+        let question = Question {
+            instructions: SCREEN,
+            text: &text,
+            nearest: None,
+            order: "Screen it.",
+            schema: ("screen_1", &schema),
+            tokens: SHORT_TOKENS,
+        };
+        let answer: Screened = self.ask(&question).await?;
+        if answer.verdict == ScreenVerdict::Acceptable {
+            return Ok(None);
+        }
+        Ok(Some(objection(answer.code, &vetted(&answer.detail).await)))
+    }
+}
+
+#[async_trait]
+impl Scorer for ChatModel {
+    fn judge(&self) -> Judge {
+        Judge::model(&self.model)
+    }
+
+    async fn score(&self, unit: &UnitText, near: &Near) -> Result<Scored, Unavailable> {
+        let (text, is_cut) = self.shown(unit);
+        let nearest = self.nearest(near).await;
+        let order = Axis::ALL.map(Axis::name);
+        let first = self.score_once(&text, nearest.as_ref(), order).await?;
+        let read = normalised(&[&unit.title, "\n", &unit.body, "\n", &unit.source_declaration].concat());
+        let mut axes = first.axes().map(|axis| counted(axis, &read));
+        let total = Axes::of_tenths(axes).total();
+        if CLOSE.contains(&total) {
+            let [first, second, third, fourth] = order;
+            let again = [fourth, third, second, first];
+            let again = self.score_once(&text, nearest.as_ref(), again).await?;
+            let second = again.axes().map(|axis| counted(axis, &read));
+            let other = Axes::of_tenths(second).total();
+            axes = if total.abs_diff(other) <= APART {
+                let mut means = axes;
+                for (mean, other) in means.iter_mut().zip(second) {
+                    *mean = mean.midpoint(other);
+                }
+                means
+            } else if other < total {
+                second
+            } else {
+                axes
+            };
+        }
+        let mut fixes = FIXES.map(ToOwned::to_owned);
+        for (fix, axis) in fixes.iter_mut().zip(first.axes()) {
+            let said = vetted(&axis.fix).await;
+            if !said.is_empty() {
+                *fix = said;
+            }
+        }
+        Ok(Scored {
+            axes: Axes::of_tenths(axes),
+            fixes,
+            language: crate::rubric::language(&unit.body),
+            remark: is_cut
+                .then(|| "The middle of the text was left out because it is too long for the model.".to_owned()),
+        })
+    }
+}
+
+#[async_trait]
+impl Comparer for ChatModel {
+    fn judge(&self) -> Judge {
+        Judge::model(&self.model)
+    }
+
+    async fn compare(&self, unit: &UnitText, near: &Near) -> Result<Option<Compared>, Unavailable> {
+        let Some(nearest) = self.nearest(near).await else {
+            return Ok(None);
+        };
+        let (text, _) = self.shown(unit);
+        let schema = Distinct::schema();
+        let question = Question {
+            instructions: COMPARE,
+            text: &text,
+            nearest: Some(&nearest),
+            order: "Compare it with the nearest published unit.",
+            schema: ("distinct_1", &schema),
+            tokens: SHORT_TOKENS,
+        };
+        let answer: Distinct = self.ask(&question).await?;
+        let mut adds = vetted(&answer.adds).await;
+        if adds.is_empty() {
+            adds.push_str("something of its own");
+        }
+        Ok(Some(Compared {
+            is_distinct: answer.adds_something,
+            adds,
+        }))
+    }
+}
+
+#[async_trait]
+impl Screener for ChatModel {
+    fn judge(&self) -> Judge {
+        Judge::model(&self.model)
+    }
+
+    /// Asks about groups of records, and halves a group with an objection until the record is found.
+    async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable> {
+        let mut opinions = vec![Opinion::Acceptable; records.len()];
+        let mut groups = self.groups(records);
+        while let Some(group) = groups.pop() {
+            let Some(objection) = self.screen_once(&records[group.clone()]).await? else {
+                continue;
+            };
+            if group.len() == 1 {
+                opinions[group.start] = objection;
+            } else {
+                groups.extend(halves(&group));
+            }
+        }
+        Ok(opinions)
+    }
+}
+
+impl ChatModel {
+    /// Asks about a sample of the groups of a contribution. A record that spoils the answers about it is refused: a
+    /// contribution has no count of its tries, and would ask for ever.
+    async fn screen_sample(&self, records: &[&str], sample: &Sample) -> Result<Vec<Opinion>, Unavailable> {
+        let mut opinions = vec![Opinion::Acceptable; records.len()];
+        for group in self.groups(records) {
+            if !sample.takes_group() {
+                continue;
+            }
+            let mut groups = vec![group];
+            while let Some(group) = groups.pop() {
+                let found = match self.screen_once(&records[group.clone()]).await {
+                    Ok(None) => continue,
+                    Ok(Some(objection)) => objection,
+                    Err(unavailable) if unavailable.reason == Cause::Text => undecided(),
+                    Err(unavailable) => return Err(unavailable),
+                };
+                if group.len() > 1 && sample.locates() {
+                    groups.extend(halves(&group));
+                    continue;
+                }
+                sample.objects();
+                // Without more questions all records of the group stand for the one that is meant.
+                opinions[group].fill(found);
+            }
+        }
+        Ok(opinions)
+    }
+
+    /// Returns ranges of records that fit into one question.
+    fn groups(&self, records: &[&str]) -> Vec<std::ops::Range<usize>> {
+        let mut groups = Vec::new();
+        let (mut start, mut length) = (0, 0);
+        for (at, record) in records.iter().enumerate() {
+            let more = record.chars().count() + 1;
+            if at > start && length + more > self.most {
+                groups.push(start..at);
+                (start, length) = (at, 0);
+            }
+            length += more;
+        }
+        if start < records.len() {
+            groups.push(start..records.len());
+        }
+        groups
+    }
+}
+
+/// A local screener whose refusal stands, and a model for a sample of what it accepts.
+#[derive(Clone, Debug)]
+pub struct CompleteScreener {
+    local: Arc<dyn Screener>,
+    model: Arc<ChatModel>,
+    /// The most groups of a contribution that the model is asked about.
+    most: u32,
+    /// The sample of one contribution. Without it, every call is a contribution.
+    sample: Option<Arc<Sample>>,
+}
+
+impl CompleteScreener {
+    /// Creates a screener of both, which asks the model about at most `most` groups of the records of a contribution.
+    pub fn new(local: Arc<dyn Screener>, model: Arc<ChatModel>, most: u32) -> Self {
+        Self {
+            local,
+            model,
+            most,
+            sample: None,
+        }
+    }
+}
+
+#[async_trait]
+impl Screener for CompleteScreener {
+    fn judge(&self) -> Judge {
+        Screener::judge(&*self.model)
+    }
+
+    fn for_contribution(&self) -> Option<Arc<dyn Screener>> {
+        let sample = Some(Arc::new(Sample::new(self.most)));
+        Some(Arc::new(Self { sample, ..self.clone() }))
+    }
+
+    async fn screen(&self, records: &[&str]) -> Result<Vec<Opinion>, Unavailable> {
+        let mut opinions = self.local.screen(records).await?;
+        // One objection rejects a batch, so the model has nothing to add.
+        if opinions.iter().all(|opinion| *opinion == Opinion::Acceptable) {
+            let sample = self.sample.clone();
+            let sample = sample.unwrap_or_else(|| Arc::new(Sample::new(self.most)));
+            opinions = self.model.screen_sample(records, &sample).await?;
+        }
+        Ok(opinions)
+    }
+}
+
+/// Returns a text of our own and a text to compare it with, about which every model can answer.
+fn own() -> (Value, Value) {
+    let text = json!({
+        "title": "An index on the date",
+        "category": "performance-tuning",
+        "sourceDeclaration": "Ran on a rented machine with 8 cores.",
+        "body": "The median of 40 runs fell from 812 ms to 90 ms with an index on the date.",
+    });
+    let nearest = json!([{"title": "An index on the name", "preview": "It changed nothing.", "similarity": 0.9}]);
+    (text, nearest)
+}
+
+/// Returns the halves of a range.
+fn halves(range: &std::ops::Range<usize>) -> [std::ops::Range<usize>; 2] {
+    let middle = range.start.midpoint(range.end);
+    [range.start..middle, middle..range.end]
+}
+
+/// Returns the tenths of an axis. `text` is the normal form of the unit.
+fn counted(axis: &AxisScore, text: &str) -> u8 {
+    let evidence = normalised(&axis.evidence);
+    let is_read = evidence.chars().count() >= EVIDENCE && text.contains(&evidence);
+    let score = tenths(axis.score);
+    if is_read { score } else { score.min(WITHOUT_EVIDENCE) }
+}
+
+/// Returns a sentence of the model on one line without its stop, or nothing if it may not be shown.
+async fn vetted(sentence: &str) -> String {
+    let plain = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    let record = Value::from(plain.as_str()).to_string();
+    let records = [record.as_str()];
+    for screener in [&LocalScreener as &dyn Screener, &UnitScreener] {
+        let accepted = screener.screen(&records).await;
+        if !accepted.is_ok_and(|opinions| opinions == [Opinion::Acceptable]) {
+            return String::new();
+        }
+    }
+    plain.trim_end_matches('.').to_owned()
+}
