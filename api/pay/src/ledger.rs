@@ -1,0 +1,220 @@
+//! Accounts of the ledger, and the movements of each event.
+//!
+//! Invariant: a movement has one debit account, one credit account and a positive amount, so every sum is zero.
+
+use std::fmt;
+use std::str::FromStr;
+
+use types::OperatorId;
+use types::money::MicroUsdc;
+
+mod event;
+#[cfg(test)]
+mod tests;
+
+pub use event::{Event, EventKind};
+
+/// Side of an account. An entry on its own side raises the balance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What the platform has.
+    Debit,
+    /// What the platform owes or has earned.
+    Credit,
+}
+
+impl Side {
+    /// Returns the side as it is stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debit => "debit",
+            Self::Credit => "credit",
+        }
+    }
+}
+
+/// Kind of an account. The order is that in which a change locks its accounts: the busiest come last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AccountKind {
+    /// Bought credits of an operator.
+    Credits,
+    /// Given credits of an operator.
+    Given,
+    /// A seller's share within the dispute window.
+    Held,
+    /// A seller's share after it, not yet paid out.
+    Payable,
+    /// A seller's share of sales under dispute.
+    Disputed,
+    /// A seller's payout that was picked and is not confirmed.
+    PayoutPending,
+    /// Refunds to wallets on their way.
+    RefundPending,
+    /// Charges for storage and egress.
+    Usage,
+    /// Counterpart of given credits that are not spent.
+    Promo,
+    /// Credits that an admin granted.
+    Subsidy,
+    /// Money that came without a known purchase.
+    Suspense,
+    /// Fee of the platform.
+    Fees,
+    /// Test USDC on the chain.
+    Treasury,
+}
+
+impl AccountKind {
+    /// Every kind.
+    pub const ALL: [Self; 13] = [
+        Self::Credits,
+        Self::Given,
+        Self::Held,
+        Self::Payable,
+        Self::Disputed,
+        Self::PayoutPending,
+        Self::RefundPending,
+        Self::Usage,
+        Self::Promo,
+        Self::Subsidy,
+        Self::Suspense,
+        Self::Fees,
+        Self::Treasury,
+    ];
+
+    /// Returns the word of the kind, as it is stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Credits => "credits",
+            Self::Given => "given",
+            Self::Held => "held",
+            Self::Payable => "payable",
+            Self::Disputed => "disputed",
+            Self::PayoutPending => "payout_pending",
+            Self::RefundPending => "refund_pending",
+            Self::Usage => "usage",
+            Self::Promo => "promo",
+            Self::Subsidy => "subsidy",
+            Self::Suspense => "suspense",
+            Self::Fees => "fees",
+            Self::Treasury => "treasury",
+        }
+    }
+
+    /// Returns the side of the accounts of this kind.
+    pub const fn side(self) -> Side {
+        match self {
+            Self::Treasury | Self::Promo | Self::Subsidy => Side::Debit,
+            _ => Side::Credit,
+        }
+    }
+
+    /// Returns true if each operator has an account of this kind.
+    pub const fn is_of_operator(self) -> bool {
+        matches!(
+            self,
+            Self::Credits | Self::Given | Self::Held | Self::Payable | Self::Disputed | Self::PayoutPending
+        )
+    }
+}
+
+/// Account of the ledger, without its asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Account {
+    kind: AccountKind,
+    operator: Option<OperatorId>,
+}
+
+/// The text is no account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an account of the ledger")]
+pub struct ParseAccountError;
+
+impl Account {
+    /// Returns the account of an operator, or, for a kind that no operator has, the platform's.
+    pub const fn of(kind: AccountKind, operator: OperatorId) -> Self {
+        Self {
+            kind,
+            operator: if kind.is_of_operator() { Some(operator) } else { None },
+        }
+    }
+
+    /// Returns an account of the platform; `None` for a kind of which each operator has its own.
+    pub const fn platform(kind: AccountKind) -> Option<Self> {
+        if kind.is_of_operator() {
+            None
+        } else {
+            Some(Self { kind, operator: None })
+        }
+    }
+
+    /// Returns the kind of the account.
+    pub const fn kind(self) -> AccountKind {
+        self.kind
+    }
+
+    /// Returns the operator of the account; `None` for one of the platform.
+    pub const fn operator(self) -> Option<OperatorId> {
+        self.operator
+    }
+
+    /// Returns the id under which the account is stored.
+    pub fn id(self, asset: &str) -> String {
+        format!("{asset}|{self}")
+    }
+}
+
+/// Shows the account as it is stored, such as `held:{operator}` or `fees`.
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.as_str())?;
+        self.operator.map_or(Ok(()), |operator| write!(f, ":{operator}"))
+    }
+}
+
+impl FromStr for Account {
+    type Err = ParseAccountError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (word, operator) = match text.split_once(':') {
+            Some((word, operator)) => (word, Some(operator.parse().map_err(|_error| ParseAccountError)?)),
+            None => (text, None),
+        };
+        let kind = AccountKind::ALL.into_iter().find(|kind| kind.as_str() == word);
+        match kind {
+            Some(kind) if kind.is_of_operator() == operator.is_some() => Ok(Self { kind, operator }),
+            _ => Err(ParseAccountError),
+        }
+    }
+}
+
+/// Movement of an amount: out of the debit side's view into the credit side's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Account that is debited.
+    pub debit: Account,
+    /// Account that is credited.
+    pub credit: Account,
+    /// Amount, more than zero.
+    pub amount: MicroUsdc,
+}
+
+impl Line {
+    /// Returns what the movement adds to the balance of an account: nothing to others than its two.
+    pub fn effect(&self, account: Account) -> i64 {
+        let on = |side| {
+            if account.kind.side() == side {
+                self.amount.0
+            } else {
+                -self.amount.0
+            }
+        };
+        if account == self.debit {
+            on(Side::Debit)
+        } else if account == self.credit {
+            on(Side::Credit)
+        } else {
+            0
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Documents of the search, and the facts by which they are filtered.
+
+use types::Timestamp;
+use types::vocabulary::{ItemKind, Language};
+
+/// The name of a document: the chain of a unit, or the id of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Kind of the item.
+    pub kind: ItemKind,
+    /// Id of the item.
+    pub id: String,
+}
+
+impl Key {
+    /// Returns the key as one term.
+    pub(crate) fn term(&self) -> String {
+        format!("{}:{}", self.kind.as_str(), self.id)
+    }
+}
+
+/// The price of an item, as far as searches tell it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Price {
+    /// Item that anybody reads for nothing.
+    Free,
+    /// Free with a key.
+    WithKey,
+    /// Item that must be bought.
+    Priced,
+}
+
+impl Price {
+    /// Returns `free`, `key` or `priced`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::WithKey => "key",
+            Self::Priced => "priced",
+        }
+    }
+}
+
+/// Facts about an item, by which it is filtered and ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Category of a unit.
+    pub category: Option<String>,
+    /// Identifier of the licence.
+    pub license: String,
+    /// Language of a unit.
+    pub language: Option<Language>,
+    /// Price class, by which searches are filtered.
+    pub price: Price,
+    /// True if it is sold for given credits too.
+    pub trial_sale: bool,
+    /// Time of the publication, or of the last change.
+    pub published_at: Timestamp,
+    /// Total of the scores of a unit, else 0.
+    pub score: u32,
+}
+
+/// An item with the texts that are searched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Name of the document, unique in an index.
+    pub key: Key,
+    /// Title of the unit or dataset.
+    pub title: String,
+    /// Category, tags, slug and names of columns.
+    pub terms: Vec<String>,
+    /// Body of a unit, or readme of a dataset.
+    pub body: String,
+    /// Declared source of a unit.
+    pub source: String,
+    /// Facts by which the document is filtered and ordered.
+    pub facts: Facts,
+}

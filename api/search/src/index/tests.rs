@@ -1,0 +1,284 @@
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use types::vocabulary::ItemKind;
+
+use super::*;
+use crate::document::Price;
+use crate::facets::Filter;
+
+fn unit(id: &str, title: &str, body: &str) -> Document {
+    Document {
+        key: Key {
+            kind: ItemKind::Unit,
+            id: id.to_owned(),
+        },
+        title: title.to_owned(),
+        terms: vec!["performance-tuning".to_owned()],
+        body: body.to_owned(),
+        source: "Ran it here.".to_owned(),
+        facts: Facts {
+            category: Some("performance-tuning".to_owned()),
+            license: "CC0-1.0".to_owned(),
+            language: None,
+            price: Price::WithKey,
+            trial_sale: false,
+            published_at: Timestamp::from_micros(1),
+            score: 60,
+        },
+    }
+}
+
+fn index(documents: &[Document]) -> Index {
+    let index = Index::new().unwrap();
+    for document in documents {
+        index.put(document).unwrap();
+    }
+    index.commit().unwrap();
+    index
+}
+
+fn query(text: &str, mode: Mode) -> Query {
+    Query {
+        text: text.to_owned(),
+        vector: None,
+        mode,
+        filter: Filter::default(),
+        offset: 0,
+        limit: 50,
+    }
+}
+
+fn ids(index: &Index, query: &Query) -> Vec<String> {
+    let found = index.search(query, Timestamp::from_micros(2)).unwrap();
+    found.hits.into_iter().map(|key| key.id).collect()
+}
+
+fn some() -> Vec<Document> {
+    vec![
+        unit(
+            "pool",
+            "Pool of 200 connections ran out",
+            "Set max_connections to 400; p99 rose to 95 ms in Postgres 16.2.",
+        ),
+        unit(
+            "subway",
+            "지하철 2호선 혼잡도",
+            "출근 시간의 지하철에서 혼잡도를 측정했다.",
+        ),
+        unit(
+            "soup",
+            "Noodle soup",
+            "Boil the noodles for eight minutes. Measuring salt helps.",
+        ),
+    ]
+}
+
+#[test]
+fn other_forms_of_a_word_find_a_unit_in_every_mode() {
+    let index = index(&some());
+    for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
+        for (text, id) in [
+            ("connection pools", "pool"),
+            ("MAX_CONNECTIONS", "pool"),
+            ("postgres 16", "pool"),
+            ("지하철의 혼잡도", "subway"),
+            ("boiled noodle", "soup"),
+        ] {
+            assert_eq!(
+                ids(&index, &query(text, mode)).first().map(String::as_str),
+                Some(id),
+                "{text} {mode:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn phrases_are_exact_and_no_text_is_an_error() {
+    let index = index(&some());
+    assert_eq!(ids(&index, &query("\"noodles for eight\"", Mode::Keyword)), ["soup"]);
+    assert!(ids(&index, &query("\"eight noodles\"", Mode::Keyword)).is_empty());
+    for text in [
+        "\"",
+        "a AND (",
+        "title:x",
+        "\\",
+        "*",
+        "\"\"\"",
+        "\u{0}",
+        "은는이가",
+        "\u{200b}",
+        "+- ~ ^2",
+    ] {
+        for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
+            ids(&index, &query(text, mode));
+        }
+    }
+    // Without a word, everything is found.
+    assert_eq!(ids(&index, &query("", Mode::Auto)).len(), 3);
+}
+
+#[test]
+fn a_removed_or_replaced_document_is_gone_before_the_commit() {
+    let index = index(&some());
+    let key = |id: &str| Key {
+        kind: ItemKind::Unit,
+        id: id.to_owned(),
+    };
+    index.remove(&key("pool"));
+    index.put(&unit("soup", "Bread", "Bake it for an hour.")).unwrap();
+    for mode in [Mode::Keyword, Mode::Semantic, Mode::Auto] {
+        assert!(ids(&index, &query("connections", mode)).is_empty(), "{mode:?}");
+        assert!(!ids(&index, &query("noodles", mode)).contains(&"pool".to_owned()));
+    }
+    assert!(ids(&index, &query("noodles", Mode::Keyword)).is_empty());
+    index.commit().unwrap();
+    assert_eq!(ids(&index, &query("bread", Mode::Keyword)), ["soup"]);
+    assert_eq!(index.count(), 2);
+}
+
+#[test]
+fn a_facet_counts_without_its_own_condition() {
+    let mut documents = some();
+    documents[2].facts.category = Some("cooking".to_owned());
+    let index = index(&documents);
+    let mut only = query("", Mode::Keyword);
+    only.filter.category = Some("cooking".to_owned());
+    let found = index.search(&only, Timestamp::from_micros(2)).unwrap();
+    let counts = |facet: Facet| {
+        let values = &found.facets.iter().find(|(of, _)| *of == facet).unwrap().1;
+        values
+            .iter()
+            .map(|count| (count.value.clone(), count.count))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found.total, 1);
+    assert_eq!(
+        counts(Facet::Category),
+        [("performance-tuning".to_owned(), 2), ("cooking".to_owned(), 1)]
+    );
+    assert_eq!(counts(Facet::License), [("CC0-1.0".to_owned(), 1)]);
+    only.filter.min_score = 61;
+    assert_eq!(index.search(&only, Timestamp::from_micros(2)).unwrap().total, 0);
+}
+
+#[derive(Deserialize)]
+struct Judged {
+    q: String,
+    mode: Vec<String>,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(rename = "judged")]
+    gains: HashMap<String, u32>,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    slug: String,
+    title: String,
+    body: String,
+    category: String,
+    source: String,
+}
+
+fn lines<T: for<'a> Deserialize<'a>>(text: &str) -> Vec<T> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Normalised discounted cumulative gain of the first ten hits.
+fn ndcg(hits: &[String], judged: &HashMap<String, u32>) -> f64 {
+    let gain = |grade: u32| f64::from((1_u32 << grade) - 1);
+    let discount = |rank: usize| (f64::from(u32::try_from(rank).unwrap()) + 2.0).log2();
+    let sum = |grades: Vec<u32>| -> f64 {
+        let gains = grades.into_iter().take(10).enumerate();
+        gains.map(|(rank, grade)| gain(grade) / discount(rank)).sum()
+    };
+    let mut best: Vec<u32> = judged.values().copied().collect();
+    best.sort_unstable_by(|one, other| other.cmp(one));
+    sum(hits.iter().map(|hit| judged.get(hit).copied().unwrap_or(0)).collect()) / sum(best)
+}
+
+#[test]
+fn vectors_of_a_model_are_used_once_nearly_all_are_there() {
+    let index = Index::with_model(Some(2)).unwrap();
+    let documents = some();
+    for document in &documents {
+        index.put(document).unwrap();
+    }
+    index.commit().unwrap();
+    let missing = index.without_vector(100);
+    assert_eq!(missing.len(), documents.len());
+    assert!(!index.is_modelled());
+    let vector = |index: usize| QuantisedVector::of(if index == 0 { &[1.0, 0.0] } else { &[0.0, 1.0] });
+    for (at, missing) in missing.iter().enumerate() {
+        assert!(index.set_vector(missing, &vector(at)));
+    }
+    assert!(index.is_modelled() && index.without_vector(1).is_empty());
+    let asked = Query {
+        vector: Some(vec![1.0, 0.0]),
+        ..query("nothing in common", Mode::Semantic)
+    };
+    assert_eq!(ids(&index, &asked), [missing[0].key.id.clone()]);
+    // A replaced document has no vector, and takes none of its old text.
+    let document = documents
+        .iter()
+        .find(|document| document.key == missing[0].key)
+        .unwrap();
+    index.put(document).unwrap();
+    assert!(!index.set_vector(&missing[0], &vector(0)));
+    assert!(!index.set_vector(&index.without_vector(1)[0], &QuantisedVector::of(&[1.0])));
+    assert_eq!(ids(&index, &asked), Vec::<String>::new());
+}
+
+/// The least mean of each mode, just under the measured one.
+const FLOORS: [(Mode, f64); 3] = [(Mode::Keyword, 0.69), (Mode::Semantic, 0.78), (Mode::Auto, 0.81)];
+
+#[test]
+fn judged_queries_find_what_answers_them() {
+    let texts: Vec<Text> = lines(include_str!("../../judged/documents.jsonl"));
+    let documents: Vec<Document> = texts
+        .into_iter()
+        .map(|text| Document {
+            terms: vec![text.category],
+            source: text.source,
+            ..unit(&text.slug, &text.title, &text.body)
+        })
+        .collect();
+    let index = index(&documents);
+    let queries: Vec<Judged> = lines(include_str!("../../judged/queries.jsonl"));
+    assert!(queries.len() >= 80);
+    let mut means = Vec::new();
+    let mut report = String::new();
+    for (mode, floor) in FLOORS {
+        let mut by_kind: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for judged in queries
+            .iter()
+            .filter(|judged| judged.mode.iter().any(|name| name == mode.as_str()))
+        {
+            let value = ndcg(&ids(&index, &query(&judged.q, mode)), &judged.gains);
+            // Across languages the heuristic finds shared words only.
+            let kind = if judged.kind == "cross" { "cross" } else { "all" };
+            by_kind.entry(kind).or_default().push(value);
+            by_kind.entry(&judged.kind).or_default().push(value);
+        }
+        for (kind, values) in &by_kind {
+            let mean = values.iter().sum::<f64>() / f64::from(u32::try_from(values.len()).unwrap());
+            let (mode, number) = (mode.as_str(), values.len());
+            writeln!(report, "{mode:8} {kind:8} nDCG@10 {mean:.3} of {number} queries").unwrap();
+            if *kind == "all" {
+                means.push((mode, mean, floor));
+            }
+        }
+    }
+    assert!(means.iter().all(|(_, mean, floor)| mean >= floor), "{report}");
+    assert_eq!(means.len(), FLOORS.len());
+    eprint_report(&report);
+}
+
+/// Prints to the captured output of the test.
+fn eprint_report(report: &str) {
+    use std::io::Write as _;
+    writeln!(std::io::stderr(), "{report}").unwrap();
+}

@@ -1,0 +1,37 @@
+//! The search over published units and public datasets: an index of words, and one of vectors.
+//!
+//! Invariant: the index holds no truth. It is built from documents that the caller reads elsewhere, and the caller
+//! checks each hit there before it shows it. A document that is removed is in no later answer.
+
+mod document;
+mod facets;
+mod index;
+mod query;
+mod schema;
+mod vectors;
+
+pub use document::{Document, Facts, Key, Price};
+pub use facets::{Facet, FacetCount, Filter, Within};
+pub use index::{Found, Index, Missing};
+pub use query::{Mode, Query};
+
+/// Failure of the index or of one of its threads.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The index of words failed.
+    #[error("the index of words failed")]
+    Words(#[from] tantivy::TantivyError),
+    /// A thread of the index ended early.
+    #[error("a thread of the index ended early")]
+    Stopped,
+}
+
+impl types::Classify for Error {
+    fn kind(&self) -> types::Kind {
+        types::Kind::Internal
+    }
+
+    fn retry(&self) -> types::Retry {
+        types::Retry::Never
+    }
+}

@@ -1,0 +1,185 @@
+//! Queries: what is typed, and the terms it stands for.
+//!
+//! Invariant: no text is an error. Quotes make phrases; there is no other syntax.
+
+use models::tokens::{TokenKind, identifiers, tokens};
+use tantivy::Term;
+use tantivy::query::{BooleanQuery, BoostQuery, DisjunctionMaxQuery, Occur, PhraseQuery, TermQuery};
+use tantivy::schema::IndexRecordOption;
+
+use crate::facets::Filter;
+use crate::schema::Fields;
+
+/// The most words of a query; the rest is ignored.
+const MOST: usize = 64;
+
+/// The way of searching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Both of the others, fused.
+    Auto,
+    /// Search by words only.
+    Keyword,
+    /// Search by the likeness of vectors only.
+    Semantic,
+}
+
+impl Mode {
+    /// Returns `auto`, `keyword` or `semantic`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Keyword => "keyword",
+            Self::Semantic => "semantic",
+        }
+    }
+}
+
+/// Text, conditions and page of one search.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Text; empty finds everything, the newest first.
+    pub text: String,
+    /// Vector of the text by the model of the index, if it has one and the model answered.
+    pub vector: Option<Vec<f32>>,
+    /// Way of searching: by words, by vectors or by both.
+    pub mode: Mode,
+    /// Conditions on the facts.
+    pub filter: Filter,
+    /// Hits to leave out.
+    pub offset: usize,
+    /// The most hits to return.
+    pub limit: usize,
+}
+
+/// Returns the query of a text over the words of documents, or `None` if the text has no word.
+pub(crate) fn parsed(text: &str, fields: &Fields) -> Option<BooleanQuery> {
+    let mut counted: Vec<Box<dyn tantivy::query::Query>> = Vec::new();
+    let mut extra: Vec<Box<dyn tantivy::query::Query>> = Vec::new();
+    let mut musts: Vec<Box<dyn tantivy::query::Query>> = Vec::new();
+    // A part between two quotes has an odd number. The last part has no second quote.
+    let parts: Vec<&str> = text.split('"').collect();
+    for (index, part) in parts.iter().enumerate() {
+        if index % 2 == 1 && index + 1 < parts.len() {
+            musts.extend(phrase(part, fields));
+        } else {
+            words(part, fields, &mut counted, &mut extra);
+        }
+    }
+    counted.truncate(MOST);
+    extra.truncate(MOST);
+    if counted.is_empty() && musts.is_empty() {
+        // There are only common words and parts of particles.
+        counted = std::mem::take(&mut extra);
+    }
+    if counted.is_empty() && musts.is_empty() {
+        return None;
+    }
+    let mut clauses: Vec<(Occur, Box<dyn tantivy::query::Query>)> =
+        musts.into_iter().map(|clause| (Occur::Must, clause)).collect();
+    if !counted.is_empty() {
+        let least = (counted.len() * 3).div_ceil(5);
+        let any = BooleanQuery::union_with_minimum_required_clauses(counted, least);
+        clauses.push((Occur::Must, Box::new(any)));
+    }
+    clauses.extend(extra.into_iter().map(|clause| (Occur::Should, clause)));
+    Some(BooleanQuery::with_minimum_required_clauses(clauses, 0))
+}
+
+/// Adds one clause for each position of a text: any spelling of it in any field.
+fn words(
+    text: &str,
+    fields: &Fields,
+    counted: &mut Vec<Box<dyn tantivy::query::Query>>,
+    extra: &mut Vec<Box<dyn tantivy::query::Query>>,
+) {
+    let mut positions: Vec<(Vec<(String, f32)>, bool)> = Vec::new();
+    tokens(text, &mut |token| {
+        let at = usize::try_from(token.position).unwrap_or(usize::MAX);
+        if at >= MOST {
+            return;
+        }
+        if positions.len() <= at {
+            positions.resize_with(at + 1, || (Vec::new(), true));
+        }
+        // The exact spelling of a word counts beside its stem, a whole run of syllables beside its pairs.
+        let weight = match token.kind {
+            TokenKind::Word => 0.5,
+            TokenKind::Run => 1.5,
+            _ => 1.0,
+        };
+        positions[at].0.push((token.text.to_owned(), weight));
+        positions[at].1 &= token.is_particle;
+    });
+    for (spellings, is_particle) in positions {
+        if spellings.is_empty() {
+            continue;
+        }
+        let has_stem = spellings.len() > 1;
+        let of_spelling = spellings.iter().map(|(spelling, weight)| {
+            let weight = if has_stem { *weight } else { 1.0 };
+            boosted(any_field(spelling, fields), weight)
+        });
+        let clause: Box<dyn tantivy::query::Query> = Box::new(BooleanQuery::union(of_spelling.collect()));
+        // A word such as "when" may be missing.
+        let is_common = spellings
+            .iter()
+            .any(|(spelling, _)| models::hashing::is_common(spelling));
+        if is_particle || is_common {
+            extra.push(clause);
+        } else {
+            counted.push(clause);
+        }
+    }
+    identifiers(text, &mut |name, is_whole| {
+        let weight = if is_whole { 1.5 } else { 0.75 };
+        let term = Term::from_field_text(fields.code, name);
+        extra.push(boosted(
+            Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
+            weight,
+        ));
+    });
+}
+
+/// Returns the query of one term in any field, which scores as the best field does.
+fn any_field(spelling: &str, fields: &Fields) -> Box<dyn tantivy::query::Query> {
+    let of_field = fields.texts().map(|(field, weight)| {
+        let term = Term::from_field_text(field, spelling);
+        boosted(Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)), weight)
+    });
+    Box::new(DisjunctionMaxQuery::with_tie_breaker(Vec::from(of_field), 0.3))
+}
+
+fn boosted(query: Box<dyn tantivy::query::Query>, weight: f32) -> Box<dyn tantivy::query::Query> {
+    Box::new(BoostQuery::new(query, weight))
+}
+
+/// Returns the query of a phrase in the title or the body, or `None` if the phrase has no word.
+fn phrase(text: &str, fields: &Fields) -> Option<Box<dyn tantivy::query::Query>> {
+    let mut terms: Vec<(usize, String)> = Vec::new();
+    tokens(text, &mut |token| {
+        let at = usize::try_from(token.position).unwrap_or(usize::MAX);
+        let is_first = terms.last().is_none_or(|(last, _)| *last != at);
+        // One spelling stands for each position: the word, or the pair and not the run.
+        match token.kind {
+            TokenKind::Run | TokenKind::Stem => {}
+            _ if is_first && terms.len() < MOST => terms.push((at, token.text.to_owned())),
+            _ => {}
+        }
+    });
+    let in_field = |field, weight| -> Option<Box<dyn tantivy::query::Query>> {
+        let mut of_field: Vec<(usize, Term)> = Vec::new();
+        of_field.extend(terms.iter().map(|(at, text)| (*at, Term::from_field_text(field, text))));
+        let query: Box<dyn tantivy::query::Query> = if of_field.len() > 1 {
+            Box::new(PhraseQuery::new_with_offset(of_field))
+        } else {
+            Box::new(TermQuery::new(of_field.pop()?.1, IndexRecordOption::WithFreqs))
+        };
+        Some(boosted(query, weight))
+    };
+    let found: Vec<_> = [in_field(fields.title, 3.0), in_field(fields.body, 1.0)]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!found.is_empty()).then(|| Box::new(BooleanQuery::union(found)) as Box<dyn tantivy::query::Query>)
+}

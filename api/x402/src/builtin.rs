@@ -1,0 +1,225 @@
+//! The built-in ledger: test USDC in the database, with the rules of a token on a chain.
+//!
+//! Invariants:
+//! - A transfer needs the whole signature of its payer, its time, and the balance. It uses its nonce in the transaction
+//!   that moves the balance, once.
+//! - The ledger knows nothing of items and sales, as a chain would not.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use types::{Clock, Timestamp};
+
+use super::chain::{Chain, Sight};
+use super::facilitator::{Doubt, Expected, Order, SettleAnswer, judge};
+use super::wire::{Payment, Protocol, Unfit, read};
+use super::{Address, Asset, Authorization, Facilitator, Ruling, Settlement, Unanswered, Verdict, Word, check};
+
+/// Error of the database: the state is not known.
+pub type WalletsError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What became of a nonce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spent {
+    /// It was used by this transaction.
+    Used(Word),
+    /// The authorization was cancelled before it was used.
+    Cancelled,
+}
+
+/// Outcome of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// The transfer was made.
+    Done,
+    /// The nonce was used or cancelled before.
+    Spent(Spent),
+    /// The balance does not cover it.
+    Short,
+}
+
+/// Balances and used nonces of the built-in ledger. Each method is one transaction.
+#[async_trait]
+pub trait Wallets: Debug + Send + Sync {
+    /// Returns the balance of a wallet; 0 for one that is not known.
+    async fn balance(&self, wallet: Address) -> Result<u64, WalletsError>;
+    /// Returns what became of a nonce of a wallet; `None` if nothing did.
+    async fn spent(&self, wallet: Address, nonce: Word) -> Result<Option<Spent>, WalletsError>;
+    /// Moves an amount and uses the nonce.
+    async fn transfer(&self, transfer: &Authorization, at: Timestamp) -> Result<Moved, WalletsError>;
+    /// Cancels a nonce that was not used. Returns false if it was used or cancelled before.
+    async fn cancel(&self, wallet: Address, nonce: Word, at: Timestamp) -> Result<bool, WalletsError>;
+}
+
+/// The built-in ledger as facilitator and chain.
+#[derive(Clone, Debug)]
+pub struct BuiltIn {
+    wallets: Arc<dyn Wallets>,
+    asset: Asset,
+    clock: Arc<dyn Clock>,
+}
+
+impl BuiltIn {
+    /// Creates the ledger of an asset.
+    pub const fn new(wallets: Arc<dyn Wallets>, asset: Asset, clock: Arc<dyn Clock>) -> Self {
+        Self { wallets, asset, clock }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.clock.now().micros().div_euclid(1_000_000)).unwrap_or(0)
+    }
+
+    /// Reads an order with every rule but balance and nonce. Anybody may be paid here.
+    fn read(&self, order: &Order) -> Result<Payment, String> {
+        let asset = Asset {
+            pay_to: order.expected.pay_to,
+            ..self.asset.clone()
+        };
+        let payment = match read(order.protocol, order.payment.clone(), &asset) {
+            Ok(payment) => payment,
+            Err(Unfit::Malformed(_)) => return Err("invalid_payload".to_owned()),
+            Err(Unfit::Refused(reason)) => return Err(reason.word().to_owned()),
+        };
+        check::signed(&payment, &asset).map_err(|reason| reason.word().to_owned())?;
+        let Authorization {
+            value,
+            valid_after,
+            valid_before,
+            ..
+        } = payment.authorization;
+        if value != order.expected.amount {
+            return Err(check::Reason::Value.word().to_owned());
+        }
+        // The token's own comparisons are strict.
+        let now = self.now();
+        if valid_after >= now {
+            return Err(check::Reason::ValidAfter.word().to_owned());
+        }
+        if now >= valid_before {
+            return Err(check::Reason::ValidBefore.word().to_owned());
+        }
+        Ok(payment)
+    }
+
+    /// Settles and answers as `/settle` does.
+    ///
+    /// # Errors
+    /// [`Unanswered`] if the database does not answer.
+    pub async fn settle_and_say(&self, order: &Order) -> Result<SettleAnswer, Unanswered> {
+        let refused = |reason: &str| SettleAnswer {
+            error_reason: Some(reason.to_owned()),
+            network: Some(order.protocol.network(&self.asset)),
+            ..SettleAnswer::default()
+        };
+        let payment = match self.read(order) {
+            Ok(payment) => payment,
+            Err(reason) => return Ok(refused(&reason)),
+        };
+        let transfer = &payment.authorization;
+        let moved = self
+            .wallets
+            .transfer(transfer, self.clock.now())
+            .await
+            .map_err(|error| unanswered(&error))?;
+        Ok(match moved {
+            Moved::Done => SettleAnswer {
+                success: true,
+                error_reason: None,
+                transaction: Some(transfer.transaction().to_string()),
+                network: Some(order.protocol.network(&self.asset)),
+                payer: Some(transfer.from.checksum()),
+                amount: Some(transfer.value.to_string()),
+            },
+            Moved::Spent(_) => refused("nonce_already_used"),
+            Moved::Short => refused("insufficient_funds"),
+        })
+    }
+}
+
+fn unanswered(error: &WalletsError) -> Unanswered {
+    Unanswered {
+        reason: error.to_string(),
+        is_unsent: false,
+    }
+}
+
+#[async_trait]
+impl Facilitator for BuiltIn {
+    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
+        let kinds = [Protocol::V1, Protocol::V2].map(|protocol| Ruling {
+            version: protocol.number().into(),
+            scheme: "exact".to_owned(),
+            network: protocol.network(&self.asset),
+        });
+        Ok(kinds.into())
+    }
+
+    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered> {
+        let payment = match self.read(order) {
+            Ok(payment) => payment,
+            Err(reason) => return Ok(Verdict::Invalid(reason)),
+        };
+        let Authorization { from, nonce, value, .. } = payment.authorization;
+        if self
+            .wallets
+            .spent(from, nonce)
+            .await
+            .map_err(|error| unanswered(&error))?
+            .is_some()
+        {
+            return Ok(Verdict::Invalid("nonce_already_used".to_owned()));
+        }
+        if self.wallets.balance(from).await.map_err(|error| unanswered(&error))? < value {
+            return Ok(Verdict::Invalid("insufficient_funds".to_owned()));
+        }
+        Ok(Verdict::Valid)
+    }
+
+    async fn settle(&self, order: &Order) -> Settlement {
+        match self.settle_and_say(order).await {
+            Ok(answer) => judge(&answer, order.protocol, &order.expected, &self.asset),
+            Err(unanswered) => Settlement::Unknown(Doubt {
+                reason: unanswered.reason,
+                transaction: None,
+                is_alarming: false,
+            }),
+        }
+    }
+}
+
+#[async_trait]
+impl Chain for BuiltIn {
+    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered> {
+        // The time comes first: what is not used later was not used then.
+        let now = self.now();
+        let spent = self.wallets.spent(expected.payer, expected.nonce).await;
+        Ok(match spent.map_err(|error| unanswered(&error))? {
+            None => Sight::Unused(now),
+            Some(Spent::Cancelled) => Sight::Cancelled,
+            Some(Spent::Used(transaction)) if transaction == of(expected) => Sight::Used(transaction),
+            Some(Spent::Used(_)) => Sight::UsedOtherwise,
+        })
+    }
+
+    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered> {
+        Ok(self.look(expected).await? == Sight::Used(transaction))
+    }
+
+    async fn balance(&self, wallet: Address) -> Result<u64, Unanswered> {
+        self.wallets.balance(wallet).await.map_err(|error| unanswered(&error))
+    }
+}
+
+/// Returns the transaction of the expected transfer.
+fn of(expected: &Expected) -> Word {
+    let transfer = Authorization {
+        from: expected.payer,
+        to: expected.pay_to,
+        value: expected.amount,
+        valid_after: 0,
+        valid_before: 0,
+        nonce: expected.nonce,
+    };
+    transfer.transaction()
+}

@@ -1,0 +1,215 @@
+//! Reading a chain: what became of an authorization.
+//!
+//! Invariants:
+//! - A transfer counts only with both events of our token in one transaction that did not revert: the authorization
+//!   used, and the amount moved from the payer to us.
+//! - An authorization counts as unused only as of a block, whose time is returned with it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use outbound::{Client, Limits};
+use serde_json::{Value, json};
+
+use super::address::keccak;
+use super::facilitator::Expected;
+use super::{Address, Asset, Unanswered, Word};
+
+/// Blocks before the newest in which the events of an authorization are looked for. Authorizations last 15 minutes.
+const BLOCKS: u64 = 9_000;
+/// Time that a question may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Most bytes of an answer.
+const MAX_ANSWER: u64 = 1 << 20;
+
+/// What became of an authorization.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// It was used for the expected transfer.
+    Used(Word),
+    /// It was used, and not for the expected transfer as far as can be seen.
+    UsedOtherwise,
+    /// The authorization was cancelled before it was used.
+    Cancelled,
+    /// It was not used at the block of this time, in seconds.
+    Unused(u64),
+}
+
+/// A view of the chain.
+#[async_trait]
+pub trait Chain: Debug + Send + Sync {
+    /// Returns what became of an authorization.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered>;
+
+    /// Returns true if a transaction made the expected transfer; false if it reverted, made another, or is not there.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered>;
+
+    /// Returns the balance of a wallet.
+    ///
+    /// # Errors
+    /// [`Unanswered`].
+    async fn balance(&self, wallet: Address) -> Result<u64, Unanswered>;
+}
+
+/// Reads a chain through a node's JSON-RPC.
+#[derive(Debug)]
+pub struct Node {
+    client: Arc<Client>,
+    url: String,
+    asset: Asset,
+}
+
+impl Node {
+    /// Creates a reader of the node at `url`.
+    pub const fn new(client: Arc<Client>, url: String, asset: Asset) -> Self {
+        Self { client, url, asset }
+    }
+
+    /// Checks that the node is on the chain of the asset.
+    ///
+    /// # Errors
+    /// [`Unanswered`], also for another chain.
+    pub async fn check(&self) -> Result<(), Unanswered> {
+        let id = self.call("eth_chainId", json!([])).await?;
+        if quantity(&id) == Some(self.asset.network.chain_id()) {
+            return Ok(());
+        }
+        Err(wrong("the node is on another chain"))
+    }
+
+    async fn call(&self, method: &str, params: Value) -> Result<Value, Unanswered> {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let limits = Limits {
+            whole: PATIENCE,
+            ..Limits::of_body(MAX_ANSWER)
+        };
+        let sent = self.client.post_json(&self.url, body.into(), limits).await;
+        let answer = sent.map_err(|failed| Unanswered {
+            reason: failed.error.to_string(),
+            is_unsent: failed.is_unsent,
+        })?;
+        let bytes = answer.bytes().await.map_err(|error| wrong(&error.to_string()))?;
+        let mut value: Value = serde_json::from_slice(&bytes).map_err(|_error| wrong("the answer is not JSON"))?;
+        match value.get_mut("result") {
+            Some(result) => Ok(result.take()),
+            None => Err(wrong("the node answers with an error")),
+        }
+    }
+
+    async fn read(&self, data: &[&[u8]], block: &str) -> Result<Word, Unanswered> {
+        let data = format!("0x{}", data_encoding::HEXLOWER.encode(&data.concat()));
+        let params = json!([{"to": self.asset.address.to_string(), "data": data}, block]);
+        let answer = self.call("eth_call", params).await?;
+        let word = answer.as_str().and_then(|text| text.parse().ok());
+        word.ok_or_else(|| wrong("the token answers with no word"))
+    }
+
+    /// Returns the transaction that has the event about an authorization.
+    async fn event(&self, name: &str, expected: &Expected, newest: u64) -> Result<Option<Word>, Unanswered> {
+        let params = json!([{
+            "address": self.asset.address.to_string(),
+            "fromBlock": format!("{:#x}", newest.saturating_sub(BLOCKS)),
+            "toBlock": "latest",
+            "topics": [topic(name).to_string(), expected.payer.word().to_string(), expected.nonce.to_string()],
+        }]);
+        let logs = self.call("eth_getLogs", params).await?;
+        let first = logs.as_array().and_then(|logs| logs.first());
+        let hash = first.and_then(|log| log["transactionHash"].as_str());
+        Ok(hash.and_then(|hash| hash.parse().ok()))
+    }
+}
+
+const USED: &str = "AuthorizationUsed(address,bytes32)";
+const CANCELLED: &str = "AuthorizationCanceled(address,bytes32)";
+const TRANSFER: &str = "Transfer(address,address,uint256)";
+
+#[async_trait]
+impl Chain for Node {
+    async fn look(&self, expected: &Expected) -> Result<Sight, Unanswered> {
+        let block = self.call("eth_getBlockByNumber", json!(["latest", false])).await?;
+        let (number, time) = (quantity(&block["number"]), quantity(&block["timestamp"]));
+        let (Some(number), Some(time)) = (number, time) else {
+            return Err(wrong("the node's newest block has no number or time"));
+        };
+        let selector = keccak(&[b"authorizationState(address,bytes32)"]);
+        let call: [&[u8]; 3] = [&selector.0[..4], &expected.payer.word().0, &expected.nonce.0];
+        // The state as of the block whose time is returned, not as of a later one.
+        let state = self.read(&call, &format!("{number:#x}")).await?;
+        if state.number() == Some(0) {
+            return Ok(Sight::Unused(time));
+        }
+        if let Some(transaction) = self.event(USED, expected, number).await? {
+            let is_ours = self.confirms(transaction, expected).await?;
+            return Ok(if is_ours {
+                Sight::Used(transaction)
+            } else {
+                Sight::UsedOtherwise
+            });
+        }
+        let cancelled = self.event(CANCELLED, expected, number).await?;
+        Ok(cancelled.map_or(Sight::UsedOtherwise, |_transaction| Sight::Cancelled))
+    }
+
+    async fn confirms(&self, transaction: Word, expected: &Expected) -> Result<bool, Unanswered> {
+        let receipt = self
+            .call("eth_getTransactionReceipt", json!([transaction.to_string()]))
+            .await?;
+        if receipt["status"].as_str() != Some("0x1") {
+            return Ok(false);
+        }
+        let payer = expected.payer.word();
+        let used = [topic(USED), payer, expected.nonce];
+        let moved = [topic(TRANSFER), payer, expected.pay_to.word()];
+        let amount = Word::of_number(expected.amount);
+        let logs = receipt["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let ours = || logs.iter().filter(|log| self.is_of_token(log));
+        let is_used = ours().any(|log| topics(log) == used);
+        let is_moved = ours().any(|log| topics(log) == moved && word(&log["data"]) == Some(amount));
+        Ok(is_used && is_moved)
+    }
+
+    async fn balance(&self, wallet: Address) -> Result<u64, Unanswered> {
+        let selector = keccak(&[b"balanceOf(address)"]);
+        let balance = self.read(&[&selector.0[..4], &wallet.word().0], "latest").await?;
+        balance.number().ok_or_else(|| wrong("the balance is too large"))
+    }
+}
+
+impl Node {
+    fn is_of_token(&self, log: &Value) -> bool {
+        log["address"].as_str().and_then(|text| text.parse().ok()) == Some(self.asset.address)
+    }
+}
+
+fn topic(event: &str) -> Word {
+    keccak(&[event.as_bytes()])
+}
+
+fn topics(log: &Value) -> Vec<Word> {
+    let topics = log["topics"].as_array().map(Vec::as_slice).unwrap_or_default();
+    topics.iter().filter_map(word).collect()
+}
+
+fn word(value: &Value) -> Option<Word> {
+    value.as_str()?.parse().ok()
+}
+
+/// Reads a number as JSON-RPC of Ethereum spells it.
+fn quantity(value: &Value) -> Option<u64> {
+    u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
+}
+
+fn wrong(reason: &str) -> Unanswered {
+    Unanswered {
+        reason: reason.to_owned(),
+        is_unsent: false,
+    }
+}

@@ -1,0 +1,103 @@
+//! Rules of a payment, in the order in which they are checked, and the words of the protocol for them.
+//!
+//! Invariant: [`signed`] comes before [`timely`]: a known authorization is looked up between the two, so that its
+//! answer stays the same whatever the clock says by then.
+
+use super::wire::Payment;
+use super::{Address, Asset};
+
+/// Seconds that a payment must still be valid for.
+pub const MARGIN_SECONDS: u64 = 6;
+/// Most seconds that a payment may be valid for.
+pub const LONGEST_SECONDS: u64 = 900;
+
+/// Field of a payment whose form is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// Name of the field.
+    pub field: &'static str,
+    /// Rule, as a predicate such as "must be …".
+    pub problem: &'static str,
+}
+
+/// Reason for which a payment is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The scheme is not `exact`.
+    Scheme,
+    /// The network is another.
+    Network,
+    /// The token is another.
+    Asset,
+    /// The recipient is another.
+    Recipient,
+    /// The domain of the token or the way to move it is another.
+    Requirements,
+    /// The signature is not the payer's.
+    Signature,
+    /// The signature is not one of a key, and contracts are not asked.
+    UnsupportedSignature,
+    /// The amount is not a price of the item.
+    Value,
+    /// The payment is not valid yet.
+    ValidAfter,
+    /// The payment is not valid any more, too short or too long.
+    ValidBefore,
+}
+
+impl Reason {
+    /// Returns the word of the protocol.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Scheme => "invalid_scheme",
+            Self::Network => "invalid_network",
+            Self::Asset => "asset_mismatch",
+            Self::Recipient => "invalid_exact_evm_payload_recipient_mismatch",
+            Self::Requirements => "invalid_payment_requirements",
+            Self::Signature => "invalid_exact_evm_payload_signature",
+            Self::UnsupportedSignature => "unsupported_signature",
+            Self::Value => "invalid_exact_evm_payload_authorization_value_mismatch",
+            Self::ValidAfter => "invalid_exact_evm_payload_authorization_valid_after",
+            Self::ValidBefore => "invalid_exact_evm_payload_authorization_valid_before",
+        }
+    }
+}
+
+/// Checks that the payer made the signature.
+///
+/// # Errors
+/// [`Reason::Signature`].
+pub fn signed(payment: &Payment, asset: &Asset) -> Result<(), Reason> {
+    let payer = payment.authorization.from;
+    // Tokens take a failed recovery for the zero address. The service and the token buy nothing.
+    let is_odd = [Address::ZERO, asset.pay_to, asset.address].contains(&payer);
+    if is_odd || payment.authorization.signer(asset, &payment.signature) != Some(payer) {
+        return Err(Reason::Signature);
+    }
+    Ok(())
+}
+
+/// Checks that the amount is one of the prices, exactly.
+///
+/// # Errors
+/// [`Reason::Value`].
+pub fn priced(payment: &Payment, prices: &[u64]) -> Result<(), Reason> {
+    let amount = payment.authorization.value;
+    let is_price = prices.contains(&amount) && payment.accepted_amount.is_none_or(|accepted| accepted == amount);
+    if is_price { Ok(()) } else { Err(Reason::Value) }
+}
+
+/// Checks that the payment is valid at `now`, in seconds, and for some time.
+///
+/// # Errors
+/// [`Reason::ValidAfter`], [`Reason::ValidBefore`].
+pub fn timely(payment: &Payment, now: u64) -> Result<(), Reason> {
+    let (after, before) = (payment.authorization.valid_after, payment.authorization.valid_before);
+    if after > now {
+        return Err(Reason::ValidAfter);
+    }
+    if before < now + MARGIN_SECONDS || before > now + LONGEST_SECONDS || before <= after {
+        return Err(Reason::ValidBefore);
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Payments by x402, versions 1 and 2: the scheme `exact` on EVM chains with EIP-3009.
+//!
+//! ```text
+//! header ──▶ wire (decode) ──▶ check (terms, signature, amount, time) ──▶ facilitator (verify, settle) ──▶ judge
+//!                                                                          built-in ledger · HTTP by URL
+//! ```
+//!
+//! Invariants:
+//! - An authorization is taken only if its signature recovers to its payer, over our asset on our chain.
+//! - A facilitator's answer is judged here: nothing counts as settled without a transaction, and nothing counts as
+//!   refused unless the reason proves that nothing was sent.
+
+pub mod address;
+pub mod authorization;
+pub mod builtin;
+pub mod chain;
+pub mod check;
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+pub mod desk;
+pub mod facilitator;
+pub mod network;
+pub mod remote;
+pub mod sign_in;
+pub mod signature;
+pub mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use address::{Address, Word};
+pub use authorization::Authorization;
+pub use check::{Malformed, Reason};
+pub use facilitator::{Facilitator, Ruling, Settlement, Unanswered, Verdict};
+pub use network::{Asset, Network};
+pub use signature::{Key, Signature};

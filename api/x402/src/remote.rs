@@ -1,0 +1,138 @@
+//! A facilitator by URL: `/supported`, `/verify` and `/settle` over HTTP.
+//!
+//! Invariants:
+//! - The JSON of an answer is judged, not its status. A redirect is not followed.
+//! - A settlement whose request may have arrived and whose answer cannot be read is not known.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use outbound::{Client, Limits, Request};
+use serde::Deserialize;
+
+use super::facilitator::{Doubt, Order, SettleAnswer, VerifyAnswer, judge, shortened};
+use super::{Asset, Facilitator, Ruling, Settlement, Unanswered, Verdict};
+
+/// Time for an answer to `/supported` and `/verify`.
+const VERIFY: Duration = Duration::from_secs(5);
+/// Time for an answer to `/settle`, which waits for the chain.
+const SETTLE: Duration = Duration::from_secs(30);
+/// Most bytes of an answer.
+const MAX_ANSWER: u64 = 64 << 10;
+
+/// A facilitator by URL.
+#[derive(Debug)]
+pub struct Remote {
+    client: Arc<Client>,
+    url: String,
+    asset: Asset,
+}
+
+/// Answer of a facilitator at `/supported`.
+#[derive(Deserialize)]
+struct Supported {
+    kinds: Vec<Kind>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    x402_version: u64,
+    scheme: String,
+    network: String,
+}
+
+impl Remote {
+    /// Creates the client of the facilitator at `url`, to which the paths are added.
+    pub fn new(client: Arc<Client>, url: &str, asset: Asset) -> Self {
+        Self {
+            client,
+            url: url.trim_end_matches('/').to_owned(),
+            asset,
+        }
+    }
+
+    async fn post(&self, path: &str, order: &Order, whole: Duration) -> Result<Bytes, Unanswered> {
+        let limits = Limits {
+            whole,
+            ..Limits::of_body(MAX_ANSWER)
+        };
+        let body = order.body().to_string();
+        let sent = self
+            .client
+            .post_json(&format!("{}{path}", self.url), body.into(), limits)
+            .await;
+        let answer = sent.map_err(|failed| Unanswered {
+            reason: failed.error.to_string(),
+            is_unsent: failed.is_unsent,
+        })?;
+        answer.bytes().await.map_err(|error| cut(&error))
+    }
+}
+
+fn cut(error: &outbound::Error) -> Unanswered {
+    Unanswered {
+        reason: error.to_string(),
+        is_unsent: false,
+    }
+}
+
+fn unreadable() -> Unanswered {
+    Unanswered {
+        reason: "the answer is not of the protocol".to_owned(),
+        is_unsent: false,
+    }
+}
+
+#[async_trait]
+impl Facilitator for Remote {
+    async fn supported(&self) -> Result<Vec<Ruling>, Unanswered> {
+        let limits = Limits {
+            whole: VERIFY,
+            ..Limits::of_body(MAX_ANSWER)
+        };
+        let url = format!("{}/supported", self.url);
+        let request = Request::new(&url, limits);
+        let answer = self.client.get(&request).await.map_err(|error| cut(&error))?;
+        let bytes = answer.bytes().await.map_err(|error| cut(&error))?;
+        let supported: Supported = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
+        let kinds = supported.kinds.into_iter().map(|kind| Ruling {
+            version: kind.x402_version,
+            scheme: kind.scheme,
+            network: kind.network,
+        });
+        Ok(kinds.collect())
+    }
+
+    async fn verify(&self, order: &Order) -> Result<Verdict, Unanswered> {
+        let bytes = self.post("/verify", order, VERIFY).await?;
+        let answer: VerifyAnswer = serde_json::from_slice(&bytes).map_err(|_error| unreadable())?;
+        Ok(if answer.is_valid {
+            Verdict::Valid
+        } else {
+            Verdict::Invalid(shortened(answer.invalid_reason.as_deref().unwrap_or("no_reason")))
+        })
+    }
+
+    async fn settle(&self, order: &Order) -> Settlement {
+        let bytes = match self.post("/settle", order, SETTLE).await {
+            Ok(bytes) => bytes,
+            Err(failed) if failed.is_unsent => return Settlement::NotSent(failed.reason),
+            Err(failed) => return unknown(failed.reason),
+        };
+        match serde_json::from_slice::<SettleAnswer>(&bytes) {
+            Ok(answer) => judge(&answer, order.protocol, &order.expected, &self.asset),
+            Err(_error) => unknown(unreadable().reason),
+        }
+    }
+}
+
+fn unknown(reason: String) -> Settlement {
+    Settlement::Unknown(Doubt {
+        reason,
+        transaction: None,
+        is_alarming: false,
+    })
+}
