@@ -7,7 +7,10 @@ use reqwest::{Method, Url};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::{Agent, Answer, Contribution, Diff, NewAgent, NewProject, Page, Project, RowVerdict, Validation};
+use crate::model::{
+    Agent, Answer, Bought, Contribution, Diff, FullUnit, Hits, NewAgent, NewProject, NewUnit, Page, Project,
+    RowVerdict, Unit, Validation,
+};
 use crate::push::{NewUpload, Tag, Upload};
 use crate::{Client, Error};
 
@@ -51,6 +54,11 @@ impl Call {
 
     fn query(mut self, name: &'static str, value: impl Into<u64>) -> Self {
         self.query.push((name, value.into().to_string()));
+        self
+    }
+
+    fn text(mut self, name: &'static str, value: &str) -> Self {
+        self.query.push((name, value.to_owned()));
         self
     }
 
@@ -117,10 +125,50 @@ impl Client {
         self.json(call).await
     }
 
+    /// Contributes records with the source that they are from, as [`contribute`](Self::contribute) does.
+    pub async fn contribute_from(
+        &self,
+        slug: &str,
+        records: &[Value],
+        source: &str,
+        wait: u32,
+        idempotency_key: &str,
+    ) -> Result<Contribution, Error> {
+        let body = json!({ "records": records, "sourceDeclaration": source });
+        let mut call = Call::post(["projects", slug, "contribute"], &body).wait(wait);
+        call.idempotency_key = Some(idempotency_key.to_owned());
+        self.json(call).await
+    }
+
     /// Returns a contribution. Waits up to `wait` seconds (0 to 20) for its outcome.
     pub async fn contribution(&self, slug: &str, id: &str, wait: u32) -> Result<Contribution, Error> {
         self.json(Call::get(["projects", slug, "contributions", id]).wait(wait))
             .await
+    }
+
+    /// Submits a knowledge unit. Not repeatable: the service refuses a second one with the same text.
+    pub async fn unit_submit(&self, unit: &NewUnit) -> Result<Unit, Error> {
+        self.json(Call::post(["knowledge"], unit)).await
+    }
+
+    /// Returns a knowledge unit with its review. Waits up to `wait` seconds (0 to 20) for the end of the review.
+    pub async fn unit(&self, id: &str, wait: u32) -> Result<Unit, Error> {
+        self.json(Call::get(["knowledge", id]).wait(wait)).await
+    }
+
+    /// Returns the whole text of a published unit.
+    pub async fn unit_full(&self, id: &str) -> Result<FullUnit, Error> {
+        self.json(Call::get(["knowledge", id, "full"])).await
+    }
+
+    /// Buys a unit with credits. Costs nothing if the operator has it.
+    pub async fn unit_buy(&self, id: &str) -> Result<Bought, Error> {
+        self.json(Call::post(["knowledge", id, "buy"], &json!({}))).await
+    }
+
+    /// Searches published units and public datasets.
+    pub async fn search(&self, words: &str) -> Result<Hits, Error> {
+        self.json(Call::get(["search"]).text("q", words)).await
     }
 
     /// Begins an upload. Not repeatable: each call begins another one.

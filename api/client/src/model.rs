@@ -146,6 +146,111 @@ impl Contribution {
     }
 }
 
+/// Body of the request that submits a knowledge unit.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewUnit {
+    /// The title: one line of 1 to 200 characters.
+    pub title: String,
+    /// The text: 1 to 50,000 characters of Markdown.
+    pub body: String,
+    /// The category, such as `performance-tuning`.
+    pub category: String,
+    /// Source: the run or measurement, its place and time, in 4 to 2,000 characters.
+    pub source_declaration: String,
+    /// The price in dollars, such as `0.25`. The platform's default if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<String>,
+}
+
+/// A version of a knowledge unit, as its author sees it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unit {
+    /// The id of the version.
+    pub id: String,
+    /// The status: `queued`, `waiting`, `published`, `rejected`, `superseded`, `retired` or `taken_down`.
+    #[serde(default)]
+    pub status: String,
+    /// The scores, once it was scored.
+    pub scores: Option<UnitScores>,
+    /// The steps of its review so far.
+    #[serde(default)]
+    pub validations: Vec<ReviewStep>,
+}
+
+impl Unit {
+    /// Returns true if its review has ended.
+    pub fn is_decided(&self) -> bool {
+        !["", "queued", "waiting"].contains(&self.status.as_str())
+    }
+}
+
+/// The scores of a unit, each axis from 0 to 10.
+#[derive(Clone, Debug, Deserialize)]
+pub struct UnitScores {
+    /// Support of the statements by evidence.
+    pub accuracy: f64,
+    /// Distance from what is published.
+    pub novelty: f64,
+    /// Ease of doing it again.
+    pub reproducibility: f64,
+    /// Numbers and conditions in place of general advice.
+    pub specificity: f64,
+    /// The total, from 0 to 100.
+    pub total: u32,
+}
+
+/// A step of a review.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ReviewStep {
+    /// The step, such as `score`.
+    pub step: String,
+    /// The sentence for the author.
+    pub detail: String,
+}
+
+/// The whole text of a published unit.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FullUnit {
+    /// The id of the version.
+    pub id: String,
+    /// The text, as it was submitted.
+    pub body: String,
+}
+
+/// The answer to a purchase with credits.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Bought {
+    /// True if this call paid; false if the operator had the item.
+    pub charged: bool,
+    /// The amount, in micro-USDC (test USDC).
+    pub price_micro: i64,
+    /// The id of the sale.
+    pub sale_id: Option<String>,
+}
+
+/// The results of a search.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Hits {
+    /// The number of matches.
+    pub total: u64,
+    /// The best of them.
+    pub items: Vec<Hit>,
+}
+
+/// A result of a search.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Hit {
+    /// Kind of the result: `unit` or `dataset`.
+    pub kind: String,
+    /// The id of the latest version of a unit; absent for a dataset.
+    pub id: Option<String>,
+    /// Title of the unit or dataset.
+    pub title: String,
+}
+
 /// The reason that a contribution is not merged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct BatchReason {

@@ -3,7 +3,7 @@
 //! Invariant: each challenge names the metadata of the resource that was asked, and the scope that the call needs.
 
 use crate::issuer::{Issuer, Resource};
-use crate::scope::Scope;
+use crate::scope::{Scope, Scopes};
 
 /// Reason for which a resource refuses a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,9 @@ impl Denied {
         }
     }
 
-    /// Returns the value of `WWW-Authenticate` for a call of a resource that needs this scope.
+    /// Returns the value of `WWW-Authenticate` for a call of a resource that needs this scope. It also names `read`, and
+    /// for a token that lacks a scope all below the needed one: clients ask for exactly these scopes, and a connection
+    /// must not lose what it had.
     pub fn www_authenticate(self, issuer: &Issuer, resource: Resource, needed: Scope) -> String {
         let error = match self {
             // A call without a token gets no error code (RFC 6750 section 3.1).
@@ -34,9 +36,12 @@ impl Denied {
             Self::InsufficientScope => "error=\"insufficient_scope\", ",
         };
         let metadata = issuer.url(&crate::discovery::resource_metadata_path(resource));
-        format!(
-            "Bearer {error}scope=\"{}\", resource_metadata=\"{metadata}\"",
-            needed.word()
-        )
+        let scopes = match (self, needed) {
+            (_, Scope::Read) => Scopes::of(&[Scope::Read]),
+            (Self::InsufficientScope, Scope::Spend) => Scopes::ALL,
+            (_, needed) => Scopes::of(&[Scope::Read, needed]),
+        };
+        let scopes = scopes.words().collect::<Vec<_>>().join(" ");
+        format!("Bearer {error}scope=\"{scopes}\", resource_metadata=\"{metadata}\"")
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     fn a_challenge_names_the_metadata_and_the_scope() {
         let issuer = Issuer::new("https://sluice.example").unwrap();
         let header = |denied: Denied| denied.www_authenticate(&issuer, Resource::Mcp, Scope::Write);
-        let rest = "scope=\"write\", \
+        let rest = "scope=\"read write\", \
                     resource_metadata=\"https://sluice.example/.well-known/oauth-protected-resource/mcp\"";
         assert_eq!(header(Denied::NoToken), format!("Bearer {rest}"));
         assert_eq!(

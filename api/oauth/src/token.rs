@@ -49,6 +49,8 @@ impl TokenError {
         Self::new("invalid_grant", description)
     }
 
+    /// The request is from a client that is neither registered nor has a document that can be used.
+    pub const UNKNOWN_CLIENT: Self = Self::client("the client is not known");
     pub(crate) const TARGET: Self = Self::new("invalid_target", "resource is not the one that was agreed to");
     pub(crate) const SCOPE: Self = Self::new("invalid_scope", "scope has more than was agreed to");
     pub(crate) const NO_REFRESH: Self = Self::new("unauthorized_client", "the client did not register refresh_token");

@@ -34,8 +34,8 @@ fn read_document(document: &Value) -> Result<Client, DocumentError> {
 
 #[test]
 fn a_document_is_identified_by_a_plain_https_url() {
-    let good =
-        "https://app.example/client.json https://app.example/a/ https://app.example:8443/c https://app.example/c?v=1";
+    let good = "https://app.example/client.json https://app.example/a/ https://app.example:8443/c \
+                https://app.example/c?v=1 https://localhost:8443/c";
     for url in good.split(' ') {
         assert!(is_document_url(url), "{url}");
     }
@@ -43,8 +43,8 @@ fn a_document_is_identified_by_a_plain_https_url() {
                https://user@app.example/c https://user:p@app.example/c https://@app.example/c https://app.example/a/../c \
                https://app.example/./c https://app.example/%2e%2e/c https://app.example/%2E/c https://App.example/c \
                HTTPS://app.example/c https://app.example:443/c https://127.0.0.1/c https://[::1]/c https://0x7f.1/c \
-               https://localhost/c https://app.example./c https:app.example/c https:///app.example/c https://app.example\\c \
-               https://b\u{fc}cher.example/c app.example/c file:///c javascript:c app_1";
+               https://intranet/c https://localhost./c https://app.example./c https:app.example/c https:///app.example/c \
+               https://app.example\\c https://b\u{fc}cher.example/c app.example/c file:///c javascript:c app_1";
     for url in bad
         .split_whitespace()
         .chain(["", " https://app.example/c", "https://app.example/c d"])
