@@ -15,7 +15,7 @@ const HASH: &str = env!("ASSETS_HASH");
 pub struct Asset {
     /// Bytes of the file.
     pub bytes: &'static [u8],
-    /// Value of `Content-Type`.
+    /// Value of the header `Content-Type`.
     pub media_type: &'static str,
 }
 

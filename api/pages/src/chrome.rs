@@ -4,6 +4,10 @@ use crate::time::Instant;
 
 /// Links of the header, in order.
 const NAV: &[(&str, &str)] = &[
+    ("/projects", "Datasets"),
+    ("/requests", "Requests"),
+    ("/activity", "Activity"),
+    ("/find", "Find"),
     ("/guide/agents.md", "For agents"),
     ("/openapi.json", "API"),
     ("/licenses", "Licences"),
@@ -14,13 +18,21 @@ const RAIL: &[(&str, &str)] = &[
     ("/console/agents", "Agents & keys"),
     ("/console/datasets", "Datasets"),
     ("/console/contributions", "Contributions"),
+    ("/console/knowledge", "Knowledge"),
+    ("/console/money", "Money"),
+    ("/console/collectors", "Collectors"),
     ("/console/activity", "Activity"),
+    ("/console/apps", "Apps"),
+    ("/console/moderation", "Reports"),
     ("/console/settings", "Settings"),
 ];
 /// Links of the footer, in order.
 const FOOT: &[(&str, &str)] = &[
     ("/guide/agents.md", "Guide for agents"),
     ("/openapi.json", "openapi.json"),
+    ("/leaderboard", "Leaderboard"),
+    ("/takedowns", "Takedown log"),
+    ("/report", "Report an item"),
     ("/licenses", "Licences"),
     ("/terms", "Terms"),
 ];
@@ -31,9 +43,9 @@ pub enum Theme {
     /// As the system of the reader.
     #[default]
     System,
-    /// Dark on light.
+    /// Dark text on a light ground.
     Light,
-    /// Light on dark.
+    /// Light text on a dark ground.
     Dark,
 }
 
@@ -131,7 +143,7 @@ impl Chrome {
     }
 
     /// Returns the path of the page without its query.
-    fn place(&self) -> &str {
+    pub(crate) fn place(&self) -> &str {
         self.path.split(['?', '#']).next().unwrap_or_default()
     }
 

@@ -10,9 +10,9 @@ use crate::chrome::{Chrome, Theme};
 pub struct ConfirmPage {
     /// Frame of the page.
     pub chrome: Chrome,
-    /// Question.
+    /// Question that the person answers, as the heading.
     pub title: String,
-    /// Consequences, one paragraph.
+    /// Consequences of a yes, in one paragraph.
     pub explanation: String,
     /// Path that the form is posted to.
     pub action: String,

@@ -3,19 +3,27 @@
 mod activity;
 mod agents;
 mod apps;
+mod collectors;
 mod contributions;
 mod datasets;
+mod moderation;
+mod money;
 mod overview;
 mod settings;
+mod units;
 
 pub use activity::{ActivityPage, ActivityRow, Actor, JobRow};
 pub use agents::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
 pub use apps::{AppRow, AppsPage};
+pub use collectors::{CollectorRow, CollectorRunRow, CollectorState, CollectorsPage};
 pub use contributions::{
     ContributionPage, ContributionRow, ContributionState, ContributionsPage, GateTally, VerdictKind, VerdictRow,
 };
 pub use datasets::{DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, UploadRow, VersionRow};
+pub use moderation::{ModerationPage, ReportQueue, ReportRow, TakedownRow};
+pub use money::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
 pub use overview::{Attention, OverviewPage};
 pub use settings::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
+pub use units::{UnitRow, UnitsPage};
 
 pub use crate::words::Mark;

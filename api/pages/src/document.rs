@@ -12,7 +12,7 @@ use crate::chrome::{Chrome, Theme};
 
 /// Document in Markdown, rendered.
 #[derive(Debug)]
-struct Rendered(String);
+pub(crate) struct Rendered(String);
 
 // The parser gives no event of raw HTML: each became text, which the renderer escapes.
 impl HtmlSafe for Rendered {}
@@ -42,7 +42,7 @@ fn web(address: CowStr<'_>) -> CowStr<'_> {
 }
 
 impl Rendered {
-    fn of(markdown: &str) -> Self {
+    pub(crate) fn of(markdown: &str) -> Self {
         let mut level_before = HeadingLevel::H1;
         let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| match event {
             Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
@@ -119,7 +119,7 @@ pub struct LicensesPage {
     pub licenses: Vec<LicenseView>,
 }
 
-/// Licence.
+/// Licence with the link to its text.
 #[derive(Clone, Debug)]
 pub struct LicenseView {
     /// Id of the licence.

@@ -19,7 +19,7 @@ pub struct SignUpPage {
     pub open: bool,
     /// Version of the terms in force.
     pub terms_version: String,
-    /// Address, as typed.
+    /// Address as the person typed it.
     pub email: String,
     /// Display name, as typed.
     pub display_name: String,
@@ -41,7 +41,7 @@ pub struct InvitePage {
     pub chrome: Chrome,
     /// True after the form was sent; the same for every address.
     pub asked: bool,
-    /// Address, as typed.
+    /// Address as the person typed it.
     pub email: String,
     /// Message to the administrators, as typed.
     pub message: String,
@@ -66,7 +66,7 @@ pub struct CheckMailPage {
     pub chrome: Chrome,
     /// Letter that was asked for.
     pub kind: MailKind,
-    /// Address, as typed.
+    /// Address as the person typed it.
     pub email: String,
     /// Path to go to after signing in.
     pub next: Option<String>,
@@ -110,7 +110,7 @@ pub struct VerifyPage {
 pub struct SignInPage {
     /// Frame of the page.
     pub chrome: Chrome,
-    /// Address, as typed.
+    /// Address as the person typed it.
     pub email: String,
     /// Path to go to afterwards.
     pub next: Option<String>,

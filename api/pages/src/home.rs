@@ -2,8 +2,10 @@
 
 use askama::Template;
 
+use crate::chart::Flow;
 use crate::chrome::{Chrome, Theme};
 use crate::filters;
+use crate::records::FeedRow;
 use crate::time::Instant;
 
 /// `GET /`: the service in one sentence, its newest datasets, and a first call.
@@ -20,6 +22,10 @@ pub struct HomePage {
     pub versions: u64,
     /// Public datasets with the newest versions, newest first.
     pub newest: Vec<HomeDataset>,
+    /// Latest rows that came to public datasets; none if nothing came yet.
+    pub flow: Option<Flow>,
+    /// Latest entries of the feed.
+    pub feed: Vec<FeedRow>,
 }
 
 /// Dataset on the first page.

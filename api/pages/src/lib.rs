@@ -7,6 +7,7 @@
 //! own, so that the policy can forbid both. A page works without scripts.
 
 mod asset;
+mod board;
 mod chart;
 mod chrome;
 mod confirm;
@@ -15,13 +16,19 @@ pub mod console;
 mod document;
 mod entry;
 mod filters;
+mod find;
 mod form;
 mod home;
 mod link;
+mod market;
 mod number;
+mod records;
 mod refusal;
+mod report;
+mod said;
 mod secret;
 mod time;
+mod unit;
 mod words;
 
 #[cfg(any(test, feature = "testing"))]
@@ -30,6 +37,7 @@ pub mod testing;
 mod tests;
 
 pub use asset::{Asset, CONTENT_SECURITY_POLICY, asset};
+pub use board::{AnswerView, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
 pub use chart::{DayCount, Flow, Gate};
 pub use chrome::{Chrome, Person, Theme};
 pub use confirm::ConfirmPage;
@@ -38,12 +46,20 @@ pub use document::{LicenseView, LicensesPage, TermsPage};
 pub use entry::{
     CheckMailPage, InvitePage, LinkState, MailKind, SignInLinkPage, SignInPage, SignUpPage, VerifyPage, VerifyState,
 };
+pub use find::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 pub use form::FieldError;
 pub use home::{HomeDataset, HomePage};
 pub use link::Link;
+pub use market::{
+    BrowsePage, BrowseRow, ContractField, PublicContributor, PublicDataset, PublicDatasetPage, PublicVersion,
+};
+pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;
+pub use report::{ReportOutcomePage, ReportPage, ReportState};
+pub use said::{Discussion, Said, Thread};
 pub use secret::SecretPage;
 pub use time::Instant;
+pub use unit::{ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
 pub use words::isolate;
 
 /// Failure to render a page: the formatter gave up. Templates themselves cannot fail.

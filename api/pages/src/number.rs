@@ -13,6 +13,18 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
+/// Returns an amount of micro-USDC in USDC, to the millionth.
+pub(crate) fn usdc(micro: i64) -> String {
+    format!("{}.{:06}", micro / 1_000_000, (micro % 1_000_000).abs())
+}
+
+/// Returns an amount of micro-USDC with its sign.
+pub(crate) fn usdc_signed(micro: i64) -> String {
+    let sign = if micro < 0 { '\u{2212}' } else { '+' };
+    let micro = micro.unsigned_abs();
+    format!("{sign}{}.{:06}", micro / 1_000_000, micro % 1_000_000)
+}
+
 /// Returns a number with the word for one or for several.
 pub(crate) fn counted(number: u64, one: &str, several: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { several })

@@ -56,7 +56,10 @@ impl SecretPage {
     }
 
     fn key(chrome: Chrome, title: String, key: String, explain: String) -> Self {
-        let curl = format!("curl -s {}/projects -H \"Authorization: Bearer {key}\"", chrome.base);
+        let curl = format!(
+            "curl -s {}/projects \\\n  -H \"Authorization: Bearer {key}\"",
+            chrome.base
+        );
         Self {
             chrome,
             title,
@@ -72,9 +75,12 @@ impl SecretPage {
 
     /// Shows a new operator token.
     pub fn operator_token(chrome: Chrome, title: impl Into<String>, token: String) -> Self {
+        let base = &chrome.base;
         let curl = format!(
-            "curl -s {}/agents -H \"Authorization: Bearer {token}\" \\\n  -H \"Content-Type: application/json\" -d '{{\"name\": \"tide-gauge\"}}'",
-            chrome.base
+            r#"curl -s {base}/agents \
+  -H "Authorization: Bearer {token}" \
+  -H "Content-Type: application/json" \
+  -d '{{"name": "tide-gauge"}}'"#
         );
         Self {
             chrome,
@@ -96,7 +102,9 @@ impl SecretPage {
             "Register at {base} with POST /agents/claim.\nCode: {code}\nChoose a name. Then tell me the confirmation phrase."
         );
         let curl = format!(
-            "curl -s {base}/agents/claim -H \"Content-Type: application/json\" \\\n  -d '{{\"code\": \"{code}\", \"name\": \"tide-gauge\"}}'"
+            r#"curl -s {base}/agents/claim \
+  -H "Content-Type: application/json" \
+  -d '{{"code": "{code}", "name": "tide-gauge"}}'"#
         );
         Self {
             chrome,
@@ -105,7 +113,7 @@ impl SecretPage {
             secret: code,
             expires_at: Some(expires_at),
             explain:
-                "Give it to one agent. The agent gets a key and a phrase of three words, and asks to join; you type \
+                "Give it to one agent. The agent gets a key and a phrase of four words, and asks to join; you type \
                       the phrase to approve. The code works once, and five wrong tries lock it."
                     .to_owned(),
             say: Some(say),

@@ -1,6 +1,10 @@
 //! A sample of every page: with usual contents, with none, and with hostile texts.
 
+mod board;
+mod collectors;
 mod console;
+mod market;
+mod moderation;
 mod site;
 
 use crate::{Chrome, Error, Instant, Page, Person, Theme};
@@ -28,6 +32,8 @@ struct Texts {
     word: String,
     /// E-mail address.
     email: String,
+    /// Name of a gate.
+    gate: String,
 }
 
 impl Texts {
@@ -37,6 +43,7 @@ impl Texts {
             text: "Reads the mooring buoys and contributes to sea-surface-temp.".to_owned(),
             word: "tide-levels".to_owned(),
             email: "ops@harbour-lab.example".to_owned(),
+            gate: "screen".to_owned(),
         }
     }
 
@@ -47,6 +54,7 @@ impl Texts {
             text: format!("{script} \u{5e9}\u{5dc}\u{5d5}\u{5dd} \u{202e}{}", "word ".repeat(500)),
             word: format!("{script}{}", "w".repeat(500)),
             email: format!("\"><script>alert(1)</script>{}@example.org", "a".repeat(60)),
+            gate: script.to_owned(),
         }
     }
 }
@@ -111,9 +119,14 @@ pub fn samples() -> Result<Vec<Sample>, Error> {
         book.prefix = prefix;
         site::add(&mut book, &texts)?;
         console::add(&mut book, &texts)?;
+        moderation::add(&mut book, &texts)?;
+        market::add(&mut book, &texts)?;
+        board::add(&mut book, &texts)?;
     }
     book.prefix = "empty-";
     site::add_empty(&mut book)?;
     console::add_empty(&mut book)?;
+    market::add_empty(&mut book)?;
+    board::add_empty(&mut book)?;
     Ok(book.samples)
 }

@@ -63,6 +63,10 @@ pub(crate) fn operation(name: &str) -> String {
         "cancel_payout" | "cancel_payout_change" => "cancelled a change of the payout address",
         "authorize_app" => "connected an app",
         "revoke_app" => "disconnected an app",
+        "report_content" => "reported an item",
+        "decide_report" => "decided about a report",
+        "restore_item" => "showed an item again",
+        "answer_takedown" => "answered a takedown",
         other => return other.replace('_', " "),
     };
     words.to_owned()

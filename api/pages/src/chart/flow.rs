@@ -10,7 +10,7 @@ use crate::filters;
 pub struct Flow {
     /// Number of rows that came in.
     pub rows: u64,
-    /// Gates in order.
+    /// Gates in the order in which records pass them.
     pub gates: Vec<Gate>,
     /// Number of rows that are not judged yet.
     pub waiting: u64,

@@ -6,13 +6,13 @@ use crate::chrome::{Chrome, Theme};
 use crate::time::Instant;
 use crate::words;
 
-/// `GET /console/activity`.
+/// Page at `GET /console/activity`.
 #[derive(Debug, Template)]
 #[template(path = "console/activity.html")]
 pub struct ActivityPage {
     /// Frame of the page.
     pub chrome: Chrome,
-    /// Changes, newest first.
+    /// Changes to what the operator owns, newest first.
     pub rows: Vec<ActivityRow>,
     /// Address of the next page.
     pub next: Option<String>,
@@ -25,7 +25,7 @@ pub struct ActivityPage {
 /// Party that made a change.
 #[derive(Clone, Debug)]
 pub enum Actor {
-    /// The person.
+    /// The person at the console.
     Person,
     /// An agent, by its name.
     Agent(String),
@@ -37,7 +37,7 @@ pub enum Actor {
     Anonymous,
 }
 
-/// Change.
+/// A change as the audit trail has it.
 #[derive(Clone, Debug)]
 pub struct ActivityRow {
     /// Time of the change.

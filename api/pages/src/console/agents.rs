@@ -75,7 +75,7 @@ pub struct ClaimView {
     pub created_at: Instant,
     /// Time at which it expires.
     pub expires_at: Instant,
-    /// Phrase, as typed.
+    /// Phrase as the person typed it.
     pub phrase: String,
     /// Rule that the phrase breaks, such as that it is another one.
     pub error: Option<String>,
@@ -152,7 +152,7 @@ impl CodeView {
 /// Form for a new agent, as typed.
 #[derive(Clone, Debug, Default)]
 pub struct NewAgentForm {
-    /// Name.
+    /// Name as the person typed it.
     pub name: String,
     /// Address of the wallet; may be empty.
     pub wallet_address: String,

@@ -11,7 +11,7 @@ use crate::time::Instant;
 pub struct AppsPage {
     /// Frame of the page.
     pub chrome: Chrome,
-    /// Connections, newest first.
+    /// Connections of the operator, newest first.
     pub apps: Vec<AppRow>,
     /// Outcome of the last action, one sentence.
     pub notice: Option<String>,

@@ -79,7 +79,7 @@ pub struct ContributionsPage {
     pub chrome: Chrome,
     /// State that is shown; all without one.
     pub state: Option<ContributionState>,
-    /// Contributions, newest first.
+    /// Contributions of the page, newest first.
     pub rows: Vec<ContributionRow>,
     /// Address of the next page.
     pub next: Option<String>,
@@ -98,7 +98,7 @@ pub struct ContributionRow {
     pub agent: String,
     /// Number of submitted records; 0 for an upload that is not decided.
     pub records: u64,
-    /// State.
+    /// State that the contribution is in.
     pub state: ContributionState,
     /// Version that it became.
     pub version: Option<u64>,
@@ -204,13 +204,13 @@ pub struct VerdictRow {
     pub found: String,
 }
 
-/// `GET /console/contributions/{id}`.
+/// Page at `GET /console/contributions/{id}`.
 #[derive(Debug, Template)]
 #[template(path = "console/contribution.html")]
 pub struct ContributionPage {
     /// Frame of the page.
     pub chrome: Chrome,
-    /// Contribution.
+    /// Contribution that the page is about.
     pub contribution: ContributionRow,
     /// Source of the records, as the agent declared it.
     pub source: Option<String>,

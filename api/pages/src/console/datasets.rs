@@ -17,7 +17,7 @@ fn status_mark(status: &str) -> Mark {
     }
 }
 
-/// `GET /console/datasets`.
+/// Page at `GET /console/datasets`.
 #[derive(Debug, Template)]
 #[template(path = "console/datasets.html")]
 pub struct DatasetsPage {
@@ -42,7 +42,7 @@ pub struct DatasetRow {
     pub access: String,
     /// Number of the newest version, 0 before the first.
     pub version: u64,
-    /// Number of records.
+    /// Number of records of the latest version.
     pub records: u64,
     /// Bytes of its files, where known.
     pub bytes: Option<u64>,
@@ -58,7 +58,7 @@ impl DatasetRow {
     }
 }
 
-/// `GET /console/datasets/{slug}`.
+/// Page at `GET /console/datasets/{slug}`.
 #[derive(Debug, Template)]
 #[template(path = "console/dataset.html")]
 pub struct DatasetPage {
@@ -70,7 +70,7 @@ pub struct DatasetPage {
     pub versions: Vec<VersionRow>,
     /// Counts of each gate over the latest contributions.
     pub gates: Vec<GateTally>,
-    /// Uploads, newest first.
+    /// Uploads that are open or ended lately, newest first.
     pub uploads: Vec<UploadRow>,
     /// Latest contributions, newest first.
     pub contributions: Vec<ContributionRow>,
@@ -105,7 +105,7 @@ pub struct DatasetFacts {
     pub created_at: Instant,
     /// Number of the newest version, 0 before the first.
     pub version: u64,
-    /// Number of records.
+    /// Number of records of the version.
     pub records: u64,
     /// Bytes of its files, where known.
     pub bytes: Option<u64>,
@@ -145,7 +145,7 @@ pub struct UploadRow {
     pub id: String,
     /// State: `open`, `completed`, `expired` or `aborted`.
     pub state: String,
-    /// Total size.
+    /// Size of the whole file, in bytes.
     pub bytes: u64,
     /// Number of its parts.
     pub parts: u32,

@@ -10,7 +10,7 @@ use crate::number::grouped;
 use crate::time::Instant;
 use crate::words::{Mark, isolate};
 
-/// `GET /console`.
+/// Page at `GET /console`.
 #[derive(Debug, Template)]
 #[template(path = "console/overview.html")]
 pub struct OverviewPage {
@@ -36,9 +36,9 @@ pub struct OverviewPage {
     pub flow: Flow,
     /// Contributions of the last 14 days, oldest first.
     pub days: Vec<DayCount>,
-    /// Latest contributions.
+    /// Latest contributions of all datasets.
     pub latest: Vec<ContributionRow>,
-    /// Latest activity.
+    /// Latest rows of the audit trail.
     pub activity: Vec<ActivityRow>,
 }
 
@@ -121,6 +121,19 @@ impl Attention {
             href: format!("/console/contributions/{id}"),
             action: "See reason".to_owned(),
             since: at,
+        }
+    }
+
+    /// Request on the board that an item of the operator may answer.
+    pub fn request(id: &str, title: &str, since: Instant) -> Self {
+        Self {
+            mark: Mark::Hold,
+            word: "request".to_owned(),
+            what: format!("Somebody asks for {}", isolate(title)),
+            detail: "An item of yours may be what is wanted; an agent of yours can answer with it.".to_owned(),
+            href: format!("/requests/{id}"),
+            action: "See request".to_owned(),
+            since,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::time::Instant;
 pub struct SettingsPage {
     /// Frame of the page.
     pub chrome: Chrome,
-    /// Account.
+    /// Account of the person.
     pub account: AccountView,
     /// Sessions that are open, the current one first.
     pub sessions: Vec<SessionRow>,
@@ -22,7 +22,7 @@ pub struct SettingsPage {
     pub tokens: Vec<TokenRow>,
     /// Label of a new token, as typed.
     pub token_label: String,
-    /// Payout address.
+    /// Payout address, and the change that waits.
     pub payout: PayoutView,
     /// Rules that the input breaks: fields `label` and `address`.
     pub errors: Vec<FieldError>,
@@ -35,9 +35,9 @@ pub struct SettingsPage {
 pub struct AccountView {
     /// Id of the operator.
     pub id: String,
-    /// E-mail address.
+    /// E-mail address that links are sent to.
     pub email: String,
-    /// Display name.
+    /// Name that others see.
     pub display_name: String,
     /// Version of the terms accepted last.
     pub terms_version: String,
@@ -79,10 +79,10 @@ pub struct TokenRow {
     pub created_at: Instant,
 }
 
-/// Payout address.
+/// Payout address, and the change that waits.
 #[derive(Clone, Debug, Default)]
 pub struct PayoutView {
-    /// Address in force.
+    /// Address that payouts go to now.
     pub address: Option<String>,
     /// Time at which its wallet proved itself by a signature.
     pub proved_at: Option<Instant>,
@@ -90,6 +90,6 @@ pub struct PayoutView {
     pub pending: Option<(String, Instant)>,
     /// True if the person signed in recently enough to change it.
     pub is_fresh: bool,
-    /// Address, as typed.
+    /// Address as the person typed it.
     pub typed: String,
 }

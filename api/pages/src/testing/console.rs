@@ -1,11 +1,12 @@
 //! Samples of the pages of the console.
 
-use super::{Book, NOW, Texts, ago, ahead, person};
+use super::{Book, NOW, Texts, ago, ahead, collectors, person};
 use crate::console::{
-    AccountView, ActivityPage, ActivityRow, Actor, AgentView, AgentsPage, AppRow, AppsPage, Attention, ClaimEnd,
-    ClaimView, CodeView, ContributionPage, ContributionRow, ContributionState, ContributionsPage, DatasetFacts,
-    DatasetPage, DatasetRow, DatasetsPage, DecidedClaim, GateTally, JobRow, KeyView, NewAgentForm, OverviewPage,
-    PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow, VerdictKind, VerdictRow, VersionRow,
+    AccountView, ActivityPage, ActivityRow, Actor, AgentView, AgentsPage, AppRow, AppsPage, Attention, BoughtRow,
+    ClaimEnd, ClaimView, CodeView, ContributionPage, ContributionRow, ContributionState, ContributionsPage,
+    DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, DecidedClaim, EntryRow, FeeRow, GateTally, HoldRow, JobRow,
+    KeyView, MoneyPage, NewAgentForm, OverviewPage, PayoutView, SessionRow, SettingsPage, TokenRow, UploadRow,
+    VerdictKind, VerdictRow, VersionRow,
 };
 use crate::{DayCount, Error, FieldError, Flow, Gate, Instant};
 
@@ -27,6 +28,8 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             jobs: jobs(texts),
         },
     )?;
+    book.add("console-money", &money(texts))?;
+    book.add("console-collectors", &collectors::some(texts))?;
     book.add("console-settings", &settings(texts, true))?;
     book.add("console-settings-stale", &settings(texts, false))?;
     book.add("console-apps", &apps(texts))
@@ -86,6 +89,60 @@ fn activity(texts: &Texts) -> Vec<ActivityRow> {
     ]
 }
 
+fn money(texts: &Texts) -> MoneyPage {
+    let entry = |kind: &str, subject: &str, amount: i64, after: i64| EntryRow {
+        at: ago(90),
+        kind: kind.to_owned(),
+        subject: subject.to_owned(),
+        agent: texts.name.clone(),
+        amount,
+        after,
+        is_given: kind == "given",
+    };
+    let day = |minutes: i64, sales: u64, share: i64| HoldRow {
+        day: ago(minutes),
+        sales,
+        share,
+    };
+    MoneyPage {
+        chrome: person("/console/money", texts, 3),
+        payable: 12_360_000,
+        held: 3_070_000,
+        disputed: 730_000,
+        paid: 0,
+        payout_threshold: 50_000,
+        holds: vec![day(-DAY_MINUTES, 9, 1_105_000), day(-3 * DAY_MINUTES, 4, 1_965_000)],
+        payout: Some("0x3fa9c5d04e2b7716c0de88b1a45f90c2e6d7481b".to_owned()),
+        credits: 3_580_000,
+        given: 600_000,
+        pack: 1_000_000,
+        top_up: format!("/paid/credits?operator={ID}"),
+        days: vec![day(DAY_MINUTES, 3, 1_140_000)],
+        kinds: vec!["sale".to_owned(), "grant".to_owned()],
+        kind: Some("sale".to_owned()),
+        entries: vec![
+            entry("sale", &texts.text, -250_000, 3_580_000),
+            entry("given", "", 600_000, 600_000),
+        ],
+        next: Some("/console/money?cursor=1.1".to_owned()),
+        is_later: true,
+        bought: vec![BoughtRow {
+            title: texts.text.clone(),
+            kind: "dataset".to_owned(),
+            version: Some(62),
+            at: ago(600),
+            paid_with: "credits".to_owned(),
+            price: 500_000,
+            refunded: false,
+        }],
+        fees: vec![FeeRow {
+            price: 250_000,
+            fee: 45_000,
+            share: 205_000,
+        }],
+    }
+}
+
 fn jobs(texts: &Texts) -> Vec<JobRow> {
     let job = |attempts: u32, last_error: Option<String>, failed_at: Option<Instant>| JobRow {
         kind: "mail".to_owned(),
@@ -101,7 +158,7 @@ fn jobs(texts: &Texts) -> Vec<JobRow> {
     ]
 }
 
-fn flow() -> Flow {
+pub(super) fn flow(texts: &Texts) -> Flow {
     let gate = |name: &str, dropped: u64, refused: u64, held: u64| Gate {
         name: name.to_owned(),
         dropped,
@@ -114,7 +171,7 @@ fn flow() -> Flow {
             gate("contract", 0, 412, 0),
             gate("dedup", 6_208, 0, 0),
             gate("personal-data", 0, 2, 0),
-            gate("screen", 0, 0, 500),
+            gate(&texts.gate, 0, 0, 500),
         ],
         waiting: 84,
         rejected: 1_088,
@@ -142,6 +199,7 @@ fn overview(texts: &Texts) -> OverviewPage {
             Attention::held(ID, &texts.word, 500, ago(16), Some(ahead(70))),
             Attention::rejected(ID, "sea-surface-temp", &texts.text, ago(38)),
             Attention::dead(ID, "sea-surface-temp", ago(240)),
+            Attention::request(ID, &texts.text, ago(50)),
             Attention::letter("the server refused the address", ago(40)),
         ],
         agents: 3,
@@ -149,7 +207,7 @@ fn overview(texts: &Texts) -> OverviewPage {
         datasets: 2,
         records: 1_281_430,
         contributions: 1_263,
-        flow: flow(),
+        flow: flow(texts),
         days: days(),
         latest: rows(texts),
         activity: activity(texts),
@@ -234,7 +292,7 @@ fn agents(texts: &Texts) -> AgentsPage {
     }
 }
 
-fn tallies() -> Vec<GateTally> {
+fn tallies(texts: &Texts) -> Vec<GateTally> {
     let gate = |gate: &str, rows: u64, dropped: u64, refused: u64| GateTally {
         gate: gate.to_owned(),
         rows,
@@ -247,7 +305,7 @@ fn tallies() -> Vec<GateTally> {
         gate("contract", 500, 0, 3),
         gate("dedup", 497, 12, 0),
         gate("personal-data", 485, 0, 0),
-        gate("screen", 485, 0, 0),
+        gate(&texts.gate, 485, 0, 0),
     ]
 }
 
@@ -316,7 +374,7 @@ fn datasets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 example: Some(r#"{"gauge": "Hook of Holland", "metres": 0.83}"#.to_owned()),
             },
             versions: vec![version(1_242, 84), version(1_241, 84), version(1_240, 60)],
-            gates: tallies(),
+            gates: tallies(texts),
             uploads: vec![upload("open"), upload("completed"), upload("expired")],
             contributions: rows(texts),
         },
@@ -361,7 +419,7 @@ fn contributions(book: &mut Book, texts: &Texts) -> Result<(), Error> {
                 source: Some(texts.text.clone()),
                 decided_at: is_decided.then(|| ago(37)),
                 resumes_at: (state == ContributionState::Held).then(|| ahead(70)),
-                gates: if is_decided { tallies() } else { Vec::new() },
+                gates: if is_decided { tallies(texts) } else { Vec::new() },
                 verdicts: if is_rejected { verdicts } else { Vec::new() },
                 hidden_verdicts: if is_rejected { 10 } else { 0 },
             },
@@ -514,6 +572,7 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
             jobs: Vec::new(),
         },
     )?;
+    book.add("console-collectors", &collectors::none(chrome("/console/collectors")))?;
     book.add(
         "console-apps",
         &AppsPage {

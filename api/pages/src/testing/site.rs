@@ -1,10 +1,13 @@
 //! Samples of the pages outside the console.
 
+use super::board::discussion;
 use super::{Book, Texts, ago, ahead, person, visitor};
 use crate::{
-    AgentChoice, CheckMailPage, ConfirmPage, ConsentPage, Error, ErrorPage, FieldError, HomeDataset, HomePage,
-    InvitePage, LicenseView, LicensesPage, LinkState, MailKind, ScopeChoice, SecretPage, SignInLinkPage, SignInPage,
-    SignUpPage, TermsPage, Theme, VerifyPage, VerifyState,
+    AgentChoice, BrowsePage, BrowseRow, CheckMailPage, ConfirmPage, ConsentPage, ContractField, Discussion, Error,
+    ErrorPage, FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView,
+    LicensesPage, LinkState, LoggedRow, MailKind, PlaceRow, PublicContributor, PublicDataset, PublicDatasetPage,
+    PublicVersion, ReportOutcomePage, ReportPage, ReportState, ScopeChoice, SecretPage, SignInLinkPage, SignInPage,
+    SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState,
 };
 
 /// Terms in Markdown with everything that a document may have, and HTML that it may not.
@@ -52,6 +55,8 @@ pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             licenses,
         },
     )?;
+    market(book, texts)?;
+    records(book, texts)?;
     errors(book, texts)
 }
 
@@ -97,6 +102,16 @@ fn home(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             records: 61_204_518,
             versions: 18_377,
             newest,
+            flow: Some(super::console::flow(texts)),
+            feed: vec![FeedRow {
+                word: "merged",
+                title: texts.text.clone(),
+                href: Some("/projects/tide-gauges".to_owned()),
+                version: Some(7),
+                agent: Some(texts.name.clone()),
+                records: Some(84),
+                at: ago(3),
+            }],
         },
     )
 }
@@ -204,8 +219,7 @@ fn secrets(book: &mut Book, texts: &Texts) -> Result<(), Error> {
         &ConfirmPage {
             chrome: chrome(),
             title: format!("Remove {}?", crate::isolate(&texts.name)),
-            explanation: "Its keys stop at once, and its place is free for another agent. What it contributed stays."
-                .to_owned(),
+            explanation: format!("Its keys stop at once. What it contributed stays. {}", texts.text),
             action: "/console/agents/019a5f/remove".to_owned(),
             fields: vec![("confirmed".to_owned(), texts.word.clone())],
             label: "Remove the agent".to_owned(),
@@ -286,6 +300,166 @@ pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
             records: 0,
             versions: 0,
             newest: Vec::new(),
+            flow: None,
+            feed: Vec::new(),
         },
+    )
+}
+
+fn records(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let row = |word, version: Option<u64>, minutes| FeedRow {
+        word,
+        title: texts.text.clone(),
+        href: version.map(|_| "/projects/tide-gauges".to_owned()),
+        version,
+        agent: Some(texts.name.clone()),
+        records: version.map(|_| 1_906),
+        at: ago(minutes),
+    };
+    book.add(
+        "activity",
+        &FeedPage {
+            chrome: visitor("/activity"),
+            rows: vec![row("merged", Some(418), 3), row("published", None, 90)],
+            next: Some("/activity?cursor=7".to_owned()),
+            is_later: true,
+        },
+    )?;
+    let empty = FeedPage {
+        chrome: visitor("/activity"),
+        rows: Vec::new(),
+        next: None,
+        is_later: false,
+    };
+    book.add("activity-empty", &empty)?;
+    let place = |rank| PlaceRow {
+        rank,
+        agent: texts.name.clone(),
+        operator: texts.text.clone(),
+        points: 18_356,
+        units: 2,
+        first_reads: 14,
+        sales: 310,
+        batches: 1_036,
+    };
+    book.add(
+        "leaderboard",
+        &LeaderboardPage {
+            chrome: visitor("/leaderboard?period=all"),
+            is_all: true,
+            as_of: ago(1),
+            rows: vec![place(1), place(2)],
+            rules: vec!["A sale gives 5."],
+            notice: "Points are an internal record.",
+        },
+    )?;
+    let logged = |restored_at| LoggedRow {
+        kind: "dataset".to_owned(),
+        reason: "copyright".to_owned(),
+        answered: true,
+        at: ago(51),
+        restored_at,
+    };
+    book.add(
+        "takedowns",
+        &TakedownsPage {
+            chrome: visitor("/takedowns"),
+            rows: vec![logged(None), logged(Some(ago(5)))],
+            next: None,
+            is_later: false,
+        },
+    )?;
+    let report = |errors| ReportPage {
+        chrome: visitor("/report"),
+        kinds: &["unit", "dataset"],
+        reasons: &["copyright", "spam"],
+        kind: "dataset".to_owned(),
+        item: texts.word.clone(),
+        reason: "copyright".to_owned(),
+        detail: texts.text.clone(),
+        email: texts.word.clone(),
+        errors,
+    };
+    book.add("report", &report(Vec::new()))?;
+    let errors = vec![
+        FieldError::new("detail", "Must have 10 characters or more"),
+        FieldError::new("email", "Is required for copyright"),
+    ];
+    book.add("report-errors", &report(errors))?;
+    book.add(
+        "report-outcome",
+        &ReportOutcomePage {
+            chrome: visitor("/reports/1?token=x"),
+            kind: "dataset".to_owned(),
+            item: texts.word.clone(),
+            reason: "copyright".to_owned(),
+            at: ago(51),
+            state: ReportState::Down,
+            decided_at: Some(ago(5)),
+        },
+    )
+}
+
+fn market(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    let row = |price: Option<&str>| BrowseRow {
+        slug: "tide-gauges".to_owned(),
+        title: texts.text.clone(),
+        records: 839_412,
+        version: 1_242,
+        license: "CC-BY-4.0".to_owned(),
+        price: price.map(str::to_owned),
+        at: ago(12),
+    };
+    book.add(
+        "browse",
+        &BrowsePage {
+            chrome: visitor("/projects?q=x"),
+            q: texts.text.clone(),
+            total: 2,
+            rows: vec![row(Some("0.10")), row(None)],
+            next: Some("/projects?q=x&cursor=1.2".to_owned()),
+            first: Some("/projects?q=x".to_owned()),
+        },
+    )?;
+    let version = |number, added| PublicVersion {
+        version: number,
+        added,
+        records: number * 84,
+        agent: texts.name.clone(),
+        root: "83b419cc".repeat(8),
+        at: ago(60),
+    };
+    let dataset = |versions: Vec<PublicVersion>, price: Option<&str>| PublicDataset {
+        slug: "tide-gauges".to_owned(),
+        title: texts.text.clone(),
+        status: "open".to_owned(),
+        license: "CC-BY-4.0".to_owned(),
+        tags: vec![texts.word.clone()],
+        price: price.map(str::to_owned),
+        trial_sale: true,
+        version: versions.len() as u64,
+        records: 839_412,
+        fields: vec![ContractField {
+            name: texts.word.clone(),
+            kind: "string".to_owned(),
+            required: true,
+        }],
+        allows_extra: false,
+        versions,
+        contributors: vec![PublicContributor {
+            agent: texts.name.clone(),
+            contributions: 183,
+            added: 15_372,
+        }],
+        contributor_count: 1,
+    };
+    let versions = vec![version(3, 84), version(2, 1), version(1, 5_000)];
+    let page =
+        |dataset, discussion| PublicDatasetPage::new(visitor("/projects/tide-gauges"), dataset, TERMS, discussion);
+    let sold = dataset(versions, Some("0.10"));
+    book.add("dataset-terms", &page(sold, discussion(texts)))?;
+    book.add(
+        "dataset-empty-terms",
+        &page(dataset(Vec::new(), None), Discussion::default()),
     )
 }

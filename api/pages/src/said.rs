@@ -1,0 +1,40 @@
+//! Words of agents about an item: ratings, comments, reviews and questions with their replies.
+//!
+//! Invariant: the texts are plain, so nothing in them becomes markup.
+
+use crate::time::Instant;
+
+/// A rating, a comment, a review, a question or a reply.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// Name of the agent.
+    pub agent: String,
+    /// Words beside the name, such as `5 of 5`.
+    pub note: Option<String>,
+    /// Words of the agent; may be empty for a rating.
+    pub text: String,
+    /// Time at which it was written.
+    pub at: Instant,
+}
+
+/// A review or a question with its replies.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    /// Kind: `review` or `question`.
+    pub kind: &'static str,
+    /// The review or the question.
+    pub first: Said,
+    /// Replies, oldest first.
+    pub replies: Vec<Said>,
+}
+
+/// All that agents said about an item, beside ratings.
+#[derive(Clone, Debug, Default)]
+pub struct Discussion {
+    /// Reviews and questions of buyers, newest first.
+    pub reviews: Vec<Thread>,
+    /// Number of reviews and questions.
+    pub review_count: u64,
+    /// Comments, oldest first.
+    pub comments: Vec<Said>,
+}

@@ -1,0 +1,176 @@
+//! Samples of the search and of knowledge units.
+
+use super::board::discussion;
+use super::{Book, Texts, ago, person, visitor};
+use crate::console::{Mark, UnitRow, UnitsPage};
+use crate::{
+    Error, FindFacet, FindHit, FindMode, FindPage, FindValue, Said, ScoreView, UnitFacts, UnitPage, UnitStep,
+    UnitVersion,
+};
+
+const ID: &str = "019a8c4e-77b2-7d10-9c55-2f0c1b6a9e34";
+
+pub(super) fn add(book: &mut Book, texts: &Texts) -> Result<(), Error> {
+    book.add("find", &find(texts, true))?;
+    book.add("find-none", &find(texts, false))?;
+    book.add("unit", &unit(texts, false))?;
+    book.add("unit-own", &unit(texts, true))?;
+    let row = |state, total, reason: Option<&str>| UnitRow {
+        id: ID.to_owned(),
+        title: texts.text.clone(),
+        agent: texts.name.clone(),
+        state,
+        total,
+        reason: reason.map(ToOwned::to_owned),
+        at: ago(90),
+    };
+    let page = UnitsPage {
+        chrome: person("/console/knowledge", texts, 0),
+        rows: vec![
+            row(("published", Mark::Ok), Some(86), None),
+            row(("rejected", Mark::Bad), Some(51), Some(&texts.text)),
+            row(("waiting", Mark::Hold), None, Some("the judging model does not answer")),
+        ],
+        next: Some(format!("/console/knowledge?before={ID}")),
+        is_later: true,
+    };
+    book.add("console-knowledge", &page)
+}
+
+pub(super) fn add_empty(book: &mut Book) -> Result<(), Error> {
+    let page = UnitsPage {
+        chrome: person("/console/knowledge", &Texts::usual(), 0),
+        rows: Vec::new(),
+        next: None,
+        is_later: false,
+    };
+    book.add("console-knowledge", &page)
+}
+
+fn find(texts: &Texts, has_hits: bool) -> FindPage {
+    let mode = |word, label, here| FindMode { word, label, here };
+    let value = |label: &str, count, here| FindValue {
+        label: label.to_owned(),
+        count,
+        href: "/find?q=parquet&category=compat-matrix".to_owned(),
+        here,
+    };
+    let facet = |title, values| FindFacet { title, values };
+    let hit = |is_unit: bool| FindHit {
+        title: texts.text.clone(),
+        href: if is_unit {
+            format!("/units/{ID}")
+        } else {
+            "/projects/tide-levels".to_owned()
+        },
+        facts: vec!["Knowledge".to_owned(), texts.word.clone()],
+        text: texts.text.clone(),
+        score: is_unit.then_some(86),
+        ratings: is_unit.then(|| "4.7 of 5, 23 ratings".to_owned()),
+        price: if is_unit { "$0.25".to_owned() } else { "Free".to_owned() },
+        is_locked: is_unit,
+        notes: vec!["trial: given credits work".to_owned()],
+        at: ago(60),
+    };
+    FindPage {
+        chrome: visitor("/find?q=parquet"),
+        query: texts.text.chars().take(200).collect(),
+        modes: vec![
+            mode("auto", "Auto", true),
+            mode("keyword", "Keyword", false),
+            mode("semantic", "Meaning", false),
+        ],
+        total: if has_hits { 52 } else { 0 },
+        is_exact: has_hits,
+        judge: "hash-512-1".to_owned(),
+        is_heuristic: has_hits,
+        kept: vec![("category".to_owned(), texts.word.clone())],
+        clear: "/find?q=parquet".to_owned(),
+        facets: vec![
+            facet("Kind", vec![value("unit", 41, false), value("dataset", 11, false)]),
+            facet("Category", vec![value(&texts.word, 9, true)]),
+            facet("Language", Vec::new()),
+        ],
+        hits: if has_hits {
+            vec![hit(true), hit(false)]
+        } else {
+            Vec::new()
+        },
+        first: has_hits.then(|| "/find?q=parquet".to_owned()),
+        next: has_hits.then(|| "/find?q=parquet&cursor=YXV0by4yMA".to_owned()),
+    }
+}
+
+fn unit(texts: &Texts, is_own: bool) -> UnitPage {
+    let facts = UnitFacts {
+        id: ID.to_owned(),
+        title: texts.text.clone(),
+        category: texts.word.clone(),
+        license: "platform-standard".to_owned(),
+        agent: texts.name.clone(),
+        version: Some(3),
+        state: ("published", Mark::Ok),
+        reason: is_own.then(|| texts.text.clone()),
+        newer: is_own.then(|| format!("/units/{ID}")),
+        price: "$0.25".to_owned(),
+        price_note: "Covers every version, also later ones.".to_owned(),
+        sold: 14,
+        readers: 29,
+        length: 31_620,
+        at: ago(18),
+        is_own,
+    };
+    let chrome = if is_own {
+        person(&format!("/units/{ID}"), texts, 0)
+    } else {
+        visitor(&format!("/units/{ID}"))
+    };
+    let said = |note: Option<&str>| Said {
+        agent: texts.name.clone(),
+        note: note.map(ToOwned::to_owned),
+        text: texts.text.clone(),
+        at: ago(600),
+    };
+    let version = |version, state, total| UnitVersion {
+        href: format!("/units/{ID}"),
+        version,
+        state,
+        total,
+        at: ago(6_000),
+    };
+    let step = UnitStep {
+        step: "score".to_owned(),
+        outcome: ("refused".to_owned(), Mark::Bad),
+        detail: texts.text.clone(),
+        judge: Some(texts.word.clone()),
+        at: ago(20),
+    };
+    UnitPage {
+        source: is_own.then(|| texts.text.clone()),
+        scores: Some(ScoreView {
+            total: 86,
+            axes: [
+                ("Accuracy", 90),
+                ("Novelty", 85),
+                ("Reproducibility", 90),
+                ("Specificity", 80),
+            ],
+            judge: texts.word.clone(),
+            is_heuristic: is_own,
+        }),
+        versions: vec![
+            version(Some(3), ("published", Mark::Ok), Some(86)),
+            version(None, ("rejected", Mark::Bad), None),
+        ],
+        steps: if is_own { vec![step] } else { Vec::new() },
+        rating: Some((46, 11)),
+        ratings: vec![said(Some("5 of 5"))],
+        discussion: discussion(texts),
+        request: format!("curl -s https://sluice.example/knowledge/{ID}/full -H \"Authorization: Bearer $SLUICE_KEY\""),
+        ..UnitPage::new(
+            chrome,
+            facts,
+            &format!("# A heading\n\n{}\n\n```\n{}\n```\n", texts.text, texts.word),
+        )
+    }
+}

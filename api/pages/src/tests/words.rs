@@ -1,0 +1,251 @@
+use crate::console::{ActivityRow, Actor, Attention, ContributionRow, ContributionState};
+use crate::number::{counted, grouped, size};
+use crate::testing::samples;
+use crate::{Chrome, ErrorPage, Instant, Page, Person, SecretPage, SignUpPage, Theme, isolate};
+
+const NOW: Instant = Instant(1_795_435_200_000_000);
+
+fn after(seconds: i64) -> Instant {
+    Instant(NOW.0 + seconds * 1_000_000)
+}
+
+fn text_of(element: &impl ToString) -> String {
+    let element = element.to_string();
+    element.split('>').nth(1).unwrap().split('<').next().unwrap().to_owned()
+}
+
+#[test]
+fn a_time_is_relative_up_to_a_week_and_then_a_date() {
+    let hour = 3_600;
+    for (seconds, words) in [
+        (0, "just now"),
+        (-59, "just now"),
+        (30, "in less than a minute"),
+        (-60, "1 min ago"),
+        (59 * 60 + 59, "in 59 min"),
+        (-hour, "1 h ago"),
+        (-23 * hour - 3_599, "23 h ago"),
+        (-24 * hour, "1 day ago"),
+        (6 * 24 * hour, "in 6 days"),
+        (-7 * 24 * hour + 1, "6 days ago"),
+        (-7 * 24 * hour, "16 Nov 2026"),
+        (7 * 24 * hour, "30 Nov 2026"),
+    ] {
+        assert_eq!(text_of(&after(seconds).relative(NOW)), words, "{seconds}");
+    }
+}
+
+#[test]
+fn a_time_carries_its_full_value() {
+    let element = after(-60).relative(NOW).to_string();
+    assert!(element.starts_with("<time datetime=\"2026-11-23T11:59:00Z\" title=\"23 November 2026, 11:59 UTC\">"));
+    assert_eq!(text_of(&NOW.full()), "23 November 2026, 12:00 UTC");
+    assert_eq!(text_of(&NOW.date()), "23 Nov 2026");
+    // A broken row does not break the page.
+    assert_eq!(text_of(&Instant(i64::MAX).full()), "?");
+    assert_eq!(text_of(&Instant(i64::MIN).relative(NOW)), "?");
+}
+
+#[test]
+fn a_countdown_works_without_a_script() {
+    for (seconds, words) in [
+        (-1, "expired"),
+        (0, "expired"),
+        (9, "00:09"),
+        (761, "12:41"),
+        (2 * 3_600 + 300, "2 h 05 min"),
+    ] {
+        assert_eq!(text_of(&after(seconds).until(NOW)), words, "{seconds}");
+    }
+    assert!(
+        after(9)
+            .until(NOW)
+            .to_string()
+            .contains("data-until=\"2026-11-23T12:00:09Z\"")
+    );
+}
+
+#[test]
+fn numbers_have_separators() {
+    let cases = [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1,000"),
+        (61_204_518, "61,204,518"),
+        (u64::MAX, "18,446,744,073,709,551,615"),
+    ];
+    for (number, words) in cases {
+        assert_eq!(grouped(number), words);
+    }
+    assert_eq!(counted(1, "duplicate", "duplicates"), "1 duplicate");
+    assert_eq!(counted(1_200, "duplicate", "duplicates"), "1,200 duplicates");
+    for (bytes, words) in [
+        (0, "0 bytes"),
+        (1_023, "1,023 bytes"),
+        (1_536, "1.5 KiB"),
+        (50_873_562, "48 MiB"),
+        (5 << 30, "5.0 GiB"),
+    ] {
+        assert_eq!(size(bytes), words);
+    }
+}
+
+#[test]
+fn an_isolated_name_cannot_end_its_isolation() {
+    assert_eq!(isolate("a\u{2069}b\u{2066}"), "\u{2068}ab\u{2069}");
+    let claim = Attention::claim("mooring-3", NOW, after(60));
+    assert_eq!(
+        claim.what,
+        "An agent that calls itself \u{2068}mooring-3\u{2069} wants to join"
+    );
+}
+
+fn chrome(path: &str, theme: Theme) -> Chrome {
+    Chrome {
+        theme,
+        person: Some(Person {
+            email: "ops@harbour-lab.example".to_owned(),
+        }),
+        form_token: "token".to_owned(),
+        path: path.to_owned(),
+        attention: 3,
+        now: NOW,
+        base: "https://sluice.example".to_owned(),
+    }
+}
+
+fn missing(path: &str, theme: Theme) -> String {
+    let page = ErrorPage {
+        chrome: chrome(path, theme),
+        status: 404,
+        title: String::new(),
+        message: "there is no such page".to_owned(),
+        what_next: String::new(),
+        retry_at: None,
+        request_id: "r".to_owned(),
+        json: "{}".to_owned(),
+    };
+    page.html().unwrap()
+}
+
+#[test]
+fn the_rail_stands_in_the_console_and_marks_the_place() {
+    let page = missing("/console/agents/019/remove?x=1", Theme::System);
+    assert!(page.contains("<a href=\"/console/agents\" aria-current=\"page\">Agents &#38; keys</a>"));
+    assert_eq!(page.matches("aria-current").count(), 1);
+    assert!(page.contains("<span class=\"n hot\">3<span class=\"vh\"> need you</span></span>"));
+    let page = missing("/console", Theme::System);
+    assert!(page.contains("<a href=\"/console\" aria-current=\"page\">Overview"));
+    for outside in ["/", "/consoles", "/terms"] {
+        assert!(!missing(outside, Theme::System).contains("class=\"rail\""), "{outside}");
+    }
+}
+
+#[test]
+fn the_theme_is_on_the_page_and_its_form_leads_back() {
+    for (theme, own, next) in [
+        (Theme::System, "<html lang=\"en\">", "dark"),
+        (Theme::Dark, "<html lang=\"en\" data-theme=\"dark\">", "light"),
+        (Theme::Light, "<html lang=\"en\" data-theme=\"light\">", "system"),
+    ] {
+        let page = missing("/terms?x=\"1\"", theme);
+        assert!(page.contains(own) && page.contains(&format!("name=\"theme\" value=\"{next}\"")));
+        assert!(page.contains("name=\"return_to\" value=\"/terms?x=&#34;1&#34;\""));
+        assert_eq!(Theme::of(theme.word()), theme);
+    }
+    assert_eq!(Theme::of("purple"), Theme::System);
+}
+
+#[test]
+fn an_operation_has_words_even_if_it_is_new() {
+    let row = |operation: &str| ActivityRow {
+        at: NOW,
+        actor: Actor::Person,
+        operation: operation.to_owned(),
+        subject: None,
+        request_id: String::new(),
+    };
+    assert_eq!(row("create_dataset").words(), "made a dataset");
+    assert_eq!(row("paint_boat").words(), "paint boat");
+}
+
+#[test]
+fn a_contribution_says_what_became_of_its_rows() {
+    let row = |state: ContributionState, accepted: Option<u64>, reason: Option<&str>| ContributionRow {
+        id: "019a8d10-2c4e-7f11-8a07-b2f0e5d9c314".to_owned(),
+        dataset: "tide-levels".to_owned(),
+        agent: "mooring-3".to_owned(),
+        records: 84,
+        state,
+        version: None,
+        accepted,
+        reason: reason.map(str::to_owned),
+        at: NOW,
+    };
+    assert_eq!(row(ContributionState::Merged, Some(84), None).result(), "84 accepted");
+    assert_eq!(
+        row(ContributionState::Merged, Some(60), None).result(),
+        "60 accepted, 24 duplicates dropped"
+    );
+    assert_eq!(
+        row(ContributionState::Rejected, None, Some("no row is new")).result(),
+        "no row is new"
+    );
+    assert_eq!(row(ContributionState::Waiting, None, None).result(), "in the queue");
+    assert_eq!(
+        row(ContributionState::Merged, None, None).short_id(),
+        "019a8d10-…-b2f0e5d9c314"
+    );
+    for state in ContributionState::ALL {
+        assert_eq!(ContributionState::of(state.word()), Some(state));
+    }
+    assert_eq!(ContributionState::of("lost"), None);
+}
+
+#[test]
+fn a_secret_comes_with_the_call_that_uses_it() {
+    let page = SecretPage::claim_code(
+        chrome("/console/codes", Theme::System),
+        "wtc_abc".to_owned(),
+        after(900),
+    );
+    let html = page.html().unwrap();
+    assert!(html.contains("https://sluice.example/agents/claim"));
+    assert_eq!(
+        html.matches("wtc_abc").count(),
+        3,
+        "the code, the words for the agent, the call"
+    );
+    assert!(html.contains("23 November 2026, 12:15 UTC"));
+}
+
+#[test]
+fn sign_up_by_invitation_leads_to_the_invitation() {
+    let samples = samples().unwrap();
+    let page = |name: &str| samples.iter().find(|sample| sample.name == name).unwrap().html.clone();
+    assert!(page("signup-closed").contains("href=\"/invite\""));
+    assert!(!page("signup").contains("href=\"/invite\""));
+}
+
+#[test]
+fn a_form_carries_the_next_path_only_if_there_is_one() {
+    let page = |next: Option<&str>| {
+        let page = SignUpPage {
+            chrome: chrome("/signup", Theme::System),
+            open: true,
+            terms_version: "2026-11-01".to_owned(),
+            email: String::new(),
+            display_name: String::new(),
+            accepted: true,
+            adult: false,
+            next: next.map(str::to_owned),
+            errors: Vec::new(),
+        };
+        page.html().unwrap()
+    };
+    assert!(page(Some("/console")).contains("<input type=\"hidden\" name=\"next\" value=\"/console\">"));
+    let without = page(None);
+    assert!(!without.contains("name=\"next\""));
+    assert!(without.contains("name=\"accept_terms\" value=\"2026-11-01\" required checked"));
+    assert!(without.contains("name=\"adult\" value=\"yes\" required>"));
+}
