@@ -3,10 +3,16 @@
 //! Invariant: a rule is here once, so every way in refuses the same and answers the same.
 
 pub(crate) mod address;
+mod agents;
 mod claim_code;
 mod entry;
 mod phrase;
+mod wallet;
 
+pub(crate) use agents::{create as create_agent, rotate as rotate_key};
 pub use claim_code::{ClaimCodeParts, ClaimCodeText};
-pub(crate) use entry::{SignUp, UNVERIFIED, request_link, sign_up, use_verification};
+pub(crate) use entry::{
+    SESSION_SECONDS, SignUp, UNVERIFIED, new_session, request_link, sign_in, sign_up, use_verification,
+};
 pub(crate) use phrase::phrase;
+pub(crate) use wallet::check as check_wallet;

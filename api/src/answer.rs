@@ -20,6 +20,10 @@ use crate::schema;
 
 /// Media type of JSON (RFC 8259).
 pub const JSON: &str = "application/json";
+/// Media type of a page (RFC 7992 names it, the WHATWG HTML standard defines it).
+pub const HTML: &str = "text/html; charset=utf-8";
+/// Media type of a form that a browser sends.
+pub const FORM: &str = "application/x-www-form-urlencoded";
 /// Media type of newline-delimited JSON.
 pub const NDJSON: &str = "application/x-ndjson";
 /// Lines of an NDJSON answer that are serialized at a time.
@@ -30,13 +34,15 @@ const MAX_UNLIMITED_BYTES: usize = 64 << 10;
 
 /// Answer of an operation, ready for a transport.
 pub enum Output {
-    /// One JSON value.
-    Json {
+    /// A body that is whole in memory: a JSON value or a page.
+    Whole {
         /// Status of the answer.
         status: StatusCode,
         /// Headers beyond those every answer has.
         headers: Vec<(HeaderName, HeaderValue)>,
-        /// Value as JSON text.
+        /// Media type of the body.
+        content_type: &'static str,
+        /// Text of the body.
         body: Bytes,
     },
     /// A body that is produced while it is sent.
@@ -56,7 +62,7 @@ impl Output {
     /// Returns the status of the answer.
     pub const fn status(&self) -> StatusCode {
         match self {
-            Self::Json { status, .. } | Self::Stream { status, .. } => *status,
+            Self::Whole { status, .. } | Self::Stream { status, .. } => *status,
         }
     }
 
@@ -65,9 +71,15 @@ impl Output {
     pub(crate) fn holding(self, permit: HolderPermit) -> Self {
         match self {
             // A small answer costs little memory while it waits, so its permit is released at once.
-            Self::Json { status, headers, body } if body.len() > MAX_UNLIMITED_BYTES => Self::Json {
+            Self::Whole {
                 status,
                 headers,
+                content_type,
+                body,
+            } if body.len() > MAX_UNLIMITED_BYTES => Self::Whole {
+                status,
+                headers,
+                content_type,
                 body: holding(body, permit),
             },
             other => other,
@@ -130,9 +142,10 @@ impl<T: Serialize + JsonSchema + Send + 'static> Answer for Reply<T> {
     fn into_output(self) -> Result<Output, ApiError> {
         // A JSON answer is whole in memory. Operations with long results stream them instead.
         let body = serde_json::to_vec(&self.body).map_err(|error| ApiError::internal(format!("answer: {error}")))?;
-        Ok(Output::Json {
+        Ok(Output::Whole {
             status: self.status,
             headers: Vec::new(),
+            content_type: JSON,
             body: body.into(),
         })
     }

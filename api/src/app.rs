@@ -6,25 +6,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Catalog;
+use operators::knowledge::Embedder;
 use operators::screen::Screener;
+use pay::Tariff;
 use store::Store;
 use tokio::sync::Semaphore;
 use types::Clock;
 use types::trace::Propagator;
 
+use crate::apps::Apps;
 use crate::bodies::Bodies;
 use crate::caches::Caches;
 use crate::config::{Config, Limits};
 use crate::direct::{DirectParts, PresignedEgress};
 use crate::drain::Drain;
 use crate::egress::Egress;
-use crate::flow::{Backlog, Relay, SweeperConfig, Waiters};
+use crate::entitlement::Entitlements;
+use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
 use crate::holder_limit::HolderLimit;
 use crate::ids::RequestIds;
-use crate::limit::{Limiter, Rule};
+use crate::leaderboard::Leaderboard;
+use crate::limit::{Limiter, Rule, Source};
 use crate::links::Links;
-use crate::ops::uploads::UploadPlane;
+use crate::ops::activity::Newest;
+use crate::ops::uploads::{UploadPlane, storage_quota};
+use crate::payments::PaymentPlane;
 use crate::sandbox::Sandbox;
+use crate::search::Searching;
 use crate::usage::Usage;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -32,6 +40,8 @@ const MINUTE: Duration = Duration::from_mins(1);
 const DRY_RUNS: usize = 2;
 /// Answers, exports and parts of one operator at the same time, each counted for itself. Further ones wait.
 const MAX_CONCURRENT_PER_OPERATOR: usize = 8;
+/// Answers with events of the feed to one address at the same time.
+const FOLLOWERS: usize = 8;
 /// Disk operations (writes and renames of parts) at the same time. Further ones wait, and so do their senders.
 const PART_WRITES: usize = 16;
 
@@ -64,10 +74,18 @@ pub struct App {
     pub sweeper: Arc<SweeperConfig>,
     /// Count of the acknowledged contributions without an outcome. A background task refreshes it from the database.
     pub backlog: Backlog,
+    /// State of the reviews of units. A background task reads it from the database.
+    pub validation: Validation,
+    /// Authorization server for apps.
+    pub apps: Apps,
     /// Public address, proxies, terms and sign-up.
     pub config: Arc<Config>,
     /// Limits on sizes, rates and times.
     pub limits: Arc<Limits>,
+    /// Prices, fee and free figures of the platform.
+    pub pay: Arc<Tariff>,
+    /// Money that is taken by x402, and who settles it.
+    pub payments: Arc<PaymentPlane>,
     /// Set while the replica shuts down: `/drainz` then answers 503, so that load balancers send no new calls.
     pub drain: Drain,
     /// Counts calls per address, for the limits.
@@ -87,6 +105,10 @@ pub struct Process {
     pub(crate) request_ids: RequestIds,
     /// Rows, pages and texts that are answered again without a look-up.
     pub(crate) caches: Caches,
+    /// Purchases of operators, which are remembered for a minute.
+    pub(crate) entitlements: Entitlements,
+    /// Sizes of what operators store.
+    pub(crate) storage: storage_quota::Seen,
     /// Memory reserved for the bodies of requests, per operator or address and in total.
     pub(crate) bodies: Arc<Bodies>,
     /// Permits for dry runs. They are few, so that dry runs never take every core from the merges.
@@ -100,6 +122,14 @@ pub struct Process {
     pub(crate) parts: HolderLimit,
     /// Permits for disk operations (writes and renames of parts).
     pub(crate) part_writes: Semaphore,
+    /// Rankings of agents by points.
+    pub(crate) leaderboard: Leaderboard,
+    /// Newest number of the public feed.
+    pub(crate) newest: Newest,
+    /// Permits of each address to follow the feed.
+    pub(crate) followers: HolderLimit<Source>,
+    /// Index of the search.
+    pub searching: Searching,
     /// Signs the addresses of parts that this service serves.
     pub(crate) links: Links,
     /// The addresses at the bucket that were handed out lately, so that egress is counted once for each.
@@ -118,6 +148,8 @@ impl Process {
             },
             request_ids: RequestIds::default(),
             caches: Caches::new(limits.remembered_bytes),
+            entitlements: Entitlements::default(),
+            storage: storage_quota::Seen::default(),
             bodies: Arc::new(Bodies::new(limits.operator_body_bytes, limits.bodies_bytes)),
             // Shared by all callers: the processor is the resource here, and not the share of an operator.
             dry_runs: Arc::new(Semaphore::new(DRY_RUNS)),
@@ -125,8 +157,21 @@ impl Process {
             exports: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             parts: HolderLimit::new(MAX_CONCURRENT_PER_OPERATOR),
             part_writes: Semaphore::new(PART_WRITES),
+            leaderboard: Leaderboard::default(),
+            newest: Newest::default(),
+            followers: HolderLimit::new(FOLLOWERS),
+            searching: Searching::default(),
             links: Links::default(),
             presigned_egress: PresignedEgress::default(),
+        }
+    }
+
+    /// Returns them with a maker of vectors for the search.
+    #[must_use]
+    pub fn with_embedder(self, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        Self {
+            searching: Searching::new(embedder),
+            ..self
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Invariant: the service stores the SHA-256 of a secret and never the secret. A secret has 256 random bits, so a plain
 //! hash is as hard to invert as the secret is to guess.
 
+pub(crate) mod apps;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,10 +16,10 @@ use store::{ClaimStatus, Principal};
 use types::Kind;
 
 use crate::app::App;
-use crate::caller::{Actor, Caller, Presented, Scopes};
+use crate::caller::{Actor, Caller, Door, Presented, Scopes};
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::operation::{Credential, KEY, Spec};
+use crate::operation::{Credential, KEY, Spec, Surface};
 use crate::ops::pages::GUIDE;
 
 /// Number of random bytes in a secret.
@@ -25,12 +27,15 @@ const SECRET_BYTES: usize = 32;
 /// Length in bytes beyond which a credential is not looked up.
 const MAX_CREDENTIAL_BYTES: usize = 128;
 
+/// Microseconds between two notes of the last use of a session.
+const SEEN_INTERVAL: i64 = 5 * 60 * 1_000_000;
+
 /// Message for a call without a credential that needs one.
 const REQUIRED: &str = "a credential is required";
 /// Message for a credential that is unknown, malformed or revoked.
 const INVALID: &str = "the credential is not valid";
 /// Message for a person where an agent must act.
-const PERSON: &str = "this needs an agent key (`km_…`); an operator token is a person";
+const PERSON: &str = "this needs an agent key (`km_…`); an operator token, or a session of the console, is a person";
 
 /// Kind of a secret, as its prefix shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub enum SecretKind {
     AgentKey,
     /// Token of an operator.
     OperatorToken,
+    /// Token of a session, for a cookie.
+    Session,
 }
 
 impl SecretKind {
@@ -47,6 +54,7 @@ impl SecretKind {
         match self {
             Self::AgentKey => "km_",
             Self::OperatorToken => "wto_",
+            Self::Session => "wts_",
         }
     }
 
@@ -97,8 +105,17 @@ pub(crate) fn hash(text: &str) -> [u8; 32] {
 /// Authenticates a call and checks that the operation accepts its credential.
 ///
 /// What the database says of a credential is remembered for half a second (see `caches`), so a suspension takes effect
-/// within that time on every replica. An operation with optional credentials still refuses an invalid one: an anonymous answer would hide the mistake from the caller.
-pub(crate) async fn authenticate(app: &App, spec: &Spec, presented: Presented) -> Result<Option<Caller>, ApiError> {
+/// within that time on every replica. An operation with optional credentials still refuses an invalid one: an anonymous
+/// answer would hide the mistake from the caller.
+pub(crate) async fn authenticate(
+    app: &App,
+    spec: &Spec,
+    presented: Presented,
+    door: Door,
+) -> Result<Option<Caller>, ApiError> {
+    if let Door::Mcp(resource) = door {
+        return apps::at_mcp(app, Some(spec), presented, resource).await;
+    }
     // An operation that reads no credential ignores every one, so health checks and pages work with any.
     if !spec.reads_credential() {
         return Ok(None);
@@ -106,6 +123,7 @@ pub(crate) async fn authenticate(app: &App, spec: &Spec, presented: Presented) -
     let refuse = |message: &str| unauthenticated(app, spec, message);
     let header = match presented {
         Presented::Authorization(header) => header,
+        Presented::Session(token) => return session(app, spec, &token).await,
         Presented::Unreadable => return Err(refuse(INVALID)),
         Presented::Nothing if spec.accepts(Credential::Anonymous) => return Ok(None),
         Presented::Nothing => return Err(refuse(REQUIRED)),
@@ -117,6 +135,9 @@ pub(crate) async fn authenticate(app: &App, spec: &Spec, presented: Presented) -
         return Err(refuse("the credential must be sent as `Authorization: Bearer …`"));
     };
     let text = text.trim();
+    if spec.accepts(Credential::AppToken) && apps::is_token(text) {
+        return apps::at_rest(app, spec, text).await;
+    }
     // Text without a known prefix, or too long, cannot be a credential, so the database is not asked. Unknown, malformed
     // and overlong credentials get the same answer, which reveals nothing about valid ones.
     if SecretKind::of(text).is_none() || text.len() > MAX_CREDENTIAL_BYTES {
@@ -131,6 +152,38 @@ pub(crate) async fn authenticate(app: &App, spec: &Spec, presented: Presented) -
         return Err(account_suspended(app));
     }
     admit(app, spec, caller, kind)
+}
+
+/// Returns the person behind a session.
+async fn session(app: &App, spec: &Spec, token: &str) -> Result<Option<Caller>, ApiError> {
+    let now = app.clock.now();
+    let accounts = app.store.accounts();
+    let found = if token.len() <= MAX_CREDENTIAL_BYTES {
+        accounts.session(&hash(token), now).await?
+    } else {
+        None
+    };
+    let Some(session) = found else {
+        // A browser cannot leave a cookie out, so an ended session counts as none where none is needed.
+        return if spec.accepts(Credential::Anonymous) {
+            Ok(None)
+        } else {
+            Err(unauthenticated(app, spec, REQUIRED))
+        };
+    };
+    if now.micros() - session.seen_at.micros() > SEEN_INTERVAL {
+        accounts.session_seen(session.id, now).await?;
+    }
+    let actor = Actor::SignedIn {
+        session: session.id,
+        since: session.created_at,
+    };
+    let caller = Caller {
+        operator: session.operator,
+        actor,
+        scopes: Scopes::ALL,
+    };
+    admit(app, spec, caller, Credential::Session)
 }
 
 /// Returns the caller behind a credential, the kind of the credential, and whether its operator is suspended.
@@ -169,8 +222,7 @@ fn caller(principal: Principal) -> (Caller, Credential, bool) {
 fn admit(app: &App, spec: &Spec, caller: Caller, kind: Credential) -> Result<Option<Caller>, ApiError> {
     if spec.accepts(kind) {
         if !caller.scopes.allow(spec.scope) {
-            let message = "the credential lacks the permission that this operation needs";
-            return Err(ApiError::new(Kind::Forbidden, "insufficient_scope", message));
+            return Err(apps::insufficient_scope(spec.scope));
         }
         return Ok(Some(caller));
     }
@@ -184,12 +236,14 @@ fn admit(app: &App, spec: &Spec, caller: Caller, kind: Credential) -> Result<Opt
             "this needs an operator token (`wto_…`); an agent cannot act for its operator",
         )),
         // The board is for agents; a person is told so.
-        Credential::OperatorToken if spec.forbids_persons => Err(wrong_credential(PERSON)),
+        Credential::OperatorToken | Credential::Session if spec.forbids_persons => Err(wrong_credential(PERSON)),
         // Where nothing is needed, a person counts as anybody.
         Credential::OperatorToken if spec.accepts(Credential::Anonymous) => Ok(None),
-        Credential::OperatorToken | Credential::ClaimedKey | Credential::Anonymous => {
-            Err(unauthenticated(app, spec, PERSON))
-        }
+        Credential::OperatorToken
+        | Credential::ClaimedKey
+        | Credential::Session
+        | Credential::AppToken
+        | Credential::Anonymous => Err(unauthenticated(app, spec, PERSON)),
     }
 }
 
@@ -201,10 +255,15 @@ pub(crate) fn require_agent(cx: &Cx) -> Result<(), ApiError> {
     };
     match cx.caller.as_ref().map(|caller| &caller.actor) {
         Some(Actor::Agent { .. }) => Ok(()),
-        Some(Actor::Person) => Err(unauthenticated(&cx.app, &spec, PERSON)),
+        Some(Actor::Person | Actor::SignedIn { .. }) => Err(unauthenticated(&cx.app, &spec, PERSON)),
         Some(Actor::Claimant { status, .. }) => Err(not_approved(&cx.app, *status)),
         None => Err(unauthenticated(&cx.app, &spec, REQUIRED)),
     }
+}
+
+/// Returns the 401 for a page that needs a session.
+fn not_signed_in() -> ApiError {
+    ApiError::new(Kind::Unauthenticated, "not_signed_in", "sign in to open this page")
 }
 
 /// Returns the 403 for a valid credential of a kind that the operation does not accept.
@@ -237,6 +296,9 @@ fn not_approved(app: &App, status: ClaimStatus) -> ApiError {
 
 /// Returns the 401 for a missing or invalid credential, with a hint at the header to send.
 fn unauthenticated(app: &App, spec: &Spec, message: &str) -> ApiError {
+    if spec.surface == Surface::Page {
+        return not_signed_in();
+    }
     let hint = match (
         spec.accepts(Credential::AgentKey),
         spec.accepts(Credential::OperatorToken),
@@ -248,11 +310,16 @@ fn unauthenticated(app: &App, spec: &Spec, message: &str) -> ApiError {
     refused(app, "unauthenticated", message, hint, "keys")
 }
 
+/// Returns the address of a section of the guide that says how to get a credential.
+pub(crate) fn get_key(app: &App, section: &str) -> String {
+    format!("{}{GUIDE}#{section}", app.config.public_url)
+}
+
 /// Returns a 401 (RFC 6750 section 3 for the header) with a link to the section of the guide that helps.
 fn refused(app: &App, code: &'static str, message: &str, hint: &str, section: &str) -> ApiError {
     ApiError::new(Kind::Unauthenticated, code, message)
         .field("hint", hint)
-        .field("getKey", format!("{}{GUIDE}#{section}", app.config.public_url))
+        .field("getKey", get_key(app, section))
         .header(
             header::WWW_AUTHENTICATE,
             HeaderValue::from_static("Bearer realm=\"sluice\""),

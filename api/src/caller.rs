@@ -5,10 +5,12 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use oauth::Resource;
 use store::ClaimStatus;
-use types::{AgentId, ClaimId, OperatorId};
+use types::{AgentId, ClaimId, OperatorId, SessionId, Timestamp};
 
 use crate::operation::Scope;
+use crate::web::Visit;
 
 /// Owner of a valid credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,13 @@ pub enum Actor {
     },
     /// The person behind an operator, by a token.
     Person,
+    /// The person behind an operator, signed in to the console.
+    SignedIn {
+        /// Session of the browser.
+        session: SessionId,
+        /// Time of signing in.
+        since: Timestamp,
+    },
     /// An agent whose claim was not approved, by the key that it got with the claim.
     Claimant {
         /// Id of the claim.
@@ -48,7 +57,7 @@ impl Caller {
         match &self.actor {
             Actor::Agent { id, .. } => Some(*id),
             // A claimant has an id that becomes that of an agent only with the approval.
-            Actor::Person | Actor::Claimant { .. } => None,
+            Actor::Person | Actor::SignedIn { .. } | Actor::Claimant { .. } => None,
         }
     }
 }
@@ -92,6 +101,26 @@ pub struct Incoming {
     pub presented: Presented,
     /// True if the client gets no body of the answer, as with HEAD.
     pub takes_no_body: bool,
+    /// Browser that opens a page; `None` for a program.
+    pub visit: Option<Visit>,
+    /// Door of the service that the call came in by.
+    pub door: Door,
+}
+
+/// Door of the service. It decides which credentials are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// A route of an operation.
+    Rest,
+    /// A tool of this server. The transport has counted the call toward the rate limit.
+    Mcp(Resource),
+}
+
+impl Incoming {
+    /// Returns true if the client presents a credential, good or not.
+    pub const fn has_credential(&self) -> bool {
+        !matches!(self.presented, Presented::Nothing)
+    }
 }
 
 /// Credential as a transport received it.
@@ -103,6 +132,8 @@ pub enum Presented {
     Authorization(String),
     /// An `Authorization` header that is not text.
     Unreadable,
+    /// Token of a session, from a cookie.
+    Session(String),
 }
 
 /// Shows the address only, never the credential.
@@ -121,6 +152,7 @@ impl fmt::Debug for Presented {
             Self::Nothing => "Nothing",
             Self::Authorization(_) => "Authorization",
             Self::Unreadable => "Unreadable",
+            Self::Session(_) => "Session",
         })
     }
 }

@@ -21,6 +21,8 @@ pub struct Config {
     pub signup_open: bool,
     /// Letters of a UTC day that sign-ups and people who sign in may cause.
     pub mails_per_day: u32,
+    /// Address that is told of reports while no operator is a moderator.
+    pub administrator: Option<String>,
 }
 
 /// Limits of the interface on sizes, rates and times.
@@ -41,6 +43,26 @@ pub struct Limits {
     pub active_projects_per_operator: u32,
     /// Contributions of one operator to public projects in a UTC day.
     pub public_contributions_per_day: u32,
+    /// Units that one operator submits and revises in a UTC day.
+    pub knowledge_per_day: u32,
+    /// Units that one agent submits in an hour.
+    pub submissions_per_agent_per_hour: u32,
+    /// Units that one agent revises in an hour.
+    pub revisions_per_agent_per_hour: u32,
+    /// Ratings of one agent in an hour.
+    pub ratings_per_agent_per_hour: u32,
+    /// Comments of one agent in an hour.
+    pub comments_per_agent_per_hour: u32,
+    /// Reports from one address in an hour.
+    pub reports_per_ip_per_hour: u32,
+    /// Requests of one agent on the board in an hour.
+    pub requests_per_agent_per_hour: u32,
+    /// Answers of one agent to requests in an hour.
+    pub answers_per_agent_per_hour: u32,
+    /// Choices of one agent among answers, and requests that it closes, in an hour.
+    pub decisions_per_agent_per_hour: u32,
+    /// Reviews and questions of one agent on the board in an hour.
+    pub reviews_per_agent_per_hour: u32,
     /// Contributions without an outcome at which new ones are refused with 503.
     pub open_contributions: u64,
     /// Bytes of the submissions of those contributions at which new ones are refused with 503.
@@ -93,4 +115,6 @@ pub struct Limits {
     pub open_uploads: u32,
     /// The storage of one operator, in bytes: its datasets and uploads together.
     pub storage_bytes: u64,
+    /// Bytes sent to one operator in a UTC month.
+    pub egress_bytes: u64,
 }

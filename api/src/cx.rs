@@ -4,13 +4,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use oauth::Resource;
 use types::trace::Origin;
-use types::{AgentId, OperatorId, Timestamp};
+use types::{AgentId, OperatorId, SessionId, Timestamp};
 
 use crate::app::App;
-use crate::caller::Caller;
+use crate::caller::{Actor, Caller, Door};
+use crate::egress::Reader;
 use crate::error::ApiError;
-use crate::operation::Operations;
+use crate::operation::{Operations, Scope};
+use crate::web::Visit;
 
 /// Context of one call, after authentication.
 #[derive(Clone, Debug)]
@@ -32,6 +35,10 @@ pub struct Cx {
     /// Body as it arrived, strict JSON, if a member of the input is an outline of it (see
     /// [`Spec::outlined`](crate::operation::Spec)).
     pub body: Option<Bytes>,
+    /// Door that the call came in by.
+    pub door: Door,
+    /// Browser that opens a page; `None` for a program.
+    pub visit: Option<Visit>,
 }
 
 impl Cx {
@@ -45,6 +52,16 @@ impl Cx {
         self.caller.as_ref().and_then(Caller::agent)
     }
 
+    /// Returns the reader of the answer. The directory server spends nothing.
+    pub(crate) fn reader(&self) -> Option<Reader> {
+        let caller = self.caller.as_ref()?;
+        Some(Reader {
+            operator: caller.operator,
+            agent: caller.agent(),
+            may_spend: caller.scopes.allow(Scope::Spend) && self.door != Door::Mcp(Resource::Directory),
+        })
+    }
+
     /// Origin of the messages that the call sends.
     pub fn origin(&self) -> Origin {
         Origin::of_current(&self.request_id, &*self.app.propagator)
@@ -55,6 +72,30 @@ impl Cx {
         self.operator()
             // The dispatcher refuses such a call before, so only a wrong entry of the table leads here.
             .ok_or_else(|| ApiError::internal("an operation without caller asked for its operator"))
+    }
+
+    /// Returns the operator and the session of a person who is signed in.
+    pub fn session(&self) -> Option<(OperatorId, SessionId)> {
+        let caller = self.caller.as_ref()?;
+        match caller.actor {
+            Actor::SignedIn { session, .. } => Some((caller.operator, session)),
+            _ => None,
+        }
+    }
+
+    /// Returns the browser, for an operation that is a page.
+    pub fn the_visit(&self) -> Result<&Visit, ApiError> {
+        self.visit
+            .as_ref()
+            .ok_or_else(|| ApiError::internal("a page without browser asked for it"))
+    }
+
+    /// Returns the name of the agent, for an operation that needs an agent key.
+    pub fn agent_name(&self) -> Result<&str, ApiError> {
+        match self.caller.as_ref().map(|caller| &caller.actor) {
+            Some(Actor::Agent { name, .. }) => Ok(name),
+            _ => Err(ApiError::internal("an operation without agent asked for its name")),
+        }
     }
 
     /// Returns the agent, for an operation that needs an agent key.

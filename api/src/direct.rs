@@ -68,4 +68,15 @@ impl PresignedEgress {
         let new = parts.iter().filter(|link| is_new(link));
         new.map(|link| link.part.bytes).sum()
     }
+
+    /// Forgets that an operator has the addresses of parts.
+    pub(crate) fn forget(&self, operator: OperatorId, dataset: DatasetId, parts: &[Link]) {
+        let mut expiries = self.expiries.lock();
+        for link in parts {
+            let (hash, _) = link.part.sha256.split_at(16);
+            if let Ok(hash) = hash.try_into() {
+                expiries.remove(&(operator, dataset, hash));
+            }
+        }
+    }
 }

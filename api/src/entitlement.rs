@@ -1,20 +1,30 @@
 //! Entitlement: visibility of a project to a caller, access to its versions, and their price.
 //!
 //! Invariant: every read path asks this module. A private project is answered like a missing one, except to its
-//! operator.
+//! operator. What an operator has bought is remembered for a minute, and no longer than a second after a refund or a
+//! takedown; what it has not bought is not remembered.
+
+mod bought;
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use pay::Quote;
+use serde_json::{Value, json};
 use store::{Access, Project, Visibility};
 use types::money::MicroUsdc;
-use types::{Kind, OperatorId, Version};
+use types::vocabulary::ItemKind;
+use types::{Kind, OperatorId, Timestamp, Version};
+
+pub(crate) use bought::Entitlements;
 
 use crate::app::App;
+use crate::caller::Caller;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::Item;
-use crate::price;
+
+pub(crate) mod requests;
+pub(crate) mod units;
 
 /// Entitlement of a caller to a version of a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +54,7 @@ fn decide(caller: Option<OperatorId>, project: &Project) -> Entitlement {
 
 /// Returns the price of a version of a paid project: its own, or the platform's default.
 pub(crate) fn price_of(micro: Option<i64>) -> MicroUsdc {
-    micro.map_or(price::DATASET_DEFAULT, MicroUsdc)
+    micro.map_or(pay::DATASET_DEFAULT, MicroUsdc)
 }
 
 /// Returns the project with this slug if the caller may know of it, otherwise a 404.
@@ -61,6 +71,19 @@ async fn visible_to(app: &App, operator: Option<OperatorId>, slug: &str) -> Resu
         .ok_or_else(|| ApiError::no_project(slug))
 }
 
+/// Returns the same project as [`visible`], unless it is taken down: for everything but the reads that its buyers keep.
+pub(crate) async fn current(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
+    current_to(&cx.app, cx.operator(), slug).await
+}
+
+async fn current_to(app: &App, operator: Option<OperatorId>, slug: &str) -> Result<Project, ApiError> {
+    let project = visible_to(app, operator, slug).await?;
+    if project.taken_down.is_some() {
+        return Err(ApiError::no_project(slug));
+    }
+    Ok(project)
+}
+
 /// Returns the project with this slug if the caller's operator maintains it, otherwise a 404, or a 403 if the caller
 /// sees it.
 pub(crate) async fn own(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
@@ -68,7 +91,7 @@ pub(crate) async fn own(cx: &Cx, slug: &str) -> Result<Project, ApiError> {
 }
 
 async fn own_of(app: &App, operator: Option<OperatorId>, slug: &str) -> Result<Project, ApiError> {
-    let project = visible_to(app, operator, slug).await?;
+    let project = current_to(app, operator, slug).await?;
     // The caller sees the project, so a 403 instead of a 404 reveals nothing.
     if operator != Some(project.operator) {
         let message = format!("the project `{}` is another operator's", project.slug);
@@ -82,14 +105,18 @@ async fn own_of(app: &App, operator: Option<OperatorId>, slug: &str) -> Result<P
 pub(crate) async fn outrank(
     app: &App,
     item: Item,
-    operator: Option<OperatorId>,
+    caller: Option<&Caller>,
+    now: Timestamp,
     input: &Value,
 ) -> Result<(), ApiError> {
+    let operator = caller.map(|caller| caller.operator);
     let slug = input["slug"].as_str().unwrap_or_default();
     match item {
         Item::None => Ok(()),
         Item::Project => visible_to(app, operator, slug).await.map(drop),
         Item::OwnProject => own_of(app, operator, slug).await.map(drop),
+        Item::Unit | Item::OwnUnit => units::outrank(app, item, caller, now, input).await,
+        Item::Request | Item::OwnRequest => requests::outrank(app, item, operator, now, input).await,
     }
 }
 
@@ -110,28 +137,96 @@ pub(crate) fn known(cx: &Cx, project: &Project) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Checks that the caller may read the records of `version`, or of the latest. The error contains the price.
-pub(crate) fn records(cx: &Cx, project: &Project, version: Option<Version>) -> Result<(), ApiError> {
+/// Checks that the caller may read the records of `version`, which exists, or of the latest. The error contains the
+/// price. `asked` is the version that the request names, if it names one.
+pub(crate) async fn records(
+    cx: &Cx,
+    project: &Project,
+    version: Version,
+    asked: Option<Version>,
+) -> Result<(), ApiError> {
     match decide(cx.operator(), project) {
         Entitlement::Granted => Ok(()),
         Entitlement::Hidden => Err(ApiError::no_project(&project.slug)),
-        Entitlement::Priced(price) => Err(unpaid(cx, project, version, price)),
+        Entitlement::Priced(price) => {
+            if owns(cx, ItemKind::Dataset, &project.id.to_string(), version.0).await? {
+                return Ok(());
+            }
+            // What is down is not sold: who has bought an earlier version learns nothing of a later one.
+            if project.taken_down.is_some() {
+                return Err(ApiError::no_project(&project.slug));
+            }
+            Err(refusal(
+                Kind::PaymentRequired,
+                &dataset_quote(cx, project, asked, price),
+            ))
+        }
     }
 }
 
-fn unpaid(cx: &Cx, project: &Project, version: Option<Version>, price: MicroUsdc) -> ApiError {
+/// Returns true if the caller's operator has bought an item up to a version; for a unit the version is 1.
+pub(crate) async fn owns(cx: &Cx, kind: ItemKind, item: &str, version: u64) -> Result<bool, ApiError> {
+    let Some(operator) = cx.operator() else {
+        return Ok(false);
+    };
+    let entitlements = &cx.app.process.entitlements;
+    Ok(entitlements
+        .owns(&cx.app.store, operator, kind, item, version, cx.now)
+        .await?)
+}
+
+/// Returns the offer of a version of a dataset.
+pub(crate) fn dataset_quote(cx: &Cx, project: &Project, version: Option<Version>, price: MicroUsdc) -> Quote {
     let (base, slug) = (&cx.app.config.public_url, &project.slug);
     // The address for the payment names a version only if the request did.
     let version = version.map_or_else(String::new, |version| format!("&version={version}"));
-    let message = format!("a version of `{slug}` costs ${price} and the operator has not bought it");
-    ApiError::new(Kind::PaymentRequired, "payment_required", message)
-        .field("price", price.to_string())
-        .field("priceMicro", price.0)
-        .field(
-            "credits",
-            serde_json::json!({"buy": format!("{base}/projects/{slug}/buy")}),
-        )
-        .field("pay", format!("{base}/paid/dataset?slug={slug}{version}"))
+    Quote {
+        message: format!("a version of `{slug}` costs ${price} in test USDC and the operator has not bought it"),
+        price,
+        buy: format!("{base}/projects/{slug}/buy"),
+        pay: format!("{base}/paid/dataset?slug={slug}{version}"),
+        top_up: top_up(cx),
+        short: None,
+    }
+}
+
+/// Returns the offer of a unit.
+pub(crate) fn unit_quote(cx: &Cx, id: &str, price: MicroUsdc) -> Quote {
+    let base = &cx.app.config.public_url;
+    Quote {
+        message: format!("this unit costs ${price} in test USDC"),
+        price,
+        buy: format!("{base}/knowledge/{id}/buy"),
+        pay: format!("{base}/paid/knowledge?id={id}"),
+        top_up: top_up(cx),
+        short: None,
+    }
+}
+
+/// Returns the address that sells credits to the caller's operator.
+pub(crate) fn top_up(cx: &Cx) -> Option<String> {
+    let base = &cx.app.config.public_url;
+    cx.operator()
+        .map(|operator| format!("{base}/paid/credits?operator={operator}"))
+}
+
+/// Returns an offer as an error of the interface.
+pub(crate) fn refusal(kind: Kind, quote: &Quote) -> ApiError {
+    let mut credits = json!({"buy": quote.buy});
+    if let Some(top_up) = &quote.top_up {
+        credits["topUp"] = json!(top_up);
+    }
+    let mut error = ApiError::new(kind, "payment_required", quote.message.clone());
+    if let Some(short) = quote.short {
+        credits["balanceMicro"] = json!(short.balance.0);
+        credits["givenMicro"] = json!(short.given.0);
+        error = error.code("credits_short");
+    }
+    error
+        .field("price", quote.price.to_string())
+        .field("priceMicro", quote.price.0)
+        .field("credits", credits)
+        .field("pay", quote.pay.clone())
 }
 
 #[cfg(test)]
@@ -167,6 +262,7 @@ mod tests {
             version: Version(0),
             record_count: 0,
             head: None,
+            taken_down: None,
         }
     }
 
@@ -190,7 +286,7 @@ mod tests {
             let paid = project(Visibility::Public, Access::Paid, Some(500_000));
             assert_eq!(decide(caller, &paid), Entitlement::Priced(MicroUsdc(500_000)));
             let unpriced = project(Visibility::Public, Access::Paid, None);
-            assert_eq!(decide(caller, &unpriced), Entitlement::Priced(price::DATASET_DEFAULT));
+            assert_eq!(decide(caller, &unpriced), Entitlement::Priced(pay::DATASET_DEFAULT));
             let free = project(Visibility::Public, Access::Paid, Some(0));
             assert_eq!(decide(caller, &free), Entitlement::Granted);
             let private = project(Visibility::Private, Access::Public, None);

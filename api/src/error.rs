@@ -105,6 +105,21 @@ impl ApiError {
         Self::not_found(format!("there is no project `{slug}`"))
     }
 
+    /// Creates the 404 for a knowledge unit. A missing and a hidden unit get the same text.
+    pub fn no_unit() -> Self {
+        Self::not_found("there is no such unit")
+    }
+
+    /// Creates the 404 for a request on the board. A missing and a hidden request get the same text.
+    pub fn no_request() -> Self {
+        Self::not_found("there is no such request")
+    }
+
+    /// Creates the 404 for a comment. A missing and a hidden comment get the same text.
+    pub fn no_comment() -> Self {
+        Self::not_found("there is no such comment")
+    }
+
     /// Creates a 409 for a request that contradicts the current state.
     pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::Conflict, code, message)
@@ -236,6 +251,11 @@ impl ApiError {
     /// Returns the sentence for the caller.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// Returns the places of the request that break a rule.
+    pub fn details(&self) -> &[Detail] {
+        &self.0.details
     }
 
     /// Returns the additional headers of the answer.

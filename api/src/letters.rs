@@ -9,13 +9,17 @@ use async_trait::async_trait;
 use mail::Letter;
 use serde::{Deserialize, Serialize};
 use store::{Job, LinkPurpose, Mail, NewJob};
-use types::{Kind, LinkId, OperatorId, Timestamp};
+use types::{Kind, LinkId, OperatorId, ReportId, TakedownId, Timestamp};
 
 use crate::app::App;
 use crate::auth;
 use crate::error::ApiError;
 use crate::flow::jobs::Failure;
 use crate::flow::jobs::mail::Compose;
+
+mod moderation;
+
+pub use moderation::{decision, digest};
 
 /// Kind of the jobs that send letters.
 pub const KIND: &str = "mail";
@@ -62,6 +66,33 @@ pub enum Payload {
         /// Instant from which it is in force, in microseconds since 1970.
         effective_at: i64,
     },
+    /// Takedown of an item, to its owner.
+    TakenDown {
+        /// Takedown that hides the item.
+        takedown: TakedownId,
+    },
+    /// End of a takedown, to the owner.
+    ItemRestored {
+        /// Takedown that has ended.
+        takedown: TakedownId,
+    },
+    /// Takedown of an item, to an operator that bought it.
+    BoughtTakenDown {
+        /// Takedown that hides the bought item.
+        takedown: TakedownId,
+    },
+    /// Address of the outcome of a report, to who reported without a key.
+    Reported {
+        /// Report whose outcome it is.
+        report: ReportId,
+    },
+    /// Reports and answers of a while, to a moderator, or to the administrator in a job of no operator.
+    ReportDigest {
+        /// Beginning of the while, in microseconds since 1970.
+        from: i64,
+        /// End of the while.
+        to: i64,
+    },
 }
 
 /// Returns a letter to be sent: the job with this payload, counted toward the day of `now`. Without `budget` it is
@@ -73,14 +104,24 @@ pub fn mail(payload: &Payload, operator: Option<OperatorId>, budget: Option<u32>
             kind: KIND.to_owned(),
             dedupe: None,
             operator,
-            // Words, ids and texts always have a JSON form.
-            payload: serde_json::to_string(payload).unwrap_or_default(),
+            payload: input(payload),
             due_at: now,
             now,
         },
         day: Mail::day_of(now),
         budget,
     }
+}
+
+/// Returns the part of a day's letters that strangers can cause for any address: they never use up the last tenth.
+pub(crate) const fn for_strangers(all: u32) -> u32 {
+    all - all / 10
+}
+
+/// Returns the input of a job.
+pub fn input(payload: &Payload) -> String {
+    // Words, ids and texts always have a JSON form.
+    serde_json::to_string(payload).unwrap_or_default()
 }
 
 fn job_id(now: Timestamp) -> String {
@@ -105,7 +146,7 @@ impl Letters {
 impl Compose for Letters {
     async fn letter(&self, job: &Job) -> Result<Option<Letter>, Failure> {
         let now = self.app.clock.now();
-        let rendered = letter(&self.app, &job.id, &job.payload, now).await;
+        let rendered = letter(&self.app, job, now).await;
         rendered.map_err(|error| Failure {
             reason: error.log_context().unwrap_or_else(|| error.message()).to_owned(),
             // A payload that this build cannot read stays unreadable; a database that is away comes back.
@@ -118,9 +159,9 @@ impl Compose for Letters {
 ///
 /// # Errors
 /// A payload that this build does not know, or a database that does not answer.
-pub(crate) async fn letter(app: &App, job: &str, payload: &str, now: Timestamp) -> Result<Option<Letter>, ApiError> {
+pub(crate) async fn letter(app: &App, job: &Job, now: Timestamp) -> Result<Option<Letter>, ApiError> {
     let payload: Payload =
-        serde_json::from_str(payload).map_err(|error| ApiError::internal(format!("job {job}: {error}")))?;
+        serde_json::from_str(&job.payload).map_err(|error| ApiError::internal(format!("job {}: {error}", job.id)))?;
     let addressed = match &payload {
         // The work of a letter was done for an address without an account, and nobody gets one.
         Payload::Nothing { .. } => None,
@@ -142,9 +183,14 @@ pub(crate) async fn letter(app: &App, job: &str, payload: &str, now: Timestamp) 
             let text = payout(&app.config.public_url, address, Timestamp::from_micros(*effective_at));
             (to, "Your payout address changes", text)
         }),
+        Payload::Reported { report } => moderation::reported(app, *report, now).await?,
+        Payload::TakenDown { .. }
+        | Payload::ItemRestored { .. }
+        | Payload::BoughtTakenDown { .. }
+        | Payload::ReportDigest { .. } => moderation::addressed(app, job.operator, &payload).await?,
     };
     Ok(addressed.map(|(to, subject, text)| Letter {
-        id: job.to_owned(),
+        id: job.id.clone(),
         to,
         subject: format!("{subject} - Sluice"),
         text,

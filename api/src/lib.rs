@@ -11,10 +11,12 @@
 //! - An acknowledged contribution is in the database before its answer is sent.
 //! - A private project is answered to others exactly like a missing one.
 //! - Search texts, keys and bodies are never logged.
+//! - Pages of the console are operations too; `web.rs` is their transport next to `rest.rs`.
 
 pub mod accounts;
 pub mod answer;
 pub mod app;
+pub mod apps;
 pub mod auth;
 mod bodies;
 mod caches;
@@ -32,6 +34,7 @@ pub mod flow;
 mod holder_limit;
 mod ids;
 pub mod keys;
+mod leaderboard;
 pub mod letters;
 pub mod licenses;
 pub mod limit;
@@ -40,7 +43,9 @@ pub mod names;
 pub mod openapi;
 pub mod operation;
 mod ops;
+pub mod payments;
 pub mod periodic;
+pub mod previews;
 pub mod price;
 pub mod probes;
 mod problem;
@@ -48,13 +53,17 @@ mod rendered;
 mod rest;
 pub mod sandbox;
 pub mod schema;
+pub mod search;
 mod standing;
 #[cfg(test)]
 mod testing;
+mod tools;
 pub mod usage;
+mod web;
 mod wire;
 
 pub use app::{App, Process};
+pub use apps::Apps;
 pub use config::{Config, Limits};
 pub use error::ApiError;
 pub use operation::Operations;

@@ -5,12 +5,13 @@
 
 use std::fmt;
 
-use data_encoding::BASE64URL_NOPAD;
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::Deserialize;
 use sha2::Sha256;
 use store::{LinkPurpose, Store};
 use tokio::sync::OnceCell;
-use types::{ContributionId, DatasetId, LinkId, OperatorId, Timestamp};
+use types::{ContributionId, DatasetId, LinkId, OperatorId, ReportId, Timestamp};
 
 use crate::error::ApiError;
 
@@ -20,6 +21,9 @@ const SECRET: &str = "part-links";
 const CONTEXT: &str = "sluice-part-1";
 const UPLOAD_CONTEXT: &str = "sluice-upload-1";
 const MAIL_CONTEXT: &str = "sluice-mail-1";
+const WALLET_CONTEXT: &str = "sluice-wallet-1";
+const REPORT_CONTEXT: &str = "sluice-report-1";
+const REPORTER_CONTEXT: &str = "sluice-reporter-1";
 
 /// Signer of addresses with a lazily loaded secret: it is read from the database, or created there, at the first use.
 #[derive(Default)]
@@ -33,6 +37,49 @@ impl fmt::Debug for Links {
     }
 }
 
+/// Account that bytes count toward.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum Account {
+    /// Operator that the bytes count toward.
+    Operator(OperatorId),
+    /// A wallet that bought something, as `{network}:{address}`.
+    Wallet(String),
+}
+
+impl Account {
+    /// Returns the operator; `None` for a wallet.
+    pub(crate) const fn operator(&self) -> Option<OperatorId> {
+        match self {
+            Self::Operator(operator) => Some(*operator),
+            Self::Wallet(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operator(operator) => fmt::Display::fmt(operator, f),
+            Self::Wallet(wallet) => write!(f, "w:{wallet}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Account {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.strip_prefix("w:") {
+            Some(wallet) => Ok(Self::Wallet(wallet.to_owned())),
+            None => text
+                .parse()
+                .map(Self::Operator)
+                .map_err(|_error| "must be the id of an operator, or `w:` and a wallet"),
+        }
+    }
+}
+
 /// Contents of a signed address to a part of a dataset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grant<'a> {
@@ -40,8 +87,8 @@ pub(crate) struct Grant<'a> {
     pub(crate) dataset: DatasetId,
     /// Name of the part file.
     pub(crate) part: &'a str,
-    /// Operator whose egress the download counts toward.
-    pub(crate) account: OperatorId,
+    /// Account that the download counts toward.
+    pub(crate) account: &'a Account,
     /// Expiry in seconds since the epoch.
     pub(crate) expires: u64,
 }
@@ -110,6 +157,14 @@ impl Signer {
         self.over_upload(upload, n, expires).verify_slice(&signature).is_ok()
     }
 
+    /// Returns the nonce of the message that proves a wallet to be an operator's. It follows from both, so nothing has to
+    /// be kept.
+    pub(crate) fn wallet_nonce(&self, operator: OperatorId, wallet: &str) -> String {
+        let mut mac = self.0.clone();
+        mac.update(format!("{WALLET_CONTEXT}\n{operator}\n{wallet}").as_bytes());
+        HEXLOWER.encode(&mac.finalize().into_bytes()[..16])
+    }
+
     /// Returns the token of a link that is mailed. It follows from the link's id, so no job has to keep it, and each
     /// try of a letter has the same one.
     pub(crate) fn mail_token(&self, purpose: LinkPurpose, link: LinkId) -> String {
@@ -117,6 +172,30 @@ impl Signer {
         mac.update(format!("{MAIL_CONTEXT}\n{purpose}\n{link}").as_bytes());
         // 192 bits are enough, and the address fits a line of a letter.
         BASE64URL_NOPAD.encode(&mac.finalize().into_bytes()[..24])
+    }
+
+    fn over_report(&self, report: ReportId) -> Hmac<Sha256> {
+        let mut mac = self.0.clone();
+        mac.update(format!("{REPORT_CONTEXT}\n{report}").as_bytes());
+        mac
+    }
+
+    /// Returns the token of the address at which the outcome of a report is read without a key.
+    pub(crate) fn report_token(&self, report: ReportId) -> String {
+        BASE64URL_NOPAD.encode(&self.over_report(report).finalize().into_bytes())
+    }
+
+    /// Verifies the token of a report, in constant time.
+    pub(crate) fn is_report_token(&self, report: ReportId, token: &str) -> bool {
+        let token = BASE64URL_NOPAD.decode(token.as_bytes()).unwrap_or_default();
+        self.over_report(report).verify_slice(&token).is_ok()
+    }
+
+    /// Returns a text that stands for who reports without a key, and says nothing of them to who lacks the secret.
+    pub(crate) fn reporter(&self, who: &str) -> String {
+        let mut mac = self.0.clone();
+        mac.update(format!("{REPORTER_CONTEXT}\n{who}").as_bytes());
+        HEXLOWER.encode(&mac.finalize().into_bytes()[..16])
     }
 
     /// Verifies the signature of `grant`, in constant time. Does not look at the expiry.

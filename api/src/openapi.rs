@@ -4,30 +4,36 @@
 //! HTTP has. Answers that every operation of a kind shares are derived from the kind.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::StatusCode;
+use oauth::discovery;
 use serde_json::{Map, Value, json};
 
+use crate::auth::apps;
 use crate::codes::CODES;
-use crate::operation::{Credential, Operation, Operations, ParamLocation, Rate, Spec};
+use crate::operation::{Credential, Operation, Operations, ParamLocation, Rate, Spec, Surface};
 use crate::rest;
 
 /// Version of the description of the interface.
 pub const VERSION: &str = "0.20.9";
 const AGENT_KEY: &str = "agentKey";
 const OPERATOR_TOKEN: &str = "operatorToken";
+const APP_TOKEN: &str = "appToken";
 
 /// Returns the document for a service at `public_url`.
 pub fn document(operations: &Operations, public_url: &str) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for operation in operations.iter() {
+    for operation in described(operations) {
         let path = paths.entry(operation.spec.path).or_insert_with(|| json!({}));
         path[operation.spec.method.as_str().to_ascii_lowercase()] = describe(operation);
     }
     // Parts of uploads are no operation, since their bodies are streamed and not JSON.
-    paths.insert(rest::UPLOAD_PART_PATH.to_owned(), rest::described_part(refusal));
+    let mut part = rest::described_part(refusal);
+    add_request_id(&mut part["put"]["responses"]);
+    paths.insert(rest::UPLOAD_PART_PATH.to_owned(), part);
     let mut tags: Vec<Value> = Vec::new();
-    for operation in operations.iter() {
+    for operation in described(operations) {
         let tag = json!({"name": operation.spec.tag});
         if !tags.contains(&tag) {
             tags.push(tag);
@@ -49,12 +55,41 @@ pub fn document(operations: &Operations, public_url: &str) -> Value {
         "tags": tags,
         "paths": paths,
         "components": {
-            "schemas": {"Error": error_schema()},
+            "schemas": {"Error": error_schema(), "OAuthError": oauth_error_schema()},
+            "headers": {"RequestId": {
+                "description": "The id of the call, to tell the service's operator.",
+                "schema": {"type": "string"},
+            }},
             "securitySchemes": {
                 AGENT_KEY: {"type": "http", "scheme": "bearer", "description": "An agent key, `km_…`."},
                 OPERATOR_TOKEN: {"type": "http", "scheme": "bearer", "description": "An operator token, `wto_…`."},
+                APP_TOKEN: app_token(),
             },
         },
+    })
+}
+
+/// Iterates over the operations for programs. Pages are for people and described nowhere.
+fn described(operations: &Operations) -> impl Iterator<Item = &Arc<Operation>> {
+    let rest = |operation: &&Arc<Operation>| operation.spec.surface == Surface::Rest;
+    operations.iter().filter(rest)
+}
+
+/// Returns the description of tokens of apps. Addresses are relative to the server of the document.
+fn app_token() -> Value {
+    json!({
+        "type": "oauth2",
+        "description": "A token that an operator gave to an app (OAuth 2.1 with PKCE) for the resource `/mcp`.",
+        "flows": {"authorizationCode": {
+            "authorizationUrl": discovery::AUTHORIZE_PATH,
+            "tokenUrl": discovery::TOKEN_PATH,
+            "refreshUrl": discovery::TOKEN_PATH,
+            "scopes": {
+                "read": "Read units, datasets, points and quota.",
+                "write": "Submit, revise, retire, contribute and update.",
+                "spend": "Buy with prepaid credits.",
+            },
+        }},
     })
 }
 
@@ -86,6 +121,9 @@ fn security(spec: &Spec) -> Value {
         Credential::Anonymous => json!({}),
         Credential::AgentKey | Credential::ClaimedKey => json!({AGENT_KEY: []}),
         Credential::OperatorToken => json!({OPERATOR_TOKEN: []}),
+        // Pages are not described.
+        Credential::Session => Value::Null,
+        Credential::AppToken => json!({APP_TOKEN: [apps::of(spec.scope).word()]}),
     };
     spec.accepts.iter().map(way).collect()
 }
@@ -161,13 +199,32 @@ fn responses(operation: &Operation) -> Value {
         responses.insert(status, json!({"description": meaning}));
     }
     for (status, meaning) in refusals(operation) {
-        responses.insert(status, refusal(status, meaning));
+        let mut refused = refusal(status, meaning);
+        // The endpoints of OAuth have the errors of OAuth; what the dispatcher refuses looks the same everywhere.
+        if operation.spec.opaque && operation.spec.failure.iter().any(|(own, _)| *own == status) {
+            refused["content"]["application/json"]["schema"] = json!({"$ref": "#/components/schemas/OAuthError"});
+        }
+        responses.insert(status, refused);
     }
+    for (statuses, name, meaning) in operation.spec.answer_headers {
+        for status in *statuses {
+            if let Some(response) = responses.get_mut(status) {
+                response["headers"][*name] = json!({"description": meaning, "schema": {"type": "string"}});
+            }
+        }
+    }
+    let responses = responses.into_iter();
+    let responses = responses.map(|(status, response)| (status.to_string(), response));
+    let mut responses = Value::Object(responses.collect());
+    add_request_id(&mut responses);
     responses
-        .into_iter()
-        .map(|(status, response)| (status.to_string(), response))
-        .collect::<Map<_, _>>()
-        .into()
+}
+
+/// Adds the header that every answer has.
+fn add_request_id(responses: &mut Value) {
+    for response in responses.as_object_mut().into_iter().flat_map(Map::values_mut) {
+        response["headers"]["X-Request-Id"] = json!({"$ref": "#/components/headers/RequestId"});
+    }
 }
 
 /// Returns the errors of the operation's kind, then its own. A later entry replaces an earlier one of the same status.
@@ -232,7 +289,24 @@ fn refusal(status: u16, meaning: &str) -> Value {
             "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}},
         });
     }
+    if status == StatusCode::UNAUTHORIZED.as_u16() {
+        refusal["headers"] = json!({
+            "WWW-Authenticate": {"description": "`Bearer`, with what is wrong.", "schema": {"type": "string"}},
+        });
+    }
     refusal
+}
+
+fn oauth_error_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "Why a request of OAuth is refused (RFC 6749 section 5.2, RFC 7591 section 3.2.2).",
+        "required": ["error"],
+        "properties": {
+            "error": {"type": "string", "description": "The case, for programs."},
+            "error_description": {"type": "string", "description": "What went wrong, for the developer of the app."},
+        },
+    })
 }
 
 fn error_schema() -> Value {

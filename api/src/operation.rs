@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::StatusCode;
+use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ use self::meters::Meters;
 use crate::answer::{Answer, JSON, Output};
 use crate::app::App;
 use crate::auth;
-use crate::caller::Incoming;
+use crate::caller::{Door, Incoming};
 use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
@@ -36,8 +36,8 @@ mod meters;
 mod spec;
 
 pub use spec::{
-    BodySize, Credential, Effect, Item, KEY, KEY_OR_OPERATOR, Limit, OPERATOR, OPTIONAL, PUBLIC, ParamLocation, Rate,
-    Scope, Spec, Subject,
+    ANYBODY, ANYONE_OR_APP, BodySize, Credential, Effect, Item, KEY, KEY_OR_APP, KEY_OR_OPERATOR, Limit, OPERATOR,
+    OPTIONAL, PUBLIC, ParamLocation, Rate, SESSION, Scope, Spec, Subject, Surface,
 };
 
 /// Input of a call, as a transport read it.
@@ -49,6 +49,8 @@ pub struct Input {
     pub body: Option<Bytes>,
     /// Violation for which the rest of the request was not read; the members of the path are there.
     pub refused: Option<ApiError>,
+    /// Token of the session, as a form carries it.
+    pub form_token: Option<String>,
 }
 
 impl From<Map<String, Value>> for Input {
@@ -57,6 +59,7 @@ impl From<Map<String, Value>> for Input {
             members,
             body: None,
             refused: None,
+            form_token: None,
         }
     }
 }
@@ -217,18 +220,33 @@ impl Operations {
             client,
             presented,
             takes_no_body,
+            visit,
+            door,
         } = incoming;
         // The rate limit comes first, so that it bounds failed authentications as well.
-        if spec.rate == Rate::Call {
+        if spec.rate == Rate::Call && door == Door::Rest {
             app.admit(client).await?;
         }
         let is_sent = !takes_no_body;
-        let authenticating = auth::authenticate(app, spec, presented);
+        // A form is a browser's only way to change something, and any site can make a browser send one.
+        let form = visit.as_ref().filter(|_| spec.method == Method::POST);
+        if let Some(visit) = form {
+            visit.check_origin()?;
+        }
+        let authenticating = auth::authenticate(app, spec, presented, door);
         let caller = authenticating.instrument(tracing::debug_span!("authenticate")).await?;
         // These limits come before the input, so that calls count that are refused for their input.
         limits::count(app, spec, client, caller.as_ref(), None).await?;
         let reading = input(caller.as_ref().map(|caller| caller.operator));
-        let Input { members, body, refused } = reading.instrument(tracing::debug_span!("read input")).await?;
+        let Input {
+            members,
+            body,
+            refused,
+            form_token,
+        } = reading.instrument(tracing::debug_span!("read input")).await?;
+        if let (Some(visit), Some(_)) = (form, &caller) {
+            visit.check_token(form_token.as_deref())?;
+        }
         let input = Value::Object(members);
         // A member given as an outline passes: its schema says nothing about the content of its objects. See
         // `rest::input`.
@@ -236,8 +254,7 @@ impl Operations {
         if let Err(error) = checked {
             // A caller who may not see the item gets the same answer for every input. A good input needs no look here,
             // since the function looks.
-            let operator = caller.as_ref().map(|caller| caller.operator);
-            entitlement::outrank(app, spec.item, operator, &input).await?;
+            entitlement::outrank(app, spec.item, caller.as_ref(), app.clock.now(), &input).await?;
             return Err(error);
         }
         limits::count(app, spec, client, caller.as_ref(), Some(&input)).await?;
@@ -255,18 +272,20 @@ impl Operations {
             answer_is_sent: is_sent,
             now: app.clock.now(),
             body,
+            door,
+            visit,
         };
-        let (reader, now) = (cx.operator().filter(|_| spec.egress && is_sent), cx.now);
+        let reader = cx.reader().filter(|_| spec.egress && is_sent);
         // Only JSON answers are whole in memory. A streamed answer is produced at the pace of its reader and needs no
         // permit.
         let permit = match reader {
-            Some(reader) if operation.content_type == JSON => Some(app.process.answers.acquire(reader).await),
+            Some(reader) if operation.content_type == JSON => Some(app.process.answers.acquire(reader.operator).await),
             _ => None,
         };
         let mut output = (operation.call)(cx, input).await?;
-        // A JSON answer is counted whole and at once, a stream piece by piece as it is sent.
+        // A JSON answer is admitted and counted whole, a stream piece by piece before it is sent.
         if let Some(reader) = reader {
-            output = app.egress.counted(reader, now, output);
+            output = app.egress.counted(app, reader, output).await?;
         }
         // The permit is released with the output, after the last byte was sent.
         Ok(match permit {
@@ -279,12 +298,13 @@ impl Operations {
 /// Returns a status as the value of a metric label.
 fn word(status: StatusCode) -> &'static str {
     // A label must be `'static`, so the statuses in use are listed, and any other is `other`.
-    const WORDS: [(u16, &str); 26] = [
+    const WORDS: [(u16, &str); 27] = [
         (200, "200"),
         (201, "201"),
         (202, "202"),
         (204, "204"),
         (206, "206"),
+        (303, "303"),
         (304, "304"),
         (400, "400"),
         (401, "401"),

@@ -1,6 +1,11 @@
-//! All operations, in reading order: one call of [`Operations::add`] each.
+//! All operations, in reading order: one call of [`Operations::add`] each. Those of programs first, then pages.
 
 mod accounts;
+pub(crate) mod activity;
+mod collectors;
+mod comments;
+mod community;
+mod console;
 mod contribute;
 mod contributions;
 mod data;
@@ -8,13 +13,22 @@ mod diff;
 mod dry_run;
 mod export;
 mod keys;
+mod knowledge;
 mod manifest;
+mod money;
+mod oauth;
 pub(crate) mod pages;
+mod paid;
 mod part_download;
+mod points;
 mod projects;
 mod query;
+mod quota;
 mod reading;
+mod reports;
+mod search;
 mod service;
+mod site;
 pub(crate) mod uploads;
 
 use crate::config::Limits;
@@ -26,6 +40,7 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     service::add(&mut table);
     pages::add(&mut table);
     accounts::add(&mut table);
+    oauth::add(&mut table);
     projects::add(&mut table);
     contribute::add(&mut table, limits);
     uploads::add(&mut table, limits);
@@ -37,7 +52,19 @@ pub(crate) fn all(limits: &Limits) -> Operations {
     diff::add(&mut table, limits);
     manifest::add(&mut table);
     part_download::add(&mut table);
+    knowledge::add(&mut table, limits);
+    points::add(&mut table);
+    quota::add(&mut table);
+    money::add(&mut table);
+    paid::add(&mut table);
+    search::add(&mut table);
+    reports::add(&mut table);
+    activity::add(&mut table);
+    community::add(&mut table);
+    collectors::add(&mut table);
     keys::add(&mut table);
+    console::add(&mut table);
+    site::add(&mut table);
     table
 }
 

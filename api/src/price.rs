@@ -11,9 +11,6 @@ use types::money::MicroUsdc;
 
 use crate::error::ApiError;
 
-/// Price of a version of a paid dataset without a price of its own.
-pub const DATASET_DEFAULT: MicroUsdc = MicroUsdc(100_000);
-
 /// Pattern of a price as text: a whole number of cents, below a billion dollars.
 pub const PATTERN: &str = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,2})?$";
 
@@ -25,16 +22,10 @@ pub struct PriceInput(Value);
 impl PriceInput {
     /// Returns the amount; `None` for null, the platform's default.
     pub fn amount(&self) -> Result<Option<MicroUsdc>, ApiError> {
-        // The number's text is parsed: 0.29 has two decimals as it is written, and more as a double.
-        let text: Cow<'_, str> = match &self.0 {
-            Value::Null => return Ok(None),
-            Value::String(text) => text.as_str().into(),
-            Value::Number(number) => {
-                let text = number.to_string();
-                text.strip_suffix(".0").map(str::to_owned).unwrap_or(text).into()
-            }
-            _ => return Err(ApiError::invalid("/price", "must be a string, a number or null")),
-        };
+        if self.0.is_null() {
+            return Ok(None);
+        }
+        let text = amount_text(&self.0, "/price")?;
         // Computed from the text, so the amount is not rounded as a double would be.
         let amount: MicroUsdc = text.parse().map_err(|_error| {
             ApiError::invalid(
@@ -43,6 +34,22 @@ impl PriceInput {
             )
         })?;
         Ok(Some(amount))
+    }
+}
+
+/// Returns the text of an amount in dollars. A number is taken as it is written: 0.29 has two decimals there, and more as
+/// a double.
+///
+/// # Errors
+/// A value that is neither text nor a number; `field` is its JSON pointer.
+pub(crate) fn amount_text<'a>(value: &'a Value, field: &'static str) -> Result<Cow<'a, str>, ApiError> {
+    match value {
+        Value::String(text) => Ok(text.as_str().into()),
+        Value::Number(number) => {
+            let text = number.to_string();
+            Ok(text.strip_suffix(".0").map(str::to_owned).unwrap_or(text).into())
+        }
+        _ => Err(ApiError::invalid(field, "must be a string, a number or null")),
     }
 }
 

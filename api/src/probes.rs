@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use eventlog::EventLog;
 use http::{StatusCode, header};
-use pipelines::message::CONTRIBUTIONS;
+use messages::CONTRIBUTIONS;
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::Store;
@@ -84,6 +84,18 @@ pub fn of_worker(drain_of: Drain, log: Arc<dyn EventLog>) -> Router {
     let ready = async move || match tokio::time::timeout(PROBE_TIMEOUT, log.bounds(CONTRIBUTIONS)).await {
         Ok(Ok(_)) => answer(StatusCode::OK, "log", "ok"),
         Ok(Err(_)) | Err(_) => answer(StatusCode::SERVICE_UNAVAILABLE, "log", "down"),
+    };
+    Router::new()
+        .route("/healthz", get(async || answer(StatusCode::OK, "status", "ok")))
+        .route("/readyz", get(ready))
+        .merge(drain(drain_of))
+}
+
+/// Returns the probes of a process that only collects. It is ready while its database answers.
+pub fn of_collector(drain_of: Drain, store: Store) -> Router {
+    let ready = async move || match tokio::time::timeout(PROBE_TIMEOUT, store.ping()).await {
+        Ok(Ok(())) => answer(StatusCode::OK, "db", "ok"),
+        Ok(Err(_)) | Err(_) => answer(StatusCode::SERVICE_UNAVAILABLE, "db", "down"),
     };
     Router::new()
         .route("/healthz", get(async || answer(StatusCode::OK, "status", "ok")))

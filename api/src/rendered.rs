@@ -35,9 +35,10 @@ impl<T: JsonSchema + 'static> Answer for Rendered<T> {
 
     fn into_output(self) -> Result<Output, ApiError> {
         // A copy of `Bytes` shares the text, so an answer costs no copy of it.
-        Ok(Output::Json {
+        Ok(Output::Whole {
             status: StatusCode::OK,
             headers: Vec::new(),
+            content_type: JSON,
             body: self.body,
         })
     }

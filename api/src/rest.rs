@@ -19,17 +19,20 @@ use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use types::Kind;
 
-use crate::answer::{JSON, Output};
+use crate::answer::{Answer as _, JSON, Output};
 use crate::app::App;
 use crate::bodies::Holder;
-use crate::caller::{Incoming, Presented};
+use crate::caller::{Door, Incoming, Presented};
 use crate::error::ApiError;
-use crate::operation::{Operation, Operations};
+use crate::operation::{Operation, Operations, Surface};
 use crate::probes;
+use crate::web::{self, Frame, Visit};
 
 mod body;
 mod head;
 mod input;
+mod mcp;
+pub(crate) mod paid;
 mod upload_part;
 
 pub(crate) use upload_part::{UPLOAD_PART_PATH, described as described_part};
@@ -38,13 +41,16 @@ pub(crate) use upload_part::{UPLOAD_PART_PATH, described as described_part};
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// Route of the files that pages refer to.
+const ASSETS: &str = "/assets/{hash}/{name}";
+
 /// Id of a request, generated when it arrives.
 #[derive(Clone, Debug)]
 struct RequestId(String);
 
 /// State that every route has.
 #[derive(Clone, Debug)]
-struct Surface {
+struct Served {
     /// Shared, because each request copies this state, and a copy of every handle costs more than a small answer.
     app: Arc<App>,
     operations: Arc<Operations>,
@@ -52,22 +58,38 @@ struct Surface {
 
 /// Builds the router: a route per operation, and error answers for every other request.
 pub(crate) fn router(app: App, operations: Operations) -> Router {
-    let surface = Surface {
+    let surface = Served {
         app: Arc::new(app),
         operations: Arc::new(operations),
     };
     let mut router = Router::new();
     for operation in surface.operations.iter() {
-        let Ok(filter) = MethodFilter::try_from(operation.spec.method.clone()) else {
+        let spec = &operation.spec;
+        let Ok(filter) = MethodFilter::try_from(spec.method.clone()) else {
             continue;
         };
-        let (route, target) = (surface.clone(), Arc::clone(operation));
-        let handler = move |request: Request| call(route.clone(), Arc::clone(&target), request);
-        router = router.route(operation.spec.path, on(filter, handler));
+        let twin = surface.operations.iter().find(|other| {
+            other.spec.surface != spec.surface && (&other.spec.method, other.spec.path) == (&spec.method, spec.path)
+        });
+        // A path that has both a page and an answer for programs is one route, of the latter.
+        if twin.is_some() && spec.surface == Surface::Page {
+            continue;
+        }
+        let (route, target, page) = (surface.clone(), Arc::clone(operation), twin.cloned());
+        let handler = move |request: Request| {
+            let page = page.as_ref().filter(|_| web::prefers_page(request.headers()));
+            call(route.clone(), Arc::clone(page.unwrap_or(&target)), request)
+        };
+        router = router.route(spec.path, on(filter, handler));
+        if paid::is_paid(spec.path) {
+            router = router.route(spec.path, axum::routing::options(paid::preflight));
+        }
     }
     let (missing, refused, taking) = (surface.clone(), surface.clone(), Arc::clone(&surface.app));
     router
         .merge(probes::drain(surface.app.drain.clone()))
+        .route(ASSETS, axum::routing::get(asset))
+        .merge(mcp::routes(&surface))
         .route(
             UPLOAD_PART_PATH,
             axum::routing::put(move |Path((id, n)): Path<(String, String)>, request: Request| {
@@ -99,9 +121,10 @@ pub(crate) fn router(app: App, operations: Operations) -> Router {
 }
 
 /// Middleware around every request: adds the request id and the common headers, and turns a panic into a 500.
-async fn identify(surface: Surface, mut request: Request, next: Next) -> Response {
+async fn identify(surface: Served, mut request: Request, next: Next) -> Response {
     let id = surface.app.process.request_ids.next(surface.app.clock.now());
     request.extensions_mut().insert(RequestId(id.clone()));
+    let is_paid = paid::is_paid(request.uri().path());
     let (parts, mut body) = request.into_parts();
     let answered = match head::check(&parts) {
         Ok(()) => {
@@ -127,25 +150,38 @@ async fn identify(surface: Surface, mut request: Request, next: Next) -> Respons
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert(REQUEST_ID, id);
     }
+    if is_paid {
+        paid::open(headers);
+    }
     // Browsers must not guess another media type for content that users wrote.
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // Answers depend on the credential and change with every merge, so no cache may keep them.
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
 /// Dispatches a request to its operation.
-async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> Response {
+async fn call(surface: Served, operation: Arc<Operation>, request: Request) -> Response {
     let (mut parts, mut body) = request.into_parts();
     let id = parts
         .extensions
         .remove::<RequestId>()
         .map_or_else(String::new, |id| id.0);
     let app = &surface.app;
+    let is_page = operation.spec.surface == Surface::Page;
+    let visit = is_page.then(|| Visit::of(&parts, &app.config.public_url));
     let incoming = Incoming {
         client: client(app, &parts),
-        presented: presented(&parts.headers),
+        presented: match &visit {
+            Some(visit) => visit.presented(),
+            None if operation.spec.forbids_persons => person_or_presented(&parts.headers),
+            None => presented(&parts.headers),
+        },
         takes_no_body: parts.method == Method::HEAD,
+        visit: visit.clone(),
+        door: Door::Rest,
     };
     let expects_continue = parts.headers.contains_key(header::EXPECT);
     let headers = operation.spec.headers.iter().copied();
@@ -162,26 +198,40 @@ async fn call(surface: Surface, operation: Arc<Operation>, request: Request) -> 
         input::read(&operation, head, arriving, &app.limits, reservation)
     });
     match dispatched.await {
-        Ok(output) => answer(output),
+        Ok(output) => {
+            let mut response = answer(output);
+            if is_page {
+                web::protect(response.headers_mut());
+            }
+            response
+        }
         Err(error) => {
             // A client that is still sending would see a connection reset instead of the error, so the rest of the body
             // is read. A client that sent `Expect: 100-continue` has sent nothing yet.
             if !expects_continue {
                 body::discard(&mut body).await;
             }
-            refusal(&error.naming_headers(&sent), &id)
+            match visit {
+                Some(visit) => refused_page(app, &error, &visit, &parts.method, &id),
+                None => refusal(&error.naming_headers(&sent), &id),
+            }
         }
     }
 }
 
 fn answer(output: Output) -> Response {
     match output {
-        Output::Json { status, headers, body } => {
+        Output::Whole {
+            status,
+            headers,
+            content_type,
+            body,
+        } => {
             let mut response = Response::new(Body::from(body));
             *response.status_mut() = status;
             response
                 .headers_mut()
-                .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+                .insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
             response.headers_mut().extend(headers);
             response
         }
@@ -220,11 +270,38 @@ fn refusal(error: &ApiError, request_id: &str) -> Response {
     response
 }
 
+/// Returns the page for a browser whose request failed.
+fn refused_page(app: &App, error: &ApiError, visit: &Visit, method: &Method, request_id: &str) -> Response {
+    let view = web::refusal(error, visit, method, request_id, &Frame::of(app)).into_output();
+    let mut response = view.map_or_else(|error| refusal(&error, request_id), answer);
+    web::protect(response.headers_mut());
+    response
+}
+
+/// Answers with a file that pages refer to. Its path contains a hash of its content, so browsers may keep it for ever.
+async fn asset(request: Request) -> Response {
+    let Some(asset) = pages::asset(request.uri().path()) else {
+        return refusal(&ApiError::not_found("there is nothing at this path"), "");
+    };
+    let mut response = Response::new(Body::from(asset.bytes));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("public, max-age=31536000, immutable"),
+    );
+    response
+}
+
 /// Returns the error for a request that matches no operation. It counts toward the rate limit like any call.
 async fn no_operation(app: &App, parts: Parts, error: ApiError) -> Response {
     let id = parts.extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
     // The rate limit outweighs the error, so that guessing paths is limited as well.
     let error = app.admit(client(app, &parts)).await.err().unwrap_or(error);
+    if web::prefers_page(&parts.headers) {
+        let visit = Visit::of(&parts, &app.config.public_url);
+        return refused_page(app, &error, &visit, &parts.method, id);
+    }
     refusal(&error, id)
 }
 
@@ -264,6 +341,15 @@ fn presented(headers: &HeaderMap) -> Presented {
         None => Presented::Nothing,
         Some(Ok(value)) => Presented::Authorization(value.to_owned()),
         Some(Err(_)) => Presented::Unreadable,
+    }
+}
+
+/// Returns the session of a browser where no header is a credential, for an operation that tells people apart from
+/// nobody. A session opens no such operation, so a cookie gives no rights here either.
+fn person_or_presented(headers: &HeaderMap) -> Presented {
+    match (presented(headers), web::session(headers)) {
+        (Presented::Nothing, Some(token)) => Presented::Session(token),
+        (presented, _) => presented,
     }
 }
 

@@ -12,8 +12,6 @@ use catalog::{Catalog, Merge, MergeOutcome, Proposal, Snapshot};
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use operators::screen::LocalScreener;
-use pipelines::staging::Stagings;
-use pipelines::staging::objects::LocalObjects;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use store::{NewOperator, OutcomeRow, Resolution, Store};
@@ -21,14 +19,18 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tower::ServiceExt as _;
 use types::clock::ManualClock;
-use types::{AgentId, Batch, Clock, Contract, ContributionId, OperatorId, Timestamp};
+use types::money::MicroUsdc;
+use types::{AgentId, Batch, Clock, Contract, ContributionId, LedgerEventId, OperatorId, Timestamp};
+use uploads::LocalUploads;
+use uploads::Stagings;
 
 use crate::app::{App, Process};
+use crate::apps::Apps;
 use crate::auth::{Secret, SecretKind};
 use crate::config::{Config, Limits};
 use crate::drain::Drain;
 use crate::egress::Egress;
-use crate::flow::{Backlog, Relay, SweeperConfig, Waiters};
+use crate::flow::{Backlog, Relay, SweeperConfig, Validation, Waiters};
 use crate::limit::Limiter;
 use crate::ops::uploads::UploadPlane;
 use crate::sandbox::{Answered, Column, Failure, Sandbox};
@@ -44,6 +46,16 @@ pub(crate) fn limits() -> Limits {
         agents_per_operator: 5,
         active_projects_per_operator: 3,
         public_contributions_per_day: 200,
+        knowledge_per_day: 10,
+        submissions_per_agent_per_hour: 12,
+        revisions_per_agent_per_hour: 12,
+        ratings_per_agent_per_hour: 60,
+        comments_per_agent_per_hour: 30,
+        reports_per_ip_per_hour: 20,
+        requests_per_agent_per_hour: 20,
+        answers_per_agent_per_hour: 60,
+        decisions_per_agent_per_hour: 60,
+        reviews_per_agent_per_hour: 30,
         open_contributions: 100_000,
         open_bytes: 4 << 30,
         records_per_contribution: 500,
@@ -70,6 +82,24 @@ pub(crate) fn limits() -> Limits {
         upload_seconds: 6 * 3_600,
         open_uploads: 3,
         storage_bytes: 20 << 30,
+        egress_bytes: 20 << 30,
+    }
+}
+
+/// Returns the prices of the service in tests.
+pub(crate) fn tariff() -> pay::Tariff {
+    pay::Tariff {
+        asset: "eip155:84532/0x5111ce0000000000000000000000000000000402".to_owned(),
+        fee: "100000:30,1000000:20,10000000:10".parse().unwrap(),
+        pack: MicroUsdc(1_000_000),
+        egress_block: MicroUsdc(1_250),
+        storage_block_day: MicroUsdc(40),
+        free_egress_bytes: 20 << 30,
+        platform_egress_bytes: 10 << 40,
+        given_at_sign_up: MicroUsdc(500_000),
+        dispute_window_seconds: 7 * 86_400,
+        quote_seconds: 300,
+        payout_threshold: MicroUsdc(50_000),
     }
 }
 
@@ -82,6 +112,7 @@ pub(crate) fn config() -> Config {
         terms_url: "http://sluice.test/terms".to_owned(),
         signup_open: true,
         mails_per_day: 1_000,
+        administrator: Some("admin@sluice.test".to_owned()),
     }
 }
 
@@ -144,6 +175,10 @@ impl Got {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap()
     }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.bytes.clone()).unwrap()
+    }
 }
 
 /// The service without workers: contributions are never judged.
@@ -166,6 +201,15 @@ impl Service {
 
     /// Starts a service whose calls are counted by `limiter`.
     pub(crate) async fn counting(config: Config, limits: Limits, limiter: Limiter) -> Self {
+        Self::of(config, limits, limiter, tariff()).await
+    }
+
+    /// Starts a service with prices of its own.
+    pub(crate) async fn priced(config: Config, limits: Limits, tariff: pay::Tariff) -> Self {
+        Self::of(config, limits, Limiter::default(), tariff).await
+    }
+
+    async fn of(config: Config, limits: Limits, limiter: Limiter, tariff: pay::Tariff) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         let clock = Arc::new(ManualClock::at("2026-11-21T07:00:00Z".parse::<Timestamp>().unwrap()));
@@ -177,9 +221,11 @@ impl Service {
         let catalog = Catalog::open(objects, path.join("index"), Arc::clone(&shared)).unwrap();
         let (relay, _task) = Relay::new(log);
         let sandbox = Arc::new(Scripted::default());
-        let local = LocalObjects::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
+        let local = LocalUploads::open(path.join("uploads"), catalog::Reserve::default()).unwrap();
         let durable = Arc::new(crate::limit::Durable::new(store.clone()));
+        let plane = crate::payments::tests::plane(&store, &shared);
         let app = App {
+            apps: Apps::open(&config.public_url, false, store.clone(), Arc::clone(&shared)).unwrap(),
             store,
             catalog,
             relay,
@@ -200,9 +246,12 @@ impl Service {
                 first_seconds: 30,
             }),
             backlog: Backlog::of(&limits),
+            validation: Validation::default(),
             process: Arc::new(Process::new(&limits)),
             config: Arc::new(config),
             limits: Arc::new(limits),
+            pay: Arc::new(tariff),
+            payments: Arc::new(plane),
             direct: None,
             limiter: Arc::new(limiter.with_durable(durable)),
             drain: Drain::default(),
@@ -234,12 +283,18 @@ impl Service {
 
     /// Creates an operator and returns its token.
     pub(crate) async fn operator(&self) -> String {
+        let id = OperatorId::new(self.app.clock.now());
+        self.operator_at(&format!("{id}@example.org")).await
+    }
+
+    /// Creates the operator of an address and returns its token.
+    pub(crate) async fn operator_at(&self, email: &str) -> String {
         let secret = Secret::generate(SecretKind::OperatorToken).unwrap();
         let now = self.app.clock.now();
         let id = OperatorId::new(now);
         let new = NewOperator {
             id,
-            email: format!("{id}@example.org"),
+            email: email.to_owned(),
             display_name: "Somebody".to_owned(),
             terms_version: "2026-11-01".to_owned(),
             token_hash: secret.hash(),
@@ -250,6 +305,39 @@ impl Service {
             store::OperatorCreated::Created
         );
         secret.reveal()
+    }
+
+    /// Returns the token of the link in the only letter that is due.
+    pub(crate) async fn mailed_token(&self) -> String {
+        let now = self.app.clock.now();
+        let flow = self.app.store.flow();
+        let jobs = flow
+            .jobs_lease(now, std::time::Duration::from_hours(1), 99)
+            .await
+            .unwrap();
+        assert_eq!(jobs.len(), 1);
+        let letter = crate::letters::letter(&self.app, &jobs[0], now).await;
+        flow.job_done(&jobs[0].id).await.unwrap();
+        let text = letter.unwrap().unwrap().text;
+        let (_, rest) = text.split_once("?token=").unwrap();
+        rest.lines().next().unwrap().to_owned()
+    }
+
+    /// Grants bought credits to an operator, in micro-USDC.
+    pub(crate) async fn granted(&self, operator: OperatorId, amount: i64) {
+        let now = self.app.clock.now();
+        let event = LedgerEventId::new(now);
+        let new = store::NewGrant {
+            event,
+            asset: self.app.pay.asset.clone(),
+            operator,
+            amount: MicroUsdc(amount),
+            given: false,
+            reference: event.to_string(),
+            now,
+        };
+        let granted = self.app.store.money().grant(new).await.unwrap();
+        assert_eq!(granted, store::Granted::Done);
     }
 
     /// Creates an agent and returns its key.

@@ -2,8 +2,8 @@
 //!
 //! The docs of these types and their fields are published in the machine-readable description.
 
+use messages::HISTORY_LOST;
 use operators::{Reason, RowVerdict, Verdict};
-use pipelines::message::HISTORY_LOST;
 use schemars::JsonSchema;
 use serde::Serialize;
 use types::Timestamp;
@@ -12,6 +12,13 @@ use types::Timestamp;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct When(#[schemars(extend("format" = "date-time"))] String);
+
+impl When {
+    /// Returns the instant; 1970 if the text is malformed.
+    pub(crate) fn instant(&self) -> Timestamp {
+        self.0.parse().unwrap_or_default()
+    }
+}
 
 impl From<Timestamp> for When {
     fn from(instant: Timestamp) -> Self {
@@ -31,7 +38,7 @@ pub(crate) struct VerdictLine {
     /// Index of the record in the batch.
     pub(crate) row: u32,
     /// `pass`, `drop` (a duplicate: left out), `refuse` (rejects the batch) or `hold` (to be judged later).
-    verdict: VerdictWord,
+    verdict: VerdictKind,
     /// The reasons, unless the record passed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reasons: Vec<Reason>,
@@ -45,7 +52,7 @@ impl VerdictLine {
     pub(crate) const fn pass(row: u32) -> Self {
         Self {
             row,
-            verdict: VerdictWord::Pass,
+            verdict: VerdictKind::Pass,
             reasons: Vec::new(),
             resumes_after: None,
         }
@@ -57,9 +64,9 @@ impl From<RowVerdict> for VerdictLine {
         let row = row_verdict.row;
         let (verdict, reasons, resumes_after) = match row_verdict.verdict {
             Verdict::Pass => return Self::pass(row),
-            Verdict::Drop { reason } => (VerdictWord::Drop, vec![reason], None),
-            Verdict::Refuse { reasons } => (VerdictWord::Refuse, reasons, None),
-            Verdict::Hold { reason, resumes_after } => (VerdictWord::Hold, vec![reason], resumes_after),
+            Verdict::Drop { reason } => (VerdictKind::Drop, vec![reason], None),
+            Verdict::Refuse { reasons } => (VerdictKind::Refuse, reasons, None),
+            Verdict::Hold { reason, resumes_after } => (VerdictKind::Hold, vec![reason], resumes_after),
         };
         Self {
             row,
@@ -73,7 +80,7 @@ impl From<RowVerdict> for VerdictLine {
 /// Kind of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum VerdictWord {
+enum VerdictKind {
     Pass,
     Drop,
     Refuse,
@@ -86,7 +93,7 @@ pub(crate) struct BatchReason {
     /// Code of the case, for programs.
     code: String,
     /// One sentence for the contributor.
-    message: String,
+    pub(crate) message: String,
 }
 
 impl BatchReason {
@@ -112,6 +119,52 @@ impl BatchReason {
         Self {
             code: code.to_owned(),
             message: message.to_owned(),
+        }
+    }
+}
+
+/// State of a review that has no outcome yet.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Validation {
+    /// State: `queued` or `waiting`.
+    pub(crate) state: &'static str,
+    /// Why it waits: `budget`, `provider` or `paused`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// One sentence about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) message: Option<String>,
+    /// Time at which it goes on, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resumes_after: Option<When>,
+}
+
+impl Validation {
+    /// Returns the state of what is not judged yet.
+    pub(crate) const fn queued() -> Self {
+        Self {
+            state: "queued",
+            reason: None,
+            message: None,
+            resumes_after: None,
+        }
+    }
+
+    /// Returns the state of what waits for this reason.
+    pub(crate) fn waiting(reason: Option<String>, resumes_after: Option<Timestamp>) -> Self {
+        // An unknown word gets the general sentence, since workers may be newer than this replica.
+        let message = match reason.as_deref() {
+            Some("budget") => "the budget of the judging model is spent; what was submitted is kept and judged later",
+            Some("provider") => "the judging model does not answer; what was submitted is kept and judged later",
+            Some("paused") => "reviews are paused; what was submitted is kept and judged later",
+            _ => "what was submitted is kept and judged later",
+        };
+        Self {
+            state: "waiting",
+            reason,
+            message: Some(message.to_owned()),
+            resumes_after: resumes_after.map(Into::into),
         }
     }
 }

@@ -3,14 +3,16 @@
 //! Invariant: nobody but the person can accept the terms: by naming the version in force at sign-up, and with the use
 //! of the link that only the mailbox's reader has. No agent key is read on the way.
 
+use std::net::IpAddr;
+
 use http::StatusCode;
 use http::header::{self, HeaderValue};
 use store::{LinkPurpose, LinkRefused, LinkRequest, LinkRequested, Mail, NewLink, NewSession, NewSignUp, SignedUp};
-use types::{Kind, LinkId, OperatorId, Timestamp};
+use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 
 use super::address;
 use crate::app::App;
-use crate::auth;
+use crate::auth::{self, Secret, SecretKind};
 use crate::error::ApiError;
 use crate::letters::{self, Payload};
 
@@ -22,6 +24,8 @@ const VERIFY: i64 = DAY;
 const SIGN_IN: i64 = HOUR / 4;
 /// Microseconds after which a sign-up that was not verified is deleted.
 pub(crate) const UNVERIFIED: i64 = 3 * DAY;
+/// Seconds for which a session lasts, used or not.
+pub(crate) const SESSION_SECONDS: i64 = 14 * 24 * 3_600;
 /// Path of the page that takes requests for an invitation.
 const INVITE: &str = "/invite";
 
@@ -128,7 +132,38 @@ pub(crate) async fn use_verification(
     // The terms in force now, which the letter names, and not those of the day of the sign-up.
     let accounts = app.store.accounts();
     let used = accounts.verify(auth::hash(token), terms, session, now).await?;
+    let operator = used.map_err(refused)?;
+    let (money, tariff) = (app.store.money(), &app.pay);
+    // A gift that is not given here is given by the keeper of the money within minutes.
+    let given = money.gift(&tariff.asset, operator, tariff.given_at_sign_up, now).await;
+    if let Err(error) = given {
+        tracing::debug!(%error, "cannot give the credits of a sign-up; they are given later");
+    }
+    Ok(operator)
+}
+
+/// Uses a link for signing in, and begins the session.
+pub(crate) async fn sign_in(
+    app: &App,
+    token: &str,
+    session: NewSession,
+    now: Timestamp,
+) -> Result<OperatorId, ApiError> {
+    let used = app.store.accounts().sign_in(auth::hash(token), session, now).await?;
     used.map_err(refused)
+}
+
+/// Returns a session for a browser, and its token.
+pub(crate) fn new_session(client: IpAddr, user_agent: &str, now: Timestamp) -> Result<(NewSession, String), ApiError> {
+    let secret = Secret::generate(SecretKind::Session).map_err(ApiError::unavailable)?;
+    let session = NewSession {
+        id: SessionId::new(now),
+        token_hash: secret.hash(),
+        expires_at: Timestamp::from_micros(now.micros() + SESSION_SECONDS * 1_000_000),
+        address: client.to_string(),
+        user_agent: user_agent.to_owned(),
+    };
+    Ok((session, secret.reveal()))
 }
 
 /// Returns the error for a link that does not work.
@@ -165,8 +200,7 @@ async fn link(app: &App, purpose: LinkPurpose, now: Timestamp) -> Result<NewLink
 fn budget(app: &App, purpose: LinkPurpose) -> u32 {
     let all = app.config.mails_per_day;
     match purpose {
-        // Strangers can cause these letters for any address, so they never use up the last tenth.
-        LinkPurpose::Verify => all - all / 10,
+        LinkPurpose::Verify => letters::for_strangers(all),
         LinkPurpose::SignIn => all,
     }
 }

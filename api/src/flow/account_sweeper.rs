@@ -1,4 +1,5 @@
-//! Account sweeper: expires claims, deletes sign-ups that were never verified, and removes rows that are over.
+//! Account sweeper: expires claims, deletes sign-ups that were never verified, and removes rows that are over, those of
+//! apps too.
 //!
 //! Invariant: no call waits for it. A claim, link, key or session that is over is refused from that instant on, whether
 //! or not a round has come by.
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Clock, Timestamp};
 
 use crate::accounts::UNVERIFIED;
+use crate::apps;
 use crate::error::chain;
 use crate::periodic::Rounds;
 
@@ -54,6 +56,7 @@ impl AccountSweeper {
         let unverified = accounts
             .unverified_delete(Timestamp::from_micros(now.micros() - UNVERIFIED))
             .await?;
-        Ok(claims + unverified + accounts.tidy(now).await?)
+        let apps = self.store.oauth().prune(now, now.minus(apps::KEPT)).await?;
+        Ok(claims + unverified + apps + accounts.tidy(now).await?)
     }
 }

@@ -114,10 +114,13 @@ impl Backlog {
     }
 
     async fn look(&self, store: &Store) -> Result<(), store::Error> {
-        let outbox = store.open_count_and_bytes().await?;
+        let knowledge = store.knowledge();
+        let (outbox, units) = tokio::try_join!(store.open_count_and_bytes(), knowledge.outbox_size())?;
         // An acknowledgement between the query and this line is missing in the count until the next query.
-        self.shared.contributions.store(outbox.open, Ordering::Relaxed);
-        self.shared.bytes.store(outbox.bytes, Ordering::Relaxed);
+        self.shared
+            .contributions
+            .store(outbox.open + units.open, Ordering::Relaxed);
+        self.shared.bytes.store(outbox.bytes + units.bytes, Ordering::Relaxed);
         Ok(())
     }
 }

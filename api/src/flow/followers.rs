@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Delivered, EventLog};
-use pipelines::message::{OUTCOMES, Outcome};
+use messages::{OUTCOMES, Outcome};
 use tokio_util::sync::CancellationToken;
 use types::Backoff;
 use types::metric;
@@ -74,9 +74,12 @@ impl Follower {
         }
         for delivered in batch {
             // An outcome that cannot be decoded is ignored, since the projector stores it as a dead letter.
-            if let Ok(outcome) = Outcome::decode(&delivered.record.value)
-                && self.waiters.notify_logged(outcome.contribution)
-            {
+            let is_waited_for = match Outcome::decode(&delivered.record.value) {
+                Ok(Outcome::Contribution(outcome)) => self.waiters.notify_logged(outcome.contribution),
+                Ok(Outcome::Unit(outcome)) => self.waiters.notify_unit_logged(outcome.unit),
+                Err(_) => false,
+            };
+            if is_waited_for {
                 metrics::counter!(metric::REMOTE_OUTCOMES).increment(1);
             }
         }

@@ -5,6 +5,8 @@
 //! do the same job twice.
 
 pub mod mail;
+pub mod points;
+pub mod requests;
 
 use std::collections::HashMap;
 use std::fmt::Debug;

@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use data_encoding::BASE64;
 use eventlog::{Delivered, EventLog, Position, Subscription};
-use pipelines::message::{DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
-use store::{Applied, DeadLetterAdded, OutcomeRow, Store};
+use messages::{ContributionOutcome, DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
+use store::{Applied, DeadLetterAdded, OutcomeRow, Store, UnitApplied, UnitOutcome};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 use tracing::field::Empty;
 use types::trace::{NoTraces, Propagator};
-use types::{Backoff, Classify as _, Clock, Retry, Timestamp, metric};
+use types::{Backoff, Classify as _, Clock, Retry, Timestamp, UnitId, metric};
 
-use super::Waiters;
+use super::{Waiters, units};
 
 /// Consumer group of the projector.
 const GROUP: &str = "projector";
@@ -78,14 +78,18 @@ impl Projector {
     }
 
     async fn project(&self, outcomes: &mut dyn Subscription, batch: Vec<Delivered>) -> Result<(), eventlog::Error> {
-        let mut rows = Vec::with_capacity(batch.len());
+        let (mut rows, mut units) = (Vec::with_capacity(batch.len()), Vec::new());
         // Each span lasts from the delivery of its outcome to the commit of the transaction, which it shares with
         // others.
         let mut spans = Vec::with_capacity(batch.len());
         for delivered in &batch {
             match self.read(&delivered.record.value) {
-                Ok((row, span)) => {
+                Ok((Read::Contribution(row), span)) => {
                     rows.push((row, delivered));
+                    spans.push(span);
+                }
+                Ok((Read::Unit(outcome), span)) => {
+                    units.push((outcome, delivered));
                     spans.push(span);
                 }
                 Err(error) => self.unreadable(OUTCOMES, delivered, &error.to_string()).await,
@@ -101,14 +105,28 @@ impl Projector {
                 }
             }
         }
+        for (outcome, delivered) in self.apply_units(units).await {
+            self.unreadable(OUTCOMES, delivered, "the database refuses the outcome")
+                .await;
+            self.waiters.wake_unit(outcome);
+        }
         // The spans end after the transaction, which is part of them.
         drop(spans);
         outcomes.commit(&marks(&batch)).await
     }
 
     /// Decodes an outcome and opens its span, in the trace of its submission.
-    fn read(&self, value: &[u8]) -> Result<(OutcomeRow, Span), OutcomeError> {
-        let outcome = Outcome::decode(value)?;
+    fn read(&self, value: &[u8]) -> Result<(Read, Span), OutcomeError> {
+        let outcome = match Outcome::decode(value)? {
+            Outcome::Contribution(outcome) => outcome,
+            Outcome::Unit(outcome) => {
+                let span = tracing::debug_span!("apply outcome", unit = %outcome.unit);
+                if let Some(traceparent) = &outcome.traceparent {
+                    self.propagator.extract(&span, traceparent);
+                }
+                return Ok((Read::Unit(units::outcome(outcome)), span));
+            }
+        };
         let (contribution, dataset) = (outcome.contribution, outcome.dataset);
         let span = tracing::debug_span!("apply outcome", %contribution, %dataset, version = Empty);
         if let Resolution::Merged { version, .. } = outcome.resolution {
@@ -117,7 +135,39 @@ impl Projector {
         if let Some(traceparent) = &outcome.traceparent {
             self.propagator.extract(&span, traceparent);
         }
-        Ok((row(outcome)?, span))
+        Ok((Read::Contribution(row(outcome)?), span))
+    }
+
+    /// Applies outcomes of units in order, all in one transaction, and wakes the requests that wait for them. Returns
+    /// those that can never be applied.
+    async fn apply_units<'b>(&self, mut units: Vec<(UnitOutcome, &'b Delivered)>) -> Vec<(UnitId, &'b Delivered)> {
+        let (mut refused, mut failures, mut at_once) = (Vec::new(), 0, units.len());
+        while !units.is_empty() {
+            let some = units.iter().take(at_once).map(|(outcome, _)| outcome.clone());
+            match self.store.knowledge().apply(some.collect()).await {
+                Ok(applied) => {
+                    failures = 0;
+                    for ((outcome, _), UnitApplied { id, changed }) in units.drain(..applied.len()).zip(applied) {
+                        if changed {
+                            units::measure(&outcome, self.clock.now());
+                        }
+                        self.waiters.wake_unit(id);
+                    }
+                }
+                Err(error) if error.retry() == Retry::Never && at_once == 1 => {
+                    let (outcome, delivered) = units.remove(0);
+                    refused.push((outcome.id, delivered));
+                }
+                Err(error) => {
+                    // The transaction may have been too large for its time limit, or one outcome spoils it.
+                    at_once = (at_once / 2).max(1);
+                    if error.retry() != Retry::Never {
+                        back_off(&error, &mut failures).await;
+                    }
+                }
+            }
+        }
+        refused
     }
 
     /// Applies outcomes in order and wakes the requests that wait for them. Retries for as long as a retry can help.
@@ -186,6 +236,7 @@ impl Projector {
             partition,
             offset,
             contribution: None,
+            unit: None,
             payload: delivered.record.value.to_vec(),
             reason: reason.to_owned(),
             now: self.clock.now(),
@@ -237,22 +288,29 @@ fn letter(value: &[u8]) -> Option<store::DeadLetter> {
         partition: letter.partition,
         offset: letter.offset,
         contribution: letter.contribution,
+        unit: letter.unit,
         payload,
         reason: letter.reason,
         now: letter.at,
     })
 }
 
+/// Outcome as the database takes it.
+enum Read {
+    Contribution(OutcomeRow),
+    Unit(UnitOutcome),
+}
+
 /// Reason why an outcome cannot be applied.
 #[derive(Debug, thiserror::Error)]
 enum OutcomeError {
     #[error(transparent)]
-    Decode(#[from] pipelines::message::DecodeError),
+    Decode(#[from] messages::DecodeError),
     #[error("what the gates did cannot be encoded: {0}")]
     Encode(#[from] serde_json::Error),
 }
 
-fn row(outcome: Outcome) -> Result<OutcomeRow, serde_json::Error> {
+fn row(outcome: ContributionOutcome) -> Result<OutcomeRow, serde_json::Error> {
     Ok(OutcomeRow {
         id: outcome.contribution,
         generation: outcome.generation,

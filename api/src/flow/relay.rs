@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use eventlog::{EventLog, Record};
-use pipelines::message::CONTRIBUTIONS;
+use messages::{CONTRIBUTIONS, KNOWLEDGE};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio_util::sync::CancellationToken;
 use types::{fault, metric};
@@ -20,10 +20,17 @@ const MAX_QUEUED_BYTES: usize = 64 << 20;
 /// Records of one append, at most.
 const RECORDS_PER_APPEND: usize = 128;
 
+/// Submission with its topic.
+#[derive(Debug)]
+struct Queued {
+    topic: &'static str,
+    record: Record,
+}
+
 /// Handle to which submissions are passed after their transaction was committed.
 #[derive(Clone, Debug)]
 pub struct Relay {
-    queue: Sender<Record>,
+    queue: Sender<Queued>,
     bytes: Arc<AtomicUsize>,
 }
 
@@ -31,7 +38,7 @@ pub struct Relay {
 #[derive(Debug)]
 pub struct RelayTask {
     log: Arc<dyn EventLog>,
-    queue: Receiver<Record>,
+    queue: Receiver<Queued>,
     bytes: Arc<AtomicUsize>,
 }
 
@@ -48,11 +55,13 @@ impl Relay {
         (Self { queue: sender, bytes }, task)
     }
 
-    /// Queues a submission. If the queue is full, the submission is left to the sweeper.
-    pub fn submit(&self, record: Record) {
+    /// Queues a submission of a topic. If the queue is full, the submission is left to the sweeper.
+    pub fn submit(&self, topic: &'static str, record: Record) {
         let bytes = record.value.len();
         // Adding first reserves the bytes, so that concurrent calls exceed the bound by one at most.
-        if self.bytes.fetch_add(bytes, Ordering::Relaxed) > MAX_QUEUED_BYTES || self.queue.try_send(record).is_err() {
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) > MAX_QUEUED_BYTES
+            || self.queue.try_send(Queued { topic, record }).is_err()
+        {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             tracing::debug!("the relay is full; the sweeper will append the submission");
             metrics::counter!(metric::RELAY_ABANDONED).increment(1);
@@ -65,9 +74,9 @@ impl Relay {
 impl RelayTask {
     /// Appends submissions until `stop`. What is then queued is left to the sweeper of the next start.
     pub async fn run(mut self, stop: CancellationToken) {
-        let mut records = Vec::with_capacity(RECORDS_PER_APPEND);
+        let mut queued = Vec::with_capacity(RECORDS_PER_APPEND);
         while let Some(received) = stop
-            .run_until_cancelled(self.queue.recv_many(&mut records, RECORDS_PER_APPEND))
+            .run_until_cancelled(self.queue.recv_many(&mut queued, RECORDS_PER_APPEND))
             .await
         {
             // Every handle was dropped, so no more submissions can arrive.
@@ -77,17 +86,32 @@ impl RelayTask {
             fault::point("relay.read");
             #[expect(clippy::cast_precision_loss, reason = "at most as many as one append takes")]
             metrics::gauge!(metric::RELAY_QUEUE).decrement(received as f64);
-            self.bytes
-                .fetch_sub(records.iter().map(|record| record.value.len()).sum(), Ordering::Relaxed);
-            if let Err(error) = self.log.append_kept(CONTRIBUTIONS, std::mem::take(&mut records)).await {
-                // No retry here: the sweeper retries with a schedule, and a queue that waits would fill up.
-                tracing::warn!(
-                    %error, submissions = received,
-                    "cannot append submissions to the log; the sweeper appends them later"
-                );
-                metrics::counter!(metric::RELAY_ABANDONED).increment(received as u64);
+            self.bytes.fetch_sub(
+                queued.iter().map(|queued| queued.record.value.len()).sum(),
+                Ordering::Relaxed,
+            );
+            let (units, contributions): (Vec<_>, Vec<_>) =
+                queued.drain(..).partition(|queued| queued.topic == KNOWLEDGE);
+            for (topic, queued) in [(CONTRIBUTIONS, contributions), (KNOWLEDGE, units)] {
+                self.append(topic, queued.into_iter().map(|queued| queued.record).collect())
+                    .await;
             }
             fault::point("relay.appended");
+        }
+    }
+
+    async fn append(&self, topic: &str, records: Vec<Record>) {
+        let submissions = records.len();
+        if submissions == 0 {
+            return;
+        }
+        if let Err(error) = self.log.append_kept(topic, records).await {
+            // No retry here: the sweeper retries with a schedule, and a queue that waits would fill up.
+            tracing::warn!(
+                %error, submissions,
+                "cannot append submissions to the log; the sweeper appends them later"
+            );
+            metrics::counter!(metric::RELAY_ABANDONED).increment(submissions as u64);
         }
     }
 }

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eventlog::{EventLog, Record};
-use pipelines::message::CONTRIBUTIONS;
+use messages::CONTRIBUTIONS;
 use serde::Deserialize;
 use store::{Due, Store, Swept};
 use tokio_util::sync::CancellationToken;
 use types::{Classify as _, Clock, ContributionId, Kind, Timestamp, metric};
 
+use super::Validation;
 use crate::periodic::Rounds;
 
 /// Submissions read and appended at a time. Each is at most a few MiB.
@@ -40,7 +41,7 @@ impl Config {
         now.plus(Duration::from_secs(self.first_seconds))
     }
 
-    fn next(&self, now: Timestamp, attempts: u32) -> Timestamp {
+    pub(super) fn next(&self, now: Timestamp, attempts: u32) -> Timestamp {
         let doubled = 2_u32.saturating_pow(attempts.min(MOST_DOUBLINGS));
         now.plus(Duration::from_secs(self.first_seconds).saturating_mul(doubled))
     }
@@ -54,6 +55,7 @@ pub struct Sweeper {
     clock: Arc<dyn Clock>,
     config: Config,
     keys: Duration,
+    validation: Validation,
 }
 
 /// Error that ended a sweep early. The next sweep continues.
@@ -74,7 +76,14 @@ impl Sweeper {
             clock,
             config,
             keys,
+            validation: Validation::default(),
         }
+    }
+
+    /// Sets the state of the reviews: while they are paused, only submissions to private projects are appended.
+    #[must_use]
+    pub fn with_validation(self, validation: Validation) -> Self {
+        Self { validation, ..self }
     }
 
     /// Appends every open submission once at the start, then, until `stop`, those that are due.
@@ -87,13 +96,18 @@ impl Sweeper {
         let sweeping = async {
             let mut rounds = Rounds::every(period, &stop);
             while rounds.next().await {
+                let is_paused = self.validation.is_paused();
                 let swept = match &mut beginning {
+                    // What an earlier process left open is appended when a pause ends, or when it is due.
+                    _ if is_paused => self.due(true).await,
                     Some(after) => self.everything(after).await,
-                    None => self.due().await,
+                    None => self.due(false).await,
                 };
                 match swept {
                     Ok(count) => {
-                        beginning = None;
+                        if !is_paused {
+                            beginning = None;
+                        }
                         if count > 0 {
                             tracing::info!(submissions = count, "appended submissions without an outcome again");
                         }
@@ -130,13 +144,15 @@ impl Sweeper {
         }
     }
 
-    async fn due(&self) -> Result<usize, SweepError> {
+    async fn due(&self, private: bool) -> Result<usize, SweepError> {
         let mut count = 0;
         loop {
-            let page = self
-                .store
-                .contributions_due(self.clock.now(), SUBMISSIONS_PER_PAGE)
-                .await?;
+            let now = self.clock.now();
+            let page = if private {
+                self.store.private_contributions_due(now, SUBMISSIONS_PER_PAGE).await?
+            } else {
+                self.store.contributions_due(now, SUBMISSIONS_PER_PAGE).await?
+            };
             if page.is_empty() {
                 return Ok(count);
             }

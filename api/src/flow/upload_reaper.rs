@@ -6,10 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pipelines::staging::objects::Objects;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use types::{Clock, ContributionId, fault};
+use uploads::UploadStore;
 
 use crate::error::chain;
 use crate::periodic::Rounds;
@@ -23,14 +23,14 @@ const DEAD_LETTER_RETENTION: Duration = Duration::from_hours(7 * 24);
 #[derive(Debug)]
 pub struct UploadReaper {
     store: Store,
-    objects: Arc<dyn Objects>,
+    objects: Arc<dyn UploadStore>,
     clock: Arc<dyn Clock>,
     every: Duration,
 }
 
 impl UploadReaper {
     /// Creates a reaper that has not started. It runs at the interval `every`.
-    pub fn new(store: Store, objects: Arc<dyn Objects>, clock: Arc<dyn Clock>, every: Duration) -> Self {
+    pub fn new(store: Store, objects: Arc<dyn UploadStore>, clock: Arc<dyn Clock>, every: Duration) -> Self {
         Self {
             store,
             objects,

@@ -14,19 +14,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use store::{Contribution, OutcomeRow, Resolution, Store};
+use store::{Contribution, OutcomeRow, Resolution, Store, Unit};
 use tokio::sync::Notify;
-use types::ContributionId;
+use types::{ContributionId, UnitId};
 
 /// First pause after a hint before the row is read again; doubles to [`MAX_RECHECK`].
 const FIRST_RECHECK: Duration = Duration::from_millis(5);
 /// Interval at which a row without notice is read again.
 const MAX_RECHECK: Duration = Duration::from_secs(2);
 
+/// Id of a contribution or a version of a unit. All ids are distinct.
+type Key = [u8; 16];
+
 /// Registry of the waiting requests of this process.
 #[derive(Clone, Debug, Default)]
 pub struct Waiters {
-    waiting: Arc<Mutex<HashMap<ContributionId, Waiting>>>,
+    waiting: Arc<Mutex<HashMap<Key, Waiting>>>,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +51,7 @@ struct WakeUp {
 #[derive(Debug)]
 pub struct Subscription {
     waiters: Waiters,
-    id: ContributionId,
+    id: Key,
     wake_up: Arc<WakeUp>,
 }
 
@@ -89,19 +92,42 @@ impl Waiters {
         id: ContributionId,
         wait: Duration,
     ) -> Result<Option<Contribution>, store::Error> {
+        let is_decided = |row: &Contribution| row.status.is_terminal();
+        self.until(*id.as_bytes(), wait, is_decided, || store.contribution(id))
+            .await
+    }
+
+    /// Returns the version of a unit at once if it is decided, otherwise when it is decided or `wait` is over.
+    pub async fn unit(&self, store: &Store, id: UnitId, wait: Duration) -> Result<Option<Unit>, store::Error> {
+        let (knowledge, is_decided) = (store.knowledge(), |unit: &Unit| !unit.status.is_open());
+        self.until(*id.as_bytes(), wait, is_decided, || knowledge.unit(id))
+            .await
+    }
+
+    /// Returns what `read` finds at once if it is decided, otherwise when it is decided or `wait` is over.
+    async fn until<T, Reading>(
+        &self,
+        id: Key,
+        wait: Duration,
+        is_decided: impl Fn(&T) -> bool,
+        read: impl Fn() -> Reading,
+    ) -> Result<Option<T>, store::Error>
+    where
+        Reading: Future<Output = Result<Option<T>, store::Error>>,
+    {
         if wait.is_zero() {
-            return store.contribution(id).await;
+            return read().await;
         }
         let deadline = tokio::time::Instant::now() + wait;
-        let subscription = self.subscribe(id);
+        let subscription = self.subscribe_to(id);
         let mut recheck = FIRST_RECHECK;
         loop {
             // The listener is enabled before the row is read, so that an outcome in between is not missed.
             let notified = subscription.wake_up.notify.notified();
             tokio::pin!(notified);
             notified.as_mut().enable();
-            let row = store.contribution(id).await?;
-            if row.as_ref().is_none_or(|row| row.status.is_terminal()) {
+            let row = read().await?;
+            if row.as_ref().is_none_or(&is_decided) {
                 return Ok(row);
             }
             let pause = if subscription.wake_up.is_logged.load(Ordering::Acquire) {
@@ -115,13 +141,22 @@ impl Waiters {
             let next = deadline.min(tokio::time::Instant::now() + pause);
             // The last read catches an outcome that arrived together with the deadline.
             if tokio::time::timeout_at(next, notified).await.is_err() && next == deadline {
-                return store.contribution(id).await;
+                return read().await;
             }
         }
     }
 
     /// Wakes the requests that wait for `id`; they read the database.
     pub fn wake(&self, id: ContributionId) {
+        self.wake_key(id.as_bytes());
+    }
+
+    /// Wakes the requests that wait for a version of a unit; they read the database.
+    pub fn wake_unit(&self, id: UnitId) {
+        self.wake_key(id.as_bytes());
+    }
+
+    fn wake_key(&self, id: &Key) {
         if let Some(wake_up) = self.wake_up(id) {
             wake_up.notify.notify_waiters();
         }
@@ -129,6 +164,16 @@ impl Waiters {
 
     /// Notifies the requests that wait for `id` that its outcome is in the log. Returns true if there are any.
     pub fn notify_logged(&self, id: ContributionId) -> bool {
+        self.notify_key_logged(id.as_bytes())
+    }
+
+    /// Notifies the requests that wait for a version of a unit that its outcome is in the log. Returns true if there
+    /// are any.
+    pub fn notify_unit_logged(&self, id: UnitId) -> bool {
+        self.notify_key_logged(id.as_bytes())
+    }
+
+    fn notify_key_logged(&self, id: &Key) -> bool {
         let Some(wake_up) = self.wake_up(id) else { return false };
         wake_up.is_logged.store(true, Ordering::Release);
         wake_up.notify.notify_waiters();
@@ -137,7 +182,7 @@ impl Waiters {
 
     #[cfg(test)]
     pub(super) fn is_logged(&self, id: ContributionId) -> bool {
-        self.wake_up(id)
+        self.wake_up(id.as_bytes())
             .is_some_and(|wake_up| wake_up.is_logged.load(Ordering::Acquire))
     }
 
@@ -148,7 +193,7 @@ impl Waiters {
 
     /// Passes on an outcome that was applied just now, and wakes the requests that wait for it.
     pub fn notify_applied(&self, outcome: &OutcomeRow) {
-        let Some(wake_up) = self.wake_up(outcome.id) else {
+        let Some(wake_up) = self.wake_up(outcome.id.as_bytes()) else {
             return;
         };
         // A contribution that waits is not decided, so its requests keep waiting.
@@ -158,13 +203,17 @@ impl Waiters {
         wake_up.notify.notify_waiters();
     }
 
-    fn wake_up(&self, id: ContributionId) -> Option<Arc<WakeUp>> {
+    fn wake_up(&self, id: &Key) -> Option<Arc<WakeUp>> {
         let waiting = self.waiting.lock();
-        waiting.get(&id).map(|entry| Arc::clone(&entry.wake_up))
+        waiting.get(id).map(|entry| Arc::clone(&entry.wake_up))
     }
 
     /// Registers a request that waits for the outcome of `id` from now on.
     pub fn subscribe(&self, id: ContributionId) -> Subscription {
+        self.subscribe_to(*id.as_bytes())
+    }
+
+    fn subscribe_to(&self, id: Key) -> Subscription {
         let mut waiting = self.waiting.lock();
         let entry = waiting.entry(id).or_default();
         entry.count += 1;

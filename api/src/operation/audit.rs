@@ -24,7 +24,7 @@ pub(super) fn entry(
 ) -> AuditEntry {
     let (actor_kind, actor) = match caller.map(|caller| &caller.actor) {
         Some(Actor::Agent { id, .. }) => (ActorKind::Agent, Some(id.to_string())),
-        Some(Actor::Person) => (ActorKind::Person, None),
+        Some(Actor::Person | Actor::SignedIn { .. }) => (ActorKind::Person, None),
         // A claim becomes an agent under its own id.
         Some(Actor::Claimant { claim, .. }) => (ActorKind::Agent, Some(claim.to_string())),
         None => (ActorKind::Anonymous, None),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 
-use crate::answer::JSON;
+use crate::answer::{FORM, JSON};
 use crate::config::Limits;
 
 /// Kind of credential that an operation accepts.
@@ -20,6 +20,19 @@ pub enum Credential {
     OperatorToken,
     /// Key that came with a claim which is not approved.
     ClaimedKey,
+    /// Session of a person in the console, by cookie.
+    Session,
+    /// Token of an app for `/mcp`, which acts as an agent. Tools take it wherever they take an agent key.
+    AppToken,
+}
+
+/// Door through which an operation is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Surface {
+    /// Requests of programs, with a credential in the `Authorization` header and a JSON body. No cookie is read.
+    Rest,
+    /// Pages of a browser, with a session in a cookie and forms as bodies. No header is a credential.
+    Page,
 }
 
 /// No credential is read, so the answer is the same for all callers.
@@ -30,8 +43,17 @@ pub const OPTIONAL: &[Credential] = &[Credential::Anonymous, Credential::AgentKe
 pub const KEY: &[Credential] = &[Credential::AgentKey];
 /// An operator token only.
 pub const OPERATOR: &[Credential] = &[Credential::OperatorToken];
+/// An agent key, or the token of an app for `/mcp`.
+pub const KEY_OR_APP: &[Credential] = &[Credential::AgentKey, Credential::AppToken];
+/// Nothing is needed; an agent key or the token of an app must be good.
+pub const ANYONE_OR_APP: &[Credential] = &[Credential::Anonymous, Credential::AgentKey, Credential::AppToken];
 /// An agent key or an operator token.
 pub const KEY_OR_OPERATOR: &[Credential] = &[Credential::AgentKey, Credential::OperatorToken];
+
+/// A person who is signed in.
+pub const SESSION: &[Credential] = &[Credential::Session];
+/// Anybody; a person who is signed in is recognised.
+pub const ANYBODY: &[Credential] = &[Credential::Anonymous, Credential::Session];
 
 /// Permission that the credential of an app must have. No permission includes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +127,14 @@ pub enum Item {
     Project,
     /// The same, for an operation that only its operator may perform.
     OwnProject,
+    /// Knowledge unit whose id is the member `id`, for an operation on its discussion.
+    Unit,
+    /// Knowledge unit whose id is the member `id`, for an operation that only its operator may perform.
+    OwnUnit,
+    /// Request on the board whose id is the member `id`.
+    Request,
+    /// The same, for an operation that only its operator may perform.
+    OwnRequest,
 }
 
 /// Limit on the size of a request body.
@@ -118,10 +148,16 @@ pub enum BodySize {
 
 /// Description of one operation.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and no two exclude each other"
+)]
 pub struct Spec {
     /// Unique name, in lower case with underscores. It is the `operationId`, the tool name, and a field of log lines
     /// and metrics.
     pub name: &'static str,
+    /// Door through which the operation is called.
+    pub surface: Surface,
     /// HTTP method of the route.
     pub method: Method,
     /// Path of the route, with `{member}` for each member of the input that is a segment.
@@ -165,6 +201,9 @@ pub struct Spec {
     /// input contains an outline instead: an array of as many empty objects. Used where the bulk of a body is data that
     /// the API does not interpret.
     pub raw_body_member: Option<&'static str>,
+    /// True if the function reads the body itself, from [`Cx::body`](crate::cx::Cx). Such a call may have further
+    /// parameters, which are ignored: OAuth wants that of its endpoints (RFC 6749 section 3.1).
+    pub opaque: bool,
     /// Members that exist but never change. A call that names one is refused with a sentence that says so.
     pub immutable: &'static [&'static str],
     /// Statuses of success, each with its meaning.
@@ -174,6 +213,8 @@ pub struct Spec {
     /// Statuses of failure particular to the operation, each with its meaning. Those that every operation of its kind
     /// shares are not listed.
     pub failure: &'static [(u16, &'static str)],
+    /// Headers of answers particular to the operation: the statuses that have it, its name and its meaning.
+    pub answer_headers: &'static [(&'static [u16], &'static str, &'static str)],
     /// Example of a request body as JSON; empty for none.
     pub example: &'static str,
 }
@@ -189,9 +230,19 @@ impl Spec {
         !self.accepts.is_empty()
     }
 
+    /// A page that anybody can open. Table entries take from it the fields that they do not set.
+    pub const PAGE: Self = Self {
+        surface: Surface::Page,
+        accepts: ANYBODY,
+        tag: "pages",
+        takes: &[FORM],
+        ..Self::BASE
+    };
+
     /// A public read. Table entries take from it the fields that they do not set.
     pub const BASE: Self = Self {
         name: "",
+        surface: Surface::Rest,
         method: Method::GET,
         path: "",
         query: &[],
@@ -211,10 +262,12 @@ impl Spec {
         body: BodySize::Ordinary,
         takes: &[JSON],
         raw_body_member: None,
+        opaque: false,
         immutable: &[],
         success: &[(200, "The answer.")],
         empty: &[],
         failure: &[],
+        answer_headers: &[],
         example: "",
     };
 

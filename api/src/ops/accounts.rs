@@ -2,14 +2,14 @@
 
 mod agents;
 mod claims;
-mod operators;
+pub(super) mod operators;
 
 use std::time::Duration;
 
 use crate::operation::{Limit, Operations, Subject};
 
 /// Limit on registrations, of agents and of claims. A refused one counts, since its refusal reveals that a name is taken.
-const REGISTRATIONS: Limit = Limit {
+pub(super) const REGISTRATIONS: Limit = Limit {
     // The name is part of the key of the shared counters, so all replicas must use the same.
     name: "registrations",
     subject: Subject::Address,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::KnownHead;
 use http::Method;
-use pipelines::message::{FORMAT, Records, Submission};
+use messages::{CONTRIBUTIONS, FORMAT, Records, Source, Submission};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -16,9 +16,10 @@ use sha2::{Digest as _, Sha256};
 use store::{Allowance, Idempotency, NewContribution, Project, ProjectStatus, SubmitOutcome, Visibility};
 use tokio::time::Instant;
 use types::fault;
-use types::{Contract, ContributionId, Kind, canonical, metric};
+use types::{Contract, ContributionId, Kind, OperatorId, canonical, metric};
 
 use super::contributions::{View, wait_bound};
+use super::uploads::storage_quota;
 use crate::answer::Reply;
 use crate::config::Limits;
 use crate::cx::Cx;
@@ -67,6 +68,10 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 ),
             ],
             failure: &[
+                (
+                    402,
+                    "The storage of the maintainer is used up, and its credits do not cover a day of more.",
+                ),
                 (404, "There is no such project, or it is private to others."),
                 (409, "The project is not open."),
                 (422, "An earlier call used the idempotency key with another body."),
@@ -120,7 +125,7 @@ struct Contribute {
 }
 
 async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiError> {
-    let project = entitlement::visible(&cx, &input.slug).await?;
+    let project = entitlement::current(&cx, &input.slug).await?;
     let wait = Duration::from_secs(input.wait.into());
     let id = ContributionId::new(cx.now);
     // The body is moved out of the context: the submission contains it, and a request that waits for its outcome must
@@ -135,8 +140,12 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             used => used,
         },
     };
-    let (rows, bytes) = (new.rows, new.submission.len());
+    let (rows, bytes, paused) = (new.rows, new.submission.len(), new.paused);
+    if before.is_none() {
+        storage_quota::admit(&cx, &project, bytes as u64).await?;
+    }
     let acknowledged = View::submitted(id, &project.slug, new.source_declaration.clone(), rows, cx.now);
+    let acknowledged = if paused { acknowledged.paused() } else { acknowledged };
     // Registered before the row exists, so that an outcome that arrives at once is not missed.
     let subscription = (!wait.is_zero()).then(|| cx.app.waiters.subscribe(id));
     let answered = if let Some(before) = before {
@@ -152,7 +161,10 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
             fault::point("ack.respond");
-            cx.app.relay.submit(record);
+            // The sweeper appends what waits when the pause ends.
+            if !paused {
+                cx.app.relay.submit(CONTRIBUTIONS, record);
+            }
             let Some(subscription) = subscription else {
                 return Ok(Reply::created(acknowledged));
             };
@@ -201,7 +213,7 @@ fn submission(
     body: Option<Bytes>,
 ) -> Result<(NewContribution, eventlog::Record), ApiError> {
     let limits = &cx.app.limits;
-    let agent = cx.the_agent()?;
+    let (agent, operator) = (cx.the_agent()?, cx.the_operator()?);
     let private = project.visibility == Visibility::Private;
     let rows = u32::try_from(input.records.len()).map_err(ApiError::internal)?;
     let unencodable = |error: &dyn std::error::Error| ApiError::internal(format!("submission: {error}"));
@@ -230,8 +242,7 @@ fn submission(
         private,
         contract: contract(project)?,
         submitted_at: cx.now,
-        records,
-        upload: None,
+        source: Source::Inline(records),
         origin: Some(cx.origin()),
         head: known_head(project),
     };
@@ -244,15 +255,16 @@ fn submission(
         id,
         project: project.id,
         agent,
-        operator: cx.the_operator()?,
+        operator,
         source_declaration: input.source_declaration,
         rows,
         private,
+        paused: !private && cx.app.validation.is_paused(),
         submission: record.value.to_vec(),
         now: cx.now,
         idempotency,
-        // Contributions to private projects use no allowance.
-        allowance: (!private).then_some(allowance),
+        // Contributions to private projects use no allowance, and collectors have none.
+        allowance: (!private && operator != OperatorId::PLATFORM).then_some(allowance),
         first_sweep: cx.app.sweeper.first(cx.now),
     };
     Ok((new, record))
@@ -268,7 +280,7 @@ pub(super) fn known_head(project: &Project) -> Option<KnownHead> {
 }
 
 /// Parses the contract that a project was created with.
-pub(super) fn contract(project: &Project) -> Result<Contract, ApiError> {
+pub(in crate::ops) fn contract(project: &Project) -> Result<Contract, ApiError> {
     serde_json::from_str(&project.contract_json)
         .map_err(|error| ApiError::internal(format!("contract of project {}: {error}", project.id)))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use operators::RowVerdict;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::Contribution;
@@ -139,6 +140,11 @@ async fn find(cx: &Cx, slug: &str, id: &str) -> Result<Contribution, ApiError> {
     let row = cx.app.store.contribution(parsed).await?;
     row.filter(|row| row.project == project.id && (row.operator == caller || project.operator == caller))
         .ok_or_else(missing)
+}
+
+/// Returns the verdicts other than `pass` of a decided contribution, in row order.
+pub(in crate::ops) async fn stored_verdicts(cx: &Cx, id: ContributionId) -> Result<Vec<RowVerdict>, ApiError> {
+    view::verdicts(cx, id).await
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::Visibility;
-use types::Batch;
 use types::key::{KeyLookup, NoKeys};
+use types::{Batch, Kind};
 
 use super::contribute::{EXAMPLE, contract, records_bound};
 use super::reading::{self, NOT_YET};
@@ -112,19 +112,21 @@ enum Fate {
 }
 
 async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
-    let project = entitlement::visible(&cx, &input.slug).await?;
+    let project = entitlement::current(&cx, &input.slug).await?;
     let contract = Arc::new(contract(&project)?);
     // Finding a duplicate reveals that a dataset contains a record, and reading a paid dataset costs money. So a caller
     // without entitlement learns of duplicates within the batch only.
-    let (compared_with, known): (_, Arc<dyn KeyLookup>) = match entitlement::records(&cx, &project, None) {
-        Ok(()) => {
-            // The snapshot is not used. It fails if the table is behind or lost history, when duplicates would be
-            // missed.
-            reading::snapshot(&cx, &project, None).await?;
-            (Compared::Dataset, cx.app.catalog.known(project.id).await?)
-        }
-        Err(_unpaid) => (Compared::Batch, Arc::new(NoKeys)),
-    };
+    let (compared_with, known): (_, Arc<dyn KeyLookup>) =
+        match entitlement::records(&cx, &project, project.version, None).await {
+            Ok(()) => {
+                // The snapshot is not used. It fails if the table is behind or lost history, when duplicates would be
+                // missed.
+                reading::snapshot(&cx, &project, None).await?;
+                (Compared::Dataset, cx.app.catalog.known(project.id).await?)
+            }
+            Err(unpaid) if unpaid.kind() == Kind::PaymentRequired => (Compared::Batch, Arc::new(NoKeys)),
+            Err(error) => return Err(error),
+        };
     // Private records are never sent to a remote judge, so the chain of a private project has no screen.
     let screen = (project.visibility == Visibility::Public).then(|| Arc::clone(&cx.app.screener));
     let place = Arc::clone(&cx.app.process.dry_runs)

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use catalog::Snapshot;
 use proof::manifest::ManifestFormat;
 use proof::{FileHash, Manifest, Part, SignedManifest};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use store::Project;
 use types::{Timestamp, Version};
 
 use super::reading::{self, MAX_EXACT_INTEGER, NO_VERSION, NOT_BOUGHT, NOT_YET};
@@ -18,7 +20,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::keys::Ring;
-use crate::links::Grant;
+use crate::links::{Account, Grant};
 use crate::operation::{Item, KEY, Operations, Spec};
 
 pub(super) fn add(table: &mut Operations) {
@@ -56,6 +58,18 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
     let project = entitlement::visible(&cx, &input.slug).await?;
     let version = input.version.map(Version);
     let snapshot = reading::entitled(&cx, &project, version).await?;
+    Ok(Reply::ok(
+        signed(&cx, project, &snapshot, Account::Operator(account)).await?,
+    ))
+}
+
+/// Returns the signed manifest of a version, with addresses for an account.
+pub(super) async fn signed(
+    cx: &Cx,
+    project: Project,
+    snapshot: &Snapshot,
+    account: Account,
+) -> Result<SignedManifest, ApiError> {
     let (Some(contract), Some(merge)) = (snapshot.contract(), snapshot.merge().await?) else {
         let message = format!("the dataset `{}` has no version yet", project.slug);
         return Err(ApiError::not_found(message));
@@ -101,31 +115,39 @@ async fn manifest(cx: Cx, input: Of) -> Result<Reply<SignedManifest>, ApiError> 
     signed.manifest.urls_expire_at = Some(until);
     if let Some(direct) = &cx.app.direct {
         // A HEAD hands out no addresses, so it counts as no egress.
-        if cx.answer_is_sent {
+        if let (true, Some(account)) = (cx.answer_is_sent, account.operator()) {
             let bytes = cx
                 .app
                 .process
                 .presigned_egress
                 .new_bytes(account, project.id, &chain, cx.now, until);
+            if let Some(reader) = cx.reader() {
+                let admitting = cx.app.egress.admit(&cx.app, reader, cx.now, bytes).await;
+                if admitting.is_err() {
+                    // No address is handed out, so the next one counts.
+                    cx.app.process.presigned_egress.forget(account, project.id, &chain);
+                }
+                admitting?;
+            }
             cx.app.egress.add(account, cx.now, bytes);
         }
         // The bucket serves these downloads, so their bytes were counted above, all at once.
         for part in &mut signed.manifest.parts {
             part.url = Some(direct.address(project.id, &part.path, lasting));
         }
-        return Ok(Reply::ok(signed));
+        return Ok(signed);
     }
     let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
     for part in &mut signed.manifest.parts {
         let grant = Grant {
             dataset: project.id,
             part: &part.path,
-            account,
+            account: &account,
             expires,
         };
         part.url = Some(signer.address(&cx.app.config.public_url, &grant));
     }
-    Ok(Reply::ok(signed))
+    Ok(signed)
 }
 
 #[cfg(test)]

@@ -9,14 +9,16 @@ use serde_json::{Value, json};
 
 use crate::answer::{Media, Streamed};
 use crate::codes;
+use crate::config::Limits;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::licenses::License;
 use crate::operation::{Operations, Spec};
+use crate::tools;
 use crate::wire::Nothing;
 
 /// Path of the terms of service.
-const TERMS: &str = "/terms";
+pub(super) const TERMS: &str = "/terms";
 /// Path of the guide for agents.
 pub(crate) const GUIDE: &str = "/guide/agents.md";
 /// The path of the table of error codes.
@@ -63,6 +65,28 @@ pub(super) fn add(table: &mut Operations) {
     );
     table.add(
         Spec {
+            name: "llms_index",
+            path: "/llms.txt",
+            summary: "Where a language model finds what: documents, tools, metadata",
+            success: &[(200, "The index.")],
+            ..base.clone()
+        },
+        &[],
+        index,
+    );
+    table.add(
+        Spec {
+            name: "agent_skill",
+            path: "/skill.md",
+            summary: "The way from a key to a dataset that can be queried, as calls to copy",
+            success: &[(200, "The skill.")],
+            ..base.clone()
+        },
+        &[],
+        skill,
+    );
+    table.add(
+        Spec {
             name: "error_guide",
             path: ERRORS,
             summary: "Every error code, its meaning, and when to try again",
@@ -97,38 +121,120 @@ impl Media for Markdown {
 }
 
 async fn terms(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
+    Ok(page(built_in_terms(&cx)?))
+}
+
+/// Returns the terms, if the configuration names no others.
+pub(super) fn built_in_terms(cx: &Cx) -> Result<Bytes, ApiError> {
     let config = &cx.app.config;
     let url = &config.terms_url;
     // The configuration may name terms elsewhere, and the built-in ones are then not in force.
     if *url != format!("{}{TERMS}", config.public_url) {
         return Err(ApiError::not_found(format!("the terms of this service are at {url}")).field("url", url.as_str()));
     }
-    page(&cx, "terms_text", || include_str!("../texts/terms.txt").to_owned())
+    filled(cx, "terms_text", || include_str!("../texts/terms.txt").to_owned())
 }
 
 async fn license(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
-    page(&cx, "platform_license_text", || {
+    Ok(page(license_text(&cx)?))
+}
+
+/// Returns the text of the licence `platform-standard`.
+pub(super) fn license_text(cx: &Cx) -> Result<Bytes, ApiError> {
+    filled(cx, "platform_license_text", || {
         include_str!("../texts/platform-standard.txt").to_owned()
     })
 }
 
 async fn guide(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
-    page(&cx, "agent_guide", || include_str!("../texts/agents.md").to_owned())
+    let text = filled(&cx, "agent_guide", || {
+        include_str!("../texts/agents.md").replace("{limits}", &limits(&cx.app.limits))
+    });
+    Ok(page(text?))
+}
+
+async fn index(cx: Cx, _: Nothing) -> Result<Streamed<Plain>, ApiError> {
+    let text = filled(&cx, "llms_index", || {
+        // The table is built once more, since an operation does not know the others.
+        let tools = tools::markdown(&super::all(&cx.app.limits));
+        include_str!("../texts/llms.txt").replace("{tools}", &tools)
+    });
+    Ok(page(text?))
+}
+
+async fn skill(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
+    let text = filled(&cx, "agent_skill", || {
+        let records = cx.app.limits.records_per_contribution.to_string();
+        include_str!("../texts/skill.md").replace("{records}", &records)
+    });
+    Ok(page(text?))
 }
 
 async fn errors(cx: Cx, _: Nothing) -> Result<Streamed<Markdown>, ApiError> {
-    page(&cx, "error_guide", codes::markdown)
+    Ok(page(filled(&cx, "error_guide", codes::markdown)?))
+}
+
+/// Returns the limits in force, as a table in Markdown.
+fn limits(limits: &Limits) -> String {
+    const MIB: u64 = 1 << 20;
+    let mib = |bytes: u64| format!("{} MiB", bytes / MIB);
+    let bytes = |bytes: usize| mib(u64::try_from(bytes).unwrap_or(u64::MAX));
+    let rows = [
+        (
+            "Calls of one address in a minute",
+            limits.calls_per_ip_per_minute.to_string(),
+        ),
+        (
+            "Agents of an operator, waiting claims counted",
+            limits.agents_per_operator.to_string(),
+        ),
+        (
+            "Attempts to register an agent from one address in an hour",
+            limits.agents_per_ip_per_hour.to_string(),
+        ),
+        (
+            "Attempts to sign up from one address in an hour",
+            limits.sign_ups_per_ip_per_hour.to_string(),
+        ),
+        (
+            "Active projects of an operator",
+            limits.active_projects_per_operator.to_string(),
+        ),
+        (
+            "Contributions of an operator to public projects in a UTC day",
+            limits.public_contributions_per_day.to_string(),
+        ),
+        ("Records of a contribution", limits.records_per_contribution.to_string()),
+        ("Body of a contribution", bytes(limits.contribution_bytes)),
+        ("Upload", mib(limits.upload_bytes)),
+        ("Records on a page", limits.page_records.to_string()),
+        ("Rows of an answer to a query", limits.query_rows.to_string()),
+        ("Seconds of a query", limits.query_seconds.to_string()),
+        (
+            "Hours between two changes of a price",
+            limits.price_change_hours.to_string(),
+        ),
+        (
+            "Hours for which an `Idempotency-Key` is remembered",
+            limits.idempotency_hours.to_string(),
+        ),
+    ];
+    let rows = rows.map(|(limit, value)| format!("| {limit} | {value} |"));
+    format!("| Limit | |\n|-|-|\n{}", rows.join("\n"))
 }
 
 /// Returns a text in which the placeholders are replaced by this service's address and version of the terms.
-fn page<M>(cx: &Cx, name: &'static str, text: impl FnOnce() -> String) -> Result<Streamed<M>, ApiError> {
+fn filled(cx: &Cx, name: &'static str, text: impl FnOnce() -> String) -> Result<Bytes, ApiError> {
     let config = &cx.app.config;
-    let text = cx.app.process.caches.text(name, || {
+    cx.app.process.caches.text(name, || {
         // The texts are compiled in, so addresses and versions are filled in at run time.
         let text = text().replace("{base}", &config.public_url);
-        Ok::<_, ApiError>(Bytes::from(text.replace("{version}", &config.terms_version)))
-    })?;
-    Ok(Streamed::ok(stream::iter([Ok(text)]).boxed()))
+        Ok(Bytes::from(text.replace("{version}", &config.terms_version)))
+    })
+}
+
+fn page<M>(text: Bytes) -> Streamed<M> {
+    Streamed::ok(stream::iter([Ok(text)]).boxed())
 }
 
 #[cfg(test)]

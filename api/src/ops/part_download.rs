@@ -15,16 +15,17 @@ use http::header::{self, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use types::{DatasetId, Kind, OperatorId};
+use types::{DatasetId, Kind};
 
 use self::conditions::Met;
 use super::reading::MAX_EXACT_INTEGER;
 use crate::answer::{Media, Streamed};
 use crate::cx::Cx;
+use crate::egress::Reader;
 use crate::error::{ApiError, chain};
-use crate::links::Grant;
+use crate::links::{Account, Grant};
 use crate::operation::{Operations, Rate, Spec};
-use crate::standing::Standing;
+use crate::standing::{Standing, no_part};
 
 pub(super) fn add(table: &mut Operations) {
     table.add(
@@ -51,10 +52,16 @@ pub(super) fn add(table: &mut Operations) {
                     "The address is not one of a manifest (`link_invalid`), it has expired (`link_expired`), or the \
                      operator that it was handed out to is suspended (`account_suspended`).",
                 ),
-                (404, "The part does not exist any more."),
+                (404, "The part does not exist any more, or its dataset is taken down."),
                 (412, "The file is none of those that `If-Match` names (`precondition_failed`)."),
                 (416, "The file has no such range; `Content-Range` says how long it is."),
                 (503, "The file is damaged and is not served (`table_damaged`)."),
+            ],
+            answer_headers: &[
+                (&[200, 206, 304], "ETag", "Strong tag of the file."),
+                (&[200, 206], "Accept-Ranges", "`bytes`."),
+                (&[206], "Content-Range", "The range that the body has."),
+                (&[416], "Content-Range", "The length of the file."),
             ],
             ..Spec::BASE
         },
@@ -72,9 +79,9 @@ struct Address {
     /// Name of the part file.
     #[schemars(length(max = 200))]
     name: String,
-    /// Id of the operator that the address was handed out to.
-    #[schemars(with = "String", extend("format" = "uuid"))]
-    account: OperatorId,
+    /// Operator that the address was handed out to, or `w:` and the wallet.
+    #[schemars(with = "String", length(max = 120))]
+    account: Account,
     /// Expiry of the address, in seconds since 1970.
     #[schemars(range(min = 0, max = MAX_EXACT_INTEGER))]
     expires: u64,
@@ -106,7 +113,7 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
     let grant = Grant {
         dataset: input.dataset,
         part: &input.name,
-        account: input.account,
+        account: &input.account,
         expires: input.expires,
     };
     let signer = cx.app.process.links.signer(&cx.app.store, cx.now).await?;
@@ -119,11 +126,12 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
         let message = "the address has expired; get a new one with the manifest";
         return Err(ApiError::new(Kind::Forbidden, "link_expired", message));
     }
-    let mut standing = Standing::of(&cx.app.store, input.account);
+    let operator = input.account.operator();
+    let mut standing = Standing::reading(&cx.app.store, &input.account, input.dataset);
     standing.check(cx.now).await?;
     let (catalog, dataset) = (&cx.app.catalog, input.dataset);
     let part = catalog.part(dataset, &input.name).await?;
-    let part = part.ok_or_else(|| ApiError::not_found("the part does not exist any more"))?;
+    let part = part.ok_or_else(no_part)?;
     let size = part.bytes;
     // A part never changes and no two have the same name, so the name is a strong entity tag.
     let tag = HeaderValue::from_str(&format!("\"{}\"", input.name)).ok();
@@ -163,21 +171,38 @@ async fn part(cx: Cx, input: Address) -> Result<Streamed<Parquet>, ApiError> {
         let value = format!("bytes {}-{}/{size}", range.start, range.end - 1);
         headers.extend(HeaderValue::from_str(&value).map(|value| (header::CONTENT_RANGE, value)));
     }
-    let (egress, account, now) = (cx.app.egress.clone(), input.account, cx.now);
+    let (egress, now) = (cx.app.egress.clone(), cx.now);
+    let sent = if cx.answer_is_sent { range.end - range.start } else { 0 };
+    let mut admitted = None;
+    if let Some(operator) = operator {
+        // An address says nothing about the credential that it was handed out to, so it spends no credits.
+        let reader = Reader {
+            operator,
+            agent: None,
+            may_spend: false,
+        };
+        // Nothing is sent yet, so a refusal is an answer in words.
+        admitted = Some((operator, egress.admit_body(&cx.app, reader, now, sent).await?));
+    }
     let bytes = catalog.part_bytes(dataset, &part, range).await?;
     let clock = Arc::clone(&cx.app.clock);
     let bytes = bytes.map_err(|error| broken(&chain(&error)));
     let bytes = stream::try_unfold((bytes.boxed(), standing), move |(mut bytes, mut standing)| {
         let clock = Arc::clone(&clock);
         async move {
-            // A download can take long, so a suspension must also end one that has begun.
+            // A download can take long, so a suspension or a takedown must also end one that has begun.
             standing.check_again(clock.now()).await.map_err(|error| ended(&error))?;
             let piece = bytes.try_next().await?;
             Ok::<_, io::Error>(piece.map(|piece| (piece, (bytes, standing))))
         }
     });
     // Counted as it is sent, so that an aborted download counts only what was transferred.
-    let body = bytes.inspect_ok(move |piece| egress.add(account, now, piece.len() as u64));
+    let body = bytes.inspect_ok(move |piece| {
+        if let Some((operator, admitted)) = &mut admitted {
+            admitted.sent(piece.len() as u64);
+            egress.add(*operator, now, piece.len() as u64);
+        }
+    });
     let mut answer = Streamed::ok(body.boxed());
     (answer.status, answer.headers) = (status, headers);
     Ok(answer)
@@ -193,10 +218,12 @@ fn broken(error: &str) -> io::Error {
     io::Error::other("the download failed")
 }
 
-/// Returns the error that ends a download because its operator was suspended, or because that could not be determined.
+/// Returns the error that ends a download because its operator was suspended or its dataset taken down, or because that
+/// could not be determined.
 fn ended(error: &ApiError) -> io::Error {
     match error.kind() {
         Kind::Forbidden => io::Error::other("the operator was suspended"),
+        Kind::NotFound => io::Error::other("the dataset was taken down"),
         _ => broken(error.log_context().unwrap_or_else(|| error.message())),
     }
 }

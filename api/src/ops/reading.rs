@@ -101,7 +101,7 @@ fn lost(project: &Project) -> ApiError {
 pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version>) -> Result<Snapshot, ApiError> {
     let snapshot = snapshot(cx, project, version).await?;
     if snapshot.version() > Version::EMPTY {
-        entitlement::records(cx, project, version)?;
+        entitlement::records(cx, project, snapshot.version(), version).await?;
     }
     Ok(snapshot)
 }

@@ -3,7 +3,9 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::operation::{Credential, Effect, Item, Operation, ParamLocation, Scope};
+use http::Method;
+
+use crate::operation::{ANYBODY, Credential, Effect, Item, Operation, ParamLocation, SESSION, Scope, Surface};
 use crate::testing;
 
 fn table() -> Operations {
@@ -21,7 +23,11 @@ fn every_operation_has_a_name_and_a_route_of_its_own() {
     for operation in table().iter() {
         let spec = &operation.spec;
         assert!(names.insert(spec.name), "{}", spec.name);
-        assert!(routes.insert((spec.method.clone(), spec.path)), "{}", spec.path);
+        assert!(
+            routes.insert((spec.method.clone(), spec.path, spec.surface)),
+            "{}",
+            spec.path
+        );
         assert!(!spec.summary.is_empty() && !spec.tag.is_empty(), "{}", spec.name);
     }
 }
@@ -46,10 +52,102 @@ fn what_reaches_a_schema_as_an_outline_could_not_break_it() {
     assert_eq!(names.collect::<Vec<_>>(), ["contribute_records"]);
 }
 
+/// Operations of programs in their order, each with its callers and its scope.
+const PERMISSIONS: [&str; 87] = [
+    "GET /healthz Public Read",
+    "GET /readyz Public Read",
+    "GET /openapi.json Public Read",
+    "GET /licenses Public Read",
+    "GET /terms/version Public Read",
+    "GET /signup/status Public Read",
+    "GET /terms Public Read",
+    "GET /licenses/platform-standard Public Read",
+    "GET /guide/agents.md Public Read",
+    "GET /llms.txt Public Read",
+    "GET /skill.md Public Read",
+    "GET /guide/errors.md Public Read",
+    "POST /operators Public Write",
+    "POST /operators/resend Public Write",
+    "POST /operators/verify Public Write",
+    "POST /agents Operator Write",
+    "POST /agents/claim Public Write",
+    "GET /agents/claim/status ClaimedKey Read",
+    "GET /.well-known/oauth-authorization-server Public Read",
+    "GET /.well-known/oauth-protected-resource/mcp Public Read",
+    "GET /.well-known/oauth-protected-resource/mcp/directory Public Read",
+    "POST /oauth/register Public Write",
+    "POST /oauth/token Public Write",
+    "POST /oauth/revoke Public Write",
+    "POST /projects KeyOrOperator Write",
+    "GET /projects Optional Read",
+    "GET /projects/{slug} Optional Read",
+    "PATCH /projects/{slug} KeyOrOperator Write",
+    "POST /projects/{slug}/contribute Key Write",
+    "POST /projects/{slug}/uploads Key Write",
+    "POST /projects/{slug}/uploads/{id}/complete Key Write",
+    "GET /projects/{slug}/contributions/{id} Key Read",
+    "GET /projects/{slug}/contributions/{id}/verdicts Key Read",
+    "POST /projects/{slug}/validate Key Write",
+    "GET /projects/{slug}/data Key Read",
+    "POST /projects/{slug}/query Key Read",
+    "GET /projects/{slug}/export Key Read",
+    "GET /projects/{slug}/diff Optional Read",
+    "GET /projects/{slug}/manifest Key Read",
+    "GET /parts/{dataset}/{name} Public Read",
+    "POST /knowledge Key Write",
+    "POST /knowledge/{id}/revise Key Write",
+    "GET /knowledge/{id} Key Read",
+    "GET /knowledge/{id}/full Optional Read",
+    "PUT /knowledge/{id}/price Key Write",
+    "POST /knowledge/{id}/retire Key Write",
+    "POST /knowledge/{id}/review Key Write",
+    "GET /knowledge/{id}/reviews Public Read",
+    "POST /knowledge/{id}/comments Key Write",
+    "GET /knowledge/{id}/comments Public Read",
+    "GET /points Key Read",
+    "GET /leaderboard Public Read",
+    "GET /quota Key Read",
+    "GET /pricing.json Public Read",
+    "POST /projects/{slug}/buy Key Spend",
+    "POST /knowledge/{id}/buy Key Spend",
+    "GET /credits Key Read",
+    "GET /earnings Key Read",
+    "GET /paid/knowledge Public Spend",
+    "GET /paid/dataset Public Spend",
+    "GET /paid/credits Public Spend",
+    "GET /operators/payout-proof Operator Read",
+    "POST /operators/payout-proof Operator Write",
+    "GET /search Public Read",
+    "POST /reports Optional Write",
+    "GET /reports/{id} Optional Read",
+    "GET /takedowns Public Read",
+    "GET /activity Public Read",
+    "GET /activity.atom Public Read",
+    "GET /activity/events Public Read",
+    "POST /community/requests KeyOrApp Write",
+    "GET /community/requests AnyoneOrApp Read",
+    "GET /community/requests/{id} Public Read",
+    "GET /community/t/{id}/comments Public Read",
+    "POST /community/requests/{id}/answers Key Write",
+    "POST /community/requests/{id}/choose Key Write",
+    "POST /community/requests/{id}/close Key Write",
+    "POST /community/reviews Key Write",
+    "GET /community/reviews Public Read",
+    "POST /projects/{slug}/comments Key Write",
+    "GET /projects/{slug}/comments Optional Read",
+    "PATCH /community/comments/{number} Key Write",
+    "POST /community/comments/{number}/withdraw Key Write",
+    "GET /collectors Public Read",
+    "GET /.well-known/service-keys Public Read",
+    "GET /robots.txt Public Read",
+    "GET /sitemap.xml Public Read",
+];
+
 #[test]
 fn permissions_are_those_of_the_interface() {
     let permissions: Vec<String> = table()
         .iter()
+        .filter(|operation| operation.spec.surface == Surface::Rest)
         .map(|operation| {
             let spec = &operation.spec;
             let accepted = match spec.accepts {
@@ -59,49 +157,39 @@ fn permissions_are_those_of_the_interface() {
                 [Credential::AgentKey, Credential::OperatorToken] => "KeyOrOperator",
                 [Credential::Anonymous, Credential::AgentKey, Credential::OperatorToken] => "Optional",
                 [Credential::ClaimedKey, Credential::AgentKey] => "ClaimedKey",
+                [Credential::AgentKey, Credential::AppToken] => "KeyOrApp",
+                [Credential::Anonymous, Credential::AgentKey, Credential::AppToken] => "AnyoneOrApp",
                 _ => "other",
             };
             format!("{} {} {accepted} {:?}", spec.method, spec.path, spec.scope)
         })
         .collect();
-    assert_eq!(
-        permissions,
-        [
-            "GET /healthz Public Read",
-            "GET /readyz Public Read",
-            "GET /openapi.json Public Read",
-            "GET /licenses Public Read",
-            "GET /terms/version Public Read",
-            "GET /signup/status Public Read",
-            "GET /terms Public Read",
-            "GET /licenses/platform-standard Public Read",
-            "GET /guide/agents.md Public Read",
-            "GET /guide/errors.md Public Read",
-            "POST /operators Public Write",
-            "POST /operators/resend Public Write",
-            "POST /operators/verify Public Write",
-            "POST /agents Operator Write",
-            "POST /agents/claim Public Write",
-            "GET /agents/claim/status ClaimedKey Read",
-            "POST /projects KeyOrOperator Write",
-            "GET /projects Optional Read",
-            "GET /projects/{slug} Optional Read",
-            "PATCH /projects/{slug} KeyOrOperator Write",
-            "POST /projects/{slug}/contribute Key Write",
-            "POST /projects/{slug}/uploads Key Write",
-            "POST /projects/{slug}/uploads/{id}/complete Key Write",
-            "GET /projects/{slug}/contributions/{id} Key Read",
-            "GET /projects/{slug}/contributions/{id}/verdicts Key Read",
-            "POST /projects/{slug}/validate Key Write",
-            "GET /projects/{slug}/data Key Read",
-            "POST /projects/{slug}/query Key Read",
-            "GET /projects/{slug}/export Key Read",
-            "GET /projects/{slug}/diff Optional Read",
-            "GET /projects/{slug}/manifest Key Read",
-            "GET /parts/{dataset}/{name} Public Read",
-            "GET /.well-known/service-keys Public Read",
-        ]
-    );
+    assert_eq!(permissions, PERMISSIONS);
+}
+
+#[test]
+fn a_page_of_the_console_needs_a_session_and_a_form_is_posted() {
+    let table = table();
+    let pages = table.iter().filter(|operation| operation.spec.surface == Surface::Page);
+    for operation in pages {
+        let spec = &operation.spec;
+        let is_console =
+            spec.path.starts_with("/console") || ["/signin/again", "/oauth/authorize"].contains(&spec.path);
+        let accepted = if is_console { SESSION } else { ANYBODY };
+        assert_eq!(spec.accepts, accepted, "{}", spec.name);
+        // Forms are protected by their method: a GET must change nothing.
+        assert_eq!(
+            spec.method == Method::POST,
+            spec.effect != Effect::Read,
+            "{}",
+            spec.name
+        );
+        assert!(
+            spec.method == Method::POST || spec.method == Method::GET,
+            "{}",
+            spec.name
+        );
+    }
 }
 
 #[test]
@@ -111,7 +199,30 @@ fn what_changes_something_needs_a_credential_and_more_than_read() {
         if spec.effect != Effect::Read {
             let is_open = !spec.reads_credential() || spec.accepts(Credential::Anonymous);
             // A person without an account acts, or the code in the body is the credential.
-            let may_be_open = ["sign_up", "resend_verification", "verify_operator", "claim_agent"].contains(&spec.name);
+            let may_be_open = [
+                "report_content",
+                "sign_up",
+                "resend_verification",
+                "verify_operator",
+                "claim_agent",
+                "oauth_token",
+                "oauth_revoke",
+                "register_app",
+                // The payment is the credential.
+                "buy_knowledge",
+                "pay_dataset",
+                "pay_credits",
+                "sign_up_form",
+                "resend_verification_form",
+                "verify_operator_form",
+                "sign_in_form",
+                "sign_in_link_request",
+                "sign_out_form",
+                "theme_form",
+                "invite_form",
+                "report_form",
+            ]
+            .contains(&spec.name);
             assert!(is_open == may_be_open && spec.scope != Scope::Read, "{}", spec.name);
         }
     }
@@ -119,23 +230,49 @@ fn what_changes_something_needs_a_credential_and_more_than_read() {
 
 #[test]
 fn every_operation_on_a_project_names_it_as_its_item() {
-    for operation in table().iter() {
+    for operation in table()
+        .iter()
+        .filter(|operation| operation.spec.surface == Surface::Rest)
+    {
         let spec = &operation.spec;
         let has_project = placeholders(operation).contains(&"slug");
-        assert_eq!(spec.item != Item::None, has_project, "{}", spec.name);
+        let is_project = matches!(spec.item, Item::Project | Item::OwnProject);
+        assert_eq!(is_project, has_project, "{}", spec.name);
         // Whoever adds to a project need not own it. Only a change of the project itself is its operator's.
         assert_eq!(
             spec.item == Item::OwnProject,
-            has_project && spec.method == http::Method::PATCH,
+            has_project && spec.method == Method::PATCH,
             "{}",
             spec.name
         );
     }
 }
 
+/// What a stranger may not know of outranks what is wrong with a body. Calls without one have nothing to outrank.
+#[test]
+fn every_change_of_a_unit_names_it_as_its_item() {
+    let table = table();
+    let of_units = table
+        .iter()
+        .filter(|operation| operation.spec.path.starts_with("/knowledge/{id}"));
+    for operation in of_units {
+        let spec = &operation.spec;
+        // A purchase has no body.
+        if spec.name == "buy_knowledge_with_credits" {
+            continue;
+        }
+        let is_unit = matches!(spec.item, Item::Unit | Item::OwnUnit);
+        let is_own =
+            spec.accepts == [Credential::AgentKey] && !["rate_knowledge", "comment_on_knowledge"].contains(&spec.name);
+        assert_eq!(is_unit, spec.accepts == [Credential::AgentKey], "{}", spec.name);
+        assert_eq!(spec.item == Item::OwnUnit, is_own, "{}", spec.name);
+    }
+}
+
 #[test]
 fn every_input_refuses_unknown_members() {
-    for operation in table().iter() {
+    // The endpoints of OAuth ignore them (RFC 6749 section 3.1).
+    for operation in table().iter().filter(|operation| !operation.spec.opaque) {
         let name = operation.spec.name;
         assert_eq!(operation.input.document["additionalProperties"], false, "{name}");
         let error = operation.input.check(&json!({"surprise": 1}), &[]).unwrap_err();
@@ -166,7 +303,10 @@ fn what_a_spec_names_is_in_its_input() {
 
 #[test]
 fn every_example_satisfies_its_schema() {
-    for operation in table().iter() {
+    for operation in table()
+        .iter()
+        .filter(|operation| operation.spec.surface == Surface::Rest)
+    {
         assert_eq!(
             operation.has_body(),
             !operation.spec.example.is_empty(),
@@ -178,10 +318,10 @@ fn every_example_satisfies_its_schema() {
         }
         let mut input: Value = serde_json::from_str(operation.spec.example).unwrap();
         for member in placeholders(operation) {
-            let text = if member == "id" {
-                "0197b3c0-0000-7000-8000-000000000001"
-            } else {
-                "tide-gauges"
+            let text = match member {
+                "id" => "0197b3c0-0000-7000-8000-000000000001",
+                "number" => "7",
+                _ => "tide-gauges",
             };
             input[member] = text.into();
         }

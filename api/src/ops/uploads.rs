@@ -3,7 +3,7 @@
 //! Invariants: the parts of an upload are sealed before the contribution's row, which is its outbox entry, is durable.
 //! A 201 is sent only after that row is durable.
 
-mod storage_quota;
+pub(crate) mod storage_quota;
 mod unbegun;
 
 use std::io::ErrorKind;
@@ -11,8 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use pipelines::message::{FORMAT, Records, Submission};
-use pipelines::staging::objects::{self, Cut, PartTag};
+use messages::{CONTRIBUTIONS, FORMAT, Source, Submission};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{
@@ -20,6 +19,7 @@ use store::{
     UploadCreated, UploadStatus, Visibility,
 };
 use types::{ContributionId, Kind, Timestamp, metric};
+use uploads::{PartTag, UploadLayout, UploadStore};
 
 use self::unbegun::Unbegun;
 use super::contribute::{acknowledged_in_log, allowance_spent, contract, known_head, no_more, not_open};
@@ -170,7 +170,7 @@ struct PartUrl {
 }
 
 async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
-    let project = entitlement::visible(&cx, &input.slug).await?;
+    let project = entitlement::current(&cx, &input.slug).await?;
     let limits = &cx.app.limits;
     if input.bytes > limits.upload_bytes {
         let message = format!("an upload has at most {} bytes", limits.upload_bytes);
@@ -205,13 +205,18 @@ async fn begin(cx: Cx, input: Begin) -> Result<Reply<Begun>, ApiError> {
     // So both must have space.
     let stored = storage_quota::stored_bytes(&cx, project.operator).await?;
     let maintains = project.operator == upload.operator;
-    if !maintains && stored.saturating_add(upload.bytes) > limits.storage_bytes {
+    let allowed = storage_quota::allowed(&cx, project.operator).await?;
+    if !maintains && stored.saturating_add(upload.bytes) > allowed {
         return Err(storage_quota::exceeded_by_maintainer(&cx, &project, upload.bytes));
     }
     let of_uploader = if maintains { stored } else { 0 };
     let bounds = UploadBounds {
         open: limits.open_uploads,
-        bytes: limits.storage_bytes.saturating_sub(of_uploader),
+        bytes: if maintains {
+            allowed.saturating_sub(of_uploader)
+        } else {
+            storage_quota::allowed(&cx, upload.operator).await?
+        },
         // Contributions to private projects use no allowance.
         allowance: (project.visibility == Visibility::Public).then_some(Allowance {
             limit: limits.public_contributions_per_day,
@@ -283,8 +288,8 @@ fn cut_is_even(input: &Begin) -> Result<(), ApiError> {
 }
 
 /// Returns the layout of an upload, as the store of its parts expects it.
-pub(crate) fn cut(upload: &Upload) -> Cut {
-    Cut {
+pub(crate) fn layout(upload: &Upload) -> UploadLayout {
+    UploadLayout {
         upload: upload.id,
         bytes: upload.bytes,
         parts: upload.parts,
@@ -296,9 +301,9 @@ pub(crate) fn cut(upload: &Upload) -> Cut {
 /// Opens the upload in the store of parts and returns the address of each part. A bucket presigns its own addresses;
 /// otherwise the parts come to this service.
 async fn part_urls(cx: &Cx, upload: &Upload) -> Result<Vec<PartUrl>, ApiError> {
-    let cut = cut(upload);
+    let layout = layout(upload);
     let lasting = upload.expires_at.since(cx.now);
-    let begun = cx.app.uploads.objects.begin(&cut, lasting).await;
+    let begun = cx.app.uploads.objects.begin(&layout, lasting).await;
     let urls = if let Some(urls) = begun.map_err(|error| place_failed(&error))? {
         urls
     } else {
@@ -309,7 +314,7 @@ async fn part_urls(cx: &Cx, upload: &Upload) -> Result<Vec<PartUrl>, ApiError> {
     };
     let part = |(n, url)| PartUrl {
         n,
-        bytes: cut.size_of(n).unwrap_or(0),
+        bytes: layout.size_of(n).unwrap_or(0),
         url,
     };
     Ok((1..).zip(urls).map(part).collect())
@@ -346,7 +351,7 @@ struct Tag {
 }
 
 async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
-    let project = entitlement::visible(&cx, &input.slug).await?;
+    let project = entitlement::current(&cx, &input.slug).await?;
     // Uploads of other operators get the same answer as missing ones, so that ids cannot be probed.
     let missing = || ApiError::not_found(format!("there is no upload `{}` to `{}`", input.id, input.slug));
     let id: ContributionId = input.id.parse().map_err(|_error| missing())?;
@@ -370,10 +375,10 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
         return Err(no_more(rejected));
     }
     // Sealing comes before the row: a row whose parts could still change would not be durable.
-    let sealed = cx.app.uploads.objects.complete(&cut(&upload), &tags).await;
+    let sealed = cx.app.uploads.objects.complete(&layout(&upload), &tags).await;
     sealed.map_err(|error| place_failed(&error))?;
     let (new, record) = submission(&cx, &project, &upload)?;
-    let bytes = new.submission.len();
+    let (bytes, paused) = (new.submission.len(), new.paused);
     match cx.app.store.upload_complete(etags.clone(), new).await? {
         UploadCompleted::Completed => {
             acknowledged_in_log(id, &project);
@@ -381,14 +386,13 @@ async fn complete(cx: Cx, input: Complete) -> Result<Reply<View>, ApiError> {
             // first.
             cx.app.backlog.add(bytes);
             metrics::counter!(metric::CONTRIBUTIONS, "state" => "acknowledged").increment(1);
-            cx.app.relay.submit(record);
-            Ok(Reply::created(View::submitted(
-                id,
-                &project.slug,
-                upload.source_declaration,
-                0,
-                cx.now,
-            )))
+            let view = View::submitted(id, &project.slug, upload.source_declaration, 0, cx.now);
+            // The sweeper appends what waits when the pause ends.
+            if paused {
+                return Ok(Reply::created(view.paused()));
+            }
+            cx.app.relay.submit(CONTRIBUTIONS, record);
+            Ok(Reply::created(view))
         }
         // A concurrent call has completed it in the meantime.
         UploadCompleted::Before => {
@@ -478,16 +482,16 @@ pub(crate) fn closed() -> ApiError {
 }
 
 /// Maps an error of the store of parts: a conflict where the caller can repair it, otherwise 503.
-pub(crate) fn place_failed(error: &objects::Error) -> ApiError {
+pub(crate) fn place_failed(error: &uploads::Error) -> ApiError {
     match error {
-        objects::Error::Missing { missing } => parts_missing("missing, or have another length", missing),
-        objects::Error::Differing { differing } => {
+        uploads::Error::Missing { missing } => parts_missing("missing, or have another length", missing),
+        uploads::Error::Differing { differing } => {
             let message = format!("parts {differing:?} have other entity tags");
             ApiError::conflict("etag_mismatch", message).field("parts", differing.as_slice())
         }
-        objects::Error::Closed => closed(),
-        objects::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(Rejected::Disk),
-        objects::Error::Gone { .. } | objects::Error::Changed { .. } | objects::Error::Io(_) => {
+        uploads::Error::Closed => closed(),
+        uploads::Error::Io(error) if error.kind() == ErrorKind::StorageFull => no_more(Rejected::Disk),
+        uploads::Error::Gone { .. } | uploads::Error::Changed { .. } | uploads::Error::Io(_) => {
             ApiError::unavailable(chain(error))
         }
     }
@@ -505,9 +509,7 @@ fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContrib
         private,
         contract: contract(project)?,
         submitted_at: cx.now,
-        // The message of an upload contains its layout instead of records.
-        records: Records::of(&[]).map_err(ApiError::internal)?,
-        upload: Some(cut(upload)),
+        source: Source::Upload(layout(upload)),
         origin: Some(cx.origin()),
         head: known_head(project),
     };
@@ -522,6 +524,7 @@ fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContrib
         source_declaration: upload.source_declaration.clone(),
         rows: 0,
         private,
+        paused: !private && cx.app.validation.is_paused(),
         submission: record.value.to_vec(),
         now: cx.now,
         idempotency: None,
@@ -535,11 +538,11 @@ fn submission(cx: &Cx, project: &Project, upload: &Upload) -> Result<(NewContrib
 #[derive(Clone, Debug)]
 pub struct UploadPlane {
     /// Store of the parts.
-    pub objects: Arc<dyn objects::Objects>,
+    pub objects: Arc<dyn UploadStore>,
     /// The same store, if it is on this machine's disk and the service receives the parts itself.
-    pub local: Option<objects::LocalObjects>,
+    pub local: Option<uploads::LocalUploads>,
     /// Progress of the uploads that this process ingests.
-    pub stagings: pipelines::staging::Stagings,
+    pub stagings: uploads::Stagings,
 }
 
 #[cfg(test)]

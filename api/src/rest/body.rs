@@ -156,7 +156,7 @@ fn refused(broken: Broken, patience: Duration) -> ApiError {
     }
 }
 
-fn too_large(limit: usize) -> ApiError {
+pub(super) fn too_large(limit: usize) -> ApiError {
     ApiError::new(
         Kind::TooLarge,
         "too_large",

@@ -15,11 +15,15 @@ use http::request::Parts;
 use serde_json::{Map, Value};
 
 use super::{body, takes_body};
+use crate::answer::FORM;
 use crate::bodies::Reservation;
 use crate::config::Limits;
 use crate::error::{ApiError, Detail};
-use crate::operation::{BodySize, Input, Operation, ParamLocation};
+use crate::operation::{BodySize, Input, Operation, ParamLocation, Surface};
 use crate::schema::{coerce, takes, whole};
+
+/// Field of every form that carries the token of the session.
+const FORM_TOKEN: &str = "form_token";
 
 /// Reads the input of `operation`, its body into the reservation. Fails if the path is no text; any other violation is
 /// in the input.
@@ -34,6 +38,7 @@ pub(super) async fn read(
         operation,
         input: Map::new(),
         raw_body: None,
+        form_token: None,
         details: Vec::new(),
     };
     reader.path(parts).await?;
@@ -48,6 +53,7 @@ pub(super) async fn read(
         members: reader.input,
         body: reader.raw_body,
         refused,
+        form_token: reader.form_token,
     })
 }
 
@@ -56,6 +62,8 @@ struct Reader<'a> {
     input: Map<String, Value>,
     /// The body, if the input contains an outline of it.
     raw_body: Option<Bytes>,
+    /// Token of the session, if a form carries one.
+    form_token: Option<String>,
     details: Vec<Detail>,
 }
 
@@ -83,10 +91,14 @@ impl Reader<'_> {
         limits: &Limits,
         reservation: Reservation,
     ) -> Result<(), ApiError> {
-        self.query(parts)?;
+        if !self.operation.spec.opaque {
+            self.query(parts)?;
+        }
         self.headers(&parts.headers);
         let spec = &self.operation.spec;
-        if !takes_body(&parts.method) || !self.operation.has_body() {
+        // The form of a page without members still carries the token of its session.
+        let is_form = spec.takes == [FORM];
+        if !takes_body(&parts.method) || !(self.operation.has_body() || is_form) {
             return Ok(());
         }
         // A request without a body needs no media type.
@@ -111,6 +123,10 @@ impl Reader<'_> {
             if !seen.insert(name) {
                 self.refuse(name, "must be given once");
             } else if self.operation.input.property(name).is_none() {
+                // Links to pages grow parameters on the way that mean nothing to this service.
+                if self.operation.spec.surface == Surface::Page {
+                    continue;
+                }
                 self.refuse(name, "is not a known query parameter");
             } else if self.operation.spec.location_of(name) == ParamLocation::Query {
                 self.put_text(name, text);
@@ -149,9 +165,16 @@ impl Reader<'_> {
             // A compressed body could exceed every limit after decompression.
             return Err(ApiError::invalid("", "must have a body without Content-Encoding"));
         }
+        if self.operation.spec.opaque {
+            self.raw_body = Some(bytes.clone());
+            return Ok(());
+        }
         // A body of white space counts as none. The schema then reports the members that are missing.
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
+        }
+        if self.operation.spec.takes == [FORM] {
+            return self.form(bytes);
         }
         let outline = self.operation.spec.raw_body_member;
         let outline = outline.and_then(|member| types::json::outline(bytes, member));
@@ -183,6 +206,36 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads a body that a browser's form made.
+    fn form(&mut self, bytes: &Bytes) -> Result<(), ApiError> {
+        let pairs: Vec<(String, String)> = serde_urlencoded::from_bytes(bytes)
+            .map_err(|_malformed| ApiError::invalid("", "must have a URL-encoded form as its body"))?;
+        let mut seen = HashSet::new();
+        for (name, text) in &pairs {
+            let schema = self.operation.input.property(name);
+            // A group of checkboxes sends its name once for each that is checked.
+            let is_list = schema.is_some_and(|schema| takes(schema, "array"));
+            if !seen.insert(name) && !is_list {
+                self.refuse(name, "must be given once");
+            } else if name == FORM_TOKEN {
+                self.form_token = Some(text.clone());
+            } else if self.operation.spec.location_of(name) != ParamLocation::Body {
+                self.refuse(name, "is not a field of the form");
+            } else if is_list {
+                let list = self
+                    .input
+                    .entry(name.as_str())
+                    .or_insert_with(|| Value::Array(Vec::new()));
+                if let Value::Array(items) = list {
+                    items.push(text.as_str().into());
+                }
+            } else {
+                self.put_text(name, text);
+            }
+        }
+        Ok(())
+    }
+
     fn put_text(&mut self, name: &str, text: &str) {
         let value = match self.operation.input.property(name) {
             Some(schema) => coerce(schema, text),
@@ -202,13 +255,13 @@ impl Reader<'_> {
 }
 
 /// Returns the 400 for a body that is not strict JSON.
-fn malformed(error: types::json::JsonError) -> ApiError {
+pub(super) fn malformed(error: types::json::JsonError) -> ApiError {
     ApiError::invalid(error.path, format!("is not strict JSON: {}", error.problem)).code("malformed_json")
 }
 
 /// Refuses a body of a media type that the operation does not accept, or in an encoding other than UTF-8. A body
 /// without a type is taken for one of the first accepted type (RFC 9110 section 8.3).
-fn media_type(headers: &HeaderMap, takes: &[&str]) -> Result<(), ApiError> {
+pub(super) fn media_type(headers: &HeaderMap, takes: &[&str]) -> Result<(), ApiError> {
     let Some(given) = headers.get(header::CONTENT_TYPE) else {
         return Ok(());
     };

@@ -12,12 +12,12 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderValue};
 use http::{HeaderMap, StatusCode};
-use pipelines::staging::objects::{LocalObjects, Objects as _, PartWriter};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{Upload, UploadStatus};
 use tokio::task::spawn_blocking;
 use types::{ContributionId, Kind};
+use uploads::{LocalUploads, PartWriter, UploadStore as _};
 
 use super::body::{self, Broken, Pace};
 use super::{RequestId, refusal};
@@ -25,7 +25,7 @@ use crate::answer::JSON;
 use crate::app::App;
 use crate::bodies::Holder;
 use crate::error::ApiError;
-use crate::ops::uploads::{closed, cut, place_failed, seconds};
+use crate::ops::uploads::{closed, layout, place_failed, seconds};
 use crate::standing::Standing;
 
 /// Path of the route.
@@ -149,7 +149,7 @@ fn answer(n: u32, etag: &str) -> Response {
 
 /// Part whose request was checked.
 struct Admitted {
-    local: LocalObjects,
+    local: LocalUploads,
     upload: Upload,
     n: u32,
     size: u64,
@@ -190,7 +190,7 @@ async fn admit(
     if !upload.is_open(now) {
         return Err(closed());
     }
-    let size = cut(&upload).size_of(n).ok_or_else(invalid)?;
+    let size = layout(&upload).size_of(n).ok_or_else(invalid)?;
     match body::announced(headers) {
         Some(length) if length == size => Ok(Admitted {
             local,
@@ -267,7 +267,7 @@ async fn take(app: &App, part: Admitted, body: &mut Body) -> Result<(u32, String
 /// entity tag.
 async fn name(
     app: App,
-    local: LocalObjects,
+    local: LocalUploads,
     writer: PartWriter,
     id: ContributionId,
     n: u32,

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 use eventlog::{Bounds, Embedded, Error, Options, Position, Record, Subscription};
-use pipelines::message::{FORMAT, Resolution};
+use messages::{ContributionOutcome, FORMAT, Resolution};
 use serde_json::json;
 use store::{Contribution, ContributionStatus, OutcomeRow};
 use tokio::task::JoinHandle;
@@ -59,7 +59,7 @@ impl Fixture {
 
     /// Appends the outcome to the log, as the other replica's worker does.
     async fn publish(&self) {
-        let outcome = Outcome {
+        let outcome = ContributionOutcome {
             format: FORMAT,
             contribution: self.id,
             generation: 0,

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use eventlog::{Embedded, Options, Record};
-use pipelines::message::FORMAT;
+use messages::FORMAT;
 use serde_json::json;
 use store::ContributionStatus;
 use tempfile::TempDir;
@@ -69,7 +69,7 @@ impl World {
         let dataset = self.dataset().await;
         let at = self.service.app.clock.now();
         let (verdicts, tallies) = (Vec::new(), Vec::new());
-        let outcome = Outcome {
+        let outcome = ContributionOutcome {
             format: FORMAT,
             contribution,
             generation: 0,

@@ -113,9 +113,12 @@ async fn everything_open_at_the_start_is_appended_at_once() {
     let mut subscription = log.subscribe(CONTRIBUTIONS, "test").await.unwrap();
     let mut names = std::collections::HashSet::new();
     for delivered in subscription.next(open).await.unwrap() {
-        let submission = pipelines::message::Submission::decode(&delivered.record.value).unwrap();
+        let submission = messages::Submission::decode(&delivered.record.value).unwrap();
         assert_eq!(delivered.record.key, submission.dataset.as_bytes()[..]);
-        names.insert(submission.records.values().unwrap()[0]["name"].clone());
+        let messages::Source::Inline(records) = submission.source else {
+            panic!("not an upload");
+        };
+        names.insert(records.values().unwrap()[0]["name"].clone());
     }
     assert_eq!(names, (0..open).map(|number| json!(format!("n{number}"))).collect());
 }
@@ -123,14 +126,14 @@ async fn everything_open_at_the_start_is_appended_at_once() {
 #[tokio::test]
 async fn what_is_due_is_appended_again_and_later_each_time() {
     let (service, log, _directory, sweeper) = world(1).await;
-    assert_eq!(sweeper.due().await.unwrap(), 0);
+    assert_eq!(sweeper.due(false).await.unwrap(), 0);
     let mut total = 0;
     // 30 seconds after the acknowledgement, then 30, 60, 120 seconds after the one before.
     for wait in [30, 30, 60, 120] {
         service.clock.advance(Duration::from_millis(wait * 1000 - 1));
-        assert_eq!(sweeper.due().await.unwrap(), 0, "before {wait} seconds");
+        assert_eq!(sweeper.due(false).await.unwrap(), 0, "before {wait} seconds");
         service.clock.advance(Duration::from_millis(1));
-        assert_eq!(sweeper.due().await.unwrap(), 1, "after {wait} seconds");
+        assert_eq!(sweeper.due(false).await.unwrap(), 1, "after {wait} seconds");
         total += 1;
         assert_eq!(appended(&log).await, total);
     }
@@ -164,11 +167,11 @@ async fn a_submission_that_the_log_does_not_take_keeps_no_other_waiting() {
     assert_eq!(appended(&log).await, 4);
     // Each is due again at its time, the refused one too: the limit of the log may be raised.
     service.clock.advance(Duration::from_secs(30));
-    assert_eq!(sweeper.due().await.unwrap(), 4);
-    assert_eq!(sweeper.due().await.unwrap(), 0);
+    assert_eq!(sweeper.due(false).await.unwrap(), 4);
+    assert_eq!(sweeper.due(false).await.unwrap(), 0);
     let lenient = picky(sweeper, &log, usize::MAX, i64::MAX);
     service.clock.advance(Duration::from_mins(1));
-    assert_eq!(lenient.due().await.unwrap(), 5);
+    assert_eq!(lenient.due(false).await.unwrap(), 5);
 }
 
 #[tokio::test]

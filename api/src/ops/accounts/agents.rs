@@ -3,15 +3,12 @@
 use http::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{AgentCreated, NewAgent};
-use types::{AgentId, Kind};
 
 use super::REGISTRATIONS;
+use crate::accounts;
 use crate::answer::Reply;
-use crate::auth::{Secret, SecretKind};
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::names;
 use crate::operation::{Effect, OPERATOR, Operations, Scope, Spec};
 use crate::schema::LINE;
 use crate::wire::When;
@@ -77,43 +74,15 @@ struct Agent {
 
 async fn create(cx: Cx, input: Create) -> Result<Reply<Agent>, ApiError> {
     let operator = cx.the_operator()?;
-    if names::is_reserved(&input.name) {
-        let problem = "is a word of the platform and reserved";
-        return Err(ApiError::invalid("/name", problem).code("name_reserved"));
-    }
     let wallet_address = input.wallet_address.filter(|address| !address.is_empty());
-    // Only the hash goes to the database, so this answer is the only one with the key.
-    let secret = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
-    let id = AgentId::new(cx.now);
-    let new = NewAgent {
-        id,
-        operator,
-        name: input.name.clone(),
-        // The database keeps skeletons unique, so that two agents cannot have names that look alike.
-        skeleton: names::skeleton(&input.name),
-        wallet_address: wallet_address.clone(),
-        description: None,
-        key_hash: secret.hash(),
-        now: cx.now,
-    };
-    let limit = cx.app.limits.agents_per_operator;
-    match cx.app.store.agent_create(new, limit).await? {
-        AgentCreated::Created => Ok(Reply::created(Agent {
-            id: id.to_string(),
-            name: input.name,
-            wallet_address,
-            created_at: cx.now.into(),
-            key: secret.reveal(),
-        })),
-        AgentCreated::NameTaken => Err(ApiError::conflict(
-            "name_taken",
-            format!("the name `{}`, or one that looks like it, is taken", input.name),
-        )),
-        AgentCreated::LimitReached => {
-            let message = format!("the operator has {limit} agents, which is the limit");
-            Err(ApiError::new(Kind::Forbidden, "agent_limit", message))
-        }
-    }
+    let made = accounts::create_agent(&cx.app, operator, &input.name, wallet_address.clone(), cx.now).await?;
+    Ok(Reply::created(Agent {
+        id: made.id.to_string(),
+        name: input.name,
+        wallet_address,
+        created_at: cx.now.into(),
+        key: made.key.reveal(),
+    }))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::schema::LINE;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-const SIGN_UPS: Limit = Limit {
+pub(in crate::ops) const SIGN_UPS: Limit = Limit {
     name: "sign-ups",
     subject: Subject::Address,
     most: |limits| limits.sign_ups_per_ip_per_hour,
@@ -26,7 +26,7 @@ const SIGN_UPS: Limit = Limit {
     code: "sign_up_limit",
     counted: "attempts to sign up in an hour from this address",
 };
-const RESENDS: Limit = Limit {
+pub(in crate::ops) const RESENDS: Limit = Limit {
     name: "resends",
     subject: Subject::Address,
     most: |limits| limits.resends_per_ip_per_hour,
@@ -35,7 +35,7 @@ const RESENDS: Limit = Limit {
     counted: "requests for a letter in an hour from this address",
 };
 /// Limit on the letters that others can cause to one mailbox. Counted for every address, with an account or without.
-const RESENDS_TO_ONE: Limit = Limit {
+pub(in crate::ops) const RESENDS_TO_ONE: Limit = Limit {
     name: "resends-to",
     subject: Subject::Member("email"),
     most: |limits| limits.resends_per_ip_per_hour,

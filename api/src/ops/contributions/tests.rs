@@ -100,6 +100,7 @@ async fn an_acknowledged_batch_is_in_the_outbox_with_its_contract() {
         json!({
             "id": answer["id"], "project": "weather", "status": "submitted", "submittedCount": 3,
             "submittedAt": "2026-11-21T07:00:00Z", "sourceDeclaration": "Made up\nfor a test.",
+            "validation": {"state": "queued"},
         })
     );
     let open = scene
@@ -109,9 +110,12 @@ async fn an_acknowledged_batch_is_in_the_outbox_with_its_contract() {
         .contributions_open_at_start(10, None)
         .await
         .unwrap();
-    let submission = pipelines::message::Submission::decode(&open[0].submission).unwrap();
+    let submission = messages::Submission::decode(&open[0].submission).unwrap();
     assert_eq!(submission.contribution.to_string(), answer["id"].as_str().unwrap());
-    let records = submission.records.values().unwrap();
+    let messages::Source::Inline(records) = &submission.source else {
+        panic!("not an upload");
+    };
+    let records = records.values().unwrap();
     assert_eq!(records, three()["records"].as_array().unwrap().clone());
     assert_eq!(submission.contract.fields()[0].name, "name");
     assert!(!submission.private);

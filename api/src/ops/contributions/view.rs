@@ -11,7 +11,7 @@ use types::{ContributionId, Timestamp};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
-use crate::wire::{BatchReason, VerdictLine, When};
+use crate::wire::{BatchReason, Validation, VerdictLine, When};
 
 /// Records with a verdict that an outcome shows. The others are at `verdictsUrl`.
 const MAX_SHOWN_VERDICTS: usize = 20;
@@ -87,6 +87,9 @@ pub(in crate::ops) struct View {
     /// Present when the version that it became was lost later; the number of the version may be another's now.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<Lost>,
+    /// State of the review; absent once decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    validation: Option<Validation>,
     /// Reason of a rejection or a wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<BatchReason>,
@@ -128,6 +131,7 @@ impl View {
             record_count: None,
             root: None,
             lost: None,
+            validation: Some(Validation::queued()),
             reason: None,
             resumes_after: None,
             tallies: None,
@@ -150,6 +154,7 @@ impl View {
             // A batch that waits is not decided, so it has neither tallies nor verdicts to show.
             ContributionStatus::Waiting => {
                 view.reason = row.waiting_reason.as_deref().map(BatchReason::held);
+                view.validation = Some(Validation::waiting(row.waiting_reason, row.resumes_after));
                 view.resumes_after = row.resumes_after.map(Into::into);
                 return Ok(view);
             }
@@ -171,6 +176,7 @@ impl View {
                 view.verdicts = Some(shown(verdicts(cx, row.id).await?));
             }
         }
+        view.validation = None;
         view.tallies = row.tallies.as_deref().map(tallies).transpose()?;
         // The row of an upload has no count of its own. The first gate judges every record, so its count is the
         // upload's.
@@ -205,10 +211,20 @@ impl View {
                 view.verdicts = Some(shown(stored("verdicts", &outcome.verdicts)?));
             }
         }
+        view.validation = None;
         view.tallies = Some(tallies(&outcome.tallies)?);
         view.decided_at = Some(outcome.at.into());
         view.verdicts_url = Some(verdicts_url(cx, &self.project, outcome.id));
         Ok(view)
+    }
+
+    /// Returns the view of a contribution that waits because reviews are paused.
+    #[must_use]
+    pub(in crate::ops) fn paused(mut self) -> Self {
+        self.status = ContributionStatus::Waiting;
+        self.reason = Some(BatchReason::held("paused"));
+        self.validation = Some(Validation::waiting(Some("paused".to_owned()), None));
+        self
     }
 
     /// Marks the view as the answer to a repeated call.

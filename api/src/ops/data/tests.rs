@@ -116,9 +116,14 @@ async fn a_paid_version_costs_others_its_price() {
     assert_eq!(got.status, 402);
     let body = got.json();
     assert_eq!((&body["price"], &body["priceMicro"]), (&json!("0.25"), &json!(250_000)));
+    let top_up = body["credits"]["topUp"].as_str().unwrap();
+    assert!(
+        top_up.starts_with("http://sluice.test/paid/credits?operator="),
+        "{top_up}"
+    );
     assert_eq!(
         body["credits"],
-        json!({"buy": "http://sluice.test/projects/weather/buy"})
+        json!({"buy": "http://sluice.test/projects/weather/buy", "topUp": top_up})
     );
     assert_eq!(body["pay"], "http://sluice.test/paid/dataset?slug=weather&version=1");
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use store::{Access, NewProject, ProjectCreated, ProjectStatus, Visibility};
-use types::{Contract, DatasetId, Field, Version};
+use types::{Contract, DatasetId, Field, OperatorId, Version};
 
 use super::view::{Details, SchemaDef};
 use super::{SLUG, TAG_PATTERN, can_have_price};
@@ -80,7 +80,11 @@ pub(super) async fn create(cx: Cx, input: Create) -> Result<Reply<Details>, ApiE
         created_by_agent: cx.agent(),
         now: cx.now,
     };
-    let limit = cx.app.limits.active_projects_per_operator;
+    // Each collector of the platform has a dataset.
+    let limit = match operator {
+        OperatorId::PLATFORM => u32::MAX,
+        _ => cx.app.limits.active_projects_per_operator,
+    };
     let created = as_created(&new);
     match cx.app.store.project_create(new, limit).await? {
         ProjectCreated::Created => Ok(Reply::created(Details::of(&created)?)),
@@ -132,5 +136,6 @@ fn as_created(new: &NewProject) -> store::Project {
         version: Version::EMPTY,
         record_count: 0,
         head: None,
+        taken_down: None,
     }
 }

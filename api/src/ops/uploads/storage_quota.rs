@@ -1,17 +1,35 @@
-//! Storage limits of operators, as they concern uploads.
+//! Storage limits of operators: what is free, and what credits pay for beyond it.
+//!
+//! Invariant: a write beyond the free bytes needs bought credits for one day of what is stored then. What is stored is
+//! never taken away for a charge that credits did not cover.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
+use catalog::Catalog;
+use parking_lot::Mutex;
 use serde_json::json;
-use store::{Project, Upload};
-use types::{Kind, OperatorId};
+use store::{Project, Store, Upload};
+use types::{Kind, OperatorId, Timestamp};
 
 use crate::cx::Cx;
 use crate::error::ApiError;
 
+/// Time for which the size of what an operator stores is not read again for a batch.
+const SEEN: Duration = Duration::from_secs(10);
+/// Operators whose size is remembered at most.
+const MOST_SEEN: usize = 10_000;
+
 /// Returns the size in bytes of the latest versions of all datasets that an operator maintains.
-pub(super) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
+pub(in crate::ops) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
+    Ok(stored(&cx.app.store, &cx.app.catalog, operator).await?)
+}
+
+/// Returns the same for a task.
+pub(crate) async fn stored(store: &Store, catalog: &Catalog, operator: OperatorId) -> Result<u64, StorageError> {
     let mut bytes = 0_u64;
-    for dataset in cx.app.store.datasets_of(operator).await? {
-        match cx.app.catalog.snapshot(dataset, None).await {
+    for dataset in store.datasets_of(operator).await? {
+        match catalog.snapshot(dataset, None).await {
             Ok(Some(snapshot)) => bytes = bytes.saturating_add(snapshot.bytes()),
             Ok(None) => {}
             // One damaged table must not stop the uploads to the operator's others, so it counts nothing.
@@ -28,6 +46,82 @@ pub(super) async fn stored_bytes(cx: &Cx, operator: OperatorId) -> Result<u64, A
     Ok(bytes)
 }
 
+/// Failure to read what an operator stores.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StorageError {
+    /// Failure to read the database.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// Failure to read the tables.
+    #[error(transparent)]
+    Catalog(#[from] catalog::Error),
+}
+
+impl From<StorageError> for ApiError {
+    fn from(error: StorageError) -> Self {
+        match error {
+            StorageError::Store(error) => error.into(),
+            StorageError::Catalog(error) => error.into(),
+        }
+    }
+}
+
+/// Returns the bytes that an operator may store now: the free ones, and those of which its bought credits cover a day.
+pub(crate) async fn allowed(cx: &Cx, operator: OperatorId) -> Result<u64, ApiError> {
+    let tariff = &cx.app.pay;
+    let balances = cx.app.store.money().balances(&tariff.asset, operator).await?;
+    Ok(tariff.storage_covered(balances.credits, cx.app.limits.storage_bytes))
+}
+
+/// Checks that a batch of `bytes` fits into the storage of the maintainer of its project.
+pub(crate) async fn admit(cx: &Cx, project: &Project, bytes: u64) -> Result<(), ApiError> {
+    let maintainer = project.operator;
+    // The datasets of collectors are the platform's own.
+    if maintainer == OperatorId::PLATFORM {
+        return Ok(());
+    }
+    let known = cx.app.process.storage.lately(maintainer, cx.now);
+    let used = if let Some(used) = known {
+        used
+    } else {
+        let used = stored_bytes(cx, maintainer).await?;
+        cx.app.process.storage.remember(maintainer, used, cx.now);
+        used
+    };
+    let total = used.saturating_add(bytes);
+    // Within the free bytes no balance is read.
+    if total <= cx.app.limits.storage_bytes || total <= allowed(cx, maintainer).await? {
+        return Ok(());
+    }
+    if cx.operator() != Some(maintainer) {
+        return Err(exceeded_by_maintainer(cx, project, bytes));
+    }
+    let message = format!("the batch does not fit: {used} bytes of storage are used");
+    Err(of_operator(cx, maintainer, used, message))
+}
+
+/// Sizes of what operators store, as this process saw them lately.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    stored: Mutex<HashMap<OperatorId, (u64, Timestamp)>>,
+}
+
+impl Seen {
+    fn lately(&self, operator: OperatorId, now: Timestamp) -> Option<u64> {
+        let stored = self.stored.lock();
+        let (bytes, at) = stored.get(&operator)?;
+        (now.since(*at) < SEEN).then_some(*bytes)
+    }
+
+    fn remember(&self, operator: OperatorId, bytes: u64, now: Timestamp) {
+        let mut stored = self.stored.lock();
+        if stored.len() >= MOST_SEEN {
+            stored.clear();
+        }
+        stored.insert(operator, (bytes, now));
+    }
+}
+
 /// Returns the error for an uploader whose storage is used up.
 pub(super) fn exceeded(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
     let allowed = cx.app.limits.storage_bytes;
@@ -35,8 +129,13 @@ pub(super) fn exceeded(cx: &Cx, upload: &Upload, used: u64) -> ApiError {
         "{} bytes do not fit: {used} of {allowed} bytes of storage are used",
         upload.bytes
     );
-    let quota = json!({"storage": {"used": used, "allowed": allowed}});
-    let (base, operator) = (&cx.app.config.public_url, upload.operator);
+    of_operator(cx, upload.operator, used, message)
+}
+
+/// Returns the error for an operator whose own storage is used up.
+fn of_operator(cx: &Cx, operator: OperatorId, used: u64, message: String) -> ApiError {
+    let quota = json!({"storage": {"used": used, "allowed": cx.app.limits.storage_bytes}});
+    let base = &cx.app.config.public_url;
     let credits = json!({"topUp": format!("{base}/paid/credits?operator={operator}")});
     storage_exceeded(message, quota).field("credits", credits)
 }

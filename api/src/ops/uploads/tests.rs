@@ -8,10 +8,10 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 use http::Request;
-use pipelines::staging::objects;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use types::{Clock as _, ContributionId};
+use uploads::UploadStore;
 
 use crate::flow::UploadReaper;
 use crate::testing::{Got, Service, config, limits};
@@ -166,8 +166,11 @@ async fn an_upload_that_was_completed_is_a_contribution_and_its_bytes_are_pinned
         .await
         .unwrap();
     assert_eq!(open.len(), 1);
-    let message = pipelines::message::Submission::decode(&open[0].submission).unwrap();
-    assert_eq!(message.upload.unwrap().upload.to_string(), id);
+    let message = messages::Submission::decode(&open[0].submission).unwrap();
+    let messages::Source::Upload(layout) = message.source else {
+        panic!("an upload");
+    };
+    assert_eq!(layout.upload.to_string(), id);
     assert_eq!(scene.reaper().reap().await, 0);
 }
 
@@ -374,6 +377,9 @@ async fn storage_and_allowance_are_bounded() {
     // The expired upload became no contribution.
     scene.service.clock.advance(Duration::from_hours(6));
     assert_eq!(scene.reaper().reap().await, 2);
+    // A batch needs storage as well; credits for a day of a block cover it.
+    let project = scene.service.app.store.project_by_slug("weather", None).await;
+    scene.service.granted(project.unwrap().unwrap().operator, 40).await;
     for _ in 0..2 {
         let body = json!({"records": [{"name": "a"}]}).to_string();
         let path = "/projects/weather/contribute";
@@ -497,14 +503,18 @@ struct Elsewhere {
     silent: AtomicBool,
     asked: Notify,
     begun: AtomicUsize,
-    inner: Arc<dyn objects::Objects>,
+    inner: Arc<dyn UploadStore>,
 }
 
 #[async_trait]
-impl objects::Objects for Elsewhere {
-    async fn begin(&self, cut: &objects::Cut, lasting: Duration) -> Result<Option<Vec<String>>, objects::Error> {
+impl UploadStore for Elsewhere {
+    async fn begin(
+        &self,
+        cut: &uploads::UploadLayout,
+        lasting: Duration,
+    ) -> Result<Option<Vec<String>>, uploads::Error> {
         if self.down.load(Ordering::SeqCst) {
-            return Err(objects::Error::Io(std::io::Error::other("no answer")));
+            return Err(uploads::Error::Io(std::io::Error::other("no answer")));
         }
         if self.silent.load(Ordering::SeqCst) {
             self.asked.notify_one();
@@ -516,15 +526,15 @@ impl objects::Objects for Elsewhere {
         Ok(Some((1..=cut.parts).map(address).collect()))
     }
 
-    async fn complete(&self, cut: &objects::Cut, tags: &[objects::PartTag]) -> Result<(), objects::Error> {
+    async fn complete(&self, cut: &uploads::UploadLayout, tags: &[uploads::PartTag]) -> Result<(), uploads::Error> {
         self.inner.complete(cut, tags).await
     }
 
-    async fn read(&self, cut: &objects::Cut, n: u32, range: Range<u64>) -> Result<Bytes, objects::Error> {
+    async fn read(&self, cut: &uploads::UploadLayout, n: u32, range: Range<u64>) -> Result<Bytes, uploads::Error> {
         self.inner.read(cut, n, range).await
     }
 
-    async fn delete(&self, upload: ContributionId) -> Result<(), objects::Error> {
+    async fn delete(&self, upload: ContributionId) -> Result<(), uploads::Error> {
         self.inner.delete(upload).await
     }
 }
@@ -540,7 +550,7 @@ async fn parts_go_to_the_store_that_takes_them_itself() {
         begun: AtomicUsize::new(0),
         inner: Arc::clone(&app.uploads.objects),
     });
-    app.uploads.objects = Arc::clone(&elsewhere) as Arc<dyn objects::Objects>;
+    app.uploads.objects = Arc::clone(&elsewhere) as Arc<dyn UploadStore>;
     app.uploads.local = None;
     scene.service.router = crate::router(app);
     let body = json!({"bytes": 7, "parts": 2, "partSize": 4});

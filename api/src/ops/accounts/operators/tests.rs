@@ -23,7 +23,7 @@ async fn letters(service: &Service) -> (Vec<Letter>, usize) {
     let jobs = app.store.flow().jobs_lease(now, HOUR, 99).await.unwrap();
     let mut letters = Vec::new();
     for job in &jobs {
-        letters.extend(letters::letter(app, &job.id, &job.payload, now).await.unwrap());
+        letters.extend(letters::letter(app, job, now).await.unwrap());
         assert!(!job.payload.contains("token"), "{}", job.payload);
         app.store.flow().job_done(&job.id).await.unwrap();
     }
@@ -93,20 +93,14 @@ async fn a_letter_that_is_rendered_again_is_the_same() {
         .remove(0);
     service.clock.advance(HOUR);
     let later = app.clock.now();
-    let first = letters::letter(app, &job.id, &job.payload, later)
-        .await
-        .unwrap()
-        .unwrap();
+    let first = letters::letter(app, &job, later).await.unwrap().unwrap();
     service.clock.advance(HOUR);
     let later = app.clock.now();
-    assert_eq!(
-        letters::letter(app, &job.id, &job.payload, later).await.unwrap(),
-        Some(first)
-    );
+    assert_eq!(letters::letter(app, &job, later).await.unwrap(), Some(first));
     // A link that no longer works needs no letter.
     service.clock.advance(22 * HOUR);
     let later = app.clock.now();
-    assert_eq!(letters::letter(app, &job.id, &job.payload, later).await.unwrap(), None);
+    assert_eq!(letters::letter(app, &job, later).await.unwrap(), None);
 }
 
 #[tokio::test]

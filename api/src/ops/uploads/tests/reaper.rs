@@ -5,29 +5,33 @@ use super::*;
 /// A store that deletes the bytes of one upload only.
 #[derive(Debug)]
 struct Stubborn {
-    objects: Arc<dyn objects::Objects>,
+    objects: Arc<dyn UploadStore>,
     lets_go: ContributionId,
 }
 
 #[async_trait]
-impl objects::Objects for Stubborn {
-    async fn begin(&self, cut: &objects::Cut, lasting: Duration) -> Result<Option<Vec<String>>, objects::Error> {
+impl UploadStore for Stubborn {
+    async fn begin(
+        &self,
+        cut: &uploads::UploadLayout,
+        lasting: Duration,
+    ) -> Result<Option<Vec<String>>, uploads::Error> {
         self.objects.begin(cut, lasting).await
     }
 
-    async fn complete(&self, cut: &objects::Cut, tags: &[objects::PartTag]) -> Result<(), objects::Error> {
+    async fn complete(&self, cut: &uploads::UploadLayout, tags: &[uploads::PartTag]) -> Result<(), uploads::Error> {
         self.objects.complete(cut, tags).await
     }
 
-    async fn read(&self, cut: &objects::Cut, n: u32, range: Range<u64>) -> Result<Bytes, objects::Error> {
+    async fn read(&self, cut: &uploads::UploadLayout, n: u32, range: Range<u64>) -> Result<Bytes, uploads::Error> {
         self.objects.read(cut, n, range).await
     }
 
-    async fn delete(&self, upload: ContributionId) -> Result<(), objects::Error> {
+    async fn delete(&self, upload: ContributionId) -> Result<(), uploads::Error> {
         if upload == self.lets_go {
             return self.objects.delete(upload).await;
         }
-        Err(objects::Error::Io(std::io::Error::other("it is held")))
+        Err(uploads::Error::Io(std::io::Error::other("it is held")))
     }
 }
 

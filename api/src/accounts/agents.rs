@@ -1,0 +1,79 @@
+//! Agents of an operator: creation and a new key.
+//!
+//! Invariant: only the hash of a key goes to the database, so the answer to the call is the only text that has it.
+
+use std::time::Duration;
+
+use store::{AgentCreated, NewAgent};
+use types::{AgentId, Kind, OperatorId, Timestamp};
+
+use crate::app::App;
+use crate::auth::{Secret, SecretKind};
+use crate::error::ApiError;
+use crate::names;
+
+/// Agent that was created.
+pub(crate) struct NewlyMade {
+    pub(crate) id: AgentId,
+    /// Key of the agent.
+    pub(crate) key: Secret,
+}
+
+/// Creates an agent of `operator` with its first key.
+pub(crate) async fn create(
+    app: &App,
+    operator: OperatorId,
+    name: &str,
+    wallet_address: Option<String>,
+    now: Timestamp,
+) -> Result<NewlyMade, ApiError> {
+    if names::is_reserved(name) {
+        let problem = "is a word of the platform and reserved";
+        return Err(ApiError::invalid("/name", problem).code("name_reserved"));
+    }
+    let key = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
+    let id = AgentId::new(now);
+    let new = NewAgent {
+        id,
+        operator,
+        name: name.to_owned(),
+        // The database keeps skeletons unique, so that two agents cannot have names that look alike.
+        skeleton: names::skeleton(name),
+        wallet_address: wallet_address.filter(|address| !address.is_empty()),
+        description: None,
+        key_hash: key.hash(),
+        now,
+    };
+    let limit = app.limits.agents_per_operator;
+    match app.store.agent_create(new, limit).await? {
+        AgentCreated::Created => Ok(NewlyMade { id, key }),
+        AgentCreated::NameTaken => Err(ApiError::conflict(
+            "name_taken",
+            format!("the name `{name}`, or one that looks like it, is taken"),
+        )),
+        AgentCreated::LimitReached => {
+            let message = format!("the operator has {limit} agents, which is the limit");
+            Err(ApiError::new(Kind::Forbidden, "agent_limit", message))
+        }
+    }
+}
+
+/// Gives an agent of `operator` a new key. The present one stays valid for `grace`.
+pub(crate) async fn rotate(
+    app: &App,
+    operator: OperatorId,
+    agent: AgentId,
+    grace: Duration,
+    now: Timestamp,
+) -> Result<Secret, ApiError> {
+    let key = Secret::generate(SecretKind::AgentKey).map_err(ApiError::unavailable)?;
+    let accounts = app.store.accounts();
+    if accounts
+        .agent_key_rotate(operator, agent, key.hash(), grace, now)
+        .await?
+    {
+        Ok(key)
+    } else {
+        Err(ApiError::not_found("the operator has no such agent"))
+    }
+}

@@ -1,0 +1,100 @@
+//! Apps that act as an agent of an operator (OAuth 2.1): the authorization server on the database of the marketplace.
+//!
+//! Invariant: the rules are those of the package `oauth`. This module connects them with the database, with documents
+//! of clients on the web, and with the table of operations.
+
+mod documents;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use oauth::client::Client;
+use oauth::document::is_document_url;
+use oauth::jwk::Keys;
+use oauth::{Issuer, Server};
+use store::Store;
+use types::Clock;
+
+pub use documents::{FetchError, Web};
+pub use storage::Database;
+pub(crate) use storage::KEPT;
+
+use crate::error::{ApiError, chain};
+
+/// The authorization server, with the documents of its clients. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Apps {
+    server: Server,
+    web: Arc<Web>,
+    clock: Arc<dyn Clock>,
+}
+
+/// Reason for which there can be no authorization server.
+#[derive(Debug, thiserror::Error)]
+pub enum NoApps {
+    /// The URL cannot be an issuer.
+    #[error(transparent)]
+    Issuer(#[from] oauth::NoIssuer),
+    /// The client for documents cannot be made.
+    #[error(transparent)]
+    Outbound(#[from] outbound::Error),
+}
+
+impl Apps {
+    /// Creates the authorization server of a service at `public_url`. With `allow_private`, for tests and development,
+    /// documents of clients are also fetched from addresses that are not public.
+    ///
+    /// # Errors
+    /// [`NoApps`]
+    pub fn open(public_url: &str, allow_private: bool, store: Store, clock: Arc<dyn Clock>) -> Result<Self, NoApps> {
+        let web = Web::new(public_url, allow_private)?;
+        Ok(Self::new(Issuer::new(public_url)?, store, clock, web))
+    }
+
+    /// Creates the authorization server of an issuer.
+    pub fn new(issuer: Issuer, store: Store, clock: Arc<dyn Clock>, web: Web) -> Self {
+        let storage = Arc::new(Database::new(store));
+        Self {
+            server: Server::new(issuer, storage, Arc::clone(&clock)),
+            web: Arc::new(web),
+            clock,
+        }
+    }
+
+    /// Returns the authorization server.
+    pub const fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Returns the documents of clients.
+    pub fn web(&self) -> &Web {
+        &self.web
+    }
+
+    /// Returns the keys of a client that keeps them at a URL.
+    pub(crate) async fn keys(&self, client: &Client) -> Option<Keys> {
+        self.web.keys(client, self.clock.now()).await
+    }
+
+    /// Returns the client with this identifier: a registered one, or the one that its document describes.
+    ///
+    /// # Errors
+    /// The database failed. A document that cannot be used is no client.
+    pub async fn client(&self, id: &str) -> Result<Option<Client>, ApiError> {
+        if is_document_url(id) {
+            return Ok(self.web.client(id, self.clock.now()).await.ok());
+        }
+        Ok(self.server.registered(id).await?)
+    }
+}
+
+impl From<oauth::Error> for ApiError {
+    fn from(error: oauth::Error) -> Self {
+        match &error {
+            oauth::Error::Storage(_) | oauth::Error::Random(_) => Self::unavailable(chain(&error)),
+            _ => Self::internal(chain(&error)),
+        }
+    }
+}

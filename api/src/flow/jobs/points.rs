@@ -1,0 +1,50 @@
+//! Job that gives batches their points that were merged before there were points.
+//!
+//! Invariant: a batch gets its points once, because its event has a key; so a run may begin again from the start.
+
+use async_trait::async_trait;
+use store::{Job, Store};
+
+use super::{Failure, Handler};
+use crate::error::chain;
+
+/// Contributions looked at in one transaction.
+const PER_PAGE: u32 = 1_000;
+
+/// Handler of the job.
+#[derive(Debug)]
+pub struct BatchPoints {
+    store: Store,
+}
+
+impl BatchPoints {
+    /// Kind of the job, which the migration of the schema adds where there are merged batches.
+    pub const KIND: &'static str = "points_of_batches";
+
+    /// Creates a handler.
+    pub const fn new(store: Store) -> Self {
+        Self { store }
+    }
+}
+
+#[async_trait]
+impl Handler for BatchPoints {
+    async fn run(&self, _job: &Job) -> Result<(), Failure> {
+        let (mut after, mut added) = (None, 0);
+        loop {
+            let page = self.store.points().batches_fill(after, PER_PAGE).await;
+            let page = page.map_err(|error| Failure {
+                reason: chain(&error),
+                may_pass: true,
+            })?;
+            added += page.added;
+            let Some(last) = page.last else { break };
+            after = Some(last);
+        }
+        tracing::info!(
+            batches = added,
+            "gave points for batches that were merged before there were points"
+        );
+        Ok(())
+    }
+}

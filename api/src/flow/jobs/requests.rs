@@ -1,0 +1,203 @@
+//! Jobs of requests on the board: one writes that a deadline passed, one tells sellers whose items match.
+//!
+//! Invariant: neither job decides anything. A request is over at its deadline without the first, and an operator is told
+//! once however often the second runs.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use search::{Filter, Mode, Query};
+use serde::{Deserialize, Serialize};
+use store::{BoardRequest, Job, NewJob, RequestKind, RequestStatus, Store};
+use types::vocabulary::ItemKind;
+use types::{Clock, OperatorId, RequestId, Timestamp};
+
+use super::{Failure, Handler};
+use crate::app::App;
+use crate::error::{ApiError, chain};
+use crate::ids;
+
+/// Time between two looks for sellers.
+const AGAIN: Duration = Duration::from_hours(1);
+/// Looks for sellers: those of thirty days.
+const ROUNDS: u32 = 30 * 24;
+/// Items that are looked at in a round.
+const HITS: usize = 50;
+/// Category that says nothing of the item.
+const GENERAL: &str = "general";
+
+/// Input of both jobs.
+#[derive(Debug, Serialize, Deserialize)]
+struct Payload {
+    request: String,
+    #[serde(default)]
+    round: u32,
+}
+
+fn job(kind: &'static str, request: RequestId, round: u32, due_at: Timestamp, now: Timestamp) -> NewJob {
+    let payload = Payload {
+        request: request.to_string(),
+        round,
+    };
+    NewJob {
+        id: ids::new(now),
+        kind: kind.to_owned(),
+        dedupe: Some(format!("{kind}:{request}:{round}")),
+        operator: None,
+        // A text and a number have no value that JSON lacks.
+        payload: serde_json::to_string(&payload).unwrap_or_default(),
+        due_at,
+        now,
+    }
+}
+
+fn payload(job: &Job) -> Result<(RequestId, u32), Failure> {
+    let broken = |reason: String| Failure {
+        reason,
+        may_pass: false,
+    };
+    let payload: Payload = serde_json::from_str(&job.payload).map_err(|error| broken(chain(&error)))?;
+    let request = payload.request.parse();
+    request
+        .map(|request| (request, payload.round))
+        .map_err(|_error| broken(format!("`{}` is no id of a request", payload.request)))
+}
+
+fn passing(error: &dyn std::error::Error) -> Failure {
+    Failure {
+        reason: chain(error),
+        may_pass: true,
+    }
+}
+
+/// Handler of the job that writes down the end of a request.
+#[derive(Debug)]
+pub struct Ends {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+impl Ends {
+    /// Kind of the job.
+    pub const KIND: &'static str = "request_ends";
+
+    /// Creates a handler that writes the ends of requests to a store.
+    pub const fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// Returns the job of a request with this deadline.
+    pub(crate) fn job(request: RequestId, deadline: Timestamp, now: Timestamp) -> NewJob {
+        job(Self::KIND, request, 0, deadline, now)
+    }
+}
+
+#[async_trait]
+impl Handler for Ends {
+    async fn run(&self, job: &Job) -> Result<(), Failure> {
+        let (request, _) = payload(job)?;
+        let expired = self.store.community().expire(request, self.clock.now()).await;
+        // A request that was decided before has nothing to write down.
+        expired.map(drop).map_err(|error| passing(&error))
+    }
+}
+
+/// Handler of the job that tells sellers of a request.
+#[derive(Debug)]
+pub struct Matches {
+    app: App,
+}
+
+impl Matches {
+    /// Kind of the job.
+    pub const KIND: &'static str = "request_matches";
+
+    /// Creates a handler that tells sellers of requests.
+    pub const fn new(app: App) -> Self {
+        Self { app }
+    }
+
+    /// Returns the job of a round.
+    pub(crate) fn job(request: RequestId, round: u32, now: Timestamp) -> NewJob {
+        let due_at = if round == 0 { now } else { now.plus(AGAIN) };
+        job(Self::KIND, request, round, due_at, now)
+    }
+
+    /// Returns the operators whose items match a request best, each with its best item.
+    async fn sellers(&self, request: &BoardRequest) -> Result<Vec<(OperatorId, ItemKind, String)>, ApiError> {
+        let index = self.app.process.searching.index()?;
+        let kind = match request.kind {
+            RequestKind::Knowledge => ItemKind::Unit,
+            RequestKind::Dataset => ItemKind::Dataset,
+        };
+        // Datasets have no category.
+        let has_category = kind == ItemKind::Unit && request.category != GENERAL;
+        let query = Query {
+            text: request.title.clone(),
+            vector: None,
+            mode: Mode::Keyword,
+            filter: Filter {
+                kind: Some(kind),
+                category: has_category.then(|| request.category.clone()),
+                ..Filter::default()
+            },
+            offset: 0,
+            limit: HITS,
+        };
+        let now = self.app.clock.now();
+        let found = tokio::task::spawn_blocking(move || index.search(&query, now)).await;
+        let found = found
+            .map_err(ApiError::internal)?
+            .map_err(|error| ApiError::unavailable(chain(&error)))?;
+        let ids: Vec<String> = found.hits.into_iter().map(|key| key.id).collect();
+        let searching = self.app.store.searching();
+        // The index only proposes: the database knows what is still shown, and whose it is.
+        let mut owners: Vec<(String, OperatorId)> = match kind {
+            ItemKind::Unit => {
+                let units = searching.units(&ids).await?;
+                let owner = |unit: store::Unit| (unit.chain.id.to_string(), unit.chain.operator);
+                units.into_iter().map(owner).collect()
+            }
+            ItemKind::Dataset => {
+                let datasets = searching.datasets(&ids).await?;
+                let owner = |project: store::Project| (project.id.to_string(), project.operator);
+                datasets.into_iter().map(owner).collect()
+            }
+        };
+        let place = |id: &String| ids.iter().position(|other| other == id);
+        owners.sort_by_key(|(id, _)| place(id));
+        let mut seen = HashSet::from([request.operator]);
+        let best = owners.into_iter().filter(|(_, operator)| seen.insert(*operator));
+        Ok(best.map(|(id, operator)| (operator, kind, id)).collect())
+    }
+}
+
+#[async_trait]
+impl Handler for Matches {
+    async fn run(&self, job: &Job) -> Result<(), Failure> {
+        let (id, round) = payload(job)?;
+        let (community, now) = (self.app.store.community(), self.app.clock.now());
+        let found = community.request(id, now).await.map_err(|error| passing(&error))?;
+        let open = |request: &BoardRequest| matches!(request.status, RequestStatus::Open | RequestStatus::Answered);
+        let Some(request) = found.filter(open) else {
+            return Ok(());
+        };
+        let sellers = self.sellers(&request).await.map_err(|error| Failure {
+            reason: error.log_context().unwrap_or_else(|| error.message()).to_owned(),
+            may_pass: true,
+        })?;
+        community
+            .tell(id, sellers, now)
+            .await
+            .map_err(|error| passing(&error))?;
+        // Items that appear later match too. The next round has a key of its own, so a second run adds none.
+        if round < ROUNDS {
+            let next = Self::job(id, round + 1, now);
+            let added = self.app.store.flow().job_add(next).await;
+            added.map_err(|error| passing(&error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! The feed as server-sent events (the WHATWG HTML standard, section 9.2).
+//!
+//! Invariant: the database is asked for entries only after its counter has moved, and for the counter at most twice a
+//! second for all clients of a process together.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use store::Store;
+use tokio::sync::Mutex;
+use types::Timestamp;
+
+use super::{CURSOR, Entry, number};
+use crate::answer::{Media, Streamed};
+use crate::app::App;
+use crate::cx::Cx;
+use crate::error::{ApiError, chain};
+use crate::limit::Source;
+
+/// Interval at which a client is looked after.
+const TICK: Duration = Duration::from_millis(500);
+/// Ticks without an event after which a comment keeps the connection alive.
+const QUIET: u32 = 30;
+/// Entries sent at a time.
+const BATCH: u32 = 100;
+/// Seconds for which a client follows where it does not say.
+const DEFAULT_SECONDS: u32 = 300;
+
+/// The newest number of the feed, as this process knows it.
+#[derive(Debug, Default)]
+pub(crate) struct Newest(Mutex<Option<(Timestamp, i64)>>);
+
+impl Newest {
+    /// Returns the newest number, at most half a second old.
+    async fn of(&self, store: &Store, now: Timestamp) -> Result<i64, store::Error> {
+        // Clients at the same time wait for one query.
+        let mut known = self.0.lock().await;
+        if let Some((_, seq)) = known.filter(|(at, _)| now >= *at && now.since(*at) < TICK) {
+            return Ok(seq);
+        }
+        let seq = store.feed().last().await?;
+        *known = Some((now, seq));
+        Ok(seq)
+    }
+}
+
+/// Media type of server-sent events.
+pub(super) struct Events;
+
+impl Media for Events {
+    const TYPE: &'static str = "text/event-stream";
+
+    fn schema() -> Value {
+        // One event.
+        let text = json!({"type": "string"});
+        json!({"type": "object", "properties": {"id": text, "event": text, "data": text}})
+    }
+}
+
+/// Client of the feed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Follow {
+    /// Cursor after which the events begin; the newest entry where not given.
+    #[schemars(regex(pattern = CURSOR))]
+    after: Option<String>,
+    /// The same, as a client that comes back sends it; outranks `after`.
+    #[schemars(regex(pattern = CURSOR))]
+    last_event_id: Option<String>,
+    /// Seconds after which the answer ends; 300 where not given. The client then comes back.
+    #[schemars(range(min = 1, max = 3_600))]
+    seconds: Option<u32>,
+}
+
+pub(super) async fn follow(cx: Cx, input: Follow) -> Result<Streamed<Events>, ApiError> {
+    let app = &cx.app;
+    let permits = &app.process.followers;
+    let permit = permits.try_acquire(Source::from(cx.client), 1).ok_or_else(|| {
+        let message = "too many clients of this address follow the feed; close one";
+        ApiError::limited("rate_limited", message, 30)
+    })?;
+    let from = match input.last_event_id.as_deref().or(input.after.as_deref()) {
+        Some(cursor) => number(cursor, "/after")?,
+        None => app.process.newest.of(&app.store, cx.now).await?,
+    };
+    let ticks = u64::from(input.seconds.unwrap_or(DEFAULT_SECONDS)) * 1_000 / 500;
+    let client = Client {
+        app: app.as_ref().clone(),
+        seq: from,
+        ticks_left: ticks,
+        quiet: 0,
+        is_new: true,
+    };
+    let pieces = stream::unfold((client, permit), |(mut client, permit)| async move {
+        let piece = client.next().await?;
+        Some((Ok(piece), (client, permit)))
+    });
+    Ok(Streamed::ok(pieces.boxed()))
+}
+
+/// A client that follows the feed.
+struct Client {
+    app: App,
+    /// Number of the last entry that was looked at.
+    seq: i64,
+    ticks_left: u64,
+    quiet: u32,
+    is_new: bool,
+}
+
+impl Client {
+    /// Returns the next piece of the answer; `None` at its end.
+    async fn next(&mut self) -> Option<Bytes> {
+        if std::mem::take(&mut self.is_new) {
+            // The head of the answer is sent with its first piece.
+            return Some(Bytes::from_static(b"retry: 1000\n\n"));
+        }
+        while self.ticks_left > 0 && !self.app.drain.has_begun() {
+            match self.entries().await {
+                Ok(Some(text)) => {
+                    self.quiet = 0;
+                    return Some(text.into());
+                }
+                Ok(None) => {}
+                // The client comes back with its last cursor.
+                Err(error) => {
+                    tracing::debug!(error = chain(&error), "an answer with events ends early");
+                    return None;
+                }
+            }
+            tokio::time::sleep(TICK).await;
+            self.ticks_left -= 1;
+            self.quiet += 1;
+            if self.quiet >= QUIET {
+                self.quiet = 0;
+                return Some(Bytes::from_static(b": still here\n\n"));
+            }
+        }
+        None
+    }
+
+    /// Returns the entries after the last one as events, if there are any.
+    async fn entries(&mut self) -> Result<Option<String>, store::Error> {
+        let app = &self.app;
+        let newest = app.process.newest.of(&app.store, app.clock.now()).await?;
+        if newest <= self.seq {
+            return Ok(None);
+        }
+        let found = app.store.feed().after(self.seq, BATCH).await?;
+        // Numbers up to the newest that are not shown are passed over for good.
+        self.seq = match found.last() {
+            Some(last) if found.len() == BATCH as usize => last.seq,
+            Some(last) => newest.max(last.seq),
+            None => newest,
+        };
+        let base = app.config.public_url.as_str();
+        let events = found.into_iter().map(|entry| {
+            let (seq, kind) = (entry.seq, entry.kind);
+            // An entry always has a JSON form, on one line.
+            let data = serde_json::to_string(&Entry::of(entry, base)).unwrap_or_default();
+            format!("id: {seq}\nevent: {kind}\ndata: {data}\n\n")
+        });
+        let text: String = events.collect();
+        Ok((!text.is_empty()).then_some(text))
+    }
+}

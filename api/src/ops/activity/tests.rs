@@ -1,0 +1,75 @@
+use serde_json::{Value, json};
+
+use crate::testing::Service;
+
+async fn kinds(service: &Service, path: &str) -> Vec<String> {
+    let got = service.get(path, None).await;
+    assert_eq!(got.status, 200, "{}", got.text());
+    let items = got.json()["items"].as_array().unwrap().clone();
+    let words = items.iter().map(|item| {
+        let word = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+        format!("{} {}", word("kind"), word("item"))
+    });
+    words.collect()
+}
+
+#[tokio::test]
+async fn the_feed_has_public_datasets_and_versions_and_pages() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "gauge").await;
+    service
+        .project(&key, "tides", &json!({"title": "Tides & <b>more</b>"}))
+        .await;
+    service.project(&key, "secret", &json!({"visibility": "private"})).await;
+    service.merged(&key, "tides", &[json!({"name": "a"})]).await;
+    service.merged(&key, "secret", &[json!({"name": "a"})]).await;
+    assert_eq!(kinds(&service, "/activity").await, ["version tides", "dataset tides"]);
+    let first = service.get("/activity?limit=1", None).await.json();
+    assert_eq!(first["items"][0]["version"], 1);
+    assert_eq!(first["items"][0]["agent"], "gauge");
+    let cursor = first["nextCursor"].as_str().unwrap().to_owned();
+    let rest = kinds(&service, &format!("/activity?cursor={cursor}")).await;
+    assert_eq!(rest, ["dataset tides"]);
+    assert_eq!(kinds(&service, "/activity?after=0&limit=1").await, ["dataset tides"]);
+    let both = service.get("/activity?after=0&cursor=9", None).await;
+    assert_eq!(both.status, 400);
+
+    let atom = service.get("/activity.atom", None).await;
+    assert_eq!(atom.headers["content-type"], "application/atom+xml; charset=utf-8");
+    let text = atom.text();
+    assert!(
+        text.contains("Tides &amp; &lt;b&gt;more&lt;/b&gt;: version 1"),
+        "{text}"
+    );
+    assert!(!text.contains("secret"), "{text}");
+}
+
+/// Events begin after the cursor that a client names, and an answer ends after the seconds that it asked for.
+#[tokio::test]
+async fn events_go_on_after_the_last_that_a_client_saw() {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "gauge").await;
+    service.project(&key, "tides", &json!({})).await;
+    service.merged(&key, "tides", &[json!({"name": "a"})]).await;
+    let followed = async |path: &str| {
+        let got = service.get(path, None).await;
+        assert_eq!(got.headers["content-type"], "text/event-stream");
+        let text = got.text();
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        data.map(|data| {
+            serde_json::from_str::<Value>(data).unwrap()["kind"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        followed("/activity/events?after=0&seconds=1").await,
+        ["dataset", "version"]
+    );
+    assert_eq!(followed("/activity/events?after=1&seconds=1").await, ["version"]);
+    assert_eq!(followed("/activity/events?seconds=1").await, Vec::<String>::new());
+}

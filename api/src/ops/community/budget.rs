@@ -1,0 +1,104 @@
+//! Budget of a request: dollars and cents as text or a number.
+//!
+//! Invariant: an accepted budget is a whole number of cents, at least 0.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::Value;
+use types::money::MicroUsdc;
+
+use crate::error::ApiError;
+use crate::price::amount_text;
+
+/// Pattern of a budget as text, which has at most 16 characters.
+const PATTERN: &str = r"^(0|[1-9][0-9]{0,12})(\.[0-9]{1,2})?$";
+const MICROS_PER_DOLLAR: i64 = 1_000_000;
+const MICROS_PER_CENT: i64 = 10_000;
+
+/// A budget in a request, not yet checked.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Budget(Value);
+
+impl Budget {
+    /// Returns the amount in micro-USDC.
+    pub(super) fn amount(&self) -> Result<MicroUsdc, ApiError> {
+        let text = amount_text(&self.0, "/budget")?;
+        micros(&text).map(MicroUsdc).ok_or_else(|| {
+            ApiError::invalid(
+                "/budget",
+                "must be an amount in dollars with at most two decimals, below 9223372036854, such as \"2.50\"",
+            )
+        })
+    }
+}
+
+fn micros(text: &str) -> Option<i64> {
+    let (dollars, cents) = text.split_once('.').unwrap_or((text, "0"));
+    let digits =
+        |part: &str, most: usize| (1..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(dollars, 13) || !digits(cents, 2) {
+        return None;
+    }
+    let dollars: i64 = dollars.parse().ok()?;
+    // One digit of cents means tenths, as in `0.5`.
+    let cents: i64 = format!("{cents:0<2}").parse().ok()?;
+    dollars
+        .checked_mul(MICROS_PER_DOLLAR)?
+        .checked_add(cents * MICROS_PER_CENT)
+}
+
+impl JsonSchema for Budget {
+    fn schema_name() -> Cow<'static, str> {
+        "Budget".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["string", "number", "null"],
+            "pattern": PATTERN,
+            "maxLength": 16,
+            "minimum": 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn budgets_are_whole_cents() {
+        for (value, expected) in [
+            (json!("0"), Some(0)),
+            (json!("2.50"), Some(2_500_000)),
+            (json!("2.5"), Some(2_500_000)),
+            (json!(0.29), Some(290_000)),
+            (json!(3.0), Some(3_000_000)),
+            (json!("1234567890123.45"), Some(1_234_567_890_123_450_000)),
+            (json!("9223372036855"), None),
+            (json!("9999999999999.99"), None),
+            (json!("12345678901234"), None),
+            (json!(0.001), None),
+            (json!("1."), None),
+            (json!(".5"), None),
+            (json!("-1"), None),
+            (json!("1e3"), None),
+            (json!("$5"), None),
+            (json!(""), None),
+            (json!(1e15), None),
+            (json!([1]), None),
+        ] {
+            let amount = Budget(value.clone()).amount().ok();
+            assert_eq!(amount, expected.map(MicroUsdc), "{value}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The board as pages: the list of requests, and one request with its answers.
+//!
+//! Invariant: a page shows what the operation for programs answers to the same conditions.
+
+use pages::console::Mark;
+use pages::{AnswerView, FindFacet, FindValue, OfferedItem, RequestPage, RequestRow, RequestsPage, WantedField};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{ItemKind, RequestFilter, RequestStatus};
+use types::money::MicroUsdc;
+use url::form_urlencoded::Serializer;
+
+use super::requests::{found, full};
+use super::view::{Answer, Counts, Field, FieldType, Linked, Summary};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Operations, Spec};
+use crate::ops::console::{chrome, instant};
+use crate::schema::LINE;
+use crate::web::View;
+
+const PATH: &str = "/requests";
+/// Last page that can be asked for.
+const LAST: u64 = 1_000;
+/// Other requests beside one.
+const OTHERS: u32 = 4;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "requests_page",
+            path: PATH,
+            summary: "Requests on the board",
+            ..Spec::PAGE
+        },
+        &[],
+        list,
+    );
+    table.add(
+        Spec {
+            name: "request_page",
+            path: "/requests/{id}",
+            summary: "A request with its answers",
+            ..Spec::PAGE
+        },
+        &[],
+        show,
+    );
+}
+
+/// The conditions as a form sends them: what is empty is not set.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Find {
+    /// Words that titles and texts contain.
+    #[schemars(length(max = 200), regex(pattern = LINE))]
+    q: Option<String>,
+    /// Status, such as `open`.
+    #[schemars(length(max = 20))]
+    status: Option<String>,
+    /// Kind of the item.
+    #[schemars(length(max = 20))]
+    kind: Option<String>,
+    /// Category of the item.
+    #[schemars(length(max = 60))]
+    category: Option<String>,
+    /// Number of the page; 1 where not given.
+    #[schemars(range(min = 1, max = 1_000))]
+    page: Option<u32>,
+}
+
+impl Find {
+    /// Returns the conditions that are set, by the names of their parameters.
+    fn set(&self) -> Vec<(&'static str, &str)> {
+        let all = [
+            ("q", &self.q),
+            ("status", &self.status),
+            ("kind", &self.kind),
+            ("category", &self.category),
+        ];
+        let set = all
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_deref()?.trim())));
+        set.filter(|(_, value)| !value.is_empty()).collect()
+    }
+
+    fn value(&self, name: &str) -> &str {
+        let set = self.set();
+        set.iter()
+            .find(|(other, _)| *other == name)
+            .map_or("", |(_, value)| *value)
+    }
+
+    /// Returns the address of the conditions with one of them changed, or the page. An empty value lifts it.
+    fn with(&self, name: &str, value: &str) -> String {
+        let mut query = Serializer::new(String::new());
+        query.extend_pairs(self.set().into_iter().filter(|(other, _)| *other != name));
+        if !value.is_empty() {
+            query.append_pair(name, value);
+        }
+        match query.finish() {
+            query if query.is_empty() => PATH.to_owned(),
+            query => format!("{PATH}?{query}"),
+        }
+    }
+
+    /// Returns a condition with the counts of its values.
+    fn facet<'c>(
+        &self,
+        title: &'static str,
+        name: &str,
+        counts: impl IntoIterator<Item = (&'c String, &'c u64)>,
+    ) -> FindFacet {
+        let values = counts.into_iter().map(|(value, count)| {
+            let here = self.value(name) == value;
+            FindValue {
+                label: value.clone(),
+                count: *count,
+                href: self.with(name, if here { "" } else { value }),
+                here,
+            }
+        });
+        FindFacet {
+            title,
+            values: values.collect(),
+        }
+    }
+
+    /// Returns the statuses in the order in which a request goes through them.
+    fn statuses(&self, counts: &Counts) -> FindFacet {
+        let all = FindValue {
+            label: "all".to_owned(),
+            count: counts.status.values().sum(),
+            href: self.with("status", ""),
+            here: self.value("status").is_empty(),
+        };
+        let each = RequestStatus::WORDS.iter().map(|word| FindValue {
+            label: (*word).to_owned(),
+            count: counts.status.get(*word).copied().unwrap_or_default(),
+            href: self.with("status", word),
+            here: self.value("status") == *word,
+        });
+        FindFacet {
+            title: "Status",
+            values: std::iter::once(all).chain(each).collect(),
+        }
+    }
+}
+
+async fn list(cx: Cx, input: Find) -> Result<View, ApiError> {
+    let set = input
+        .set()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()));
+    let mut wanted: serde_json::Map<String, serde_json::Value> = set.collect();
+    if let Some(page) = input.page {
+        wanted.insert("page".to_owned(), page.into());
+    }
+    let wanted =
+        serde_json::from_value(wanted.into()).map_err(|_error| ApiError::not_found("there is no such list"))?;
+    let board = found(&cx, wanted).await?;
+    let (page, pages) = (u64::from(board.page), board.pages.clamp(1, LAST));
+    // The most frequent category comes first.
+    let mut categories: Vec<_> = board.counts.category.iter().collect();
+    categories.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let kept = input.set().into_iter().filter(|(name, _)| *name != "q");
+    View::page(&RequestsPage {
+        chrome: chrome(&cx).await?,
+        query: input.value("q").to_owned(),
+        statuses: input.statuses(&board.counts),
+        facets: vec![
+            input.facet("Kind", "kind", &board.counts.kind),
+            input.facet("Category", "category", categories),
+        ],
+        kept: kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        clear: PATH.to_owned(),
+        total: board.total,
+        page,
+        pages,
+        previous: (page > 1).then(|| input.with("page", &(page - 1).min(pages).to_string())),
+        next: (page < pages).then(|| input.with("page", &(page + 1).to_string())),
+        rows: board
+            .items
+            .into_iter()
+            .map(|listed| row(listed.summary, listed.excerpt))
+            .collect(),
+    })
+}
+
+/// Returns a request as pages show it.
+fn row(summary: Summary, excerpt: String) -> RequestRow {
+    let mark = match summary.status {
+        RequestStatus::Open => Mark::Live,
+        RequestStatus::Answered => Mark::Hold,
+        RequestStatus::Fulfilled => Mark::Ok,
+        RequestStatus::Closed | RequestStatus::Expired => Mark::Off,
+    };
+    RequestRow {
+        id: summary.id,
+        title: summary.title,
+        excerpt,
+        kind: summary.kind.as_str(),
+        category: summary.category,
+        agent: summary.agent,
+        state: (summary.status.as_str(), mark),
+        budget: summary.budget,
+        answers: summary.answer_count,
+        deadline: summary.deadline.map(|at| instant(at.instant())),
+        at: instant(summary.created_at.instant()),
+    }
+}
+
+/// A request in a path.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    /// Id of the request.
+    #[schemars(length(max = 64))]
+    id: String,
+}
+
+async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let shown = full(&cx, &input.id).await?;
+    let (summary, text) = (shown.request.summary, shown.request.body);
+    let alike = RequestFilter {
+        status: Some(RequestStatus::Open),
+        kind: Some(summary.kind),
+        ..RequestFilter::default()
+    };
+    let community = cx.app.store.community();
+    let others = community.requests(&alike, cx.now, 0, OTHERS).await?;
+    let others = others.into_iter().filter(|other| other.id.to_string() != summary.id);
+    View::page(&RequestPage {
+        chrome: chrome(&cx).await?,
+        text,
+        fields: shown.request.fields.into_iter().map(field).collect(),
+        decided_at: summary.decided_at.as_ref().map(|at| instant(at.instant())),
+        is_open: matches!(summary.status, RequestStatus::Open | RequestStatus::Answered),
+        others: others
+            .map(|other| (format!("{PATH}/{}", other.id), other.title))
+            .collect(),
+        answers: shown.answers.into_iter().map(answer).collect(),
+        request: row(summary, String::new()),
+    })
+}
+
+fn field(field: Field) -> WantedField {
+    WantedField {
+        name: field.name,
+        kind: match field.kind {
+            None => "",
+            Some(FieldType::String) => "string",
+            Some(FieldType::Number) => "number",
+            Some(FieldType::Integer) => "integer",
+            Some(FieldType::Boolean) => "boolean",
+        },
+        description: field.description.unwrap_or_default(),
+    }
+}
+
+fn answer(answer: Answer) -> AnswerView {
+    AnswerView {
+        id: answer.id,
+        agent: answer.agent,
+        note: answer.note,
+        item: answer.item.map(offered),
+        is_chosen: answer.chosen,
+        is_bought: answer.bought,
+        is_withdrawn: answer.withdrawn_at.is_some(),
+        at: instant(answer.at.instant()),
+    }
+}
+
+fn offered(item: Linked) -> OfferedItem {
+    let name = item.unit_id.or(item.dataset).unwrap_or_default();
+    let version = item.version.map(|version| format!("v{version}"));
+    let with_key = (!item.locked && item.price_micro > 0).then(|| "free with a key".to_owned());
+    let (kind, href) = match item.kind {
+        ItemKind::Unit => ("Knowledge", format!("/units/{name}")),
+        ItemKind::Dataset => ("Dataset", format!("/projects/{name}")),
+    };
+    OfferedItem {
+        href,
+        title: item.title,
+        facts: [Some(kind.to_owned()), version, with_key]
+            .into_iter()
+            .flatten()
+            .collect(),
+        price: if item.price_micro == 0 {
+            "Free".to_owned()
+        } else {
+            format!("${}", MicroUsdc(item.price_micro))
+        },
+        is_locked: item.locked,
+    }
+}

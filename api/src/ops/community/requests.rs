@@ -1,0 +1,243 @@
+//! Operations that post requests, list them and show one.
+
+use std::collections::BTreeMap;
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{NewRequest, RequestCount, RequestFilter, RequestKind, RequestStatus};
+use types::{RequestId, Timestamp};
+
+use super::budget::Budget;
+use super::view;
+use super::view::{Answer, Counts, Field, Full, Listed, Request};
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::entitlement::requests;
+use crate::error::ApiError;
+use crate::flow::jobs::requests::{Ends, Matches};
+use crate::ops::comments;
+use crate::ops::knowledge::refused;
+use crate::schema::{LINE, TEXT};
+
+/// Pattern of a category.
+const CATEGORY: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
+/// Category of a request that names none.
+const GENERAL: &str = "general";
+/// Greatest time until a deadline.
+const YEAR: Duration = Duration::from_hours(24 * 365);
+/// Requests on a page when the caller does not say how many.
+const DEFAULT_PER: u32 = 20;
+/// Categories that are counted.
+const CATEGORIES: usize = 50;
+/// Answers that a request shows.
+const MOST_ANSWERS: u32 = 1_000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Post {
+    /// Title in one line.
+    #[schemars(length(min = 4, max = 200), regex(pattern = LINE))]
+    title: String,
+    /// Description of the wish and its criteria.
+    #[schemars(length(min = 10, max = 5_000), regex(pattern = TEXT))]
+    body: String,
+    /// Kind of the item; `knowledge` if absent.
+    kind: Option<RequestKind>,
+    /// Category; `general` if absent.
+    #[schemars(length(min = 2, max = 60), regex(pattern = CATEGORY))]
+    category: Option<String>,
+    /// Budget in dollars, which binds nobody.
+    budget: Option<Budget>,
+    /// Instant from which the request is expired, within a year.
+    #[schemars(extend("format" = "date-time"))]
+    deadline: Option<String>,
+    /// Fields that records should have, for a dataset.
+    #[schemars(length(max = 40))]
+    fields: Option<Vec<Field>>,
+}
+
+pub(super) async fn post(cx: Cx, input: Post) -> Result<Reply<Request>, ApiError> {
+    let budget_micro = input.budget.as_ref().map(Budget::amount).transpose()?;
+    let deadline = input
+        .deadline
+        .as_deref()
+        .map(|text| deadline(text, cx.now))
+        .transpose()?;
+    for (member, text) in [("title", &input.title), ("body", &input.body)] {
+        refused::check_of_board(member, text).await?;
+    }
+    let fields = input.fields.unwrap_or_default();
+    let descriptions: Vec<&str> = fields.iter().filter_map(|field| field.description.as_deref()).collect();
+    if !descriptions.is_empty() {
+        refused::check_of_board("fields", &descriptions.join("\n")).await?;
+    }
+    let id = RequestId::new(cx.now);
+    let ends = deadline.map(|deadline| Ends::job(id, deadline, cx.now));
+    let new = NewRequest {
+        id,
+        agent: cx.the_agent()?,
+        operator: cx.the_operator()?,
+        title: input.title,
+        body: input.body,
+        kind: input.kind.unwrap_or(RequestKind::Knowledge),
+        category: input.category.unwrap_or_else(|| GENERAL.to_owned()),
+        budget_micro: budget_micro.map(|budget| budget.0),
+        deadline,
+        fields: serde_json::to_string(&fields).map_err(ApiError::internal)?,
+        jobs: ends.into_iter().chain([Matches::job(id, 0, cx.now)]).collect(),
+        now: cx.now,
+    };
+    let community = cx.app.store.community();
+    community.post(new).await?;
+    let posted = community.request(id, cx.now).await?;
+    let posted = posted.ok_or_else(|| ApiError::internal(format!("request {id} is not in the database")))?;
+    Ok(Reply::created(Request::of(&cx, posted)?))
+}
+
+/// Reads a deadline, which is later than `now` and within a year.
+fn deadline(text: &str, now: Timestamp) -> Result<Timestamp, ApiError> {
+    let invalid = |problem| ApiError::invalid("/deadline", problem);
+    let deadline = Timestamp::from_str(text).map_err(|_error| invalid("must be a date and a time (RFC 3339)"))?;
+    if deadline.micros() <= now.micros() {
+        return Err(invalid("must be in the future"));
+    }
+    if deadline.micros() > now.plus(YEAR).micros() {
+        return Err(invalid("must be within a year"));
+    }
+    Ok(deadline)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// Keeps requests with this status.
+    status: Option<RequestStatus>,
+    /// Keeps requests of this kind.
+    kind: Option<RequestKind>,
+    /// Keeps requests of this category.
+    #[schemars(length(min = 2, max = 60), regex(pattern = CATEGORY))]
+    category: Option<String>,
+    /// Keeps requests with every word of this text in the title or the text, whatever its case.
+    #[schemars(length(max = 200), regex(pattern = LINE))]
+    q: Option<String>,
+    /// Number of the page; 1 where not given.
+    #[schemars(range(min = 1, max = 1_000))]
+    page: Option<u32>,
+    /// Requests on a page; 20 where not given.
+    #[schemars(range(min = 5, max = 50))]
+    per: Option<u32>,
+}
+
+pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<view::List>, ApiError> {
+    Ok(Reply::ok(found(&cx, input).await?))
+}
+
+/// Returns a page of the requests that a caller wants.
+pub(super) async fn found(cx: &Cx, input: Wanted) -> Result<view::List, ApiError> {
+    let words = input.q.as_deref().unwrap_or_default().split_whitespace();
+    let filter = RequestFilter {
+        status: input.status,
+        kind: input.kind,
+        category: input.category,
+        words: words.map(str::to_owned).collect(),
+    };
+    let (page, per) = (input.page.unwrap_or(1), input.per.unwrap_or(DEFAULT_PER));
+    let offset = u64::from(page.saturating_sub(1)) * u64::from(per);
+    let community = cx.app.store.community();
+    let (found, counts) = tokio::try_join!(
+        community.requests(&filter, cx.now, offset, per),
+        community.request_counts(&filter, cx.now)
+    )?;
+    let (counts, total) = count(&filter, counts);
+    Ok(view::List {
+        items: found.iter().map(|request| Listed::of(cx, request)).collect(),
+        total,
+        page,
+        pages: total.div_ceil(per.into()),
+        counts,
+    })
+}
+
+/// Adds counts up by status, kind and category, each under the other two conditions, and in total under all three.
+fn count(filter: &RequestFilter, rows: Vec<RequestCount>) -> (Counts, u64) {
+    let zero = |words: &[&str]| words.iter().map(|word| ((*word).to_owned(), 0)).collect();
+    let mut counts = Counts {
+        status: zero(RequestStatus::WORDS),
+        kind: zero(RequestKind::WORDS),
+        category: BTreeMap::new(),
+    };
+    let mut total = 0;
+    for row in rows {
+        let status = filter.status.is_none_or(|status| status == row.status);
+        let kind = filter.kind.is_none_or(|kind| kind == row.kind);
+        let category = filter
+            .category
+            .as_ref()
+            .is_none_or(|category| *category == row.category);
+        if kind && category {
+            *counts.status.entry(row.status.to_string()).or_default() += row.count;
+        }
+        if status && category {
+            *counts.kind.entry(row.kind.to_string()).or_default() += row.count;
+        }
+        if status && kind {
+            *counts.category.entry(row.category).or_default() += row.count;
+        }
+        if status && kind && category {
+            total += row.count;
+        }
+    }
+    if counts.category.len() > CATEGORIES {
+        let mut all: Vec<_> = std::mem::take(&mut counts.category).into_iter().collect();
+        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        all.truncate(CATEGORIES);
+        counts.category = all.into_iter().collect();
+    }
+    (counts, total)
+}
+
+/// A request in a path.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Named {
+    /// Id of the request.
+    #[schemars(extend("format" = "uuid"))]
+    pub(super) id: String,
+}
+
+pub(super) async fn get(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> {
+    Ok(Reply::ok(full(&cx, &input.id).await?))
+}
+
+/// Returns a request with its answers, otherwise a 404.
+pub(super) async fn full(cx: &Cx, id: &str) -> Result<Full, ApiError> {
+    let found = requests::find(cx, id).await?;
+    let (id, operator, chosen) = (found.id, found.operator, found.chosen);
+    let answers = cx.app.store.community().answers(id, operator, MOST_ANSWERS).await?;
+    Ok(Full {
+        request: Request::of(cx, found)?,
+        answers: answers.into_iter().map(|answer| Answer::of(answer, chosen)).collect(),
+    })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Comments {
+    /// Id of the request.
+    #[schemars(extend("format" = "uuid"))]
+    id: String,
+    /// The `nextCursor` of the page before.
+    #[schemars(regex(pattern = "^[0-9]{1,18}$"))]
+    cursor: Option<String>,
+    /// Greatest number of comments on the page; 50 where not given.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u32>,
+}
+
+pub(super) async fn comments(cx: Cx, input: Comments) -> Result<Reply<comments::Page>, ApiError> {
+    let found = requests::find(&cx, &input.id).await?;
+    let (id, place) = (found.id.to_string(), (input.cursor, input.limit));
+    comments::page(&cx, store::Discussed::Request, &id, found.operator, place).await
+}

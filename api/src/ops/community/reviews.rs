@@ -1,0 +1,282 @@
+//! Operations on reviews and questions of verified buyers.
+
+use std::collections::HashMap;
+
+use pages::{Discussion, Thread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::{CommentKind, Discussed, ItemKind, NewReview, Reviewed};
+use types::{Kind, OperatorId};
+
+use super::SLUG;
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::entitlement::{self, units};
+use crate::error::ApiError;
+use crate::ops::comments::{self, Comment, note, said};
+use crate::ops::knowledge::refused;
+use crate::schema::TEXT;
+use crate::wire::When;
+
+/// Reviews on a page.
+const PER_PAGE: u32 = 50;
+/// Replies that a page of reviews shows.
+const MOST_REPLIES: u32 = 1_000;
+
+/// Kind of what a buyer writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ReviewKind {
+    Review,
+    Question,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Post {
+    /// Id of any version of the unit; either this or `dataset`.
+    #[schemars(extend("format" = "uuid"))]
+    unit_id: Option<String>,
+    /// Slug of the dataset.
+    #[schemars(regex(pattern = SLUG))]
+    dataset: Option<String>,
+    /// Kind; `review` if absent.
+    kind: Option<ReviewKind>,
+    /// Text of the review or question.
+    #[schemars(length(min = 10, max = 1_000), regex(pattern = TEXT))]
+    body: String,
+}
+
+/// A review or a question.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Review {
+    id: i64,
+    /// Kind: `review` or `question`.
+    kind: CommentKind,
+    /// Id of the latest version of the unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit_id: Option<String>,
+    /// Slug of the dataset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dataset: Option<String>,
+    /// Title of the item.
+    title: String,
+    /// Name of the agent.
+    agent: String,
+    /// True: only agents of an operator that bought the item write reviews and questions.
+    verified_buyer: bool,
+    /// Text; empty once its author withdrew it.
+    body: String,
+    at: When,
+    /// Time of the last edit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited_at: Option<When>,
+    /// Time at which its author withdrew it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withdrawn_at: Option<When>,
+    /// Replies, oldest first; those of the seller are marked by `isAuthor`.
+    replies: Vec<Comment>,
+}
+
+impl Review {
+    fn of(review: store::Review, replies: Vec<Comment>) -> Self {
+        let store::Review {
+            comment, name, title, ..
+        } = review;
+        let is_unit = comment.about == Discussed::Unit;
+        Self {
+            id: comment.id,
+            kind: comment.kind,
+            unit_id: is_unit.then(|| name.clone()),
+            dataset: (!is_unit).then_some(name),
+            title,
+            agent: comment.agent_name,
+            verified_buyer: true,
+            body: comment.body,
+            at: comment.at.into(),
+            edited_at: comment.edited_at.map(Into::into),
+            withdrawn_at: comment.withdrawn_at.map(Into::into),
+            replies,
+        }
+    }
+}
+
+/// Item that a call names.
+struct Item {
+    kind: ItemKind,
+    id: String,
+    version: Option<String>,
+    /// Latest version of the unit, or slug of the dataset.
+    name: String,
+    title: String,
+    owner: OperatorId,
+}
+
+pub(super) async fn review(cx: Cx, input: Post) -> Result<Reply<Review>, ApiError> {
+    let item = match (&input.unit_id, &input.dataset) {
+        (Some(id), None) => {
+            let unit = units::find(&cx.app, id).await?;
+            let relation = units::relation(&cx, &unit).await?;
+            if !units::may_review(&unit, relation) {
+                return Err(ApiError::no_unit());
+            }
+            of_unit(unit)
+        }
+        (None, Some(slug)) => of_dataset(entitlement::current(&cx, slug).await?),
+        (Some(_), Some(_)) => return Err(ApiError::invalid("/dataset", "must not come with `unitId`")),
+        (None, None) => return Err(ApiError::invalid("", "must have `unitId` or `dataset`")),
+    };
+    if !entitlement::owns(&cx, item.kind, &item.id, 1).await? {
+        let message = "only agents of an operator that bought the item review it or ask about it";
+        return Err(ApiError::new(Kind::Forbidden, "not_bought", message));
+    }
+    refused::check_of_board("body", &input.body).await?;
+    let new = NewReview {
+        is_question: input.kind == Some(ReviewKind::Question),
+        kind: item.kind,
+        item: item.id,
+        version: item.version,
+        agent: cx.the_agent()?,
+        operator: cx.the_operator()?,
+        body: input.body,
+        now: cx.now,
+    };
+    match cx.app.store.comments().review(new).await? {
+        Reviewed::Added(id) => {
+            let comment = comments::added(&cx, id).await?;
+            let added = store::Review {
+                comment,
+                name: item.name,
+                title: item.title,
+                owner: item.owner,
+            };
+            Ok(Reply::created(Review::of(added, Vec::new())))
+        }
+        Reviewed::Before => Err(ApiError::conflict(
+            "already_reviewed",
+            "the agent reviewed the item before; it may edit its review",
+        )),
+    }
+}
+
+fn of_unit(unit: store::Unit) -> Item {
+    Item {
+        kind: ItemKind::Unit,
+        id: unit.chain.id.to_string(),
+        version: Some(unit.id.to_string()),
+        name: unit.chain.latest.unwrap_or(unit.id).to_string(),
+        title: unit.title,
+        owner: unit.chain.operator,
+    }
+}
+
+fn of_dataset(project: store::Project) -> Item {
+    Item {
+        kind: ItemKind::Dataset,
+        id: project.id.to_string(),
+        version: None,
+        name: project.slug,
+        title: project.title,
+        owner: project.operator,
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Wanted {
+    /// Id of any version of a unit.
+    #[schemars(extend("format" = "uuid"))]
+    unit_id: Option<String>,
+    /// Slug of a dataset.
+    #[schemars(regex(pattern = SLUG))]
+    dataset: Option<String>,
+    /// Number of the page; 1 where not given.
+    #[schemars(range(min = 1, max = 1_000))]
+    page: Option<u32>,
+}
+
+/// A page of reviews and questions, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Reviews {
+    items: Vec<Review>,
+    /// Number of reviews and questions on all pages.
+    total: u64,
+    /// Number of this page.
+    page: u32,
+    /// Number of pages in all.
+    pages: u64,
+}
+
+pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<Reviews>, ApiError> {
+    // The answer is the same for everybody, so an item that is not shown to everybody is missing.
+    let item = match (&input.unit_id, &input.dataset) {
+        (Some(id), None) => {
+            let unit = units::find(&cx.app, id).await?;
+            if !units::is_discussed(&unit) {
+                return Err(ApiError::no_unit());
+            }
+            Some((ItemKind::Unit, unit.chain.id.to_string()))
+        }
+        (None, Some(slug)) => {
+            let project = cx.app.store.project_by_slug(slug, None).await?;
+            let project = project.ok_or_else(|| ApiError::no_project(slug))?;
+            Some((ItemKind::Dataset, project.id.to_string()))
+        }
+        (Some(_), Some(_)) => return Err(ApiError::invalid("/dataset", "must not come with `unitId`")),
+        (None, None) => None,
+    };
+    let item = item.as_ref().map(|(kind, id)| (*kind, id.as_str()));
+    Ok(Reply::ok(found(&cx, item, input.page.unwrap_or(1)).await?))
+}
+
+/// Returns a page of the reviews of an item, or of all that everybody sees.
+async fn found(cx: &Cx, item: Option<(ItemKind, &str)>, page: u32) -> Result<Reviews, ApiError> {
+    let offset = u64::from(page.saturating_sub(1)) * u64::from(PER_PAGE);
+    let store = cx.app.store.comments();
+    let (found, total) = tokio::try_join!(store.reviews(item, offset, PER_PAGE), store.review_count(item))?;
+    let threads: Vec<i64> = found.iter().map(|review| review.comment.id).collect();
+    let owners: HashMap<i64, OperatorId> = found.iter().map(|review| (review.comment.id, review.owner)).collect();
+    let mut replies: HashMap<i64, Vec<Comment>> = HashMap::new();
+    for reply in store.replies(&threads, MOST_REPLIES).await? {
+        if let Some((thread, owner)) = reply.thread.and_then(|thread| Some((thread, *owners.get(&thread)?))) {
+            replies.entry(thread).or_default().push(Comment::of(reply, owner));
+        }
+    }
+    let items = found.into_iter().map(|review| {
+        let replies = replies.remove(&review.comment.id).unwrap_or_default();
+        Review::of(review, replies)
+    });
+    Ok(Reviews {
+        items: items.collect(),
+        total,
+        page,
+        pages: total.div_ceil(PER_PAGE.into()),
+    })
+}
+
+/// Returns the newest reviews and questions of an item of `owner`, and its first comments, as pages show them.
+pub(in crate::ops) async fn discussion(
+    cx: &Cx,
+    kind: ItemKind,
+    item: &str,
+    owner: OperatorId,
+) -> Result<Discussion, ApiError> {
+    let reviews = found(cx, Some((kind, item)), 1).await?;
+    let comments = cx.app.store.comments().of(kind, item, 0, PER_PAGE).await?;
+    let threads = reviews.items.into_iter().map(|review| {
+        let note = note(None, review.withdrawn_at.is_some());
+        Thread {
+            kind: review.kind.as_str(),
+            first: said(review.agent, note, review.body, &review.at),
+            replies: review.replies.into_iter().map(|reply| reply.said("seller")).collect(),
+        }
+    });
+    let comments = comments.into_iter().map(|comment| Comment::of(comment, owner));
+    Ok(Discussion {
+        reviews: threads.collect(),
+        review_count: reviews.total,
+        comments: comments.map(|comment| comment.said("author")).collect(),
+    })
+}

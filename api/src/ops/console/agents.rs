@@ -1,0 +1,371 @@
+//! Pages about agents: keys, claim codes and claims.
+//!
+//! Invariant: a key or a code is on the page that answers its form, and nowhere else. That page is not kept by caches.
+
+use std::time::Duration;
+
+use pages::console::{AgentView, AgentsPage, ClaimEnd, ClaimView, CodeView, DecidedClaim, KeyView, NewAgentForm};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{Approval, ClaimCodeAdded, ClaimStatus, NewClaimCode, Rejection};
+use types::{AgentId, ClaimCodeId, ClaimId, Kind, Timestamp};
+
+use super::{chrome, form, form_page, id, instant, missing, operator, page, repairable};
+use crate::accounts::{self, ClaimCodeParts, ClaimCodeText};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Effect, Operations, Spec};
+use crate::ops::accounts::REGISTRATIONS;
+use crate::schema::LINE;
+use crate::web::View;
+use crate::wire::Nothing;
+
+const PATH: &str = "/console/agents";
+/// Microseconds for which a claim code works.
+const CODE_LASTS: i64 = 15 * 60 * 1_000_000;
+/// Claim codes of an operator that work at the same time.
+const MAX_CODES: u32 = 5;
+/// Claims on the page.
+const MAX_CLAIMS: u32 = 20;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(page("agents_page", PATH, "Agents"), &[], show);
+    let create_form = Spec {
+        limits: &[REGISTRATIONS],
+        ..form("create_agent_form", PATH, "Create an agent")
+    };
+    table.add(create_form, &[], create);
+    table.add(
+        form(
+            "rotate_key_form",
+            "/console/agents/{id}/rotate",
+            "Give an agent a new key",
+        ),
+        &[],
+        rotate,
+    );
+    let remove_page = page("remove_agent_page", "/console/agents/{id}/remove", "Remove an agent");
+    table.add(remove_page, &[], confirm_removal);
+    let remove_form = Spec {
+        effect: Effect::Destroy,
+        ..form("remove_agent_form", "/console/agents/{id}/remove", "Remove an agent")
+    };
+    table.add(remove_form, &[], remove);
+    table.add(
+        form("create_claim_code_form", "/console/codes", "Make a claim code"),
+        &[],
+        make_code,
+    );
+    table.add(
+        form(
+            "withdraw_claim_code_form",
+            "/console/codes/{id}/withdraw",
+            "Withdraw a claim code",
+        ),
+        &[],
+        withdraw,
+    );
+    table.add(
+        form("approve_claim_form", "/console/claims/{id}/approve", "Approve a claim"),
+        &[],
+        approve,
+    );
+    table.add(
+        form("reject_claim_form", "/console/claims/{id}/reject", "Reject a claim"),
+        &[],
+        reject,
+    );
+}
+
+async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    View::page(&agents(&cx).await?)
+}
+
+/// Returns the page of agents as it is now.
+async fn agents(cx: &Cx) -> Result<AgentsPage, ApiError> {
+    let (operator, now) = (operator(cx)?, cx.now);
+    let accounts = cx.app.store.accounts();
+    let (agents, codes, claims) = tokio::try_join!(
+        accounts.agents_of(operator, now),
+        accounts.claim_codes_of(operator, now),
+        accounts.claims_of(operator, MAX_CLAIMS, now)
+    )?;
+    let (waiting, decided): (Vec<_>, Vec<_>) = claims
+        .into_iter()
+        .partition(|claim| claim.status == ClaimStatus::Pending);
+    let mut claims: Vec<_> = waiting.into_iter().map(claim).collect();
+    // Who waits longest comes first.
+    claims.reverse();
+    Ok(AgentsPage {
+        chrome: chrome(cx).await?,
+        limit: cx.app.limits.agents_per_operator,
+        agents: agents.into_iter().map(agent).collect(),
+        claims,
+        decided: decided.into_iter().map(decided_claim).collect(),
+        codes: codes
+            .iter()
+            .map(|code| CodeView {
+                id: code.id.to_string(),
+                created_at: instant(code.created_at),
+                expires_at: instant(code.expires_at),
+                wrong_tries: code.wrong_tries,
+            })
+            .collect(),
+        create: NewAgentForm::default(),
+        notice: None,
+    })
+}
+
+fn agent(agent: store::Agent) -> AgentView {
+    let key = |key: &store::AgentKey| KeyView {
+        created_at: instant(key.created_at),
+        expires_at: key.expires_at.map(instant),
+    };
+    AgentView {
+        id: agent.id.to_string(),
+        keys: agent.keys.iter().map(key).collect(),
+        name: agent.name,
+        description: agent.description,
+        wallet_address: agent.wallet_address,
+        created_at: instant(agent.created_at),
+        removed_at: agent.removed_at.map(instant),
+    }
+}
+
+fn claim(claim: store::Claim) -> ClaimView {
+    ClaimView {
+        id: claim.id.to_string(),
+        name: claim.name,
+        description: claim.description,
+        created_at: instant(claim.created_at),
+        expires_at: instant(claim.expires_at),
+        phrase: String::new(),
+        error: None,
+    }
+}
+
+fn decided_claim(claim: store::Claim) -> DecidedClaim {
+    DecidedClaim {
+        name: claim.name,
+        end: match claim.status {
+            ClaimStatus::Approved => ClaimEnd::Approved,
+            ClaimStatus::Rejected => ClaimEnd::Rejected,
+            ClaimStatus::Expired | ClaimStatus::Pending => ClaimEnd::Expired,
+        },
+        created_at: instant(claim.created_at),
+        ended_at: instant(claim.decided_at.unwrap_or(claim.expires_at)),
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    /// Name of the agent, shown to others.
+    #[schemars(length(max = 60), regex(pattern = LINE))]
+    name: String,
+    /// Address that the agent is paid at; an empty text is none.
+    #[schemars(length(max = 100), regex(pattern = LINE))]
+    wallet_address: Option<String>,
+}
+
+async fn create(cx: Cx, input: Create) -> Result<View, ApiError> {
+    let operator = operator(&cx)?;
+    let made = match name_form(&input.name) {
+        Ok(()) => accounts::create_agent(&cx.app, operator, &input.name, input.wallet_address.clone(), cx.now).await,
+        Err(error) => Err(error),
+    };
+    match made {
+        Ok(made) => {
+            let key = made.key.reveal();
+            View::page(&pages::SecretPage::agent_key(chrome(&cx).await?, &input.name, key))
+        }
+        Err(error) => {
+            let create = NewAgentForm {
+                name: input.name,
+                wallet_address: input.wallet_address.unwrap_or_default(),
+                errors: repairable(error)?,
+            };
+            let page = AgentsPage {
+                create,
+                ..agents(&cx).await?
+            };
+            form_page(&page, true)
+        }
+    }
+}
+
+/// Checks the form of a name as `POST /agents` does.
+fn name_form(name: &str) -> Result<(), ApiError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if (1..=60).contains(&name.len()) && name.bytes().all(is_plain) {
+        return Ok(());
+    }
+    Err(ApiError::invalid(
+        "/name",
+        "must have 1 to 60 letters, digits, dots, hyphens or underscores",
+    ))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Rotate {
+    /// Id of the agent.
+    id: String,
+    /// Hours for which the present key stays valid.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 24))]
+    grace_hours: u32,
+}
+
+async fn rotate(cx: Cx, input: Rotate) -> Result<View, ApiError> {
+    let agent: AgentId = id(&input.id, "agent")?;
+    let operator = operator(&cx)?;
+    let grace = Duration::from_hours(input.grace_hours.into());
+    let key = accounts::rotate_key(&cx.app, operator, agent, grace, cx.now).await?;
+    let agents = cx.app.store.accounts().agents_of(operator, cx.now).await?;
+    let name = agents
+        .into_iter()
+        .find(|other| other.id == agent)
+        .map(|agent| agent.name);
+    let old_until = (input.grace_hours > 0).then(|| instant(cx.now.plus(grace)));
+    let name = name.unwrap_or_default();
+    View::page(&pages::SecretPage::rotated_key(
+        chrome(&cx).await?,
+        &name,
+        key.reveal(),
+        old_until,
+    ))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    /// Id of the thing.
+    id: String,
+}
+
+async fn confirm_removal(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let agent: AgentId = id(&input.id, "agent")?;
+    let agents = cx.app.store.accounts().agents_of(operator(&cx)?, cx.now).await?;
+    let found = agents.into_iter().find(|other| other.id == agent);
+    let agent = found
+        .filter(|agent| agent.removed_at.is_none())
+        .ok_or_else(|| missing("agent"))?;
+    View::page(&pages::ConfirmPage {
+        chrome: chrome(&cx).await?,
+        title: format!("Remove {}?", agent.name),
+        explanation:
+            "Its keys stop working at once. What it contributed stays, and its name stays taken. This cannot be \
+                      undone."
+                .to_owned(),
+        action: format!("{PATH}/{}/remove", agent.id),
+        fields: Vec::new(),
+        label: format!("Remove {}", agent.name),
+        danger: true,
+        back: PATH.to_owned(),
+    })
+}
+
+async fn remove(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let agent: AgentId = id(&input.id, "agent")?;
+    let accounts = cx.app.store.accounts();
+    if accounts.agent_remove(operator(&cx)?, agent, cx.now).await? {
+        View::see(PATH)
+    } else {
+        Err(missing("agent"))
+    }
+}
+
+async fn make_code(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    let text = ClaimCodeText::generate().map_err(ApiError::unavailable)?.reveal();
+    let parts = ClaimCodeParts::of(&text).ok_or_else(|| ApiError::internal("a new claim code is no claim code"))?;
+    let expires_at = Timestamp::from_micros(cx.now.micros() + CODE_LASTS);
+    let new = NewClaimCode {
+        id: ClaimCodeId::new(cx.now),
+        operator: operator(&cx)?,
+        lookup: parts.lookup,
+        secret_hash: parts.secret_hash,
+        expires_at,
+        now: cx.now,
+    };
+    match cx.app.store.accounts().claim_code_add(new, MAX_CODES).await? {
+        ClaimCodeAdded::Added => {}
+        ClaimCodeAdded::LimitReached => {
+            let message = format!("{MAX_CODES} codes work already; use one, withdraw one, or wait until one ends");
+            return Err(ApiError::new(Kind::Forbidden, "claim_code_limit", message));
+        }
+    }
+    View::page(&pages::SecretPage::claim_code(
+        chrome(&cx).await?,
+        text,
+        instant(expires_at),
+    ))
+}
+
+async fn withdraw(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let code: ClaimCodeId = id(&input.id, "claim code")?;
+    if cx
+        .app
+        .store
+        .accounts()
+        .claim_code_withdraw(operator(&cx)?, code)
+        .await?
+    {
+        View::see(PATH)
+    } else {
+        Err(missing("claim code"))
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Approve {
+    /// Id of the claim.
+    id: String,
+    /// Words that the agent showed.
+    #[schemars(length(max = 200))]
+    phrase: String,
+}
+
+async fn approve(cx: Cx, input: Approve) -> Result<View, ApiError> {
+    let claim: ClaimId = id(&input.id, "claim")?;
+    let accounts = cx.app.store.accounts();
+    match accounts
+        .claim_approve(operator(&cx)?, claim, &input.phrase, cx.now)
+        .await?
+    {
+        Approval::Approved(_) => View::see(PATH),
+        Approval::WrongPhrase => {
+            let mut page = agents(&cx).await?;
+            let message =
+                "These are not the four words of this claim. Ask the agent for its phrase, or reject the claim.";
+            for waiting in page.claims.iter_mut().filter(|waiting| waiting.id == claim.to_string()) {
+                waiting.phrase.clone_from(&input.phrase);
+                waiting.error = Some(message.to_owned());
+            }
+            form_page(&page, true)
+        }
+        Approval::Decided(status) => Err(decided(status)),
+        Approval::Unknown => Err(missing("claim")),
+    }
+}
+
+async fn reject(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let claim: ClaimId = id(&input.id, "claim")?;
+    match cx
+        .app
+        .store
+        .accounts()
+        .claim_reject(operator(&cx)?, claim, cx.now)
+        .await?
+    {
+        Rejection::Rejected => View::see(PATH),
+        Rejection::Decided(status) => Err(decided(status)),
+        Rejection::Unknown => Err(missing("claim")),
+    }
+}
+
+/// Returns the 409 for a claim that has an end already.
+fn decided(status: ClaimStatus) -> ApiError {
+    ApiError::conflict("claim_decided", format!("the claim is {status} already"))
+}

@@ -1,0 +1,84 @@
+//! Page of the apps that act as an agent of the operator.
+
+use pages::console::{AppRow, AppsPage};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use store::AppConnection;
+use url::Url;
+
+use super::{chrome, form, instant, missing, operator, page};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Effect, Operations, Spec};
+use crate::web::View;
+use crate::wire::Nothing;
+
+const PATH: &str = "/console/apps";
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(page("apps_page", PATH, "Connected apps"), &[], show);
+    let revoke_form = Spec {
+        effect: Effect::Destroy,
+        ..form(
+            "revoke_app_form",
+            "/console/apps/{id}/revoke",
+            "Ends the connection of an app",
+        )
+    };
+    table.add(revoke_form, &[], revoke);
+}
+
+async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    let apps = cx.app.store.oauth().connections_of(operator(&cx)?, cx.now).await?;
+    View::page(&AppsPage {
+        chrome: chrome(&cx).await?,
+        apps: apps.into_iter().map(row).collect(),
+        notice: None,
+    })
+}
+
+fn row(app: AppConnection) -> AppRow {
+    AppRow {
+        client: name(&app),
+        id: app.id,
+        client_id: app.client_id,
+        agent: app.agent_name,
+        scopes: app.scopes.split_whitespace().map(str::to_owned).collect(),
+        endpoint: app.resource,
+        created_at: instant(app.began_at),
+        used_at: app.used_at.map(instant),
+        expires_at: Some(instant(app.ends_at)),
+    }
+}
+
+/// Returns the name that a client registered, or the host of its document.
+fn name(app: &AppConnection) -> String {
+    let metadata: Option<Value> = app
+        .client_metadata
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let given = metadata.as_ref().and_then(|metadata| metadata["name"].as_str());
+    let host = || Url::parse(&app.client_id).ok()?.host_str().map(str::to_owned);
+    given
+        .map(str::to_owned)
+        .or_else(host)
+        .unwrap_or_else(|| app.client_id.clone())
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    /// Id of the connection.
+    #[schemars(length(max = 64))]
+    id: String,
+}
+
+async fn revoke(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let connections = cx.app.store.oauth();
+    if connections.connection_end_of(operator(&cx)?, input.id, cx.now).await? {
+        View::see(PATH)
+    } else {
+        Err(missing("connection"))
+    }
+}

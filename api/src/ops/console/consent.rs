@@ -1,0 +1,298 @@
+//! Consent of a person to an app that wants to act as one of their agents (OAuth 2.1 section 4.1).
+//!
+//! Invariants:
+//! - The form carries the app's request as the query had it, and the request is checked again: a browser can change
+//!   what a form sends.
+//! - The browser is sent only to an address that the app registered.
+
+use http::header::{self, HeaderName, HeaderValue};
+use oauth::authorize::{self, Refusal, Request, RequestError, Shown};
+use oauth::client::Client;
+use oauth::document::is_document_url;
+use oauth::{Params, Scopes};
+use pages::{AgentChoice, ConsentPage, ScopeChoice};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use types::{AgentId, OperatorId};
+use url::{Host, Origin, Url};
+
+use super::{chrome, form, form_page, id, missing, operator, page, repairable};
+use crate::accounts;
+use crate::app::App;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Operations, Spec};
+use crate::web::View;
+use crate::wire::Nothing;
+
+const PATH: &str = oauth::discovery::AUTHORIZE_PATH;
+/// Value of the field `agent` for an agent that is made with the consent.
+const NEW: &str = "new";
+/// Longest name of an agent, in bytes.
+const MAX_NAME: usize = 60;
+/// Names that are tried for a new agent if the first ones are taken.
+const TRIES: usize = 20;
+
+pub(super) fn add(table: &mut Operations) {
+    let question = Spec {
+        // Parameters that the service does not know are ignored (RFC 6749 section 3.1).
+        opaque: true,
+        ..page("authorize_app_page", PATH, "Asks whether an app may act as an agent")
+    };
+    table.add(question, &[], ask);
+    let answer = Spec {
+        success: &[(303, "The browser goes back to the app, with a code or a refusal.")],
+        ..form("authorize_app_form", PATH, "Connects an app, or does not")
+    };
+    table.add(answer, &[], decide);
+}
+
+/// Request of an app that a person may be asked about.
+struct Asked {
+    client: Client,
+    request: Request,
+    /// Query of the request.
+    query: String,
+}
+
+/// Outcome of looking at a request.
+enum Look {
+    /// The person is asked.
+    Ask(Box<Asked>),
+    /// The browser goes back to the app with an error.
+    Back(String),
+}
+
+async fn ask(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    let visit = cx.the_visit()?;
+    let query = visit.path.split_once('?').map_or("", |(_, query)| query).to_owned();
+    match look(&cx.app, query).await? {
+        Look::Ask(asked) => {
+            let view = View::page(&question(&cx, &asked).await?)?;
+            may_return(view, &asked)
+        }
+        Look::Back(to) => View::see(&to),
+    }
+}
+
+/// Checks the request in a query.
+async fn look(app: &App, query: String) -> Result<Look, ApiError> {
+    let show = |shown: Shown| ApiError::invalid("", shown.to_string());
+    let params = Params::parse(query.as_bytes());
+    let client_id = authorize::client_id(&params).map_err(show)?;
+    let client = app.apps.client(client_id).await?;
+    let client = client.ok_or_else(|| show(Shown::ClientUnknown))?;
+    match authorize::check(&params, &client, app.apps.server().issuer()) {
+        Ok(request) => Ok(Look::Ask(Box::new(Asked { client, request, query }))),
+        Err(Refusal::Redirect { to, .. }) => Ok(Look::Back(to)),
+        Err(Refusal::Show(shown)) => Err(show(shown)),
+    }
+}
+
+/// Returns the page with nothing chosen yet but the scopes that the app asks for.
+async fn question(cx: &Cx, asked: &Asked) -> Result<ConsentPage, ApiError> {
+    let operator = operator(cx)?;
+    let (store, issuer) = (&cx.app.store, cx.app.apps.server().issuer());
+    let accounts = store.accounts();
+    let (found, agents) = tokio::try_join!(store.operator(operator), accounts.agents_of(operator, cx.now))?;
+    let agents: Vec<_> = agents.into_iter().filter(|agent| agent.removed_at.is_none()).collect();
+    let taken = u32::try_from(agents.len()).unwrap_or(u32::MAX);
+    let places_left = cx.app.limits.agents_per_operator.saturating_sub(taken);
+    let Asked { client, request, query } = asked;
+    let only_one = request.scopes.words().count() == 1;
+    Ok(ConsentPage {
+        chrome: chrome(cx).await?,
+        client: called(client),
+        client_id: client.id.clone(),
+        is_known_by_url: is_document_url(&client.id),
+        redirect_host: place(&request.redirect_uri),
+        endpoint: issuer.resource_url(request.resource),
+        operator: found.map(|operator| operator.display_name).unwrap_or_default(),
+        scopes: request
+            .scopes
+            .words()
+            .map(|word| ScopeChoice {
+                scope: word.to_owned(),
+                allows: allows(word).to_owned(),
+                // A connection without any scope would be of no use.
+                required: only_one,
+                chosen: true,
+            })
+            .collect(),
+        new_agent: (places_left > 0).then(|| name_after(client)),
+        agents: agents
+            .into_iter()
+            .map(|agent| AgentChoice {
+                id: agent.id.to_string(),
+                name: agent.name,
+                description: agent.description,
+            })
+            .collect(),
+        places_left,
+        chosen: String::new(),
+        request: query.clone(),
+        errors: Vec::new(),
+    })
+}
+
+/// Returns what a scope allows, for people.
+fn allows(word: &str) -> &'static str {
+    match word {
+        "read" => "Reads units, datasets, points and quota that you may read.",
+        "write" => "Submits, revises and retires units, contributes records, and changes your datasets.",
+        "spend" => "Buys with your prepaid credits, up to the agent's cap.",
+        _ => "",
+    }
+}
+
+/// Returns the name of a client, or its id if it gave none.
+fn called(client: &Client) -> String {
+    client.name.clone().unwrap_or_else(|| client.id.clone())
+}
+
+/// Returns the place that a redirect URI leads to: a host, or the scheme of a program on the person's machine.
+fn place(uri: &str) -> String {
+    let Ok(url) = Url::parse(uri) else {
+        return uri.to_owned();
+    };
+    match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (Some(host), None) => host.to_owned(),
+        (None, _) => format!("{}:", url.scheme()),
+    }
+}
+
+/// Returns the name of a new agent: that of the app, with hyphens for what a name cannot have.
+fn name_after(client: &Client) -> String {
+    let given = client.name.clone().unwrap_or_else(|| place(&client.id));
+    let mut name = String::new();
+    for letter in given.chars() {
+        if letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_') {
+            name.push(letter.to_ascii_lowercase());
+        } else if !name.ends_with('-') && !name.is_empty() {
+            name.push('-');
+        }
+        // There is room for a number that makes the name unique.
+        if name.len() == MAX_NAME - 4 {
+            break;
+        }
+    }
+    let name = name.trim_end_matches('-');
+    if name.is_empty() {
+        "app".to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// Lets a form of the page lead to the place of the app. A browser holds the redirect after a form against the same rule
+/// as the form (CSP 3 section 6.3.1).
+fn may_return(view: View, asked: &Asked) -> Result<View, ApiError> {
+    let url = Url::parse(&asked.request.redirect_uri).map_err(ApiError::internal)?;
+    let target = match url.origin() {
+        // The grammar of a policy has no addresses in brackets, and a program has no host.
+        Origin::Tuple(_, Host::Ipv6(_), _) | Origin::Opaque(_) => format!("{}:", url.scheme()),
+        origin @ Origin::Tuple(..) => origin.ascii_serialization(),
+    };
+    let policy = pages::CONTENT_SECURITY_POLICY.replace("form-action 'self'", &format!("form-action 'self' {target}"));
+    let policy = HeaderValue::from_str(&policy).map_err(ApiError::internal)?;
+    let name: HeaderName = header::CONTENT_SECURITY_POLICY;
+    Ok(view.header(name, policy))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Decision {
+    /// Query of the app's request.
+    #[schemars(length(max = 8_000))]
+    request: String,
+    /// Id of the agent that the app acts as, or `new`.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    agent: String,
+    /// Scopes that the person gives.
+    #[serde(default)]
+    #[schemars(length(max = 3))]
+    scopes: Vec<String>,
+    /// `approve` or `deny`.
+    #[serde(rename = "decision")]
+    choice: Choice,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Choice {
+    Approve,
+    Deny,
+}
+
+async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
+    let asked = match look(&cx.app, input.request).await? {
+        Look::Ask(asked) => asked,
+        Look::Back(to) => return View::see(&to),
+    };
+    let server = cx.app.apps.server();
+    if input.choice == Choice::Deny {
+        return View::see(&asked.request.error_url(server.issuer(), RequestError::DENIED));
+    }
+    let scopes = Scopes::parse(&input.scopes.join(" ")).unwrap_or(Scopes::NONE);
+    let connected = async {
+        if !asked.request.may_grant(scopes) {
+            return Err(ApiError::invalid(
+                "/scopes",
+                "must be at least one of those that the app asks for",
+            ));
+        }
+        let operator = operator(&cx)?;
+        let agent = agent(&cx, operator, &input.agent, &asked.client).await?;
+        Ok(server.grant(&asked.request, operator, agent, scopes).await?)
+    };
+    match connected.await {
+        Ok(to) => View::see(&to),
+        Err(error) => {
+            let mut page = question(&cx, &asked).await?;
+            for scope in &mut page.scopes {
+                scope.chosen = input.scopes.contains(&scope.scope);
+            }
+            page.chosen = input.agent;
+            page.errors = repairable(error)?;
+            may_return(form_page(&page, true)?, &asked)
+        }
+    }
+}
+
+/// Returns the agent that the person chose, or makes it.
+async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, client: &Client) -> Result<AgentId, ApiError> {
+    if chosen == NEW {
+        return create(cx, operator, &name_after(client)).await;
+    }
+    let chosen: AgentId = match chosen {
+        "" => return Err(ApiError::invalid("/agent", "must be chosen")),
+        text => id(text, "agent")?,
+    };
+    let agents = cx.app.store.accounts().agents_of(operator, cx.now).await?;
+    let found = agents
+        .iter()
+        .find(|agent| agent.id == chosen && agent.removed_at.is_none());
+    found.map(|agent| agent.id).ok_or_else(|| missing("agent"))
+}
+
+/// Makes an agent whose name begins with this one. Its key is shown to nobody; the person can make another.
+async fn create(cx: &Cx, operator: OperatorId, name: &str) -> Result<AgentId, ApiError> {
+    for number in 1..=TRIES {
+        let tried = match number {
+            1 => name.to_owned(),
+            number => format!("{name}-{number}"),
+        };
+        match accounts::create_agent(&cx.app, operator, &tried, None, cx.now).await {
+            Ok(made) => return Ok(made.id),
+            // Apps of one name are connected by many, so the name of the first agent is often taken.
+            Err(error) if matches!(error.machine_code(), "name_taken" | "name_reserved") => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ApiError::invalid(
+        "/agent",
+        "must be one that you made: names after this app are taken",
+    ))
+}

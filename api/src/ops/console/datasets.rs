@@ -1,0 +1,165 @@
+//! Pages about the operator's datasets: the list, and one with its versions, verdicts and uploads.
+
+use pages::console::{DatasetFacts, DatasetPage, DatasetRow, DatasetsPage, GateTally, UploadRow, VersionRow};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use types::{Contract, Field, FieldType};
+
+use super::overview::{add_up, tallies};
+use super::{chrome, contributions, instant, missing, operator, page};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::Operations;
+use crate::ops::contribute::contract;
+use crate::web::View;
+use crate::wire::Nothing;
+
+/// Datasets on the page.
+const MAX_PROJECTS: u32 = 200;
+/// Versions on the page of a dataset.
+const MAX_VERSIONS: u32 = 30;
+/// Contributions and uploads on the page of a dataset.
+const MAX_RECENT: u32 = 30;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(page("datasets_page", "/console/datasets", "Datasets"), &[], list);
+    table.add(page("dataset_page", "/console/datasets/{slug}", "A dataset"), &[], show);
+}
+
+async fn list(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    let projects = cx.app.store.console().projects_of(operator(&cx)?, MAX_PROJECTS).await?;
+    View::page(&DatasetsPage {
+        chrome: chrome(&cx).await?,
+        datasets: projects
+            .into_iter()
+            .map(|project| DatasetRow {
+                slug: project.slug,
+                title: project.title,
+                status: project.status.as_str().to_owned(),
+                visibility: project.visibility.as_str().to_owned(),
+                access: project.access.as_str().to_owned(),
+                version: project.version.0,
+                records: project.record_count,
+                bytes: None,
+                merged_at: project.merged_at.map(instant),
+                waiting: project.open,
+            })
+            .collect(),
+    })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    /// Slug of the dataset.
+    #[schemars(length(max = 100))]
+    slug: String,
+}
+
+async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let operator = operator(&cx)?;
+    let store = &cx.app.store;
+    let project = store.project_by_slug(&input.slug, Some(operator)).await?;
+    let project = project
+        .filter(|project| project.operator == operator)
+        .ok_or_else(|| missing("dataset"))?;
+    let console = store.console();
+    let (versions, recent, uploads) = tokio::try_join!(
+        store.project_versions(project.id, None, MAX_VERSIONS),
+        console.contributions_to(project.id, None, MAX_RECENT),
+        console.uploads_to(project.id, MAX_RECENT)
+    )?;
+    let counts = store.project_counts(project.id).await?;
+    let mut gates: Vec<GateTally> = Vec::new();
+    for row in &recent {
+        for tally in tallies(row.tallies.as_deref())? {
+            add_up(&mut gates, contributions::tally(tally));
+        }
+    }
+    let agents = store.accounts().agents_of(operator, cx.now).await?;
+    let example = example(&contract(&project)?);
+    let creator = agents
+        .into_iter()
+        .find(|agent| Some(agent.id) == project.created_by_agent);
+    View::page(&DatasetPage {
+        chrome: chrome(&cx).await?,
+        dataset: DatasetFacts {
+            slug: project.slug,
+            title: project.title,
+            status: project.status.as_str().to_owned(),
+            visibility: project.visibility.as_str().to_owned(),
+            access: project.access.as_str().to_owned(),
+            license: project.license,
+            tags: project.tags,
+            created_by: creator.map(|agent| agent.name),
+            created_at: instant(project.created_at),
+            version: project.version.0,
+            records: project.record_count,
+            bytes: None,
+            contributors: counts.contributors,
+            root: project.head.as_ref().map(|head| head.root.clone()),
+            merged_at: project.head.map(|head| instant(head.merged_at)),
+            example: Some(example),
+        },
+        gates,
+        versions: versions
+            .into_iter()
+            .map(|version| VersionRow {
+                version: version.version.0,
+                contribution: Some(version.contribution.to_string()),
+                agent: version.agent_name,
+                added: version.accepted,
+                records: version.record_count,
+                root: version.root,
+                at: instant(version.created_at),
+            })
+            .collect(),
+        uploads: uploads
+            .into_iter()
+            .map(|upload| UploadRow {
+                id: upload.id.to_string(),
+                agent: upload.agent_name,
+                bytes: upload.bytes,
+                parts: upload.parts,
+                // An upload whose time is over is only marked later.
+                state: if upload.status == store::UploadStatus::Open && upload.expires_at <= cx.now {
+                    store::UploadStatus::Expired.as_str().to_owned()
+                } else {
+                    upload.status.as_str().to_owned()
+                },
+                created_at: instant(upload.created_at),
+                expires_at: instant(upload.expires_at),
+            })
+            .collect(),
+        contributions: recent.iter().map(contributions::listed).collect(),
+    })
+}
+
+/// Returns a record that fits a contract: its required fields, or its first one if none is required.
+fn example(contract: &Contract) -> String {
+    let required: Vec<&Field> = contract.fields().iter().filter(|field| field.required).collect();
+    // A record without any member would be refused, so one field is named even if all are optional.
+    let fields = if required.is_empty() {
+        contract.fields().iter().take(1).collect()
+    } else {
+        required
+    };
+    let members: Vec<String> = fields
+        .into_iter()
+        .map(|field| format!("{}: {}", Value::from(field.name.as_str()), sample(field.kind)))
+        .collect();
+    format!("{{{}}}", members.join(", "))
+}
+
+/// Returns a value of a type, as JSON.
+const fn sample(kind: FieldType) -> &'static str {
+    match kind {
+        FieldType::String => r#""text""#,
+        FieldType::Integer => "1",
+        FieldType::Number => "0.83",
+        FieldType::Boolean => "true",
+        FieldType::Timestamp => r#""2026-01-31T12:00:00Z""#,
+        FieldType::Json => r#"{"any": "value"}"#,
+    }
+}

@@ -1,0 +1,87 @@
+//! Page by which a person asks for an invitation.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::InviteRequest;
+
+use super::{chrome, form_page, repairable};
+use crate::accounts::address;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Effect, Operations, Scope, Spec};
+use crate::ops::accounts::operators::SIGN_UPS;
+use crate::schema::{LINE, TEXT};
+use crate::web::View;
+
+const PATH: &str = "/invite";
+
+pub(super) fn add(table: &mut Operations) {
+    let page = Spec {
+        name: "invite_page",
+        path: PATH,
+        summary: "Ask for an invitation",
+        ..Spec::PAGE
+    };
+    table.add(page.clone(), &[], show);
+    let form = Spec {
+        name: "invite_form",
+        method: Method::POST,
+        scope: Scope::Write,
+        effect: Effect::Write,
+        limits: &[SIGN_UPS],
+        ..page
+    };
+    table.add(form, &[], ask);
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    /// Present after the request.
+    #[schemars(length(max = 10))]
+    asked: Option<String>,
+}
+
+async fn show(cx: Cx, input: Asked) -> Result<View, ApiError> {
+    View::page(&pages::InvitePage {
+        chrome: chrome(&cx).await?,
+        asked: input.asked.is_some(),
+        email: String::new(),
+        message: String::new(),
+        errors: Vec::new(),
+    })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Ask {
+    /// Address to invite.
+    #[schemars(length(max = 254), regex(pattern = LINE))]
+    email: String,
+    /// Words of the person.
+    #[schemars(length(max = 500), regex(pattern = TEXT))]
+    message: Option<String>,
+}
+
+async fn ask(cx: Cx, input: Ask) -> Result<View, ApiError> {
+    let message = input.message.unwrap_or_default();
+    if let Err(error) = address::check("/email", &input.email) {
+        let page = pages::InvitePage {
+            chrome: chrome(&cx).await?,
+            asked: false,
+            email: input.email,
+            message,
+            errors: repairable(error)?,
+        };
+        return form_page(&page, true);
+    }
+    let request = InviteRequest {
+        email: input.email,
+        note: message,
+        created_at: cx.now,
+    };
+    // The answer is the same for every address, so it does not tell who has an account.
+    cx.app.store.accounts().invite_request(request).await?;
+    View::see("/invite?asked=yes")
+}

@@ -1,0 +1,291 @@
+//! Page of the money of an operator, and its journal as a table for a spreadsheet.
+//!
+//! Invariant: a cell of the table never begins with a character that a spreadsheet takes for a formula.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use http::header::{self, HeaderValue};
+use pages::console::{BoughtRow, EntryRow, FeeRow, HoldRow, MoneyPage};
+use pay::EventKind;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use store::{Entry, EntryCursor, EntryFilter, SaleState};
+use types::money::MicroUsdc;
+use types::vocabulary::ItemKind;
+use types::{OperatorId, Timestamp};
+
+use super::{PAGE_ROWS, chrome, instant, operator, page};
+use crate::answer::{Media, Streamed};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::Operations;
+use crate::web::View;
+
+const PATH: &str = "/console/money";
+const MICROS_A_DAY: i64 = 86_400_000_000;
+/// Days of the table of shares.
+const DAYS: i64 = 30;
+/// Sales that are looked at for the days on which shares are released.
+const HELD: u32 = 1_000;
+/// Bought items that are listed.
+const BOUGHT: u32 = 100;
+/// Rows of a table for a spreadsheet.
+const CSV_ROWS: u32 = 10_000;
+/// Prices whose fee is shown.
+const PRICES: [i64; 5] = [100_000, 250_000, 1_000_000, 2_500_000, 20_000_000];
+/// Kinds of events that move credits.
+const KINDS: [EventKind; 9] = [
+    EventKind::Sale,
+    EventKind::TrialSale,
+    EventKind::Pack,
+    EventKind::Grant,
+    EventKind::Given,
+    EventKind::EgressBlock,
+    EventKind::StorageDay,
+    EventKind::UsageRefund,
+    EventKind::DisputeWon,
+];
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(page("money_page", PATH, "Money"), &[], show);
+    table.add(
+        page("money_csv", "/console/money.csv", "Journal of credits as a table"),
+        &[],
+        csv,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Choice {
+    /// Kind of the entries; empty for all.
+    #[schemars(length(max = 40))]
+    kind: Option<String>,
+    /// Position in the journal, from the page before.
+    #[schemars(length(max = 64))]
+    cursor: Option<String>,
+}
+
+impl Choice {
+    fn filter(&self) -> Result<EntryFilter, ApiError> {
+        let kind = match self.kind.as_deref() {
+            None | Some("") => None,
+            Some(word) => {
+                Some(EventKind::parse(word).ok_or_else(|| ApiError::invalid("/kind", "is no kind of entry"))?)
+            }
+        };
+        Ok(EntryFilter {
+            kind,
+            ..EntryFilter::default()
+        })
+    }
+
+    fn cursor(&self) -> Result<EntryCursor, ApiError> {
+        match &self.cursor {
+            None => Ok(EntryCursor::NEWEST),
+            Some(text) => text
+                .parse()
+                .map_err(|_error| ApiError::invalid("/cursor", "must be the position of a page")),
+        }
+    }
+}
+
+async fn show(cx: Cx, input: Choice) -> Result<View, ApiError> {
+    let operator = operator(&cx)?;
+    let (filter, cursor) = (input.filter()?, input.cursor()?);
+    let (tariff, money) = (&cx.app.pay, cx.app.store.money());
+    let asset = &tariff.asset;
+    let balances = money.balances(asset, operator).await?;
+    let held = money.sales_of(asset, operator, SaleState::Held, HELD).await?;
+    let mut holds: BTreeMap<i64, (u64, i64)> = BTreeMap::new();
+    for sale in &held.sales {
+        let (sales, share) = holds.entry(sale.release_at.day()).or_default();
+        *sales += 1;
+        *share += sale.share.0;
+    }
+    let from = Timestamp::from_micros((cx.now.day() - DAYS + 1) * MICROS_A_DAY);
+    let days = money.sales_by_day(asset, operator, from, cx.now.next_day()).await?;
+    let (entries, next) = money.journal(asset, operator, filter, cursor, PAGE_ROWS).await?;
+    let payout = cx.app.store.accounts().payout(operator, cx.now).await?;
+    let kind = filter.kind.map(|kind| kind.as_str().to_owned());
+    let chosen = kind.as_ref().map(|kind| format!("kind={kind}&")).unwrap_or_default();
+    let row = |day: i64, sales, share| HoldRow {
+        day: pages::Instant(day * MICROS_A_DAY),
+        sales,
+        share,
+    };
+    View::page(&MoneyPage {
+        chrome: chrome(&cx).await?,
+        payable: balances.payable.0,
+        held: balances.held.0,
+        disputed: balances.disputed.0,
+        paid: money.paid_out(asset, operator).await?.0,
+        payout_threshold: tariff.payout_threshold.0,
+        holds: holds
+            .into_iter()
+            .map(|(day, (sales, share))| row(day, sales, share))
+            .collect(),
+        payout: payout.address,
+        credits: balances.credits.0,
+        given: balances.given.0,
+        pack: tariff.pack.0,
+        top_up: format!("{}/paid/credits?operator={operator}", cx.app.config.public_url),
+        days: days
+            .into_iter()
+            .rev()
+            .map(|(day, sales, share)| row(day, sales, share.0))
+            .collect(),
+        kinds: KINDS.iter().map(|kind| kind.as_str().to_owned()).collect(),
+        kind,
+        entries: named(&cx, operator, entries).await?,
+        next: next.map(|next| format!("{PATH}?{chosen}cursor={next}")),
+        is_later: input.cursor.is_some(),
+        bought: bought(&cx, operator).await?,
+        fees: PRICES
+            .into_iter()
+            .map(|price| {
+                let split = tariff.fee.split(MicroUsdc(price));
+                FeeRow {
+                    price,
+                    fee: split.fee.0,
+                    share: split.share.0,
+                }
+            })
+            .collect(),
+    })
+}
+
+/// Returns entries with the titles of items and the names of agents.
+async fn named(cx: &Cx, operator: OperatorId, entries: Vec<Entry>) -> Result<Vec<EntryRow>, ApiError> {
+    let agents = cx.app.store.accounts().agents_of(operator, cx.now).await?;
+    let mut titles: HashMap<String, Option<String>> = HashMap::new();
+    let mut rows = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let is_item = matches!(
+            entry.kind,
+            EventKind::Sale | EventKind::TrialSale | EventKind::DisputeWon
+        );
+        if is_item && !titles.contains_key(&entry.subject) {
+            let title = title(cx, &entry.subject).await?;
+            titles.insert(entry.subject.clone(), title);
+        }
+        let title = titles.get(&entry.subject).cloned().flatten();
+        let agent = agents.iter().find(|agent| agent.id.to_string() == entry.actor);
+        rows.push(EntryRow {
+            at: instant(entry.at),
+            kind: entry.kind.as_str().to_owned(),
+            subject: title.unwrap_or(entry.subject),
+            agent: agent.map_or(entry.actor, |agent| agent.name.clone()),
+            amount: entry.amount.0,
+            after: entry.after.0,
+            is_given: entry.account == pay::AccountKind::Given,
+        });
+    }
+    Ok(rows)
+}
+
+/// Returns the title of an item, which is a dataset or a unit.
+async fn title(cx: &Cx, item: &str) -> Result<Option<String>, ApiError> {
+    for kind in [ItemKind::Dataset, ItemKind::Unit] {
+        if let Some(offer) = cx.app.store.money().offer(kind, item).await? {
+            return Ok(Some(offer.title));
+        }
+    }
+    Ok(None)
+}
+
+async fn bought(cx: &Cx, operator: OperatorId) -> Result<Vec<BoughtRow>, ApiError> {
+    let money = cx.app.store.money();
+    let mut rows = Vec::new();
+    for sale in money.bought_by(operator, BOUGHT).await? {
+        let offer = money.offer(sale.kind, &sale.item).await?;
+        rows.push(BoughtRow {
+            title: offer.map_or_else(|| sale.item.clone(), |offer| offer.title),
+            kind: sale.kind.as_str().to_owned(),
+            version: (sale.kind == ItemKind::Dataset).then_some(sale.version),
+            at: instant(sale.sold_at),
+            paid_with: sale.paid_with.as_str().to_owned(),
+            price: sale.price.0,
+            refunded: matches!(sale.state, SaleState::Refunded | SaleState::TrialRefunded),
+        });
+    }
+    Ok(rows)
+}
+
+/// A table of comma-separated values (RFC 4180).
+struct Csv;
+
+impl Media for Csv {
+    const TYPE: &'static str = "text/csv; charset=utf-8";
+
+    fn schema() -> Value {
+        json!({"type": "string"})
+    }
+}
+
+async fn csv(cx: Cx, input: Choice) -> Result<Streamed<Csv>, ApiError> {
+    let operator = operator(&cx)?;
+    let money = cx.app.store.money();
+    let (entries, _) = money
+        .journal(&cx.app.pay.asset, operator, input.filter()?, input.cursor()?, CSV_ROWS)
+        .await?;
+    let mut text = String::from("at,kind,item,agent,account,amount_micro,balance_micro\r\n");
+    for entry in entries {
+        let cells = [
+            entry.at.to_string(),
+            entry.kind.as_str().to_owned(),
+            entry.subject,
+            entry.actor,
+            entry.account.as_str().to_owned(),
+            entry.amount.0.to_string(),
+            entry.after.0.to_string(),
+        ];
+        // The amounts are numbers of this service, and may begin with a minus.
+        let cells = cells
+            .iter()
+            .enumerate()
+            .map(|(at, text)| if at < 5 { cell(text) } else { text.clone() });
+        text.push_str(&cells.collect::<Vec<_>>().join(","));
+        text.push_str("\r\n");
+    }
+    let mut answer = Streamed::ok(stream::iter([Ok(Bytes::from(text))]).boxed());
+    answer.headers.push((
+        header::CONTENT_DISPOSITION,
+        HeaderValue::from_static("attachment; filename=\"credits.csv\""),
+    ));
+    Ok(answer)
+}
+
+/// Returns a text as a cell: quoted where it must be, and never a formula.
+fn cell(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let text = if formula { format!("'{text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_never_a_formula() {
+        for (text, shown) in [
+            ("weather", "weather"),
+            ("=1+1", "'=1+1"),
+            ("-5", "'-5"),
+            ("@a", "'@a"),
+            ("a,b", "\"a,b\""),
+            ("=\"a\"", "\"'=\"\"a\"\"\""),
+        ] {
+            assert_eq!(cell(text), shown);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Front page of the console: what needs the person first, then what happened.
+
+use operators::Tally;
+use pages::console::{Attention, GateTally, OverviewPage};
+use store::{ClaimStatus, ContributionStatus, ListedContribution, Selection};
+use types::{OperatorId, Timestamp};
+
+use super::{activity, chrome, contributions, instant, missing, operator, page};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::Operations;
+use crate::web::{CONSOLE, View};
+use crate::wire::Nothing;
+
+/// Days of the chart.
+const DAYS: u32 = 14;
+const MICROS_A_DAY: i64 = 86_400_000_000;
+/// Contributions that the figures of 24 hours look at. Beyond it the page says that it counts the newest only.
+const MAX_COUNTED: u32 = 2_000;
+/// Rows of the lists of latest things.
+const LATEST: u32 = 8;
+/// Projects that the figures look at.
+const MAX_PROJECTS: u32 = 200;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(page("overview_page", CONSOLE, "Overview of the console"), &[], show);
+}
+
+async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    let (operator, now) = (operator(&cx)?, cx.now);
+    let store = &cx.app.store;
+    let (console, accounts) = (store.console(), store.accounts());
+    let (projects, agents, days, newest) = tokio::try_join!(
+        console.projects_of(operator, MAX_PROJECTS),
+        accounts.agents_of(operator, now),
+        console.days_of(operator, DAYS, now),
+        console.contributions_of(operator, Selection::All, None, MAX_COUNTED)
+    )?;
+    let yesterday = now.micros() - MICROS_A_DAY;
+    let recent: Vec<_> = newest
+        .iter()
+        .filter(|row| row.submitted_at.micros() >= yesterday)
+        .collect();
+    let active = agents.iter().filter(|agent| agent.removed_at.is_none()).count();
+    let account = store.operator(operator).await?.ok_or_else(|| missing("account"))?;
+    View::page(&OverviewPage {
+        chrome: chrome(&cx).await?,
+        operator: account.display_name,
+        since: instant(account.created_at),
+        attention: attention(&cx, operator).await?,
+        agents: u32::try_from(active).unwrap_or(u32::MAX),
+        agent_limit: cx.app.limits.agents_per_operator,
+        datasets: u64::try_from(projects.len()).unwrap_or(u64::MAX),
+        records: projects.iter().map(|project| project.record_count).sum(),
+        contributions: u64::try_from(recent.len()).unwrap_or(u64::MAX),
+        flow: flow(&recent)?,
+        days: chart(&days, now),
+        latest: newest.iter().take(LATEST as usize).map(contributions::listed).collect(),
+        activity: activity::rows(&cx, operator, LATEST).await?,
+    })
+}
+
+/// Adds up the rows of contributions, gate by gate.
+pub(super) fn flow(rows: &[&ListedContribution]) -> Result<pages::Flow, ApiError> {
+    let mut flow = pages::Flow::default();
+    let mut gates: Vec<GateTally> = Vec::new();
+    for row in rows {
+        let tallies = tallies(row.tallies.as_deref())?;
+        // The first gate sees every record; the row of an upload has no count of its own.
+        let came = tallies
+            .first()
+            .map_or_else(|| u64::from(row.rows), |first| u64::from(first.rows));
+        flow.rows += came;
+        match row.status {
+            ContributionStatus::Submitted | ContributionStatus::Waiting => flow.waiting += came,
+            ContributionStatus::Rejected => {
+                // Without tallies no gate saw the rows.
+                flow.rejected += tallies.last().map_or(came, |last| u64::from(last.passed));
+            }
+            ContributionStatus::Merged => {}
+        }
+        for tally in tallies {
+            add_up(&mut gates, contributions::tally(tally));
+        }
+    }
+    flow.gates = gates
+        .into_iter()
+        .map(|gate| pages::Gate {
+            name: gate.gate,
+            dropped: gate.dropped,
+            refused: gate.refused,
+            held: gate.held,
+        })
+        .collect();
+    Ok(flow)
+}
+
+/// Adds the counts of a gate to those of the same gate, in the order in which the gates judge.
+pub(super) fn add_up(gates: &mut Vec<GateTally>, tally: GateTally) {
+    match gates.iter_mut().find(|gate| gate.gate == tally.gate) {
+        Some(gate) => {
+            gate.rows += tally.rows;
+            gate.passed += tally.passed;
+            gate.dropped += tally.dropped;
+            gate.refused += tally.refused;
+            gate.held += tally.held;
+        }
+        None => gates.push(tally),
+    }
+}
+
+/// Reads the tallies of a contribution.
+pub(super) fn tallies(text: Option<&str>) -> Result<Vec<Tally>, ApiError> {
+    let parse =
+        |text| serde_json::from_str(text).map_err(|error| ApiError::internal(format!("stored tallies: {error}")));
+    text.map_or_else(|| Ok(Vec::new()), parse)
+}
+
+/// Returns one bar for each of the last days, those without contributions too.
+fn chart(days: &[store::Day], now: Timestamp) -> Vec<pages::DayCount> {
+    let today = now.micros().div_euclid(MICROS_A_DAY);
+    let numbers = (0..i64::from(DAYS)).rev().map(|ago| today - ago);
+    numbers
+        .map(|number| {
+            let found = days.iter().find(|day| day.number == number);
+            pages::DayCount {
+                day: pages::Instant(number * MICROS_A_DAY),
+                merged: found.map_or(0, |day| day.merged),
+                waiting: found.map_or(0, |day| day.open),
+                rejected: found.map_or(0, |day| day.rejected),
+            }
+        })
+        .collect()
+}
+
+/// Returns what needs the person, most urgent first.
+async fn attention(cx: &Cx, operator: OperatorId) -> Result<Vec<Attention>, ApiError> {
+    let (store, now) = (&cx.app.store, cx.now);
+    let (console, accounts, flow) = (store.console(), store.accounts(), store.flow());
+    let community = store.community();
+    let (claims, held, dead, jobs, told) = tokio::try_join!(
+        accounts.claims_of(operator, LATEST, now),
+        console.contributions_of(operator, Selection::Waiting, None, LATEST),
+        console.contributions_of(operator, Selection::Dead, None, LATEST),
+        flow.jobs_of(operator),
+        community.told(operator, now, LATEST)
+    )?;
+    let mut items = Vec::new();
+    for claim in claims.iter().filter(|claim| claim.status == ClaimStatus::Pending) {
+        let (since, end) = (instant(claim.created_at), instant(claim.expires_at));
+        items.push(Attention::claim(&claim.name, since, end));
+    }
+    for row in &dead {
+        items.push(Attention::dead(
+            &row.id.to_string(),
+            &row.slug,
+            instant(row.submitted_at),
+        ));
+    }
+    for job in &jobs {
+        if let Some(failed_at) = job.failed_at {
+            let error = job.last_error.as_deref().unwrap_or_default();
+            items.push(Attention::letter(error, instant(failed_at)));
+        }
+    }
+    for row in &held {
+        let (since, again) = (instant(row.submitted_at), row.resumes_after.map(instant));
+        items.push(Attention::held(
+            &row.id.to_string(),
+            &row.slug,
+            row.rows.into(),
+            since,
+            again,
+        ));
+    }
+    for told in &told {
+        items.push(Attention::request(
+            &told.request.to_string(),
+            &told.title,
+            instant(told.at),
+        ));
+    }
+    Ok(items)
+}

@@ -1,0 +1,285 @@
+//! Page of the account: sessions, tokens, payout address.
+
+use pages::console::{AccountView, PayoutView, SessionRow, SettingsPage, TokenRow};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{LinkPurpose, NewToken, TokenAdded};
+use types::{Kind, OperatorId, SessionId, Timestamp, TokenId};
+
+use super::{chrome, entry, form, form_page, id, instant, missing, operator, page, repairable};
+use crate::accounts;
+use crate::auth::{Secret, SecretKind};
+use crate::caller::Actor;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::letters::{self, Payload};
+use crate::operation::{Effect, Operations, Spec};
+use crate::ops::accounts::operators::RESENDS;
+use crate::schema::LINE;
+use crate::web::View;
+use crate::wire::Nothing;
+
+const PATH: &str = "/console/settings";
+/// Microseconds after signing in during which the payout address can be changed.
+const FRESH: i64 = 15 * 60 * 1_000_000;
+/// Microseconds until a new payout address is in force.
+const PAYOUT_DELAY: i64 = 72 * 3_600 * 1_000_000;
+/// Tokens of an operator.
+const MAX_TOKENS: u32 = 20;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(page("settings_page", PATH, "Settings"), &[], show);
+    table.add(
+        form("end_session_form", "/console/sessions/{id}/end", "End a session"),
+        &[],
+        end_session,
+    );
+    table.add(
+        form(
+            "end_other_sessions_form",
+            "/console/sessions/end-others",
+            "End all other sessions",
+        ),
+        &[],
+        end_others,
+    );
+    table.add(
+        form("create_token_form", "/console/tokens", "Make an operator token"),
+        &[],
+        make_token,
+    );
+    let revoke = Spec {
+        effect: Effect::Destroy,
+        ..form(
+            "revoke_token_form",
+            "/console/tokens/{id}/revoke",
+            "Revoke an operator token",
+        )
+    };
+    table.add(revoke, &[], revoke_token);
+    table.add(
+        form("change_payout_form", "/console/payout", "Change the payout address"),
+        &[],
+        set_payout,
+    );
+    table.add(
+        form(
+            "cancel_payout_form",
+            "/console/payout/cancel",
+            "Cancel the change of the payout address",
+        ),
+        &[],
+        cancel_payout,
+    );
+    let again = Spec {
+        limits: &[RESENDS],
+        ..form("sign_in_again_form", "/signin/again", "Ask for another link to sign in")
+    };
+    table.add(again, &[], sign_in_again);
+}
+
+async fn show(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    View::page(&settings(&cx).await?)
+}
+
+/// Returns true if the person signed in a short time ago.
+fn is_fresh(cx: &Cx) -> bool {
+    match cx.caller.as_ref().map(|caller| &caller.actor) {
+        Some(Actor::SignedIn { since, .. }) => cx.now.micros() - since.micros() < FRESH,
+        _ => false,
+    }
+}
+
+/// Returns the page of settings as it is now.
+async fn settings(cx: &Cx) -> Result<SettingsPage, ApiError> {
+    let (operator, now) = (operator(cx)?, cx.now);
+    let store = &cx.app.store;
+    let accounts = store.accounts();
+    let (account, sessions, tokens, payout) = tokio::try_join!(
+        store.operator(operator),
+        accounts.sessions_of(operator, now),
+        accounts.tokens_of(operator),
+        accounts.payout(operator, now)
+    )?;
+    let account = account.ok_or_else(|| missing("account"))?;
+    let current = cx.session().map(|(_, session)| session);
+    let mut sessions: Vec<_> = sessions
+        .into_iter()
+        .map(|session| SessionRow {
+            current: Some(session.id) == current,
+            id: session.id.to_string(),
+            created_at: instant(session.created_at),
+            seen_at: instant(session.seen_at),
+            expires_at: instant(session.expires_at),
+            address: session.address,
+            program: session.user_agent,
+        })
+        .collect();
+    // The sort is stable: the others stay newest first.
+    sessions.sort_by_key(|session| !session.current);
+    Ok(SettingsPage {
+        chrome: chrome(cx).await?,
+        account: AccountView {
+            id: operator.to_string(),
+            email: account.email,
+            display_name: account.display_name,
+            terms_version: account.terms_version,
+            created_at: instant(account.created_at),
+            verified_at: account.verified_at.map(instant),
+            adult_stated_at: account.adult_stated_at.map(instant),
+        },
+        sessions,
+        tokens: tokens
+            .into_iter()
+            .rev()
+            .map(|token| TokenRow {
+                id: token.id.to_string(),
+                label: token.label,
+                created_at: instant(token.created_at),
+            })
+            .collect(),
+        token_label: String::new(),
+        payout: PayoutView {
+            address: payout.address,
+            proved_at: payout.proved_at.map(instant),
+            pending: payout.next.map(|(address, at)| (address, instant(at))),
+            is_fresh: is_fresh(cx),
+            typed: String::new(),
+        },
+        errors: Vec::new(),
+        notice: None,
+    })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    /// Id of the thing.
+    id: String,
+}
+
+async fn end_session(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let session: SessionId = id(&input.id, "session")?;
+    if !cx.app.store.accounts().session_end(operator(&cx)?, session).await? {
+        return Err(missing("session"));
+    }
+    // Whoever ends the session of this browser is signed out with it.
+    if cx.session().is_some_and(|(_, current)| current == session) {
+        return View::see("/signin")?.signed_out();
+    }
+    View::see(PATH)
+}
+
+async fn end_others(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    let current = cx.session().map(|(_, session)| session);
+    cx.app.store.accounts().sessions_end(operator(&cx)?, current).await?;
+    View::see(PATH)
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Label {
+    /// Name by which the person knows the token.
+    #[schemars(length(max = 80), regex(pattern = LINE))]
+    label: Option<String>,
+}
+
+async fn make_token(cx: Cx, input: Label) -> Result<View, ApiError> {
+    let secret = Secret::generate(SecretKind::OperatorToken).map_err(ApiError::unavailable)?;
+    let new = NewToken {
+        operator: operator(&cx)?,
+        token_hash: secret.hash(),
+        label: input.label.unwrap_or_default(),
+        now: cx.now,
+    };
+    match cx.app.store.accounts().token_add(new, MAX_TOKENS).await? {
+        TokenAdded::Added(_) => {}
+        TokenAdded::LimitReached => {
+            let message = format!("the account has {MAX_TOKENS} tokens, which is the limit; revoke one");
+            return Err(ApiError::new(Kind::Forbidden, "token_limit", message));
+        }
+    }
+    let page = pages::SecretPage::operator_token(chrome(&cx).await?, "A new operator token", secret.reveal());
+    View::page(&page)
+}
+
+async fn revoke_token(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let token: TokenId = id(&input.id, "token")?;
+    if cx.app.store.accounts().token_revoke(operator(&cx)?, token).await? {
+        View::see(PATH)
+    } else {
+        Err(missing("token"))
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    /// Address that sales are paid to.
+    #[schemars(length(max = 100), regex(pattern = LINE))]
+    address: String,
+}
+
+async fn set_payout(cx: Cx, input: Address) -> Result<View, ApiError> {
+    if !is_fresh(&cx) {
+        let message = "sign in again to change the payout address; the settings mail you a link";
+        return Err(ApiError::new(Kind::Forbidden, "sign_in_is_old", message));
+    }
+    let operator = operator(&cx)?;
+    if let Err(error) = check_payout(&cx, operator, &input.address).await {
+        let mut page = settings(&cx).await?;
+        page.payout.typed = input.address;
+        page.errors = repairable(error)?;
+        return form_page(&page, true);
+    }
+    let effective_at = Timestamp::from_micros(cx.now.micros() + PAYOUT_DELAY);
+    let payload = Payload::PayoutChanged {
+        operator,
+        address: input.address.clone(),
+        effective_at: effective_at.micros(),
+    };
+    let letter = letters::mail(&payload, Some(operator), None, cx.now);
+    let accounts = cx.app.store.accounts();
+    accounts
+        .payout_set(operator, input.address, effective_at, letter, cx.now)
+        .await?;
+    View::see(PATH)
+}
+
+/// Checks that sales of an operator can be paid to an address.
+async fn check_payout(cx: &Cx, operator: OperatorId, address: &str) -> Result<(), ApiError> {
+    accounts::check_wallet("/address", address)?;
+    let asset = &cx.app.payments.asset;
+    let is_own = [asset.pay_to, asset.address]
+        .map(|own| own.to_string())
+        .contains(&address.to_ascii_lowercase());
+    if is_own {
+        return Err(ApiError::invalid(
+            "/address",
+            "must be a wallet of yours, not an address of the service",
+        ));
+    }
+    let owner = cx.app.store.accounts().operator_of_wallet(address, cx.now).await?;
+    if owner.is_some_and(|owner| owner.operator != operator) {
+        let problem = "is the payout address of another account, and an address belongs to one";
+        return Err(ApiError::invalid("/address", problem));
+    }
+    Ok(())
+}
+
+async fn cancel_payout(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    if cx.app.store.accounts().payout_cancel(operator(&cx)?, cx.now).await? {
+        View::see(PATH)
+    } else {
+        Err(missing("change of the payout address"))
+    }
+}
+
+async fn sign_in_again(cx: Cx, _: Nothing) -> Result<View, ApiError> {
+    let account = cx.app.store.operator(operator(&cx)?).await?;
+    let account = account.ok_or_else(|| missing("account"))?;
+    accounts::request_link(&cx.app, &account.email, LinkPurpose::SignIn, cx.now).await?;
+    entry::check_mail(&cx, pages::MailKind::SignIn, account.email, Some(PATH.to_owned()))
+        .await?
+        .going_to(PATH)
+}

@@ -1,0 +1,100 @@
+//! Operations that change a unit: its price, and its end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::{PriceChanged, UnitRetired};
+
+use super::view::{UnitView, is_locked};
+use super::{HOUR, Named};
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::entitlement::units;
+use crate::error::ApiError;
+use crate::price::PriceInput;
+use crate::wire::When;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SetPrice {
+    /// Id of any version of the unit.
+    #[schemars(extend("format" = "uuid"))]
+    id: String,
+    /// Price in dollars: 0 is free, null the platform's default.
+    price: PriceInput,
+}
+
+/// The price of a unit.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Priced {
+    /// Id of the version that was named.
+    id: String,
+    /// Id of the unit.
+    chain_id: String,
+    /// Price in dollars; null is the platform's default.
+    price: Option<String>,
+    /// Price in micro-USDC; 0 is free.
+    price_micro: i64,
+    /// True if the unit must be bought.
+    locked: bool,
+    /// Time of the last change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_at: Option<When>,
+}
+
+pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<Reply<Priced>, ApiError> {
+    let unit = units::own(&cx, &input.id).await?;
+    let price = input.price.amount()?.map(|price| price.0);
+    let window = HOUR * cx.app.limits.price_change_hours;
+    let changed = cx
+        .app
+        .store
+        .knowledge()
+        .price(unit.chain.id, price, cx.now, window)
+        .await?;
+    match changed {
+        PriceChanged::Changed(chain) => {
+            let shown = units::price_of(chain.price_micro);
+            Ok(Reply::ok(Priced {
+                id: unit.id.to_string(),
+                chain_id: chain.id.to_string(),
+                price: chain.price_micro.map(|_| shown.to_string()),
+                price_micro: shown.0,
+                locked: is_locked(chain.price_micro),
+                changed_at: chain.price_changed_at.map(Into::into),
+            }))
+        }
+        PriceChanged::TooSoon { retry_after } => {
+            // Rounded up, so that a caller that waits as long is not refused again.
+            let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
+            let message = "the price of a unit changes once a day";
+            Err(ApiError::limited("price_changed", message, seconds))
+        }
+        PriceChanged::NotPublished => Err(not_published(
+            "the unit is retired, or nothing of it is published or in work",
+        )),
+    }
+}
+
+pub(super) async fn retire(cx: Cx, input: Named) -> Result<Reply<UnitView>, ApiError> {
+    let unit = units::own(&cx, &input.id).await?;
+    let retired = cx.app.store.knowledge().retire(unit.chain.id, unit.id, cx.now).await?;
+    match retired {
+        UnitRetired::Retired => {
+            let unit = units::own(&cx, &input.id).await?;
+            Ok(Reply::ok(UnitView::of(&cx, unit).await?))
+        }
+        UnitRetired::NotLatest { latest } => Err(not_latest(&latest.to_string())),
+        UnitRetired::NotPublished => Err(not_published("the version is not published")),
+    }
+}
+
+/// Returns the 409 for a version that is not the latest.
+pub(super) fn not_latest(latest: &str) -> ApiError {
+    ApiError::conflict("not_latest", "another version of the unit is the latest").field("latest", latest)
+}
+
+/// Returns the 409 for a unit without a published version.
+pub(super) fn not_published(message: &str) -> ApiError {
+    ApiError::conflict("not_published", message)
+}

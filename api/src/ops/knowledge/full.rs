@@ -1,0 +1,40 @@
+//! Operation that returns the whole text of a unit.
+//!
+//! Invariant: the answer is sent after what it leaves is durable: a recorded read with its points, or a permit to rate.
+
+use std::time::Duration;
+
+use types::Kind;
+
+use super::Named;
+use super::view::Full;
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::entitlement::units::{self, FullRead};
+use crate::error::ApiError;
+
+/// Time for which a read of a unit with the price 0 may be followed by a rating.
+const PERMIT: Duration = Duration::from_hours(24);
+
+pub(super) async fn full(cx: Cx, input: Named) -> Result<Reply<Full>, ApiError> {
+    let unit = units::find(&cx.app, &input.id).await?;
+    let relation = units::relation(&cx, &unit).await?;
+    let (knowledge, chain) = (cx.app.store.knowledge(), unit.chain.id);
+    match units::full_read(&unit, relation) {
+        FullRead::Open => {}
+        FullRead::Permitted => knowledge.permit(chain, cx.the_agent()?, cx.now, PERMIT).await?,
+        FullRead::Recorded => {
+            if !relation.has_read {
+                let reader = (cx.the_agent()?, cx.the_operator()?);
+                knowledge.read(chain, unit.id, reader, cx.now).await?;
+            }
+        }
+        FullRead::Priced { price, key_reads } => return Err(units::unpaid(&cx, &unit, price, key_reads)),
+        FullRead::Retired => {
+            let message = "the unit is retired; agents that read it and operators that bought it keep reading it";
+            return Err(ApiError::new(Kind::NotFound, "unit_retired", message));
+        }
+        FullRead::Hidden => return Err(ApiError::no_unit()),
+    }
+    Ok(Reply::ok(Full::of(&cx, unit)))
+}

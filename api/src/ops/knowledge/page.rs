@@ -1,0 +1,248 @@
+//! The page of a unit, and the console's list of submissions.
+//!
+//! Invariant: a visitor sees the preview, and the whole text only of what is free; the owner sees the own versions with
+//! what their reviews said. What a visitor may not know of is a 404, like a missing unit.
+
+use pages::console::{Mark, UnitRow, UnitsPage};
+use pages::{Said, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{Unit, UnitStatus, VersionLine};
+use types::unit::ReviewEntry;
+use types::vocabulary::{ItemKind, JudgeKind, StepOutcome};
+use types::{Timestamp, UnitId};
+
+use crate::cx::Cx;
+use crate::entitlement::units::{self, FullRead, Relation, Shown};
+use crate::error::ApiError;
+use crate::operation::{Operations, Spec};
+use crate::ops::community::discussion;
+use crate::ops::console::{PAGE_ROWS, chrome, id, instant, operator, page};
+use crate::previews::preview;
+use crate::web::View;
+use crate::wire::BatchReason;
+
+const LIST: &str = "/console/knowledge";
+/// Versions and ratings on a page.
+const SHOWN: u32 = 50;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "unit_page",
+            path: "/units/{id}",
+            summary: "A knowledge unit",
+            ..Spec::PAGE
+        },
+        &[],
+        show,
+    );
+    table.add(page("units_page", LIST, "Submitted units"), &[], list);
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    /// Id of the version.
+    #[schemars(length(max = 64))]
+    id: String,
+}
+
+async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
+    let unit = units::find(&cx.app, &input.id).await?;
+    let is_own = cx.operator() == Some(unit.chain.operator);
+    // A person has read and bought nothing; agents do.
+    let relation = Relation {
+        owns: is_own,
+        ..Relation::default()
+    };
+    let is_priced = unit.chain.price_micro.is_some_and(|price| price > 0);
+    let (markdown, source) = match units::full_read(&unit, relation) {
+        FullRead::Open | FullRead::Permitted | FullRead::Recorded => {
+            (unit.body.clone(), Some(unit.source_declaration.clone()))
+        }
+        FullRead::Priced { .. } => (preview(&unit.body, is_priced), None),
+        FullRead::Retired | FullRead::Hidden => return Err(ApiError::no_unit()),
+    };
+    let knowledge = cx.app.store.knowledge();
+    let chain = unit.chain.id;
+    let chain_text = chain.to_string();
+    let (versions, ratings) =
+        tokio::try_join!(knowledge.versions(chain, SHOWN), knowledge.ratings(chain, None, SHOWN))?;
+    let discussion = discussion(&cx, ItemKind::Unit, &chain_text, unit.chain.operator).await?;
+    let steps = if is_own {
+        knowledge.entries(unit.id).await?
+    } else {
+        Vec::new()
+    };
+    let said = |agent: String, note: Option<String>, text: String, at: Timestamp| Said {
+        agent,
+        note,
+        text,
+        at: instant(at),
+    };
+    let base = &cx.app.config.public_url;
+    let count = unit.chain.rating_count;
+    let call = format!(
+        "curl -s {base}/knowledge/{}/full \\\n  -H \"Authorization: Bearer $SLUICE_KEY\"",
+        unit.id
+    );
+    let scores = unit.scores.as_ref().map(|(scores, judge)| ScoreView {
+        total: scores.total.into(),
+        axes: [
+            ("Accuracy", scores.accuracy.into()),
+            ("Novelty", scores.novelty.into()),
+            ("Reproducibility", scores.reproducibility.into()),
+            ("Specificity", scores.specificity.into()),
+        ],
+        judge: judge.name.clone(),
+        is_heuristic: judge.kind == JudgeKind::Heuristic,
+    });
+    let rating = (count > 0).then(|| (unit.chain.rating_sum * 10 / count, count));
+    let mut page = UnitPage::new(chrome(&cx).await?, facts(unit, is_own), &markdown);
+    page.source = source;
+    page.scores = scores;
+    page.rating = rating;
+    page.request = call;
+    // A visitor learns nothing of what was not published.
+    let lines = versions.iter().filter(|line| is_own || line.number.is_some());
+    page.versions = lines.map(version).collect();
+    page.steps = steps.into_iter().map(step).collect();
+    let ratings = ratings.items.into_iter().map(|rating| {
+        let stars = Some(format!("{} of 5", rating.stars));
+        said(rating.agent_name, stars, rating.comment.unwrap_or_default(), rating.at)
+    });
+    page.ratings = ratings.collect();
+    page.discussion = discussion;
+    View::page(&page)
+}
+
+/// Returns the facts of a unit.
+fn facts(unit: Unit, is_own: bool) -> UnitFacts {
+    let shown = Shown::of(&unit);
+    let price = units::price_of(unit.chain.price_micro);
+    let (price, price_note) = match unit.chain.price_micro {
+        Some(0) => ("Free".to_owned(), "Anybody reads it."),
+        None => (
+            format!("${price}"),
+            "Free for agents with a key; without one at this price.",
+        ),
+        Some(_) => (
+            format!("${price}"),
+            "Priced by the seller. It covers every version, also later ones.",
+        ),
+    };
+    let latest = unit
+        .chain
+        .latest
+        .filter(|latest| shown == Shown::Superseded && *latest != unit.id);
+    UnitFacts {
+        reason: reason(&unit),
+        id: unit.id.to_string(),
+        title: unit.title,
+        category: unit.category,
+        license: unit.chain.license,
+        agent: unit.agent_name,
+        version: unit.number.map(Into::into),
+        state: state(shown),
+        newer: latest.map(|latest| format!("/units/{latest}")),
+        price,
+        price_note: price_note.to_owned(),
+        sold: unit.chain.sold_count,
+        readers: unit.chain.readers,
+        length: unit.length,
+        at: instant(unit.published_at.unwrap_or(unit.submitted_at)),
+        is_own,
+    }
+}
+
+/// Returns the sentence about a rejection or a wait.
+fn reason(unit: &Unit) -> Option<String> {
+    let waiting = unit
+        .waiting_reason
+        .as_deref()
+        .map(|reason| BatchReason::held(reason).message);
+    unit.reject_message.clone().or(waiting)
+}
+
+/// Returns the word and the mark of a state.
+const fn state(shown: Shown) -> (&'static str, Mark) {
+    match shown {
+        Shown::Queued => ("queued", Mark::Live),
+        Shown::Waiting => ("waiting", Mark::Hold),
+        Shown::Rejected => ("rejected", Mark::Bad),
+        Shown::Published => ("published", Mark::Ok),
+        Shown::Superseded => ("superseded", Mark::Off),
+        Shown::Retired => ("retired", Mark::Off),
+        Shown::TakenDown => ("taken down", Mark::Bad),
+    }
+}
+
+fn version(line: &VersionLine) -> UnitVersion {
+    let state = match line.status {
+        UnitStatus::Queued => state(Shown::Queued),
+        UnitStatus::Waiting => state(Shown::Waiting),
+        UnitStatus::Rejected => state(Shown::Rejected),
+        UnitStatus::Published => state(Shown::Published),
+        UnitStatus::Superseded => state(Shown::Superseded),
+    };
+    UnitVersion {
+        href: format!("/units/{}", line.id),
+        version: line.number.map(Into::into),
+        state,
+        total: line.total.map(Into::into),
+        at: instant(line.decided_at.unwrap_or(line.submitted_at)),
+    }
+}
+
+fn step(entry: ReviewEntry) -> UnitStep {
+    let mark = match entry.outcome {
+        StepOutcome::Passed => Mark::Ok,
+        StepOutcome::Refused => Mark::Bad,
+        StepOutcome::Held => Mark::Hold,
+    };
+    UnitStep {
+        step: entry.step.as_str().to_owned(),
+        outcome: (entry.outcome.as_str().to_owned(), mark),
+        detail: entry.detail,
+        judge: entry.judge.map(|judge| judge.name),
+        at: instant(entry.at),
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// Id of the last submission of the page before.
+    #[schemars(length(max = 64))]
+    before: Option<String>,
+}
+
+async fn list(cx: Cx, input: List) -> Result<View, ApiError> {
+    let before: Option<UnitId> = input.before.map(|text| id(&text, "page")).transpose()?;
+    let knowledge = cx.app.store.knowledge();
+    let mut found = knowledge.submissions_of(operator(&cx)?, before, PAGE_ROWS + 1).await?;
+    let more = found.len() > PAGE_ROWS as usize;
+    found.truncate(PAGE_ROWS as usize);
+    let next = found
+        .last()
+        .filter(|_| more)
+        .map(|unit| format!("{LIST}?before={}", unit.id));
+    View::page(&UnitsPage {
+        chrome: chrome(&cx).await?,
+        rows: found
+            .into_iter()
+            .map(|unit| UnitRow {
+                id: unit.id.to_string(),
+                state: state(Shown::of(&unit)),
+                total: unit.scores.as_ref().map(|(scores, _)| scores.total.into()),
+                reason: reason(&unit),
+                title: unit.title,
+                agent: unit.agent_name,
+                at: instant(unit.submitted_at),
+            })
+            .collect(),
+        next,
+        is_later: before.is_some(),
+    })
+}

@@ -1,0 +1,222 @@
+//! Operations that submit units and revisions.
+//!
+//! Invariant: a 201 is sent only after the version and its outbox row are durable. Who gets no answer finds the version by
+//! the 409 of a second call.
+
+use std::time::Duration;
+
+use messages::KNOWLEDGE;
+use operators::knowledge::normalised;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{Allowance, HourlyLimit, NewUnit, Revised, UnitSubmitted};
+use types::{Timestamp, UnitId, fault, metric};
+
+use super::change::{not_latest, not_published};
+use super::view::UnitView;
+use super::{CATEGORY, HOUR, language};
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::entitlement::units;
+use crate::error::ApiError;
+use crate::flow::unit_message;
+use crate::licenses::License;
+use crate::ops::contribute::no_more;
+use crate::price::PriceInput;
+use crate::schema::{LINE, TEXT};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Submit {
+    /// Title in one line.
+    #[schemars(length(min = 1, max = 200), regex(pattern = LINE))]
+    title: String,
+    /// Text: what was measured, what failed and why, or how it is done, with exact parameters.
+    #[schemars(length(min = 1, max = 50_000), regex(pattern = TEXT))]
+    body: String,
+    /// Category; any name of this form, best one of the recommended ones.
+    #[schemars(length(min = 1, max = 50), regex(pattern = CATEGORY))]
+    category: String,
+    /// Source: what was measured, where and when, or whose work it is.
+    #[schemars(length(min = 4, max = 2_000), regex(pattern = TEXT))]
+    source_declaration: String,
+    /// Licence of the text; `platform-standard` where not given.
+    license: Option<License>,
+    /// Price in dollars: 0 is free, null the platform's default.
+    price: Option<PriceInput>,
+    /// True if buyers may pay with credits that they were given.
+    #[serde(default)]
+    trial_sale: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Revise {
+    /// Id of the latest version.
+    #[schemars(extend("format" = "uuid"))]
+    id: String,
+    /// Text: what was measured, what failed and why, or how it is done, with exact parameters.
+    #[schemars(length(min = 1, max = 50_000), regex(pattern = TEXT))]
+    body: String,
+    /// Title in one line.
+    #[schemars(length(min = 1, max = 200), regex(pattern = LINE))]
+    title: Option<String>,
+    /// Category; any name of this form, best one of the recommended ones.
+    #[schemars(length(min = 1, max = 50), regex(pattern = CATEGORY))]
+    category: Option<String>,
+    /// Source: what was measured, where and when, or whose work it is.
+    #[schemars(length(min = 4, max = 2_000), regex(pattern = TEXT))]
+    source_declaration: Option<String>,
+}
+
+/// Texts of a version, and the terms of a first one.
+struct Draft {
+    revises: Option<Revised>,
+    title: String,
+    body: String,
+    category: String,
+    source_declaration: String,
+    license: License,
+    price_micro: Option<i64>,
+    trial_sale: bool,
+    hourly: u32,
+}
+
+pub(super) async fn submit(cx: Cx, input: Submit) -> Result<Reply<UnitView>, ApiError> {
+    let price = input.price.map(|price| price.amount()).transpose()?.flatten();
+    let draft = Draft {
+        revises: None,
+        title: input.title,
+        body: input.body,
+        category: input.category,
+        source_declaration: input.source_declaration,
+        license: input.license.unwrap_or(License::PlatformStandard),
+        price_micro: price.map(|price| price.0),
+        trial_sale: input.trial_sale,
+        hourly: cx.app.limits.submissions_per_agent_per_hour,
+    };
+    acknowledge(cx, draft).await
+}
+
+pub(super) async fn revise(cx: Cx, input: Revise) -> Result<Reply<UnitView>, ApiError> {
+    let unit = units::own(&cx, &input.id).await?;
+    // The terms are the unit's, so the message and the row of a revision carry none.
+    let draft = Draft {
+        revises: Some(Revised {
+            chain: unit.chain.id,
+            unit: unit.id,
+        }),
+        title: input.title.unwrap_or(unit.title),
+        body: input.body,
+        category: input.category.unwrap_or(unit.category),
+        source_declaration: input.source_declaration.unwrap_or(unit.source_declaration),
+        license: License::PlatformStandard,
+        price_micro: None,
+        trial_sale: false,
+        hourly: cx.app.limits.revisions_per_agent_per_hour,
+    };
+    acknowledge(cx, draft).await
+}
+
+/// Acknowledges a version and answers with it.
+async fn acknowledge(cx: Cx, draft: Draft) -> Result<Reply<UnitView>, ApiError> {
+    if let Some(rejected) = cx.app.backlog.rejection() {
+        return Err(no_more(rejected));
+    }
+    let hourly = HourlyLimit {
+        most: draft.hourly,
+        window: HOUR,
+    };
+    let action = if draft.revises.is_some() {
+        "revisions"
+    } else {
+        "submissions"
+    };
+    let (new, record) = version(&cx, draft)?;
+    let allowance = Allowance {
+        limit: cx.app.limits.knowledge_per_day,
+        day: cx.now.day(),
+    };
+    let (id, bytes, is_held) = (new.id, new.submission.len(), new.held.is_some());
+    match cx.app.store.knowledge().submit(new, hourly, allowance).await? {
+        UnitSubmitted::Submitted => {}
+        UnitSubmitted::Duplicate { unit, status } => {
+            let message = "the operator has a unit with the same text";
+            return Err(ApiError::conflict("duplicate_submission", message)
+                .field("unitId", unit.to_string())
+                .field("status", status.as_str()));
+        }
+        UnitSubmitted::NotLatest { latest } => return Err(not_latest(&latest.to_string())),
+        UnitSubmitted::InValidation { unit } => {
+            let message = "a revision of the unit is being reviewed";
+            return Err(ApiError::conflict("revision_in_validation", message).field("unitId", unit.to_string()));
+        }
+        UnitSubmitted::NotPublished => return Err(not_published("only a published unit is revised")),
+        UnitSubmitted::Hourly { until } => {
+            let message = format!("more than {} {action} in an hour from this agent", hourly.most);
+            return Err(ApiError::limited("hourly_limit", message, seconds_until(&cx, until)));
+        }
+        UnitSubmitted::AllowanceSpent => return Err(allowance_spent(&cx)),
+    }
+    tracing::info!(unit = %id, "unit acknowledged");
+    metrics::counter!(metric::UNITS, "state" => "acknowledged").increment(1);
+    cx.app.backlog.add(bytes);
+    fault::point("ack.respond");
+    // The sweeper appends what is held when the hold ends, and everything that this process does not.
+    if !is_held {
+        cx.app.relay.submit(KNOWLEDGE, record);
+    }
+    let unit = units::own(&cx, &id.to_string()).await?;
+    Ok(Reply::created(UnitView::of(&cx, unit).await?))
+}
+
+/// Returns the row of a version, and the message of which that row is the outbox entry.
+fn version(cx: &Cx, draft: Draft) -> Result<(NewUnit, eventlog::Record), ApiError> {
+    let id = UnitId::new(cx.now);
+    let held = cx.app.validation.held(cx.now);
+    let new = NewUnit {
+        id,
+        revises: draft.revises,
+        agent: cx.the_agent()?,
+        operator: cx.the_operator()?,
+        text_hash: *blake3::hash(normalised(&draft.body).as_bytes()).as_bytes(),
+        language: language::of(&draft.body),
+        length: draft.body.chars().count() as u64,
+        title: draft.title,
+        body: draft.body,
+        category: draft.category,
+        source_declaration: draft.source_declaration,
+        license: draft.license.id().to_owned(),
+        price_micro: draft.price_micro,
+        trial_sale: draft.trial_sale,
+        submission: Vec::new(),
+        // A hold whose end is known is not worth an attempt before.
+        first_sweep: held
+            .as_ref()
+            .and_then(|(_, until)| *until)
+            .unwrap_or_else(|| cx.app.sweeper.first(cx.now)),
+        held,
+        now: cx.now,
+    };
+    let record = unit_message(&new, 0, Some(cx.origin())).map_err(ApiError::internal)?;
+    let submission = record.value.to_vec();
+    Ok((NewUnit { submission, ..new }, record))
+}
+
+/// Returns the 429 for an operator that has used up its allowance of units.
+fn allowance_spent(cx: &Cx) -> ApiError {
+    let limit = cx.app.limits.knowledge_per_day;
+    let resets_at = cx.now.next_day();
+    let message = format!("the operator has submitted and revised {limit} units today, which is the limit");
+    let allowance = serde_json::json!({
+        "kind": "knowledge", "limit": limit, "used": limit, "resetAt": resets_at.to_string(),
+    });
+    ApiError::limited("allowance_spent", message, seconds_until(cx, resets_at)).field("allowance", allowance)
+}
+
+/// Returns the seconds from now to a time, rounded up. The clock is read again, since `Retry-After` counts from the
+/// answer and not from the beginning of the call.
+fn seconds_until(cx: &Cx, time: Timestamp) -> u64 {
+    let left: Duration = time.since(cx.app.clock.now());
+    left.as_secs() + u64::from(left.subsec_nanos() > 0)
+}

@@ -1,0 +1,140 @@
+//! Prices of the platform, for everybody.
+//!
+//! Invariant: the examples of the fee come from the function that splits sales.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use types::money::MicroUsdc;
+
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::wire::Nothing;
+
+/// Prices whose fee is shown.
+const EXAMPLES: [i64; 8] = [
+    10_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+    1_000_000_000,
+];
+
+/// Prices, fees and free figures. Amounts are in micro-USDC.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Pricing {
+    /// Unit of the amounts.
+    unit: &'static str,
+    /// Prices of items without a price of their own.
+    defaults: Value,
+    /// Least price that is not free.
+    minimum: i64,
+    /// Brackets of the platform's fee, with examples.
+    fee: Fee,
+    /// Threshold of payouts, and the days after a sale before its share is payable.
+    payout: Value,
+    /// Storage and egress that cost nothing.
+    free_tier: Value,
+    /// Prices of a pack of credits, of egress and of storage.
+    credits: Value,
+    /// Credits that the platform gives, for trial sales only.
+    given: Value,
+    /// Nature of the money.
+    notice: &'static str,
+}
+
+/// Fee of the platform.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Fee {
+    /// Brackets: the part of a price above an amount, up to another, costs a percentage.
+    brackets: Vec<Bracket>,
+    /// Fees and shares of some prices.
+    examples: Vec<Example>,
+}
+
+/// Bracket of the fee.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Bracket {
+    /// Amount above which the bracket begins.
+    above: i64,
+    /// Amount up to which it goes; null for the last.
+    up_to: Option<i64>,
+    /// Percentage of the part of a price in the bracket.
+    percent: i64,
+}
+
+/// Fee and share of a price.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Example {
+    /// Example of a price, in micro-USDC.
+    price: i64,
+    /// Part of the platform.
+    fee: i64,
+    /// Part of the seller.
+    share: i64,
+}
+
+pub(super) async fn pricing(cx: Cx, _: Nothing) -> Result<Reply<Pricing>, ApiError> {
+    let tariff = &cx.app.pay;
+    let set = tariff.fee.as_slice();
+    // What lies below the first bracket is shown as one without a fee.
+    let free = set.first().filter(|first| first.above > 0).map(|first| Bracket {
+        above: 0,
+        up_to: Some(first.above),
+        percent: 0,
+    });
+    let ends = set.iter().skip(1).map(|next| Some(next.above)).chain([None]);
+    let charged = set.iter().zip(ends).map(|(bracket, up_to)| Bracket {
+        above: bracket.above,
+        up_to,
+        percent: bracket.percent,
+    });
+    let example = |price| {
+        let split = tariff.fee.split(MicroUsdc(price));
+        Example {
+            price,
+            fee: split.fee.0,
+            share: split.share.0,
+        }
+    };
+    Ok(Reply::ok(Pricing {
+        unit: "micro-USDC",
+        defaults: json!({"unit": pay::UNIT_DEFAULT.0, "datasetVersion": pay::DATASET_DEFAULT.0}),
+        minimum: pay::MINIMUM.0,
+        fee: Fee {
+            brackets: free.into_iter().chain(charged).collect(),
+            examples: EXAMPLES.into_iter().map(example).collect(),
+        },
+        payout: json!({
+            "threshold": tariff.payout_threshold.0,
+            "disputeDays": days(tariff.dispute_window_seconds),
+        }),
+        free_tier: json!({
+            "storageBytes": cx.app.limits.storage_bytes,
+            "egressBytesPerMonth": tariff.free_egress_bytes,
+        }),
+        credits: json!({
+            "pack": tariff.pack.0,
+            "egressPer64MiB": tariff.egress_block.0,
+            "storagePer64MiBDay": tariff.storage_block_day.0,
+        }),
+        given: json!({"atSignUp": tariff.given_at_sign_up.0, "onlyFor": "trial sales"}),
+        notice: "test USDC on a test network; balances may be reset; points are not money",
+    }))
+}
+
+/// Returns seconds in days, as a whole number where they are one.
+fn days(seconds: u32) -> Value {
+    const DAY: u32 = 86_400;
+    if seconds.is_multiple_of(DAY) {
+        json!(seconds / DAY)
+    } else {
+        json!(f64::from(seconds) / f64::from(DAY))
+    }
+}

@@ -1,0 +1,365 @@
+//! Operations of the authorization server: metadata, registration, token, revocation.
+//!
+//! Invariants:
+//! - Parameters that are not known are ignored here, and errors have the form of OAuth (RFC 6749 section 5.2).
+//! - No credential but those of OAuth is read: a key in `Authorization` changes nothing.
+
+use std::time::Duration;
+
+use http::header::{self, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+use oauth::client::Client;
+use oauth::registration;
+use oauth::token::{self, TokenError};
+use oauth::{Params, Resource, discovery};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, JSON, Output, Reply};
+use crate::apps::Apps;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Effect, Limit, Operations, Scope, Spec, Subject};
+use crate::wire::Nothing;
+
+const TAG: &str = "oauth";
+const FORM: &str = "application/x-www-form-urlencoded";
+/// The scheme by which a client would send a password.
+const BASIC: &[u8] = b"basic ";
+
+/// Limit on registrations of clients, whose rows stay.
+const REGISTRATIONS: Limit = Limit {
+    // The name is part of the key of the shared counters, so all replicas must use the same.
+    name: "app-registrations",
+    subject: Subject::Address,
+    most: |_| 100,
+    window: Duration::from_hours(1),
+    code: "registration_limit",
+    counted: "attempts to register an app in an hour from this address",
+};
+
+/// Returns the fields that the entries of this file share.
+fn base() -> Spec {
+    Spec {
+        tag: TAG,
+        opaque: true,
+        ..Spec::BASE
+    }
+}
+
+/// Returns the fields that the endpoints for clients share.
+fn endpoint() -> Spec {
+    Spec {
+        method: Method::POST,
+        scope: Scope::Write,
+        effect: Effect::Write,
+        // Rows about connections are the trail.
+        audit: false,
+        takes: &[FORM],
+        headers: &[("authorization", "Authorization")],
+        failure: &[
+            (400, "The request is refused; `error` is a code of OAuth."),
+            (
+                401,
+                "The client is not known, or did not prove its identity (`invalid_client`).",
+            ),
+        ],
+        ..base()
+    }
+}
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "oauth_server_metadata",
+            path: discovery::SERVER_METADATA_PATH,
+            summary: "Metadata of the authorization server (RFC 8414)",
+            ..base()
+        },
+        &[],
+        server_metadata,
+    );
+    table.add(
+        Spec {
+            name: "mcp_metadata",
+            path: "/.well-known/oauth-protected-resource/mcp",
+            summary: "Metadata of the MCP server `/mcp` (RFC 9728)",
+            ..base()
+        },
+        &[],
+        |cx, _: Nothing| std::future::ready(Ok(resource_metadata(&cx, Resource::Mcp))),
+    );
+    table.add(
+        Spec {
+            name: "mcp_directory_metadata",
+            path: "/.well-known/oauth-protected-resource/mcp/directory",
+            summary: "Metadata of the MCP server `/mcp/directory` (RFC 9728)",
+            ..base()
+        },
+        &[],
+        |cx, _: Nothing| std::future::ready(Ok(resource_metadata(&cx, Resource::Directory))),
+    );
+    table.add(
+        Spec {
+            name: "register_app",
+            path: discovery::REGISTER_PATH,
+            summary: "Registers an app as a public client (RFC 7591)",
+            description: "An app that has a metadata document needs no registration: the URL of the document is its \
+                          `client_id`.",
+            takes: &[JSON],
+            headers: &[],
+            limits: &[REGISTRATIONS],
+            success: &[(201, "The client, with the metadata that are kept.")],
+            failure: &[(
+                400,
+                "The metadata break a rule: `invalid_redirect_uri` or `invalid_client_metadata`, which \
+                 `error_description` explains.",
+            )],
+            example: r#"{"client_name": "Tide desk", "redirect_uris": ["http://127.0.0.1/callback"]}"#,
+            ..endpoint()
+        },
+        &[],
+        register,
+    );
+    table.add(
+        Spec {
+            name: "oauth_token",
+            path: discovery::TOKEN_PATH,
+            summary: "Exchanges a code or a refresh token for tokens (RFC 6749, PKCE with S256)",
+            description: "An access token lasts an hour, and is renewed for 30 days. A refresh token works once; its \
+                          second use ends the connection.",
+            success: &[(200, "The tokens.")],
+            example: r#"{"grant_type": "refresh_token", "refresh_token": "wtr_…", "client_id": "app_…"}"#,
+            ..endpoint()
+        },
+        &[],
+        token_answer,
+    );
+    table.add(
+        Spec {
+            name: "oauth_revoke",
+            path: discovery::REVOKE_PATH,
+            summary: "Ends the connection of a token (RFC 7009)",
+            success: &[(200, "The token does not work, whether or not it did before.")],
+            example: r#"{"token": "wtr_…", "client_id": "app_…"}"#,
+            ..endpoint()
+        },
+        &[],
+        revoke,
+    );
+}
+
+/// An answer in the form of OAuth.
+struct OAuthReply {
+    status: u16,
+    challenge: Option<&'static str>,
+    body: Value,
+}
+
+impl OAuthReply {
+    const fn of(status: u16, body: Value) -> Self {
+        Self {
+            status,
+            challenge: None,
+            body,
+        }
+    }
+}
+
+impl Answer for OAuthReply {
+    const CONTENT_TYPE: &'static str = JSON;
+
+    fn schema() -> Value {
+        json!({"type": "object"})
+    }
+
+    fn into_output(self) -> Result<Output, ApiError> {
+        let mut headers: Vec<(HeaderName, HeaderValue)> = token::HEADERS
+            .iter()
+            .filter_map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_static(value))))
+            .collect();
+        headers.extend(
+            self.challenge
+                .map(|challenge| (header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))),
+        );
+        Ok(Output::Whole {
+            content_type: JSON,
+            status: StatusCode::from_u16(self.status).map_err(ApiError::internal)?,
+            headers,
+            body: self.body.to_string().into(),
+        })
+    }
+}
+
+/// Puts a refusal into the form of OAuth. A failure of the service keeps its own.
+fn refusal(error: oauth::Error) -> Result<OAuthReply, ApiError> {
+    match error {
+        oauth::Error::Refused(error) => Ok(OAuthReply {
+            challenge: error.www_authenticate(),
+            ..OAuthReply::of(error.status(), error.body())
+        }),
+        oauth::Error::Registration(error) => Ok(OAuthReply::of(400, error.body())),
+        other => Err(other.into()),
+    }
+}
+
+async fn server_metadata(cx: Cx, _: Nothing) -> Result<Reply<Value>, ApiError> {
+    Ok(Reply::ok(discovery::server_metadata(cx.app.apps.server().issuer())))
+}
+
+fn resource_metadata(cx: &Cx, resource: Resource) -> Reply<Value> {
+    let issuer = cx.app.apps.server().issuer();
+    Reply::ok(discovery::resource_metadata(issuer, resource))
+}
+
+/// The members are read from the body, where others are ignored.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Register {
+    /// Addresses that the app may be returned to: `https`, or for native apps loopback `http` and private schemes with a dot.
+    #[expect(dead_code, reason = "published only")]
+    redirect_uris: Option<Vec<String>>,
+    /// Name for people, up to 80 characters.
+    #[expect(dead_code, reason = "published only")]
+    client_name: Option<String>,
+    /// Home page for people.
+    #[expect(dead_code, reason = "published only")]
+    client_uri: Option<String>,
+    /// `native` (the default) or `web`.
+    #[expect(dead_code, reason = "published only")]
+    application_type: Option<String>,
+    /// Scopes that the app may ask for; without it all.
+    #[expect(dead_code, reason = "published only")]
+    scope: Option<String>,
+    /// `authorization_code`, and `refresh_token` for an app that renews its tokens.
+    #[expect(dead_code, reason = "published only")]
+    grant_types: Option<Vec<String>>,
+}
+
+async fn register(cx: Cx, _: Register) -> Result<OAuthReply, ApiError> {
+    let metadata = cx.body.unwrap_or_default();
+    match cx.app.apps.server().register(&metadata).await {
+        Ok(client) => Ok(OAuthReply::of(registration::CREATED, registration::answer(&client))),
+        Err(error) => refusal(error),
+    }
+}
+
+/// The parameters are read from the body, where others are ignored.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct TokenForm {
+    /// A client has no password here; one is refused.
+    authorization: Option<String>,
+    /// `authorization_code` or `refresh_token`.
+    #[expect(dead_code, reason = "published only")]
+    grant_type: Option<String>,
+    /// The code of the authorization answer.
+    #[expect(dead_code, reason = "published only")]
+    code: Option<String>,
+    /// Verifier of the challenge (PKCE).
+    #[expect(dead_code, reason = "published only")]
+    code_verifier: Option<String>,
+    /// Redirect URI of the authorization request; may be left out.
+    #[expect(dead_code, reason = "published only")]
+    redirect_uri: Option<String>,
+    /// The refresh token.
+    #[expect(dead_code, reason = "published only")]
+    refresh_token: Option<String>,
+    /// URL of the MCP endpoint (RFC 8707); that of the authorization request if left out.
+    #[expect(dead_code, reason = "published only")]
+    resource: Option<String>,
+    /// Fewer scopes than were agreed to, for a renewed token.
+    #[expect(dead_code, reason = "published only")]
+    scope: Option<String>,
+    /// Identifier of the client.
+    #[expect(dead_code, reason = "published only")]
+    client_id: Option<String>,
+    /// Type of the assertion of a client with keys.
+    #[expect(dead_code, reason = "published only")]
+    client_assertion_type: Option<String>,
+    /// Assertion of a client with keys (`private_key_jwt`).
+    #[expect(dead_code, reason = "published only")]
+    client_assertion: Option<String>,
+}
+
+async fn token_answer(cx: Cx, input: TokenForm) -> Result<OAuthReply, ApiError> {
+    let params = Params::parse(cx.body.as_deref().unwrap_or_default());
+    let server = cx.app.apps.server();
+    let exchanged = async {
+        let client = client(&cx.app.apps, &params, input.authorization.as_deref()).await?;
+        let request = token::request(&params, server.issuer())?;
+        Ok(server.token(&client, &request).await?)
+    };
+    match exchanged.await {
+        Ok(answer) => {
+            let body = serde_json::to_value(&answer).map_err(ApiError::internal)?;
+            Ok(OAuthReply::of(200, body))
+        }
+        Err(Refused::OAuth(error)) => refusal(error),
+        Err(Refused::Service(error)) => Err(error),
+    }
+}
+
+/// The parameters are read from the body, where others are ignored.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct RevokeForm {
+    /// A client has no password here; one is refused.
+    authorization: Option<String>,
+    /// The access token or the refresh token.
+    #[expect(dead_code, reason = "published only")]
+    token: Option<String>,
+    /// Identifier of the client.
+    #[expect(dead_code, reason = "published only")]
+    client_id: Option<String>,
+    /// Type of the assertion of a client with keys.
+    #[expect(dead_code, reason = "published only")]
+    client_assertion_type: Option<String>,
+    /// Assertion of a client with keys (`private_key_jwt`).
+    #[expect(dead_code, reason = "published only")]
+    client_assertion: Option<String>,
+}
+
+async fn revoke(cx: Cx, input: RevokeForm) -> Result<OAuthReply, ApiError> {
+    let params = Params::parse(cx.body.as_deref().unwrap_or_default());
+    let revoked = async {
+        let client = client(&cx.app.apps, &params, input.authorization.as_deref()).await?;
+        let token = token::revocation(&params)?;
+        Ok(cx.app.apps.server().revoke(&client, token.as_ref()).await?)
+    };
+    match revoked.await {
+        Ok(()) => Ok(OAuthReply::of(200, json!({}))),
+        Err(Refused::OAuth(error)) => refusal(error),
+        Err(Refused::Service(error)) => Err(error),
+    }
+}
+
+/// Reason for which a request is not answered.
+enum Refused {
+    OAuth(oauth::Error),
+    Service(ApiError),
+}
+
+impl<E: Into<oauth::Error>> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self::OAuth(error.into())
+    }
+}
+
+/// Returns the client that a request is from, which has proved its identity.
+async fn client(apps: &Apps, params: &Params, authorization: Option<&str>) -> Result<Client, Refused> {
+    // Keys and tokens of the service are no passwords of clients, and are not looked at.
+    let has_password = authorization.is_some_and(|value| {
+        let scheme = value.as_bytes().get(..BASIC.len());
+        scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(BASIC))
+    });
+    let credentials = token::credentials(params, has_password)?;
+    let client = apps.client(&credentials.client_id).await.map_err(Refused::Service)?;
+    let client = client.ok_or(TokenError::UNKNOWN_CLIENT)?;
+    let keys = apps.keys(&client).await;
+    let authenticated = apps.server().authenticate(&credentials, &client, keys.as_ref()).await;
+    if let (Err(_), Some(_)) = (&authenticated, &keys) {
+        // The client may have new keys, which the next try sees.
+        apps.web().forget_keys(&client);
+    }
+    authenticated?;
+    Ok(client)
+}

@@ -1,0 +1,220 @@
+//! Operations that are paid by x402: a unit, a version of a dataset, a pack of credits.
+//!
+//! Invariants:
+//! - Checks come in one order: query, item, header, form, terms, signature, then the authorization as it is known, then
+//!   everything that can change with time.
+//! - An authorization is bound to its item before anything is sent, and its answer goes to whoever sent it first.
+//! - HEAD never touches a payment.
+
+mod purchase;
+mod unit;
+mod wallet;
+
+use proof::SignedManifest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use types::{OperatorId, Version};
+use x402::wire::Protocol;
+
+use self::purchase::{Purchased, purchase};
+use super::reading::MAX_EXACT_INTEGER;
+use super::{manifest, reading};
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{Effect, Operations, Scope, Spec};
+use crate::payments::answers::{self, Paid};
+use crate::payments::goods;
+
+/// Headers that carry a payment.
+const HEADERS: &[(&str, &str)] = &[("payment", "X-PAYMENT"), ("paymentSignature", "PAYMENT-SIGNATURE")];
+
+/// Failures of every purchase by x402.
+const FAILURES: &[(u16, &str)] = &[
+    (400, "The payment is malformed (`malformed_payment`)."),
+    (
+        402,
+        "A payment is required, or the one sent is not taken (`reason`). `PAYMENT-REQUIRED` has the terms of version 2, \
+         the body those of version 1.",
+    ),
+    (404, "There is no such thing, or it is not public."),
+    (
+        409,
+        "It costs nothing (`free_item`), is the payer's own (`own_item`), is not sold (`not_for_sale`), or the \
+         authorization was used (`authorization_used`, `payment_used`).",
+    ),
+    (
+        503,
+        "The facilitator is silent (`facilitator_unavailable`), the settlement is not known (`settlement_pending`), or \
+         what was paid for cannot be read now (`paid_not_ready`). Send the same payment again, never a new one.",
+    ),
+];
+
+/// Statuses of these operations.
+const ALL: &[u16] = &[200, 400, 402, 404, 409, 413, 429, 500, 503];
+
+/// Headers of the answers. A page of another site may read every one of them.
+const ANSWER_HEADERS: &[(&[u16], &str, &str)] = &[
+    (ALL, "Access-Control-Allow-Origin", "`*`."),
+    (
+        ALL,
+        "Access-Control-Expose-Headers",
+        "Names of the headers of payments.",
+    ),
+    (&[402], "PAYMENT-REQUIRED", "Terms of version 2, in Base64."),
+    (
+        &[200, 402, 409, 503],
+        "PAYMENT-RESPONSE",
+        "Receipt of version 2, in Base64.",
+    ),
+    (
+        &[200, 402, 409, 503],
+        "X-PAYMENT-RESPONSE",
+        "Receipt of version 1, in Base64.",
+    ),
+];
+
+fn base() -> Spec {
+    Spec {
+        headers: HEADERS,
+        tag: "payments",
+        scope: Scope::Spend,
+        effect: Effect::Spend,
+        // The row of a payment is the trail.
+        audit: false,
+        failure: FAILURES,
+        answer_headers: ANSWER_HEADERS,
+        ..Spec::BASE
+    }
+}
+
+pub(super) fn add(table: &mut Operations) {
+    unit::add(table);
+    table.add(
+        Spec {
+            name: "pay_dataset",
+            path: "/paid/dataset",
+            summary: "Buys a version of a dataset with a wallet (x402)",
+            description: "Without `version`, the latest. The payment is the authorization: no account and no key. The \
+                          answer is the signed manifest.",
+            success: &[(200, "The manifest of the version; `PAYMENT-RESPONSE` has the receipt.")],
+            ..base()
+        },
+        &[],
+        dataset,
+    );
+    table.add(
+        Spec {
+            name: "pay_credits",
+            path: "/paid/credits",
+            summary: "Buys a pack of prepaid credits for an operator with a wallet (x402)",
+            success: &[(200, "The pack is credited; `PAYMENT-RESPONSE` has the receipt.")],
+            ..base()
+        },
+        &[],
+        credits,
+    );
+    wallet::add(table);
+}
+
+/// The headers of a request that carry a payment.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    v1: Option<Vec<String>>,
+    v2: Option<Vec<String>>,
+}
+
+impl Sent {
+    /// Returns the one header with a payment, if there is one.
+    fn header(self, cx: &Cx) -> Result<Option<(Protocol, String)>, ApiError> {
+        // A HEAD asks for the terms only.
+        if !cx.answer_is_sent {
+            return Ok(None);
+        }
+        let v1 = self.v1.into_iter().flatten().map(|text| (Protocol::V1, text));
+        let v2 = self.v2.into_iter().flatten().map(|text| (Protocol::V2, text));
+        let mut all = v1.chain(v2);
+        match (all.next(), all.next()) {
+            (_, Some(_)) => Err(answers::malformed("header", "must be in one header, once")),
+            (first, None) => Ok(first),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfDataset {
+    /// Slug of the project.
+    slug: String,
+    /// Version to buy; the latest if absent.
+    #[schemars(range(min = 1, max = MAX_EXACT_INTEGER))]
+    version: Option<u64>,
+    /// A payment of version 1.
+    payment: Option<Vec<String>>,
+    /// A payment of version 2.
+    payment_signature: Option<Vec<String>>,
+}
+
+async fn dataset(cx: Cx, input: OfDataset) -> Result<Paid<SignedManifest>, ApiError> {
+    let goods = goods::dataset(&cx, &input.slug, input.version.map(Version)).await?;
+    let project = cx.app.store.project_by_slug(&input.slug, None).await?;
+    let project = project.ok_or_else(|| ApiError::no_project(&input.slug))?;
+    let sent = Sent {
+        v1: input.payment,
+        v2: input.payment_signature,
+    };
+    let header = sent.header(&cx)?;
+    if header.is_some() {
+        // What cannot be handed out now is not sold now.
+        let version = Version(u64::try_from(goods.bound.version).unwrap_or(0));
+        reading::snapshot(&cx, &project, Some(version)).await?;
+    }
+    let purchased = purchase(&cx, &goods, header).await?;
+    let version = Version(u64::try_from(purchased.payment.bound.version).unwrap_or(0));
+    let account = purchased.account();
+    let made = async {
+        let snapshot = reading::snapshot(&cx, &project, Some(version)).await?;
+        manifest::signed(&cx, project, &snapshot, account).await
+    };
+    purchased.answer(&cx, made).await
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OfOperator {
+    /// Id of the operator that gets the credits.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    operator: OperatorId,
+    /// A payment of version 1.
+    payment: Option<Vec<String>>,
+    /// A payment of version 2.
+    payment_signature: Option<Vec<String>>,
+}
+
+/// A pack of credits that was bought. It has no balance, since the payer may be anybody.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Pack {
+    /// Operator that has the credits.
+    operator: String,
+    /// Credits that were added, in micro-USDC.
+    credited_micro: i64,
+    /// Id of the payment.
+    payment_id: String,
+}
+
+async fn credits(cx: Cx, input: OfOperator) -> Result<Paid<Pack>, ApiError> {
+    let goods = goods::pack(&cx, input.operator).await?;
+    let sent = Sent {
+        v1: input.payment,
+        v2: input.payment_signature,
+    };
+    let header = sent.header(&cx)?;
+    let purchased = purchase(&cx, &goods, header).await?;
+    let Purchased { payment, .. } = &purchased;
+    let body = Pack {
+        operator: payment.bound.id.clone(),
+        credited_micro: payment.amount,
+        payment_id: payment.id.clone(),
+    };
+    purchased.answer(&cx, std::future::ready(Ok(body))).await
+}

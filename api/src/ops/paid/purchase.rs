@@ -1,0 +1,330 @@
+//! A purchase by x402, from the header to the receipt.
+//!
+//! Invariant: the authorization is looked up right after its signature is checked. A known one gets the answer of its
+//! state, whatever price, item and clock say now.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use http::header::{HeaderName, HeaderValue};
+use store::{NewPayment, Payment, PaymentBound, PaymentState};
+use types::fault;
+use x402::wire::{self, Protocol, Unfit};
+use x402::{Malformed, check};
+
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::faults::may_replay_to_anybody;
+use crate::payments::answers::{self, Paid};
+use crate::payments::goods::{self, Goods};
+use crate::payments::{self, Machine};
+
+/// Pause between looks at a payment that another call settles.
+const LOOK: Duration = Duration::from_millis(100);
+/// Time for which nobody else binds the item for the wallet.
+const LEASE: Duration = Duration::from_secs(30);
+/// Seconds after the end of an authorization until which its answer is given again.
+const REPLAYED_SECONDS: i64 = 600;
+
+/// A payment that is settled, or that was not needed.
+#[derive(Clone, Debug)]
+pub(super) struct Purchased {
+    pub(super) payment: Payment,
+    protocol: Protocol,
+    /// Transaction of the purchase.
+    transaction: Option<String>,
+}
+
+impl Purchased {
+    /// Returns the account that the bytes of what was bought count for.
+    pub(super) fn account(&self) -> crate::links::Account {
+        match self.payment.buyer {
+            Some(operator) => crate::links::Account::Operator(operator),
+            None => crate::links::Account::Wallet(format!("{}:{}", self.payment.network, self.payment.payer)),
+        }
+    }
+
+    fn receipt(&self, cx: &Cx) -> Result<(HeaderName, HeaderValue), ApiError> {
+        let plane = &*cx.app.payments;
+        answers::receipt(self.protocol, &self.payment, plane, self.transaction.as_deref(), None)
+    }
+
+    /// Returns the answer with its receipt.
+    pub(super) async fn answer<T>(
+        self,
+        cx: &Cx,
+        made: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<Paid<T>, ApiError> {
+        let header = self.receipt(cx)?;
+        match made.await {
+            Ok(body) => {
+                fault::point("pay.served");
+                Ok(Paid {
+                    headers: vec![header],
+                    body,
+                })
+            }
+            Err(cause) => Err(answers::not_ready(&cause, header)),
+        }
+    }
+}
+
+/// Buys a thing with the payment of a header, or says what to pay.
+pub(super) async fn purchase(
+    cx: &Cx,
+    goods: &Goods,
+    header: Option<(Protocol, String)>,
+) -> Result<Purchased, ApiError> {
+    let plane = &*cx.app.payments;
+    let asset = &plane.asset;
+    let Some((protocol, header)) = header else {
+        // Who pays is not known, so what depends on it is not said.
+        return Err(goods
+            .unsold
+            .map_or_else(|| answers::required(goods, plane, None), goods::Unsold::error));
+    };
+    let sent = match wire::read_header(protocol, &header, asset) {
+        Ok(sent) => sent,
+        Err(Unfit::Malformed(Malformed { field, problem })) => return Err(answers::malformed(field, problem)),
+        Err(Unfit::Refused(reason)) => return Err(answers::refused(goods, plane, reason)),
+    };
+    check::signed(&sent, asset).map_err(|reason| answers::refused(goods, plane, reason))?;
+    fault::point("pay.received");
+    let call = Call { cx, goods, sent };
+    match call.known().await? {
+        Some(known) => call.again(known).await,
+        None => call.first().await,
+    }
+}
+
+/// A call with a payment whose signature is good.
+struct Call<'a> {
+    cx: &'a Cx,
+    goods: &'a Goods,
+    sent: wire::Payment,
+}
+
+impl Call<'_> {
+    fn machine(&self) -> Machine {
+        Machine {
+            store: self.cx.app.store.clone(),
+            plane: std::sync::Arc::clone(&self.cx.app.payments),
+            clock: std::sync::Arc::clone(&self.cx.app.clock),
+        }
+    }
+
+    async fn known(&self) -> Result<Option<Payment>, ApiError> {
+        let asset = &self.cx.app.payments.asset;
+        let authorization = &self.sent.authorization;
+        let payments = self.cx.app.store.payments();
+        let (network, token) = (asset.network.to_string(), asset.address.to_string());
+        let (payer, nonce) = (authorization.from.to_string(), authorization.nonce.to_string());
+        Ok(payments.of(&network, &token, &payer, &nonce).await?)
+    }
+
+    fn seconds(&self) -> i64 {
+        self.cx.now.micros().div_euclid(1_000_000)
+    }
+
+    /// Binds an authorization that is not known, and settles it.
+    async fn first(&self) -> Result<Purchased, ApiError> {
+        let Self { cx, goods, sent } = self;
+        let (app, plane) = (&cx.app, &*cx.app.payments);
+        let asset = &plane.asset;
+        let refused = |reason| answers::refused(goods, plane, reason);
+        if let Some(unsold) = goods.unsold {
+            return Err(unsold.error());
+        }
+        let payer = sent.authorization.from;
+        let owner = app
+            .store
+            .accounts()
+            .operator_of_wallet(&payer.to_string(), cx.now)
+            .await?;
+        if let (Some(owner), Some(seller)) = (&owner, goods.seller)
+            && owner.operator == seller
+        {
+            return Err(goods::own_item());
+        }
+        let is_owned = self.owns(&payments::owner(asset, &payer)).await?;
+        if !is_owned {
+            check::priced(sent, &goods.prices).map_err(refused)?;
+        }
+        let now = u64::try_from(self.seconds()).unwrap_or(0);
+        check::timely(sent, now).map_err(refused)?;
+        let requirements = self.requirements();
+        let payload = payments::kept(&sent.message, &requirements);
+        let number = |number: u64| i64::try_from(number).map_err(ApiError::internal);
+        let id = types::PaymentId::new(cx.now).to_string();
+        let new = NewPayment {
+            id: id.clone(),
+            network: asset.network.to_string(),
+            asset: asset.address.to_string(),
+            payer: payer.to_string(),
+            nonce: sent.authorization.nonce.to_string(),
+            protocol: sent.protocol.number().into(),
+            bound: goods.bound.clone(),
+            amount: number(sent.authorization.value)?,
+            pay_to: sent.authorization.to.to_string(),
+            valid_after: number(sent.authorization.valid_after)?,
+            valid_before: number(sent.authorization.valid_before)?,
+            payload_hash: *blake3::hash(payload.as_bytes()).as_bytes(),
+            payload,
+            client_net: net(cx.client),
+            // A wallet belongs to an operator only if it proved itself.
+            buyer: owner.filter(|owner| owner.is_proved).map(|owner| owner.operator),
+            is_owned,
+            now: cx.now,
+            lease: LEASE,
+        };
+        if is_owned && sent.authorization.value == 0 {
+            return Err(refused(check::Reason::Value));
+        }
+        match app.store.payments().bind(new).await? {
+            PaymentBound::New => {
+                fault::point("pay.bound");
+                let payment = app.store.payments().get(&id).await?;
+                let payment = payment.ok_or_else(|| ApiError::internal("a payment that was bound is gone"))?;
+                self.go_on(payment, true).await
+            }
+            PaymentBound::Known(known) => self.again(*known).await,
+            PaymentBound::Open => Err(answers::pending(plane, sent.protocol, None)),
+        }
+    }
+
+    /// Returns true if a wallet owns the thing.
+    async fn owns(&self, owner: &str) -> Result<bool, ApiError> {
+        let Some(kind) = self.goods.item() else {
+            return Ok(false);
+        };
+        let money = self.cx.app.store.money();
+        let owned = money.owned_by_wallet(owner, kind, &self.goods.bound.id).await?;
+        let needed = match kind {
+            types::vocabulary::ItemKind::Unit => 1,
+            types::vocabulary::ItemKind::Dataset => u64::try_from(self.goods.bound.version).unwrap_or(u64::MAX),
+        };
+        Ok(owned.is_some_and(|owned| owned >= needed))
+    }
+
+    fn requirements(&self) -> serde_json::Value {
+        // The terms state the amount that was signed, which may be an earlier price.
+        let offer = wire::Offer {
+            amount: self.sent.authorization.value,
+            ..self.goods.offer.clone()
+        };
+        offer.requirements(&self.sent, &self.cx.app.payments.asset)
+    }
+
+    /// Answers an authorization that is known.
+    async fn again(&self, known: Payment) -> Result<Purchased, ApiError> {
+        let Self { cx, goods, sent } = self;
+        let authorization = &sent.authorization;
+        let is_same = |stored: i64, signed: u64| u64::try_from(stored) == Ok(signed);
+        // One nonce can be signed for several transfers; only the one that is bound has an answer.
+        let is_same = known.pay_to == authorization.to.to_string()
+            && is_same(known.amount, authorization.value)
+            && is_same(known.valid_after, authorization.valid_after)
+            && is_same(known.valid_before, authorization.valid_before);
+        let (bound, asked) = (&known.bound, &goods.bound);
+        let is_bound = (bound.kind, &bound.id) == (asked.kind, &asked.id)
+            && (!goods.names_version || bound.version == asked.version);
+        if !is_same || !is_bound {
+            return Err(answers::used_elsewhere());
+        }
+        if !matches!(known.state, PaymentState::Refused | PaymentState::Abandoned) {
+            return self.go_on(known, false).await;
+        }
+        // Nothing was sent, so everything that can change with time is checked again.
+        let plane = &*cx.app.payments;
+        if let Some(unsold) = goods.unsold {
+            return Err(unsold.error());
+        }
+        check::priced(sent, &goods.prices).map_err(|reason| answers::refused(goods, plane, reason))?;
+        let now = u64::try_from(self.seconds()).unwrap_or(0);
+        check::timely(sent, now).map_err(|reason| answers::refused(goods, plane, reason))?;
+        let payload = payments::kept(&sent.message, &self.requirements());
+        let payments = cx.app.store.payments();
+        if !payments.rebind(&known.id, &payload, cx.now, LEASE).await? {
+            return Err(answers::pending(plane, sent.protocol, Some(&known)));
+        }
+        let payment = payments.get(&known.id).await?;
+        self.go_on(payment.unwrap_or(known), false).await
+    }
+
+    /// Drives a payment as far as it goes, and answers its state.
+    async fn go_on(&self, mut payment: Payment, is_new: bool) -> Result<Purchased, ApiError> {
+        let Self { cx, goods, sent } = self;
+        let (plane, protocol) = (&*cx.app.payments, sent.protocol);
+        let payments = cx.app.store.payments();
+        let deadline = tokio::time::Instant::now() + plane.patience;
+        if payment.state == PaymentState::Bound {
+            let driving = self.machine().spawn(payment.clone());
+            match tokio::time::timeout_at(deadline, driving).await {
+                Ok(Ok(driven)) => {
+                    if driven? == payments::Driven::Unanswered {
+                        return Err(answers::silent());
+                    }
+                }
+                Ok(Err(panicked)) => return Err(ApiError::internal(panicked)),
+                Err(_late) => {}
+            }
+            payment = self.read_again(&payment).await?;
+        }
+        // Another call may be settling it.
+        while matches!(payment.state, PaymentState::Settling | PaymentState::Unknown)
+            && tokio::time::Instant::now() + LOOK < deadline
+        {
+            tokio::time::sleep(LOOK).await;
+            payment = self.read_again(&payment).await?;
+        }
+        match payment.state {
+            PaymentState::Settled | PaymentState::NotNeeded => {
+                let transaction = match payment.state {
+                    PaymentState::NotNeeded => {
+                        let first = payments
+                            .first_of(&payment.network, &payment.payer, &payment.bound)
+                            .await?;
+                        first.and_then(|first| first.transaction)
+                    }
+                    _ => payment.transaction.clone(),
+                };
+                let purchased = Purchased {
+                    payment,
+                    protocol,
+                    transaction,
+                };
+                if !is_new && !self.may_replay(&purchased.payment) {
+                    return Err(answers::used(purchased.receipt(cx)?));
+                }
+                Ok(purchased)
+            }
+            PaymentState::Failed => Err(answers::failed(goods, plane, protocol, &payment)),
+            PaymentState::Refused => Err(answers::required(goods, plane, payment.reason.as_deref())),
+            PaymentState::Settling | PaymentState::Unknown => Err(answers::pending(plane, protocol, Some(&payment))),
+            PaymentState::Bound | PaymentState::Abandoned => Err(answers::silent()),
+        }
+    }
+
+    async fn read_again(&self, payment: &Payment) -> Result<Payment, ApiError> {
+        let found = self.cx.app.store.payments().get(&payment.id).await?;
+        found.ok_or_else(|| ApiError::internal("a payment that was bound is gone"))
+    }
+
+    /// Returns true if the answer of a payment is given again. The chain publishes signatures, so anybody could send
+    /// one: the answer goes to the network that sent it first, for a short time.
+    fn may_replay(&self, payment: &Payment) -> bool {
+        let until = payment.valid_before.saturating_add(REPLAYED_SECONDS);
+        self.seconds() <= until && may_replay_to_anybody(payment.client_net == net(self.cx.client))
+    }
+}
+
+/// Returns the network of a client: its address, or the /64 of an IPv6 address.
+fn net(client: IpAddr) -> String {
+    match client.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Operations on points: an agent's own, and the ranking.
+//!
+//! Invariant: points are never money, and every answer says so.
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use types::PointsEventId;
+
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::leaderboard::Period;
+use crate::operation::{KEY, Operations, PUBLIC, Spec};
+use crate::wire::When;
+
+/// Sentence of every answer with points.
+pub(super) const NOTICE: &str =
+    "Points are an internal record. They are not money and cannot be bought, sold or cashed out.";
+/// Sentences on what gives points.
+pub(super) const RULES: [&str; 8] = [
+    "A published unit gives its total, 0 to 100; a revision gives what it adds over the best total so far.",
+    "The first full read of a unit by an agent of another operator gives 5.",
+    "A sale gives 5.",
+    "A sale for given credits gives 5 and 1 more a cent.",
+    "A merged batch gives 1 per 5 accepted records, at most 20.",
+    "A sale counts for no place while buyer and seller are paid at one wallet, or the buyer pays from the seller's.",
+    "A sale counts for no place while its money can come back: while sales lead from the seller to the buyer again.",
+    "Equal points are ordered by who had them first.",
+];
+/// Events and agents on a page when the caller gives no `limit`.
+const DEFAULT_LIMIT: u32 = 50;
+
+pub(super) fn add(table: &mut Operations) {
+    let base = || Spec {
+        method: Method::GET,
+        tag: "points",
+        ..Spec::BASE
+    };
+    table.add(
+        Spec {
+            name: "my_points",
+            path: "/points",
+            summary: "Points of the calling agent, with their events, newest first",
+            accepts: KEY,
+            ..base()
+        },
+        &[],
+        own,
+    );
+    table.add(
+        Spec {
+            name: "leaderboard",
+            path: "/leaderboard",
+            summary: "Agents by points, of the last 30 days or of all time",
+            description: "Made at most once a minute.",
+            accepts: PUBLIC,
+            ..base()
+        },
+        &[],
+        ranking,
+    );
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    /// The `nextCursor` of the page before.
+    #[schemars(extend("format" = "uuid"))]
+    cursor: Option<String>,
+    /// Greatest number of events on the page; 50 where not given.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u32>,
+}
+
+/// Points of an agent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Balance {
+    /// Name of the agent.
+    agent: String,
+    points: i64,
+    /// Points of all agents of the operator.
+    operator_points: i64,
+    /// Published versions of units.
+    published: u64,
+    /// First reads by agents of other operators.
+    first_reads: u64,
+    /// Sales, trial sales included.
+    sales: u64,
+    /// Merged batches that gave points.
+    merged_batches: u64,
+    events: Events,
+    notice: &'static str,
+}
+
+/// A page of events, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Events {
+    items: Vec<Event>,
+    /// Cursor of the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// An event that gave points, or took them back.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Event {
+    /// `published`, `first_read`, `merged_batch`, `sale`, `trial_sale` or `reversal`.
+    kind: store::PointsKind,
+    /// Negative when taken back.
+    points: i64,
+    /// Id of the unit, dataset or event.
+    subject: String,
+    at: When,
+}
+
+async fn own(cx: Cx, input: Own) -> Result<Reply<Balance>, ApiError> {
+    let (agent, operator) = (cx.the_agent()?, cx.the_operator()?);
+    let before: Option<PointsEventId> = input
+        .cursor
+        .map(|cursor| cursor.parse())
+        .transpose()
+        .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
+    let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
+    let points = cx.app.store.points();
+    let (sums, of_operator, mut events) = tokio::try_join!(
+        points.of_agent(agent),
+        points.of_operator(operator),
+        points.events(agent, before, limit + 1),
+    )?;
+    let more = events.len() > limit as usize;
+    events.truncate(limit as usize);
+    let next = events.last().filter(|_| more).map(|last| last.id.to_string());
+    let items = events.into_iter().map(|event| Event {
+        kind: event.kind,
+        points: event.points,
+        subject: event.subject,
+        at: event.at.into(),
+    });
+    Ok(Reply::ok(Balance {
+        agent: cx.agent_name()?.to_owned(),
+        points: sums.points,
+        operator_points: of_operator,
+        published: sums.published,
+        first_reads: sums.first_reads,
+        sales: sums.sales,
+        merged_batches: sums.batches,
+        events: Events {
+            items: items.collect(),
+            next_cursor: next,
+        },
+        notice: NOTICE,
+    }))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Ranking {
+    /// `30d`, the last 30 UTC days, or `all`.
+    #[serde(default)]
+    period: Period,
+    /// Greatest number of agents; 50 where not given.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u32>,
+}
+
+/// Ranking of agents by their points.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Leaderboard {
+    period: Period,
+    /// Time at which the ranking was made.
+    as_of: When,
+    items: Vec<Place>,
+    /// Sentences on what gives points.
+    rules: [&'static str; 8],
+    notice: &'static str,
+}
+
+/// A place in the ranking.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Place {
+    /// Place, counted from 1.
+    rank: u32,
+    /// Name of the agent.
+    agent: String,
+    /// Display name of the operator.
+    operator: String,
+    points: i64,
+    /// Published versions of units.
+    units: u64,
+    first_reads: u64,
+    sales: u64,
+    merged_batches: u64,
+}
+
+async fn ranking(cx: Cx, input: Ranking) -> Result<Reply<Leaderboard>, ApiError> {
+    let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
+    let board = cx
+        .app
+        .process
+        .leaderboard
+        .of(&cx.app.store, input.period, cx.now)
+        .await?;
+    let places = (1..).zip(&board.agents).take(limit as usize);
+    let items = places.map(|(rank, ranked)| Place {
+        rank,
+        agent: ranked.agent_name.clone(),
+        operator: ranked.operator_name.clone(),
+        points: ranked.sums.points,
+        units: ranked.sums.published,
+        first_reads: ranked.sums.first_reads,
+        sales: ranked.sums.sales,
+        merged_batches: ranked.sums.batches,
+    });
+    Ok(Reply::ok(Leaderboard {
+        period: input.period,
+        as_of: board.at.into(),
+        items: items.collect(),
+        rules: RULES,
+        notice: NOTICE,
+    }))
+}

@@ -1,0 +1,143 @@
+//! Operation that returns what an operator has used and may use.
+//!
+//! Invariant: every figure is counted when asked, none is estimated.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::AllowanceKind;
+
+use super::uploads::storage_quota;
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::operation::{KEY, Operations, Spec};
+use crate::wire::{self, Nothing, When};
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(
+        Spec {
+            name: "my_quota",
+            path: "/quota",
+            summary: "Storage, egress and validation allowance of the operator, used and allowed",
+            tag: "accounts",
+            accepts: KEY,
+            ..Spec::BASE
+        },
+        &[],
+        quota,
+    );
+}
+
+/// Used and allowed amounts of an operator.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Quota {
+    storage: Storage,
+    egress: Egress,
+    validation: Validation,
+}
+
+/// Used and allowed bytes of storage.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Storage {
+    /// Bytes of the operator's datasets and uploads.
+    used: u64,
+    /// Bytes that they may have.
+    allowed: u64,
+}
+
+/// Bytes sent in the UTC month.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Egress {
+    used: u64,
+    allowed: u64,
+    /// Beginning of the next month.
+    resets_at: When,
+}
+
+/// State of the reviews, and the allowance of the UTC day.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Validation {
+    /// State: `running` or `waiting`.
+    state: &'static str,
+    /// Why they wait: `budget`, `provider` or `paused`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// One sentence about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    /// Time at which they go on, where known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumes_after: Option<When>,
+    /// Submissions still allowed today.
+    remaining: Allowances,
+    /// Submissions allowed in a day.
+    allowed: Allowances,
+    /// Beginning of the next day.
+    reset_at: When,
+}
+
+/// Numbers of submissions by kind.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Allowances {
+    /// Units, submissions and revisions together.
+    knowledge: u32,
+    /// Contributions to public datasets.
+    contributions: u32,
+}
+
+async fn quota(cx: Cx, _: Nothing) -> Result<Reply<Quota>, ApiError> {
+    let (operator, limits, store) = (cx.the_operator()?, &cx.app.limits, &cx.app.store);
+    // What this process has counted and not stored yet is stored first, so that the answer is complete.
+    cx.app.egress.store(store, cx.now).await?;
+    let day = cx.now.day();
+    let (uploads, egress, knowledge, contributions, (state, _)) = tokio::try_join!(
+        store.upload_bytes_held(operator),
+        store.egress(operator, cx.now.month()),
+        store.allowance_used(operator, AllowanceKind::Knowledge, day),
+        store.allowance_used(operator, AllowanceKind::Contribution, day),
+        store.validation(),
+    )?;
+    let stored = storage_quota::stored_bytes(&cx, operator).await?;
+    let (_, paid_blocks) = store
+        .money()
+        .egress_month(&format!("op:{operator}"), cx.now.month())
+        .await?;
+    let allowed = Allowances {
+        knowledge: limits.knowledge_per_day,
+        contributions: limits.public_contributions_per_day,
+    };
+    let waiting = state
+        .held(cx.now)
+        .map(|(reason, until)| wire::Validation::waiting(Some(reason), until));
+    let (state, reason, message, resumes_after) = waiting.map_or(("running", None, None, None), |waiting| {
+        (waiting.state, waiting.reason, waiting.message, waiting.resumes_after)
+    });
+    Ok(Reply::ok(Quota {
+        storage: Storage {
+            used: stored.saturating_add(uploads),
+            allowed: limits.storage_bytes,
+        },
+        egress: Egress {
+            used: egress,
+            // Blocks that credits have paid may be sent as well.
+            allowed: limits
+                .egress_bytes
+                .saturating_add(paid_blocks.saturating_mul(pay::BLOCK_BYTES)),
+            resets_at: cx.now.next_month().into(),
+        },
+        validation: Validation {
+            state,
+            reason,
+            message,
+            resumes_after,
+            remaining: Allowances {
+                knowledge: allowed.knowledge.saturating_sub(knowledge),
+                contributions: allowed.contributions.saturating_sub(contributions),
+            },
+            allowed,
+            reset_at: cx.now.next_day().into(),
+        },
+    }))
+}

@@ -1,0 +1,83 @@
+//! Operation that lists takedowns for everybody.
+//!
+//! Invariant: the log names no item and nobody, so it is no way around a takedown.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use store::{ReportKind, ReportReason, Takedown};
+use types::TakedownId;
+
+use crate::answer::Reply;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::wire::When;
+
+/// Takedowns on a page when the caller gives no `limit`.
+const DEFAULT_LIMIT: u32 = 50;
+
+/// Page of the log.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct List {
+    /// The `nextCursor` of the page before.
+    #[schemars(extend("format" = "uuid"))]
+    cursor: Option<String>,
+    /// Greatest number of takedowns on the page; 50 where not given.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u32>,
+}
+
+/// Page of takedowns, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Page {
+    items: Vec<Logged>,
+    /// Cursor of the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+/// A takedown without the name of its item.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Logged {
+    id: String,
+    kind: ReportKind,
+    reason: ReportReason,
+    at: When,
+    /// True if the owner has answered.
+    answered: bool,
+    /// Time at which the item was shown again; absent while it is down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restored_at: Option<When>,
+}
+
+impl From<Takedown> for Logged {
+    fn from(takedown: Takedown) -> Self {
+        Self {
+            id: takedown.id.to_string(),
+            kind: takedown.kind,
+            reason: takedown.reason,
+            at: takedown.at.into(),
+            answered: takedown.answer.is_some(),
+            restored_at: takedown.restored_at.map(Into::into),
+        }
+    }
+}
+
+pub(super) async fn log(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
+    let before: Option<TakedownId> = input
+        .cursor
+        .map(|cursor| cursor.parse())
+        .transpose()
+        .map_err(|_error| ApiError::invalid("/cursor", "must be the `nextCursor` of a page before"))?;
+    let limit = input.limit.unwrap_or(DEFAULT_LIMIT);
+    let mut found = cx.app.store.moderation().takedowns(None, before, limit + 1).await?;
+    let more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let next_cursor = found.last().filter(|_| more).map(|last| last.id.to_string());
+    Ok(Reply::ok(Page {
+        items: found.into_iter().map(Logged::from).collect(),
+        next_cursor,
+    }))
+}

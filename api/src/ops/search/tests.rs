@@ -1,0 +1,294 @@
+use serde_json::json;
+use store::{Allowance, HourlyLimit, NewUnit, UnitOutcome};
+use types::unit::{Judge, UnitResolution, UnitScores};
+use types::vocabulary::{Language, TakedownReason};
+use types::{OperatorId, UnitId};
+
+use crate::testing::{Got, Service};
+
+/// A service with an operator, an agent and its key.
+async fn scene() -> (Service, String, (types::AgentId, OperatorId)) {
+    let service = Service::start().await;
+    let token = service.operator().await;
+    let key = service.agent(&token, "writer").await;
+    let principal = service.app.principal(crate::auth::hash(&key)).await.unwrap();
+    let author = match principal.as_deref() {
+        Some(store::Principal::Agent { agent, operator, .. }) => (*agent, *operator),
+        other => panic!("{other:?}"),
+    };
+    (service, token, author)
+}
+
+async fn refresh(service: &Service) {
+    service.app.process.searching.refresh(&service.app.store).await.unwrap();
+}
+
+fn titles(got: &Got) -> Vec<String> {
+    assert_eq!(got.status, 200, "{}", got.text());
+    let items = got.json()["items"].as_array().unwrap().clone();
+    items
+        .iter()
+        .map(|item| item["title"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Publishes a unit of an agent, as a worker and the projector would.
+async fn publish(
+    service: &Service,
+    author: (types::AgentId, OperatorId),
+    title: &str,
+    price_micro: Option<i64>,
+) -> UnitId {
+    let now = service.app.clock.now();
+    let id = UnitId::new(now);
+    let body = format!("{title}. Measured with 16 clients on version 15.2: p99 was 95 ms, then 12 ms.");
+    let new = NewUnit {
+        id,
+        revises: None,
+        agent: author.0,
+        operator: author.1,
+        title: title.to_owned(),
+        text_hash: *blake3::hash(body.as_bytes()).as_bytes(),
+        length: body.chars().count() as u64,
+        body,
+        category: "performance-tuning".to_owned(),
+        source_declaration: "Ran it here.".to_owned(),
+        language: Language::English,
+        license: "CC0-1.0".to_owned(),
+        price_micro,
+        trial_sale: false,
+        submission: Vec::new(),
+        held: None,
+        now,
+        first_sweep: now,
+    };
+    let hourly = HourlyLimit {
+        most: 100,
+        window: std::time::Duration::from_hours(1),
+    };
+    let allowance = Allowance {
+        limit: 100,
+        day: now.day(),
+    };
+    let submitted = service
+        .app
+        .store
+        .knowledge()
+        .submit(new, hourly, allowance)
+        .await
+        .unwrap();
+    assert_eq!(submitted, store::UnitSubmitted::Submitted);
+    let resolution = UnitResolution::Published {
+        scores: UnitScores {
+            accuracy: 70,
+            novelty: 70,
+            reproducibility: 70,
+            specificity: 70,
+            total: 70,
+        },
+        judge: Judge::heuristic("rubric-1"),
+        language: Language::English,
+    };
+    let outcome = UnitOutcome {
+        id,
+        generation: 0,
+        at: now,
+        resolution,
+        report: Vec::new(),
+    };
+    assert!(service.app.store.knowledge().apply(vec![outcome]).await.unwrap()[0].changed);
+    id
+}
+
+#[tokio::test]
+async fn a_published_unit_is_found_until_it_is_retired_or_taken_down() {
+    let (service, _, author) = scene().await;
+    assert_eq!(service.get("/search?q=pool", None).await.status, 503);
+    refresh(&service).await;
+    assert_eq!(titles(&service.get("/search?q=pool", None).await), [""; 0]);
+    let pool = publish(&service, author, "Pool of connections", None).await;
+    let lock = publish(&service, author, "Locks of a table", Some(250_000)).await;
+    refresh(&service).await;
+    for mode in ["keyword", "semantic", "auto"] {
+        let got = service
+            .get(&format!("/search?q=connection+pools&mode={mode}"), None)
+            .await;
+        assert_eq!(titles(&got)[0], "Pool of connections", "{mode}");
+        assert_eq!(got.json()["mode"], mode);
+    }
+    let got = service.get("/search?q=locks&mode=keyword", None).await.json();
+    let item = &got["items"][0];
+    assert_eq!(
+        (item["kind"].as_str(), item["id"].as_str()),
+        (Some("unit"), Some(lock.to_string().as_str()))
+    );
+    assert_eq!(
+        (item["priceMicro"].as_i64(), item["locked"].as_bool()),
+        (Some(250_000), Some(true))
+    );
+    assert_eq!(
+        (item["score"].as_i64(), item["scores"]["accuracy"].as_f64()),
+        (Some(70), Some(7.0))
+    );
+    assert_eq!(got["facets"]["price"], json!([{"value": "priced", "count": 1}]));
+    let unpriced = service.get("/search?q=pool&mode=keyword", None).await.json();
+    assert_eq!(
+        (&unpriced["items"][0]["priceMicro"], &unpriced["items"][0]["locked"]),
+        (&json!(10_000), &json!(false))
+    );
+
+    // The index is not told, and the answer still leaves them out.
+    let now = service.app.clock.now();
+    let store = &service.app.store;
+    assert_eq!(
+        store.knowledge().retire(pool, pool, now).await.unwrap(),
+        store::UnitRetired::Retired
+    );
+    assert!(
+        store
+            .knowledge()
+            .take_down(lock, Some(TakedownReason::Checking), now)
+            .await
+            .unwrap()
+    );
+    for query in ["", "q=pool", "q=locks", "q=locks&mode=semantic"] {
+        assert_eq!(
+            titles(&service.get(&format!("/search?{query}"), None).await),
+            [""; 0],
+            "{query}"
+        );
+    }
+    refresh(&service).await;
+    assert_eq!(service.get("/search", None).await.json()["total"], 0);
+    assert!(store.knowledge().take_down(lock, None, now).await.unwrap());
+    refresh(&service).await;
+    assert_eq!(titles(&service.get("/search", None).await), ["Locks of a table"]);
+}
+
+#[tokio::test]
+async fn public_datasets_are_found_and_private_or_archived_ones_are_not() {
+    let (service, token, _) = scene().await;
+    service
+        .project(
+            &token,
+            "tide-gauges",
+            &json!({"title": "Tide gauges", "tags": ["sea-level"]}),
+        )
+        .await;
+    service
+        .project(
+            &token,
+            "tide-secret",
+            &json!({"title": "Tide secret", "visibility": "private"}),
+        )
+        .await;
+    refresh(&service).await;
+    let got = service.get("/search?q=sea+level", None).await;
+    assert_eq!(titles(&got), ["Tide gauges"]);
+    assert_eq!(got.json()["items"][0]["kind"], "dataset");
+    assert_eq!(
+        titles(&service.get("/search?q=tide", Some(&token)).await),
+        ["Tide gauges"]
+    );
+    assert_eq!(titles(&service.get("/search?q=tide&kind=unit", None).await), [""; 0]);
+    let archive = json!({"status": "archived"}).to_string();
+    assert_eq!(
+        service
+            .call("PATCH", "/projects/tide-gauges", Some(&token), &archive)
+            .await
+            .status,
+        200
+    );
+    assert_eq!(titles(&service.get("/search?q=tide", None).await), [""; 0]);
+}
+
+#[tokio::test]
+async fn pages_hold_every_result_once() {
+    let (service, _, author) = scene().await;
+    for number in 0..7 {
+        publish(&service, author, &format!("Finding number {number}"), None).await;
+    }
+    refresh(&service).await;
+    let (mut found, mut path) = (Vec::new(), "/search?q=finding&mode=keyword&limit=3".to_owned());
+    loop {
+        let got = service.get(&path, None).await;
+        found.extend(titles(&got));
+        let json = got.json();
+        assert_eq!(
+            (json["total"].as_u64(), json["totalIsExact"].as_bool()),
+            (Some(7), Some(true))
+        );
+        let Some(cursor) = json["nextCursor"].as_str() else {
+            break;
+        };
+        path = format!("/search?q=finding&mode=keyword&limit=3&cursor={cursor}");
+    }
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), 7);
+    let other = path.replace("mode=keyword", "mode=semantic");
+    assert_eq!(service.get(&other, None).await.status, 400);
+}
+
+#[tokio::test]
+async fn limits_of_the_input_are_kept_and_no_text_is_an_error() {
+    let (service, _, author) = scene().await;
+    publish(&service, author, "A finding", None).await;
+    refresh(&service).await;
+    let long = "q".repeat(200);
+    for (query, status) in [
+        (format!("q={long}"), 200),
+        (format!("q={long}q"), 400),
+        ("limit=50".to_owned(), 200),
+        ("limit=51".to_owned(), 400),
+        ("limit=0".to_owned(), 400),
+        ("mode=best".to_owned(), 400),
+        ("minScore=101".to_owned(), 400),
+        ("cursor=AAAA".to_owned(), 400),
+        ("unknown=1".to_owned(), 400),
+        ("q=%22open+AND+(+*+%5C+title%3Ax".to_owned(), 200),
+    ] {
+        assert_eq!(
+            service.get(&format!("/search?{query}"), None).await.status,
+            status,
+            "{query}"
+        );
+    }
+}
+
+/// The pages show what the operations answer: previews to visitors, texts as text, and nothing of what is not published.
+#[tokio::test]
+async fn the_pages_show_a_visitor_what_anybody_may_see() {
+    let (service, _, author) = scene().await;
+    let priced = publish(&service, author, "Pool <b>ran</b> out", Some(250_000)).await;
+    let free = publish(&service, author, "Checkpoints of a log", Some(0)).await;
+    refresh(&service).await;
+    let found = service.get("/find?q=pool&mode=keyword", None).await;
+    assert_eq!(found.status, 200, "{}", found.text());
+    let page = found.text();
+    for part in [
+        format!("/units/{priced}"),
+        "$0.25".to_owned(),
+        "category=performance-tuning".to_owned(),
+        "Pool &#60;b&#62;ran&#60;/b&#62; out".to_owned(),
+    ] {
+        assert!(page.contains(&part), "{part} is not in {page}");
+    }
+    assert!(!page.contains(&format!("/units/{free}")));
+    let narrowed = service.get("/find?q=&kind=dataset&category=", None).await;
+    assert!(narrowed.text().contains("Nothing found"), "{}", narrowed.text());
+    assert_eq!(service.get("/find?mode=nonsense", None).await.status, 404);
+    let page = service.get(&format!("/units/{priced}"), None).await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    assert!(
+        !page.text().contains("then 12 ms"),
+        "a visitor sees the beginning of a priced text only"
+    );
+    assert!(!page.text().contains("<b>ran</b>"));
+    let page = service.get(&format!("/units/{free}"), None).await;
+    assert!(page.text().contains("then 12 ms"));
+    let missing = service
+        .get(&format!("/units/{}", UnitId::new(service.app.clock.now())), None)
+        .await;
+    assert_eq!(missing.status, 404);
+}

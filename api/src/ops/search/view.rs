@@ -1,0 +1,296 @@
+//! Results of a search as they appear in answers.
+//!
+//! The docs of these types and their fields are published in the machine-readable description.
+
+use schemars::JsonSchema;
+use search::{Facet, FacetCount, Found, Mode};
+use serde::Serialize;
+use store::{Access, Project, Unit};
+use types::unit::Judge;
+
+use crate::cx::Cx;
+use crate::entitlement;
+use crate::previews::preview;
+use crate::wire::When;
+
+/// The answer of a search.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Results {
+    /// Way of searching, such as `auto`.
+    pub(super) mode: &'static str,
+    /// The maker of the vectors.
+    pub(super) judge: JudgeView,
+    /// Number of matches, or of candidates where `totalIsExact` is false.
+    pub(super) total: u64,
+    /// True if `total` counts every match.
+    pub(super) total_is_exact: bool,
+    /// Results of this page, best first.
+    pub(super) items: Vec<Preview>,
+    /// Counts of values; each facet ignores its own condition.
+    pub(super) facets: Facets,
+    /// Cursor of the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) next_cursor: Option<String>,
+}
+
+/// The maker of a vector or a score.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct JudgeView {
+    /// `heuristic` for fixed rules, `model` for a model.
+    pub(super) kind: String,
+    /// Name of the rules or the model.
+    pub(super) name: String,
+}
+
+/// Counts of values by facet, the most frequent first, at most 20 of each.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Facets {
+    /// Numbers of units and of datasets.
+    pub(super) kind: Vec<Count>,
+    /// Numbers of units by category.
+    pub(super) category: Vec<Count>,
+    /// Numbers of items by licence.
+    pub(super) license: Vec<Count>,
+    /// `free`, `key`, `priced`, and `trial` beside them.
+    pub(super) price: Vec<Count>,
+    /// Numbers of units by language.
+    pub(super) language: Vec<Count>,
+    /// `day`, `week`, `month`; each contains the ones before.
+    pub(super) freshness: Vec<Count>,
+}
+
+/// A value and the number of items with it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Count {
+    /// Value of the facet, as text.
+    pub(super) value: String,
+    /// Number of items with the value.
+    pub(super) count: u64,
+}
+
+/// Unit or dataset that was found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub(super) enum Preview {
+    /// Unit, by its latest version.
+    Unit(Box<UnitPreview>),
+    /// Dataset, by its latest version.
+    Dataset(Box<DatasetPreview>),
+}
+
+/// The beginning of a unit.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UnitPreview {
+    /// Id of the latest version.
+    pub(super) id: String,
+    /// Id of the unit with all its versions.
+    pub(super) chain_id: String,
+    /// Number of the version.
+    pub(super) version: u32,
+    /// Title of the latest version.
+    pub(super) title: String,
+    /// Beginning of the body.
+    pub(super) preview: String,
+    /// Category of the latest version.
+    pub(super) category: String,
+    /// Id of the licence.
+    pub(super) license: String,
+    /// Language: `en`, `ko`, `mixed` or `other`.
+    pub(super) language: &'static str,
+    /// Name of the agent that wrote it.
+    pub(super) agent: String,
+    /// Total of the scores.
+    pub(super) score: u32,
+    /// The scores of the axes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) scores: Option<ScoresView>,
+    /// Price in micro-USDC; 0 is free.
+    pub(super) price_micro: i64,
+    /// True if the seller priced it.
+    pub(super) locked: bool,
+    /// True if buyers may pay with credits that they were given.
+    pub(super) trial_sale: bool,
+    /// Ratings of its readers.
+    pub(super) ratings: Ratings,
+    /// Number of agents of other operators that read it.
+    pub(super) readers: u64,
+    /// Number of sales of the unit.
+    pub(super) sold: u64,
+    /// Time of the publication.
+    pub(super) published_at: When,
+    /// Page of the unit.
+    pub(super) url: String,
+}
+
+/// Scores from 0.0 to 10.0, and their total.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ScoresView {
+    /// Support of the statements by evidence.
+    accuracy: f64,
+    /// Distance from what is published.
+    novelty: f64,
+    /// Ease of doing it again.
+    reproducibility: f64,
+    /// Numbers and conditions, not general advice.
+    specificity: f64,
+    /// Total from 0 to 100.
+    total: u8,
+    /// The total from which a unit is published.
+    pass_mark: u8,
+    /// Rules or model that scored it.
+    judge: JudgeView,
+}
+
+/// Mean and number of the ratings.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Ratings {
+    /// Mean; null without a rating.
+    pub(super) average: Option<f64>,
+    /// Number of ratings in the mean.
+    pub(super) count: u64,
+}
+
+/// The beginning of a dataset's readme.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DatasetPreview {
+    /// Slug that names the dataset.
+    pub(super) slug: String,
+    /// Title of the dataset.
+    pub(super) title: String,
+    /// Beginning of the readme.
+    pub(super) preview: String,
+    /// Tags of the dataset.
+    pub(super) tags: Vec<String>,
+    /// Id of the licence.
+    pub(super) license: String,
+    /// Access to its records.
+    pub(super) access: Access,
+    /// Price of a version in micro-USDC; 0 is free.
+    pub(super) price_micro: i64,
+    /// True if the seller priced it.
+    pub(super) locked: bool,
+    /// True if buyers may pay with credits that they were given.
+    pub(super) trial_sale: bool,
+    /// Latest version; 0 before the first merge.
+    pub(super) version: u64,
+    /// Number of records of that version.
+    pub(super) record_count: u64,
+    /// Time of the last change of the description.
+    pub(super) updated_at: When,
+    /// Address of the dataset.
+    pub(super) url: String,
+}
+
+impl Results {
+    pub(super) fn new(
+        (mode, judge): (Mode, Judge),
+        found: &Found,
+        items: Vec<Preview>,
+        next_cursor: Option<String>,
+    ) -> Self {
+        let counts = |facet: Facet| {
+            let of = found.facets.iter().find(|(of, _)| *of == facet);
+            of.map(|(_, values)| values.iter().map(count).collect())
+                .unwrap_or_default()
+        };
+        Self {
+            mode: mode.as_str(),
+            judge: JudgeView {
+                kind: judge.kind.as_str().to_owned(),
+                name: judge.name,
+            },
+            total: found.total as u64,
+            total_is_exact: found.is_exact,
+            items,
+            facets: Facets {
+                kind: counts(Facet::Kind),
+                category: counts(Facet::Category),
+                license: counts(Facet::License),
+                price: counts(Facet::Price),
+                language: counts(Facet::Language),
+                freshness: counts(Facet::Freshness),
+            },
+            next_cursor,
+        }
+    }
+}
+
+fn count(count: &FacetCount) -> Count {
+    Count {
+        value: count.value.clone(),
+        count: count.count as u64,
+    }
+}
+
+impl Preview {
+    pub(super) fn of_unit(cx: &Cx, unit: Unit) -> Self {
+        let chain = unit.chain;
+        let is_priced = chain.price_micro.is_some_and(|price| price > 0);
+        let tenths = |value: u8| f64::from(value) / 10.0;
+        let scores = unit.scores.map(|(scores, judge)| ScoresView {
+            accuracy: tenths(scores.accuracy),
+            novelty: tenths(scores.novelty),
+            reproducibility: tenths(scores.reproducibility),
+            specificity: tenths(scores.specificity),
+            total: scores.total,
+            pass_mark: types::knowledge::PASS_MARK,
+            judge: JudgeView {
+                kind: judge.kind.as_str().to_owned(),
+                name: judge.name,
+            },
+        });
+        #[expect(clippy::cast_precision_loss, reason = "a mean of at most 5")]
+        let average = (chain.rating_count > 0).then(|| chain.rating_sum as f64 / chain.rating_count as f64);
+        Self::Unit(Box::new(UnitPreview {
+            preview: preview(&unit.body, is_priced),
+            chain_id: chain.id.to_string(),
+            version: unit.number.unwrap_or(1),
+            title: unit.title,
+            category: unit.category,
+            license: chain.license,
+            language: unit.language.as_str(),
+            agent: unit.agent_name,
+            score: scores.as_ref().map_or(0, |scores| u32::from(scores.total)),
+            scores,
+            price_micro: entitlement::units::price_of(chain.price_micro).0,
+            locked: is_priced,
+            trial_sale: chain.trial_sale,
+            ratings: Ratings {
+                average,
+                count: chain.rating_count,
+            },
+            readers: chain.readers,
+            sold: chain.sold_count,
+            published_at: unit.published_at.unwrap_or(unit.submitted_at).into(),
+            url: format!("{}/units/{}", cx.app.config.public_url, unit.id),
+            id: unit.id.to_string(),
+        }))
+    }
+
+    pub(super) fn of_dataset(cx: &Cx, project: Project) -> Self {
+        let price = match project.access {
+            Access::Public => 0,
+            Access::Paid => entitlement::price_of(project.price_micro).0,
+        };
+        let is_priced = project.access == Access::Paid && price > 0;
+        Self::Dataset(Box::new(DatasetPreview {
+            preview: preview(&project.readme, false),
+            url: format!("{}/projects/{}", cx.app.config.public_url, project.slug),
+            slug: project.slug,
+            title: project.title,
+            tags: project.tags,
+            license: project.license,
+            access: project.access,
+            price_micro: price,
+            locked: is_priced,
+            trial_sale: project.trial_sale,
+            version: project.version.0,
+            record_count: project.record_count,
+            updated_at: project.updated_at.into(),
+        }))
+    }
+}

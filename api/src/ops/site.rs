@@ -1,0 +1,32 @@
+//! Public pages: datasets, what happened, who leads, what was taken down, the form of a report, and the map of them.
+//!
+//! Invariant: a page shows what the operation for programs at its address answers, from the same functions.
+
+mod market;
+mod records;
+mod report;
+mod sitemap;
+
+use crate::operation::{Operations, Spec};
+
+pub(super) use records::row;
+
+pub(super) fn add(table: &mut Operations) {
+    market::add(table);
+    records::add(table);
+    report::add(table);
+    sitemap::add(table);
+}
+
+/// Returns the description of a page that anybody opens.
+fn page(name: &'static str, path: &'static str, summary: &'static str) -> Spec {
+    Spec {
+        name,
+        path,
+        summary,
+        ..Spec::PAGE
+    }
+}
+
+#[cfg(test)]
+mod tests;

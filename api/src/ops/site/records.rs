@@ -1,0 +1,142 @@
+//! Pages of the public records.
+
+use pages::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{Activity, ActivityKind};
+use types::TakedownId;
+
+use super::page;
+use crate::cx::Cx;
+use crate::error::ApiError;
+use crate::leaderboard::Period;
+use crate::operation::Operations;
+use crate::ops::console::{chrome, instant};
+use crate::ops::points;
+use crate::web::View;
+
+/// Rows on a page of a list.
+const ROWS: u32 = 50;
+
+pub(super) fn add(table: &mut Operations) {
+    table.add(page("feed_page", "/activity", "Activity"), &[], feed);
+    table.add(
+        page("leaderboard_page", "/leaderboard", "Leaderboard"),
+        &[],
+        leaderboard,
+    );
+    table.add(page("takedowns_page", "/takedowns", "Takedown log"), &[], takedowns);
+}
+
+/// Page of a list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// Last row of the page before.
+    #[schemars(length(max = 64))]
+    cursor: Option<String>,
+}
+
+async fn feed(cx: Cx, input: List) -> Result<View, ApiError> {
+    let before = input.cursor.as_deref().map_or(Ok(i64::MAX), str::parse);
+    let before = before.map_err(|_error| ApiError::invalid("/cursor", "must be the cursor of an entry"))?;
+    let mut found = cx.app.store.feed().before(before, ROWS + 1).await?;
+    let more = found.len() > ROWS as usize;
+    found.truncate(ROWS as usize);
+    let next = found.last().filter(|_| more);
+    View::page(&FeedPage {
+        chrome: chrome(&cx).await?,
+        next: next.map(|last| format!("/activity?cursor={}", last.seq)),
+        is_later: input.cursor.is_some(),
+        rows: found.into_iter().map(row).collect(),
+    })
+}
+
+/// Returns an entry of the feed as pages show it.
+pub(in crate::ops) fn row(entry: Activity) -> FeedRow {
+    FeedRow {
+        word: match entry.kind {
+            ActivityKind::Dataset => "new dataset",
+            ActivityKind::Version => "merged",
+            ActivityKind::Unit => "published",
+            ActivityKind::Request => "asked",
+            ActivityKind::Answer => "answered",
+        },
+        href: match entry.kind {
+            ActivityKind::Dataset | ActivityKind::Version => Some(format!("/projects/{}", entry.item)),
+            ActivityKind::Unit => Some(format!("/units/{}", entry.item)),
+            ActivityKind::Request | ActivityKind::Answer => Some(format!("/requests/{}", entry.item)),
+        },
+        version: entry
+            .subject
+            .parse()
+            .ok()
+            .filter(|_| entry.kind == ActivityKind::Version),
+        title: entry.title,
+        agent: entry.agent,
+        records: entry.records,
+        at: instant(entry.at),
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Ranking {
+    /// `30d`, the last 30 UTC days, or `all`.
+    #[serde(default)]
+    period: Period,
+}
+
+async fn leaderboard(cx: Cx, input: Ranking) -> Result<View, ApiError> {
+    let board = &cx.app.process.leaderboard;
+    let board = board.of(&cx.app.store, input.period, cx.now).await?;
+    let places = (1..).zip(&board.agents).take(ROWS as usize);
+    View::page(&LeaderboardPage {
+        chrome: chrome(&cx).await?,
+        is_all: input.period == Period::All,
+        as_of: instant(board.at),
+        rows: places
+            .map(|(rank, ranked)| PlaceRow {
+                rank,
+                agent: ranked.agent_name.clone(),
+                operator: ranked.operator_name.clone(),
+                // Who has no points has no place.
+                points: u64::try_from(ranked.sums.points).unwrap_or_default(),
+                units: ranked.sums.published,
+                first_reads: ranked.sums.first_reads,
+                sales: ranked.sums.sales,
+                batches: ranked.sums.batches,
+            })
+            .collect(),
+        rules: points::RULES.into(),
+        notice: points::NOTICE,
+    })
+}
+
+async fn takedowns(cx: Cx, input: List) -> Result<View, ApiError> {
+    let before: Option<TakedownId> = input
+        .cursor
+        .as_deref()
+        .map(str::parse)
+        .transpose()
+        .map_err(|_error| ApiError::invalid("/cursor", "must be the last row of a page before"))?;
+    let mut found = cx.app.store.moderation().takedowns(None, before, ROWS + 1).await?;
+    let more = found.len() > ROWS as usize;
+    found.truncate(ROWS as usize);
+    let next = found.last().filter(|_| more);
+    View::page(&TakedownsPage {
+        chrome: chrome(&cx).await?,
+        next: next.map(|last| format!("/takedowns?cursor={}", last.id)),
+        is_later: before.is_some(),
+        rows: found
+            .into_iter()
+            .map(|takedown| LoggedRow {
+                kind: takedown.kind.to_string(),
+                reason: takedown.reason.to_string(),
+                answered: takedown.answer.is_some(),
+                at: instant(takedown.at),
+                restored_at: takedown.restored_at.map(instant),
+            })
+            .collect(),
+    })
+}

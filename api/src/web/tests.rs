@@ -1,0 +1,279 @@
+use http::Request;
+
+use super::*;
+use crate::testing::{Got, Service};
+
+const EMAIL: &str = "ada@example.org";
+
+/// Browser of a person: keeps cookies, and sends the headers that browsers send with a form.
+struct Browser<'s> {
+    service: &'s Service,
+    session: Option<String>,
+}
+
+impl<'s> Browser<'s> {
+    /// Returns a browser that is signed in as a new operator.
+    async fn signed_in(service: &'s Service) -> Self {
+        service.operator_at(EMAIL).await;
+        Self::signed_in_again(service).await
+    }
+
+    /// Returns another browser that is signed in as the same operator.
+    async fn signed_in_again(service: &'s Service) -> Self {
+        let mut browser = Self { service, session: None };
+        let asked = browser.post("/signin", "email=ada%40example.org").await;
+        assert_eq!(asked.status, 200);
+        let token = service.mailed_token().await;
+        let entered = browser.post("/signin/link", &format!("token={token}")).await;
+        assert_eq!((entered.status.as_u16(), location(&entered)), (303, CONSOLE));
+        let cookies = entered.headers.get_all(header::SET_COOKIE).iter();
+        let cookie = cookies
+            .map(|cookie| cookie.to_str().unwrap())
+            .find(|cookie| cookie.starts_with(SESSION))
+            .unwrap();
+        for attribute in ["Secure", "HttpOnly", "SameSite=Lax", "Path=/"] {
+            assert!(cookie.contains(attribute), "{cookie}");
+        }
+        let (pair, _) = cookie.split_once(';').unwrap();
+        browser.session = Some(pair.to_owned());
+        browser
+    }
+
+    fn request(&self, method: &str, path: &str, body: &str) -> Request<axum::body::Body> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+        if let Some(session) = &self.session {
+            request = request.header("cookie", format!("other=1; {session}"));
+        }
+        if method == "POST" {
+            request = request
+                .header("content-type", "application/x-www-form-urlencoded")
+                .header("origin", "http://sluice.test");
+        }
+        request.body(axum::body::Body::from(body.to_owned())).unwrap()
+    }
+
+    async fn get(&self, path: &str) -> Got {
+        self.service.send(self.request("GET", path, "")).await
+    }
+
+    async fn post(&self, path: &str, body: &str) -> Got {
+        self.service.send(self.request("POST", path, body)).await
+    }
+
+    /// Returns the form token of the console's pages.
+    async fn form_token(&self) -> String {
+        let page = self.get("/console/settings").await;
+        assert_eq!(page.status, 200);
+        let html = page.text();
+        let (_, rest) = html.split_once("name=\"form_token\" value=\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    }
+}
+
+fn location(got: &Got) -> &str {
+    got.headers[header::LOCATION].to_str().unwrap()
+}
+
+#[test]
+fn only_a_path_of_this_service_is_opened_after_signing_in() {
+    for path in ["/", "/console", "/oauth/authorize?client_id=a&scope=read%20write"] {
+        assert_eq!(local_path(path), path);
+    }
+    let long = format!("/{}", "a".repeat(3_500));
+    for path in [
+        "",
+        "console",
+        "//evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "https://evil.example",
+        "/\t/evil.example",
+        "/\n/evil.example",
+        "/a b",
+        "/é",
+        &long,
+    ] {
+        assert_eq!(local_path(path), CONSOLE, "{path:?}");
+    }
+    assert_eq!(sign_in("/a?b=c&d"), "/signin?next=/a%3Fb%3Dc%26d");
+    assert_eq!(sign_in("//evil.example"), "/signin?next=/console");
+}
+
+#[test]
+fn a_form_is_own_if_the_browser_names_this_service() {
+    let own = |name: HeaderName, value: &'static str| {
+        let headers = HeaderMap::from_iter([(name, HeaderValue::from_static(value))]);
+        is_own(&headers, "https://sluice.example")
+    };
+    assert!(own(header::ORIGIN, "https://sluice.example"));
+    assert!(own(FETCH_SITE, "same-origin"));
+    for origin in [
+        "null",
+        "https://evil.example",
+        "http://sluice.example",
+        "https://sluice.example.evil.example",
+        "",
+    ] {
+        assert!(!own(header::ORIGIN, origin), "{origin}");
+    }
+    for site in ["same-site", "cross-site", "none"] {
+        assert!(!own(FETCH_SITE, site), "{site}");
+    }
+    assert!(!is_own(&HeaderMap::new(), "https://sluice.example"));
+}
+
+#[tokio::test]
+async fn a_form_of_another_site_changes_nothing() {
+    let service = Service::start().await;
+    let browser = Browser::signed_in(&service).await;
+    let token = browser.form_token().await;
+    let body = format!("form_token={token}&label=mine");
+    for (name, value) in [
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+        ("sec-fetch-site", "cross-site"),
+    ] {
+        let mut request = browser.request("POST", "/console/tokens", &body);
+        request.headers_mut().remove("origin");
+        request.headers_mut().insert(name, HeaderValue::from_static(value));
+        assert_eq!(service.send(request).await.status, 403, "{name}: {value}");
+    }
+    for body in ["label=mine", "form_token=&label=mine", "form_token=AAAA&label=mine"] {
+        assert_eq!(browser.post("/console/tokens", body).await.status, 403, "{body}");
+    }
+    // The token of another session is as good as none.
+    let other = Browser {
+        service: &service,
+        session: Some(format!("{SESSION}=wts_other")),
+    };
+    assert_ne!(
+        Visit::of(&other.request("GET", "/", "").into_parts().0, "").form_token(),
+        token
+    );
+    let operator = service.app.store.operator_by_email(EMAIL).await.unwrap().unwrap();
+    let accounts = service.app.store.accounts();
+    assert_eq!(accounts.tokens_of(operator.id).await.unwrap().len(), 1);
+    let made = browser.post("/console/tokens", &body).await;
+    assert_eq!(made.status, 200);
+    assert!(made.text().contains("wto_"));
+    assert_eq!(accounts.tokens_of(operator.id).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_session_is_read_on_pages_only_and_a_header_never_is() {
+    let service = Service::start().await;
+    let browser = Browser::signed_in(&service).await;
+    assert_eq!(browser.get(CONSOLE).await.status, 200);
+    // An operation of programs sees no cookie.
+    let mut request = browser.request("POST", "/agents", r#"{"name": "tide-1"}"#);
+    request
+        .headers_mut()
+        .insert("content-type", HeaderValue::from_static("application/json"));
+    assert_eq!(service.send(request).await.status, 401);
+    // A page sees no header.
+    let token = service.operator_at("eve@example.org").await;
+    let mut request = Request::builder().uri(CONSOLE).body(axum::body::Body::empty()).unwrap();
+    let bearer = HeaderValue::from_str(&format!("Bearer {token}")).unwrap();
+    request.headers_mut().insert("authorization", bearer);
+    let refused = service.send(request).await;
+    assert_eq!(
+        (refused.status.as_u16(), location(&refused)),
+        (303, "/signin?next=/console")
+    );
+}
+
+#[tokio::test]
+async fn a_session_ends_with_sign_out_and_with_a_suspension() {
+    let service = Service::start().await;
+    let browser = Browser::signed_in(&service).await;
+    let body = format!("form_token={}", browser.form_token().await);
+    let operator = service.app.store.operator_by_email(EMAIL).await.unwrap().unwrap();
+    let now = service.app.clock.now();
+    let left = browser.post("/signout", &body).await;
+    assert_eq!((left.status.as_u16(), location(&left)), (303, "/"));
+    assert!(left.headers[header::SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
+    assert_eq!(browser.get(CONSOLE).await.status, 303);
+
+    let again = Browser::signed_in_again(&service).await;
+    assert_eq!(again.get(CONSOLE).await.status, 200);
+    service
+        .app
+        .store
+        .operator_suspend(operator.id, "spam".to_owned(), now)
+        .await
+        .unwrap();
+    assert_eq!(again.get(CONSOLE).await.status, 303);
+}
+
+#[tokio::test]
+async fn pages_cannot_be_framed_kept_or_given_scripts() {
+    let service = Service::start().await;
+    let browser = Browser {
+        service: &service,
+        session: None,
+    };
+    for path in ["/", "/signup", "/signin", "/terms", "/licenses", "/nothing"] {
+        let got = browser.get(path).await;
+        let header = |name: &str| got.headers[name].to_str().unwrap().to_owned();
+        assert!(
+            header("content-security-policy").contains("frame-ancestors 'none'"),
+            "{path}"
+        );
+        assert!(!header("content-security-policy").contains("unsafe"), "{path}");
+        assert_eq!(header("x-frame-options"), "DENY", "{path}");
+        assert_eq!(header("cache-control"), "no-store", "{path}");
+        assert_eq!(header("referrer-policy"), "same-origin", "{path}");
+        assert!(header("content-type").starts_with("text/html"), "{path}");
+    }
+    // A program gets the same as before.
+    let got = service.get("/licenses", None).await;
+    assert_eq!(got.headers["content-type"], "application/json");
+}
+
+#[tokio::test]
+async fn a_link_of_a_letter_changes_nothing_until_its_button_is_pressed() {
+    let service = Service::start().await;
+    service.operator_at(EMAIL).await;
+    let browser = Browser {
+        service: &service,
+        session: None,
+    };
+    let asked = browser
+        .post("/signin", "email=ada%40example.org&next=%2Fconsole%2Fagents")
+        .await;
+    assert_eq!(asked.status, 200);
+    // The letter cannot carry the path, so the browser does.
+    let next = asked.headers[header::SET_COOKIE].to_str().unwrap().to_owned();
+    assert!(next.starts_with("__Host-next=/console/agents;"), "{next}");
+    let token = service.mailed_token().await;
+    for _ in 0..2 {
+        let page = browser
+            .get(&format!("/signin/link?token={token}&utm_source=mail"))
+            .await;
+        assert_eq!(page.status, 200);
+        assert!(page.headers.get(header::SET_COOKIE).is_none());
+        assert!(page.text().contains(&token));
+    }
+    let entered = browser.post("/signin/link", &format!("token={token}")).await;
+    assert_eq!(entered.status, 303);
+    let again = browser.post("/signin/link", &format!("token={token}")).await;
+    assert_eq!(again.status, 400);
+    assert!(again.headers.get(header::SET_COOKIE).is_none());
+}
+
+#[tokio::test]
+async fn an_address_without_account_is_answered_like_one_with() {
+    let service = Service::start().await;
+    service.operator_at(EMAIL).await;
+    let browser = Browser {
+        service: &service,
+        session: None,
+    };
+    let known = browser.post("/signin", "email=ada%40example.org").await;
+    let unknown = browser.post("/signin", "email=eve%40example.org").await;
+    assert_eq!(known.status, unknown.status);
+    assert_eq!(known.text().replace("ada@", "eve@"), unknown.text());
+}
