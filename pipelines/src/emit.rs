@@ -156,6 +156,7 @@ impl Emitter {
             partition: position.partition,
             offset: position.offset,
             contribution: address.map(|address| address.contribution),
+            unit: None,
             reason: reason.to_owned(),
             at: self.clock.now(),
             key: BASE64.encode(key),

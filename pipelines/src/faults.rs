@@ -9,6 +9,8 @@ use std::future::{Ready, ready};
 use catalog::{Merge, Table};
 #[cfg(feature = "faults")]
 use types::fault::{InjectedBug, is_injected};
+use types::unit::UnitResolution;
+use types::{ContributionId, Timestamp};
 
 use crate::conclude::Verdict;
 #[cfg(feature = "faults")]
@@ -24,6 +26,26 @@ pub(crate) fn may_skip_guard(found: Option<Merge>) -> Option<Merge> {
         return None;
     }
     found
+}
+
+/// Returns the outcome of a version that was published before. Injected bug: nobody looks.
+pub(crate) fn may_forget_unit(told: Option<UnitResolution>) -> Option<UnitResolution> {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::UnitTwice) {
+        return None;
+    }
+    told
+}
+
+/// Returns the guard of a commit of units. Injected bug: each try has its own.
+pub(crate) fn may_change_guard(guard: ContributionId, at: Timestamp) -> ContributionId {
+    #[cfg(feature = "faults")]
+    if is_injected(InjectedBug::UnitTwice) {
+        return ContributionId::new(at);
+    }
+    #[cfg(not(feature = "faults"))]
+    let _ = at;
+    guard
 }
 
 /// Does nothing. Injected bug: publishes the outcome before the commit, as if the commit were certain.

@@ -12,7 +12,7 @@ use types::key::KeyLookup;
 use types::{AgentId, Contract, fault};
 
 use crate::finished::Finished;
-use crate::message::{Address, Submission};
+use crate::message::{Address, Source, Submission};
 use crate::places::Places;
 use crate::progress::Ticket;
 
@@ -102,11 +102,11 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
     if bench.finished.contains(address.contribution, address.generation) {
         return Finding::Decided(address);
     }
-    if submission.upload.is_some() {
+    let Source::Inline(records) = &submission.source else {
         return Finding::Upload(Box::new(submission));
-    }
-    fault::crash_on(submission.records.text());
-    let decoded = tracing::debug_span!("decode").in_scope(|| submission.records.decode(&bench.contract));
+    };
+    fault::crash_on(records.text());
+    let decoded = tracing::debug_span!("decode").in_scope(|| records.decode(&bench.contract));
     let batch = match decoded {
         Ok(batch) => batch,
         Err(error) => return Finding::Poison(described(&error)),

@@ -27,6 +27,7 @@
 
 pub mod finished;
 mod history;
+pub mod knowledge;
 pub mod lane;
 pub mod lanes;
 pub mod message;

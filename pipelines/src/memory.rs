@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{Bounds, Delivered, EventLog};
+use messages::Outcome;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use types::{Backoff, Classify as _, Clock, LifeId, Retry};
@@ -17,7 +18,7 @@ use types::{Backoff, Classify as _, Clock, LifeId, Retry};
 use crate::emit::{Stopped, pause};
 use crate::finished::Finished;
 use crate::judge::described;
-use crate::message::{ATTEMPTS, Attempt, CONTRIBUTIONS, OUTCOMES, Outcome};
+use crate::message::{ATTEMPTS, Attempt, CONTRIBUTIONS, OUTCOMES};
 use crate::quarantine::Ledger;
 
 /// How many outcomes of a partition are read again.
@@ -97,7 +98,8 @@ impl Memory {
         let now = self.clock.now();
         // Why after the notes: whatever was noted to be over has its outcome by then.
         self.latest(OUTCOMES, REMEMBERED, |value| match Outcome::decode(value) {
-            Ok(outcome) => self.finished.insert(outcome, now),
+            Ok(Outcome::Contribution(outcome)) => self.finished.insert(outcome, now),
+            Ok(Outcome::Unit(_)) => {}
             Err(error) => tracing::warn!(error = described(&error), "an outcome cannot be read"),
         })
         .await?;

@@ -18,15 +18,12 @@ mod collect;
 pub(crate) mod conclude;
 mod cut;
 mod judge;
-pub mod objects;
-mod progress;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, available_parallelism};
 
@@ -34,23 +31,20 @@ use bytes::Bytes;
 use catalog::Stager;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use operators::Decision;
-use operators::screen::Screener;
+use operators::screen::{Screener, for_contribution};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use types::{Classify, Kind, Retry, fault};
+use uploads::{Counters, Stagings, UploadLayout, UploadStore};
 
 use self::collect::{Collected, Collector, MOST_ROWS};
 use self::cut::{CutError, SourceFailed, Unit, cut};
 use self::judge::{Bench, JudgedUnit, judge};
-use self::objects::{Cut, Objects};
-use self::progress::Counters;
 use crate::conclude::may_pass;
 use crate::in_work::InWork;
-
-pub use progress::{Staging, Stagings};
 
 /// How many bytes of a part are read at once.
 const PIECE: u64 = 1 << 20;
@@ -62,7 +56,7 @@ const JUDGES: usize = 8;
 /// What staging needs of its process. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Uploads {
-    objects: Arc<dyn Objects>,
+    objects: Arc<dyn UploadStore>,
     stagings: Stagings,
     most_rows: u64,
     turn: Arc<Semaphore>,
@@ -70,7 +64,7 @@ pub struct Uploads {
 
 impl Uploads {
     /// Uploads whose parts are in `objects`; how far they are is told in `stagings`.
-    pub fn new(objects: Arc<dyn Objects>, stagings: Stagings) -> Self {
+    pub fn new(objects: Arc<dyn UploadStore>, stagings: Stagings) -> Self {
         Self {
             objects,
             stagings,
@@ -92,7 +86,7 @@ impl Uploads {
 pub(crate) enum Error {
     /// Its bytes could not be read.
     #[error("the bytes of an upload could not be read")]
-    Objects(#[from] objects::Error),
+    Objects(#[from] uploads::Error),
     /// What was made of them could not be written.
     #[error("an upload could not be staged")]
     Catalog(#[from] catalog::Error),
@@ -127,7 +121,7 @@ impl Classify for Error {
 /// Stages one upload. Dropped, it ends soon and leaves nothing.
 async fn stage(
     uploads: &Uploads,
-    cut: Cut,
+    cut: UploadLayout,
     screener: Option<Arc<dyn Screener>>,
     stager: Stager,
     in_work: &InWork,
@@ -138,11 +132,12 @@ async fn stage(
     let bench = Bench {
         contract: Arc::clone(stager.contract()),
         known: stager.known(),
-        screener,
+        // All parts of an upload share one bound.
+        screener: screener.as_ref().map(for_contribution),
         most_rows: uploads.most_rows,
     };
     let listed = uploads.stagings.list(cut.upload);
-    let counters = Arc::clone(&listed.counters);
+    let counters = Arc::clone(listed.counters());
     let (sender, receiver) = mpsc::channel(PIECES);
     let reading = read(&*uploads.objects, &cut, sender);
     let handle = Handle::current();
@@ -163,7 +158,11 @@ async fn stage(
 }
 
 /// Sends the bytes of every part in order, then an empty piece; ends early where nobody takes them.
-async fn read(objects: &dyn Objects, cut: &Cut, pieces: mpsc::Sender<Bytes>) -> Result<(), objects::Error> {
+async fn read(
+    objects: &dyn UploadStore,
+    cut: &UploadLayout,
+    pieces: mpsc::Sender<Bytes>,
+) -> Result<(), uploads::Error> {
     let ranges = (1..=cut.parts).flat_map(|n| {
         let size = cut.size_of(n).unwrap_or(0);
         (0..size.div_ceil(PIECE)).map(move |piece| (n, piece * PIECE..size.min((piece + 1) * PIECE)))
@@ -208,9 +207,7 @@ impl Read for Pieces<'_> {
                 .blocking_recv()
                 .ok_or_else(|| io::Error::other(SourceFailed))?;
             self.ended = self.current.is_empty();
-            self.counters
-                .bytes
-                .fetch_add(self.current.len() as u64, Ordering::Relaxed);
+            self.counters.add_bytes(self.current.len() as u64);
         }
         let length = self.current.len().min(buffer.len());
         buffer[..length].copy_from_slice(&self.current.split_to(length));
@@ -224,7 +221,7 @@ fn run(
     stop: &CancellationToken,
     bench: &Bench,
     stager: Stager,
-    cut: &Cut,
+    cut: &UploadLayout,
     pieces: Pieces<'_>,
     counters: &Counters,
 ) -> Result<Collected, Error> {
@@ -274,14 +271,14 @@ fn run(
             Ok(()) => Ok(collector.end()?),
             // Why a panic: the collector takes every unit unless it failed, so a judge must have died.
             Err(CutError::Unwanted) => Err(Error::Panicked),
-            Err(CutError::Source) => Err(Error::Objects(objects::Error::Io(io::Error::other(SourceFailed)))),
+            Err(CutError::Source) => Err(Error::Objects(uploads::Error::Io(io::Error::other(SourceFailed)))),
         }
     })
 }
 
 fn cut_into(
     pieces: Pieces<'_>,
-    whole: &Cut,
+    whole: &UploadLayout,
     fields: usize,
     permits: &SyncSender<()>,
     units: &SyncSender<Unit>,
@@ -312,7 +309,7 @@ fn collect(
         early.insert(unit.number, unit);
         while let Some(unit) = early.remove(&expected) {
             collector.add(unit)?;
-            counters.rows.store(collector.rows(), Ordering::Relaxed);
+            counters.set_rows(collector.rows());
             expected += 1;
             if released.recv().is_err() || collector.rows() > most_rows {
                 return Ok(collector);

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use catalog::{Staged, Stager};
+use operators::screen::Cause;
 use operators::{Decision, MAX_VERDICT_BYTES, Reason, RowVerdict, Tally, Verdict};
 use types::RecordKey;
 
@@ -84,7 +85,10 @@ impl Collector {
                     }
                 }
                 Verdict::Hold { reason, resumes_after } => {
-                    let (_, until) = self.held.get_or_insert_with(|| (reason.code.clone(), *resumes_after));
+                    let (_, until) = self.held.get_or_insert_with(|| {
+                        let waits_for = Cause::of_code(&reason.code).waits_for();
+                        (waits_for.to_owned(), *resumes_after)
+                    });
                     *until = (*until).max(*resumes_after);
                 }
             }

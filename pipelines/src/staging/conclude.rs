@@ -15,7 +15,7 @@ use operators::Decision;
 use operators::screen::Screener;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument as _, Span};
-use types::{AgentId, Classify as _, ContributionId, Retry};
+use types::{AgentId, Classify as _, ContributionId, Retry, UploadLayout};
 
 use super::collect::Collected;
 use super::{Error, Uploads, stage};
@@ -25,7 +25,7 @@ use crate::emit::Stopped;
 use crate::judge::{Work, described};
 use crate::lane::Context;
 use crate::lanes::Weight;
-use crate::message::{Address, Submission};
+use crate::message::{Address, Source, Submission};
 use crate::settled::bury;
 use crate::telling::tell;
 use crate::{faults, history};
@@ -82,7 +82,7 @@ impl Running {
             work.ticket.finish();
             return Ok(());
         }
-        let (Some(uploads), Some(cut)) = (context.uploads.clone(), submission.upload) else {
+        let (Some(uploads), Source::Upload(layout)) = (context.uploads.clone(), submission.source) else {
             bury(context, &work, "this worker has no place of uploads").await?;
             work.ticket.finish();
             return Ok(());
@@ -114,7 +114,7 @@ impl Running {
             screener,
             address,
             submission.agent,
-            cut,
+            layout,
         );
         let staging = staging.instrument(tracing::debug_span!("stage upload"));
         let staging = AbortOnDropHandle::new(tokio::spawn(staging));
@@ -147,13 +147,13 @@ async fn attempts(
     screener: Option<Arc<dyn Screener>>,
     address: Address,
     agent: AgentId,
-    cut: super::objects::Cut,
+    layout: UploadLayout,
 ) -> Result<Result<Collected, Error>, Stopped> {
     let (mut failures, mut least) = (0, 0);
     loop {
         let staging = async {
             let stager = stagers.stage(address.contribution, agent, least).await?;
-            stage(&uploads, cut, screener.clone(), stager, &context.in_work).await
+            stage(&uploads, layout, screener.clone(), stager, &context.in_work).await
         };
         // Why boxed: it is large.
         let staged = context.stop.run_until_cancelled(staging.boxed()).await.ok_or(Stopped)?;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 
-use super::objects::Compression;
+use uploads::Compression;
 
 /// How many bytes of lines a unit has, roughly.
 const UNIT: usize = 1 << 20;

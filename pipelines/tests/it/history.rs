@@ -8,8 +8,8 @@ use catalog::storage::DurableLocal;
 use catalog::{KnownHead, history};
 use object_store::ObjectStore;
 use pipelines::message::{HISTORY_LOST, Resolution, Submission};
-use pipelines::staging::objects::Compression;
 use types::{ContributionId, DatasetId, Version};
+use uploads::Compression;
 
 use crate::world::{LATER, World, texts};
 

@@ -11,6 +11,7 @@
 
 mod faulty;
 mod history;
+mod knowledge;
 mod lines;
 mod poison;
 mod quarantine;

@@ -1,7 +1,7 @@
 //! Messages that no worker can process, or only with fewer words.
 
 use eventlog::Record;
-use pipelines::message::{CONTRIBUTIONS, Outcome, Records, Resolution, Submission};
+use pipelines::message::{CONTRIBUTIONS, Outcome, Records, Resolution, Source, Submission};
 use serde_json::{Value, json};
 use types::{Contract, DatasetId};
 
@@ -154,7 +154,7 @@ async fn a_batch_with_very_many_defects_is_rejected_and_the_next_one_goes_on() {
         .collect();
     let good = Submission {
         contribution: world.submission(dataset, vec![]).contribution,
-        records: Records::of(&[Value::Object(record)]).unwrap(),
+        source: Source::Inline(Records::of(&[Value::Object(record)]).unwrap()),
         ..many
     };
     world.append(good.record().unwrap()).await;

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use eventlog::EventLog as _;
 use pipelines::Config;
 use pipelines::message::{ATTEMPTS, Attempt, FORMAT, Outcome, Step, Subject, Submission};
-use pipelines::staging::objects::Compression;
 use serde_json::json;
 use types::{Clock as _, ContributionId, LifeId};
+use uploads::Compression;
 
 use crate::world::{LATER, World, config, texts};
 

@@ -7,10 +7,10 @@ use std::time::Instant;
 use catalog::{MergeOutcome, Proposal};
 use eventlog::EventLog as _;
 use pipelines::message::{CONTRIBUTIONS, OUTCOMES, Submission};
-use pipelines::staging::objects::Compression;
 use pipelines::{Config, Error};
 use serde_json::{Value, json};
 use types::{AgentId, Batch, Clock as _, Contract, ContributionId, DatasetId};
+use uploads::Compression;
 
 use crate::world::{LATER, World, config, contract, texts};
 

@@ -1,13 +1,14 @@
 //! Uploads: staged off the lane, judged as batches are, merged in one step.
 
 use std::io::Write as _;
+use std::sync::atomic::Ordering;
 
 use flate2::write::GzEncoder;
 use operators::{RowVerdict, Verdict};
 use pipelines::message::{Outcome, Resolution, Submission};
-use pipelines::staging::objects::{Compression, Objects as _};
 use serde_json::{Value, json};
 use types::{Contract, DatasetId, Version};
+use uploads::{Compression, UploadStore as _};
 
 use crate::world::{World, texts};
 
@@ -436,4 +437,28 @@ async fn a_gate_that_panics_makes_the_upload_a_dead_letter() {
     assert_eq!(world.rejected(upload.contribution).await, "unprocessable");
     let id = world.submit(dataset, texts(["next"])).await;
     assert_eq!(world.merged(id).await, (1, 1));
+}
+
+/// All parts of an upload are one contribution to the screener, which bounds what they ask together.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_of_many_parts_is_one_contribution_to_the_screener() {
+    let mut world = World::new().await;
+    let dataset = world.dataset();
+    // More than three parts of a megabyte.
+    let record = |at: usize| json!({"name": format!("{at} {}", "x".repeat(990)), "count": at});
+    let records: Vec<Value> = (0..3_500).map(record).collect();
+    let upload = Submission {
+        contract: contract(),
+        ..world
+            .upload(dataset, &lines(&records), 1 << 20, Compression::None)
+            .await
+    };
+    let outcome = outcome_of(&mut world, &upload).await;
+    assert!(
+        matches!(outcome.resolution, Resolution::Merged { .. }),
+        "{:?}",
+        outcome.resolution
+    );
+    assert!(*world.screener.calls.lock().unwrap() > 2);
+    assert_eq!(world.screener.contributions.load(Ordering::SeqCst), 1);
 }

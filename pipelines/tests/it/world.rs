@@ -12,11 +12,10 @@ use catalog::{Catalog, Reserve};
 use eventlog::{Delivered, Embedded, EventLog, Options, Record, Subscription};
 use operators::screen::{Cause, Opinion, Screener, Unavailable};
 use pipelines::message::{
-    ATTEMPTS, Attempt, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution,
+    ATTEMPTS, Attempt, CONTRIBUTIONS, DEAD_LETTERS, DeadLetter, FORMAT, OUTCOMES, Outcome, Records, Resolution, Source,
     Submission,
 };
-use pipelines::staging::objects::{Compression, Cut, LocalObjects, Objects as _, PartTag};
-use pipelines::staging::{Stagings, Uploads};
+use pipelines::staging::Uploads;
 use pipelines::{Config, Worker};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -26,6 +25,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::clock::ManualClock;
 use types::{AgentId, Clock, Contract, ContributionId, DatasetId, Timestamp, Version};
+use uploads::{Compression, LocalUploads, PartTag, Stagings, UploadLayout, UploadStore as _};
 
 use crate::faulty::{Faulty, Fuse};
 
@@ -49,6 +49,8 @@ pub(crate) struct Scripted {
     /// Records with `"hold"` are held while this is true.
     pub(crate) holding: Mutex<bool>,
     pub(crate) calls: Mutex<usize>,
+    /// Contributions that began.
+    pub(crate) contributions: AtomicUsize,
     /// Records with `"lethal"` end the process while this is true: [`Self::dying`] is told, and whoever waits for that
     /// ends it.
     pub(crate) mortal: AtomicBool,
@@ -95,6 +97,11 @@ impl Screener for Scripted {
         }
         Ok(vec![Opinion::Acceptable; records.len()])
     }
+
+    fn for_contribution(&self) -> Option<Arc<dyn Screener>> {
+        self.contributions.fetch_add(1, Ordering::SeqCst);
+        None
+    }
 }
 
 pub(crate) struct World {
@@ -107,7 +114,7 @@ pub(crate) struct World {
     pub(crate) outcomes: Box<dyn Subscription>,
     pub(crate) seen: HashMap<ContributionId, Vec<Outcome>>,
     pub(crate) config: Config,
-    pub(crate) objects: LocalObjects,
+    pub(crate) objects: LocalUploads,
     pub(crate) stagings: Stagings,
     /// The most records of an upload, where it is not as many as usual.
     pub(crate) most_rows: Option<u64>,
@@ -169,12 +176,13 @@ impl World {
             keeps: Mutex::new(keeps),
             holding: Mutex::new(true),
             calls: Mutex::new(0),
+            contributions: AtomicUsize::new(0),
             mortal: AtomicBool::new(true),
             dying: Notify::new(),
             busy: AtomicUsize::new(0),
             busiest: AtomicUsize::new(0),
         };
-        let objects = LocalObjects::open(dir.path().join("uploads"), Reserve::default()).unwrap();
+        let objects = LocalUploads::open(dir.path().join("uploads"), Reserve::default()).unwrap();
         let mut world = Self {
             dir,
             log,
@@ -314,8 +322,7 @@ impl World {
             private: false,
             contract: contract(),
             submitted_at: self.clock.now(),
-            records: Records::of(&records).unwrap(),
-            upload: None,
+            source: Source::Inline(Records::of(&records).unwrap()),
             origin: None,
             head: None,
         }
@@ -331,7 +338,7 @@ impl World {
     ) -> Submission {
         let mut submission = self.submission(dataset, Vec::new());
         let parts: Vec<&[u8]> = bytes.chunks(part_size).collect();
-        let cut = Cut {
+        let cut = UploadLayout {
             upload: submission.contribution,
             bytes: bytes.len() as u64,
             parts: u32::try_from(parts.len()).unwrap(),
@@ -346,7 +353,7 @@ impl World {
             tags.push(PartTag { n, etag });
         }
         self.objects.complete(&cut, &tags).await.unwrap();
-        submission.upload = Some(cut);
+        submission.source = Source::Upload(cut);
         submission
     }
 

@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use types::batch::Lines;
 use types::{Batch, Contract};
 
-use super::DecodeError;
+use crate::DecodeError;
 
-/// How many times longer than its compressed form a text can be (LZ4 block format, *Limits*).
-pub(super) const MOST_EXPANSION: usize = 255;
+/// Greatest ratio of a text to its compressed form (LZ4 block format, *Limits*).
+pub(crate) const MOST_EXPANSION: usize = 255;
 
 /// The records of a submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,9 @@ struct ReadTexts<'a> {
 }
 
 impl Records {
+    /// No records, as in the message of an upload.
+    pub(crate) const NONE: Self = Self(Bytes::from_static(br#"{"records":[]}"#));
+
     /// The records of a body, which must be a JSON object that has them in its member `records`.
     pub const fn of_body(body: Bytes) -> Self {
         Self(body)
@@ -68,30 +71,40 @@ impl Records {
     }
 
     /// The text.
-    pub(crate) fn text(&self) -> &[u8] {
+    pub fn text(&self) -> &[u8] {
         &self.0
     }
 
     /// The number of bytes of the text.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(super) fn compressed(&self) -> Vec<u8> {
-        lz4_flex::block::compress(&self.0)
+    pub(crate) fn compressed(&self) -> Vec<u8> {
+        compress(&self.0)
     }
 
     /// The text of `length` bytes that was compressed.
-    pub(super) fn decompressed(block: &[u8], length: usize) -> Result<Self, DecodeError> {
-        // Why: a damaged length must not ask for all memory.
-        if length / MOST_EXPANSION > block.len() {
-            return Err(DecodeError::Length(length));
-        }
-        let text = lz4_flex::block::decompress(block, length).map_err(DecodeError::Compressed)?;
-        if text.len() == length {
-            Ok(Self(text.into()))
-        } else {
-            Err(DecodeError::Length(length))
-        }
+    pub(crate) fn decompressed(block: &[u8], length: usize) -> Result<Self, DecodeError> {
+        decompress(block, length).map(|text| Self(text.into()))
+    }
+}
+
+/// Compresses a text as an LZ4 block without its length.
+pub(crate) fn compress(text: &[u8]) -> Vec<u8> {
+    lz4_flex::block::compress(text)
+}
+
+/// Returns the text of `length` bytes that was compressed.
+pub(crate) fn decompress(block: &[u8], length: usize) -> Result<Vec<u8>, DecodeError> {
+    // A damaged length must not ask for all memory.
+    if length / MOST_EXPANSION > block.len() {
+        return Err(DecodeError::Length(length));
+    }
+    let text = lz4_flex::block::decompress(block, length).map_err(DecodeError::Compressed)?;
+    if text.len() == length {
+        Ok(text)
+    } else {
+        Err(DecodeError::Length(length))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use types::{ContributionId, LifeId};
 
-use super::{Address, DecodeError, read};
+use crate::{Address, DecodeError, read};
 
 /// Topic of [`Attempt`]s; the key is their subject's, so that what is said of one subject is in order.
 pub const ATTEMPTS: &str = "attempts";
@@ -16,7 +16,7 @@ pub const ATTEMPTS: &str = "attempts";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
-    /// [`FORMAT`](super::FORMAT).
+    /// Format of the message; this build writes [`FORMAT`](crate::FORMAT).
     pub format: u32,
     /// The worker's consumer group: groups work on everything independently of each other.
     pub group: String,
@@ -24,7 +24,7 @@ pub struct Attempt {
     pub life: LifeId,
     /// Counts the notes of this life from 1: the last one says what it was doing.
     pub turn: u64,
-    /// What happened.
+    /// Step that the submission took.
     pub step: Step,
     /// Whom it happened to.
     #[serde(flatten)]
@@ -35,7 +35,7 @@ pub struct Attempt {
     pub offset: u64,
 }
 
-/// What happened to a submission.
+/// Step of a submission in a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step {
@@ -47,7 +47,7 @@ pub enum Step {
     Long,
 }
 
-/// What is suspected: a submission, whatever its position. Positions begin again when a topic does, and the marketplace
+/// Suspect: a submission, at any position. Positions begin again when a topic does, and the marketplace
 /// appends an open submission again; a replay has another generation, and thus no past.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -67,7 +67,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What a message is about.
+    /// Returns the subject of a message.
     pub fn of(address: Option<&Address>, value: &[u8]) -> Self {
         match address {
             Some(address) => Self::Contribution {
@@ -108,7 +108,7 @@ mod tests {
     use types::{DatasetId, Timestamp};
 
     use super::*;
-    use crate::message::FORMAT;
+    use crate::FORMAT;
 
     #[test]
     fn an_attempt_comes_back_as_it_was() {

@@ -1,0 +1,89 @@
+//! The messages between the marketplace and the workers.
+//!
+//! Invariant: every message names its format. A reader refuses a format it does not know, and the message goes to the
+//! dead letters instead of being lost.
+
+pub mod attempt;
+mod dead_letter;
+mod outcome;
+mod records;
+mod submission;
+mod unit;
+
+use serde::Deserialize;
+
+pub use dead_letter::{DEAD_LETTERS, DeadLetter};
+pub use outcome::{ContributionOutcome, OUTCOMES, Outcome, Subject, UnitOutcome};
+pub use records::Records;
+pub use submission::{Address, CONTRIBUTIONS, Source, Submission};
+pub use types::knowledge::UnitText;
+pub use types::{Resolution, UploadLayout};
+pub use unit::{KNOWLEDGE, UnitAddress, UnitSubmission};
+
+/// The format this build writes.
+pub const FORMAT: u32 = 1;
+/// The reason of a submission that waits because its table lacks a known version.
+pub const HISTORY_LOST: &str = "history_lost";
+
+/// The reason why bytes are not a message.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Not JSON of the message's shape.
+    #[error("the message is malformed")]
+    Malformed(#[source] serde_json::Error),
+    /// A record that is not strict JSON.
+    #[error("a record is malformed")]
+    Record(#[source] types::json::JsonError),
+    /// Written by a build that this one does not know.
+    #[error("the message has format {0}, this build reads {FORMAT}")]
+    Format(u32),
+    /// Records that cannot be decompressed.
+    #[error("the records are damaged")]
+    Compressed(#[source] lz4_flex::block::DecompressError),
+    /// Records of another length than they say.
+    #[error("the records do not have {0} bytes")]
+    Length(usize),
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    format: u32,
+}
+
+/// Reads JSON of the format this build knows.
+fn read<'de, T: Deserialize<'de>>(json: &'de [u8], format: impl Fn(&T) -> u32) -> Result<T, DecodeError> {
+    let message =
+        serde_json::from_slice::<T>(json).map_err(|error| match serde_json::from_slice::<Envelope>(json) {
+            Ok(envelope) if envelope.format != FORMAT => DecodeError::Format(envelope.format),
+            _ => DecodeError::Malformed(error),
+        })?;
+    match format(&message) {
+        FORMAT => Ok(message),
+        other => Err(DecodeError::Format(other)),
+    }
+}
+
+/// Returns at least how many bytes of memory a submission takes once it is read: those of its text, uncompressed. Of
+/// other bytes, their length.
+pub fn weight(value: &[u8]) -> usize {
+    #[derive(Deserialize)]
+    struct Length {
+        bytes: usize,
+    }
+    let length = serde_json::from_slice(head(value)).map_or(0, |Length { bytes }| bytes);
+    // The length is bounded, because it cannot be trusted before the text is read.
+    length
+        .min(value.len().saturating_mul(records::MOST_EXPANSION))
+        .max(value.len())
+}
+
+/// Returns the first line of a submission, which says what it is.
+pub fn head(value: &[u8]) -> &[u8] {
+    split(value).0
+}
+
+/// Returns the first line of a submission, and the bytes after it.
+fn split(value: &[u8]) -> (&[u8], &[u8]) {
+    let mut parts = value.splitn(2, |byte| *byte == b'\n');
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
+}

@@ -1,0 +1,201 @@
+//! Outcomes: the results of judging, in one topic for contributions and knowledge units.
+//!
+//! Invariant: an outcome names what it is about and the generation of it, never a position in the log.
+
+use bytes::Bytes;
+use eventlog::Record;
+use operators::{RowVerdict, Tally};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use types::unit::{ReviewEntry, UnitResolution};
+use types::{ContributionId, DatasetId, Resolution, Timestamp, UnitId};
+
+use crate::{DecodeError, FORMAT, KNOWLEDGE, read};
+
+/// Topic of [`Outcome`]s; the key is the id of the dataset, or [`KNOWLEDGE`].
+pub const OUTCOMES: &str = "outcomes";
+
+/// The thing that an outcome is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// A contribution to a dataset.
+    Contribution {
+        /// Id of the contribution.
+        id: ContributionId,
+        /// Dataset that the contribution is for.
+        dataset: DatasetId,
+    },
+    /// A version of a knowledge unit.
+    Unit {
+        /// Id of the version.
+        id: UnitId,
+        /// The unit, by the id of its first version.
+        chain: UnitId,
+    },
+}
+
+/// The result of judging a submission.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Result of judging a contribution to a dataset.
+    Contribution(ContributionOutcome),
+    /// Of a version of a knowledge unit.
+    Unit(UnitOutcome),
+}
+
+/// The result of judging a contribution.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContributionOutcome {
+    /// Format of the message; this build writes [`FORMAT`].
+    pub format: u32,
+    /// Id of the contribution that was judged.
+    pub contribution: ContributionId,
+    /// Number of replays of the submission's dead letter; 0 at first.
+    pub generation: u32,
+    /// Dataset that the contribution is for.
+    pub dataset: DatasetId,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// Decision that the judging ended with.
+    pub resolution: Resolution,
+    /// The number of records submitted.
+    pub rows: u32,
+    /// The verdicts other than pass, in row order. Shortened or left out where the log would not take them.
+    pub verdicts: Vec<RowVerdict>,
+    /// Counts of each gate.
+    pub tallies: Vec<Tally>,
+    /// Position of the worker's span in the trace of the submission's request: the value of a `traceparent` header. Set
+    /// when the outcome is published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+/// The result of reviewing a version of a knowledge unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnitOutcome {
+    /// Format of the message; this build writes [`FORMAT`].
+    pub format: u32,
+    /// Id of the version.
+    pub unit: UnitId,
+    /// The unit, by the id of its first version.
+    pub chain: UnitId,
+    /// Number of replays of the submission's dead letter; 0 at first.
+    pub generation: u32,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// Decision that the review ended with.
+    pub resolution: UnitResolution,
+    /// The steps of the review in their order.
+    pub report: Vec<ReviewEntry>,
+    /// Trace of the submission's request, as in [`ContributionOutcome`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+impl Outcome {
+    /// Returns what the outcome is about.
+    pub const fn subject(&self) -> Subject {
+        match self {
+            Self::Contribution(outcome) => outcome.subject(),
+            Self::Unit(outcome) => outcome.subject(),
+        }
+    }
+
+    /// Returns the generation of the submission.
+    pub const fn generation(&self) -> u32 {
+        match self {
+            Self::Contribution(outcome) => outcome.generation,
+            Self::Unit(outcome) => outcome.generation,
+        }
+    }
+
+    /// Encodes the outcome as a record of its key.
+    pub fn record(&self) -> Result<Record, serde_json::Error> {
+        match self {
+            Self::Contribution(outcome) => outcome.record(),
+            Self::Unit(outcome) => outcome.record(),
+        }
+    }
+
+    /// Decodes the value of a record that [`Self::record`] returned.
+    pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        #[derive(Deserialize)]
+        struct OfUnit {
+            #[serde(rename = "unit")]
+            _unit: IgnoredAny,
+        }
+        // Most outcomes are of contributions, and their verdicts are long, so these are read once only.
+        match ContributionOutcome::decode(value) {
+            Err(DecodeError::Malformed(_)) if serde_json::from_slice::<OfUnit>(value).is_ok() => {
+                UnitOutcome::decode(value).map(Self::Unit)
+            }
+            decoded => decoded.map(Self::Contribution),
+        }
+    }
+}
+
+impl ContributionOutcome {
+    /// Returns what the outcome is about.
+    pub const fn subject(&self) -> Subject {
+        Subject::Contribution {
+            id: self.contribution,
+            dataset: self.dataset,
+        }
+    }
+
+    /// Encodes the outcome as a record of its dataset's key.
+    pub fn record(&self) -> Result<Record, serde_json::Error> {
+        Ok(Record {
+            key: Bytes::copy_from_slice(self.dataset.as_bytes()),
+            value: serde_json::to_vec(self)?.into(),
+        })
+    }
+
+    /// Decodes the value of a record that [`Self::record`] returned.
+    pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        read(value, |outcome: &Self| outcome.format)
+    }
+}
+
+impl UnitOutcome {
+    /// Creates an outcome of this format that has no position in a trace.
+    pub const fn new(subject: (UnitId, UnitId), generation: u32, at: Timestamp, resolution: UnitResolution) -> Self {
+        let (unit, chain) = subject;
+        Self {
+            format: FORMAT,
+            unit,
+            chain,
+            generation,
+            at,
+            resolution,
+            report: Vec::new(),
+            traceparent: None,
+        }
+    }
+
+    /// Returns what the outcome is about.
+    pub const fn subject(&self) -> Subject {
+        Subject::Unit {
+            id: self.unit,
+            chain: self.chain,
+        }
+    }
+
+    /// Encodes the outcome as a record of the key of all units.
+    pub fn record(&self) -> Result<Record, serde_json::Error> {
+        Ok(Record {
+            key: Bytes::from_static(KNOWLEDGE.as_bytes()),
+            value: serde_json::to_vec(self)?.into(),
+        })
+    }
+
+    /// Decodes the value of a record that [`Self::record`] returned.
+    pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        read(value, |outcome: &Self| outcome.format)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Contributions on their way to their dataset.
+//!
+//! Invariant: the first line says what the message is and where its records are; the records follow it, compressed.
+
+use bytes::Bytes;
+use eventlog::Record;
+use proof::KnownHead;
+use serde::{Deserialize, Serialize};
+use types::trace::Origin;
+use types::{AgentId, Contract, ContributionId, DatasetId, Timestamp, UploadLayout};
+
+use crate::{DecodeError, Records, read, split};
+
+/// Topic of [`Submission`]s; the key is the dataset's id.
+pub const CONTRIBUTIONS: &str = "contributions";
+
+/// A batch on its way to its dataset: a line of JSON, which says what it is, and the compressed [`Records`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Submission {
+    /// Format of the message; this build writes [`FORMAT`](crate::FORMAT).
+    pub format: u32,
+    /// The guard against merging it twice.
+    pub contribution: ContributionId,
+    /// Counts replays of a dead letter; 0 at first.
+    pub generation: u32,
+    /// The dataset it is for.
+    pub dataset: DatasetId,
+    /// The agent that contributed it.
+    pub agent: AgentId,
+    /// True if the dataset is private: the model screen is skipped.
+    pub private: bool,
+    /// The dataset's contract, so that a worker needs nothing else to create the table.
+    pub contract: Contract,
+    /// When it was acknowledged.
+    pub submitted_at: Timestamp,
+    /// The place of the records.
+    pub source: Source,
+    /// The request that submitted it; none in messages of builds before traces.
+    pub origin: Option<Origin>,
+    /// The latest version of the dataset that the marketplace knew of at the acknowledgement; none before the first,
+    /// and in messages of builds that did not say. A table that lacks it has lost history, and nothing is merged into
+    /// it.
+    pub head: Option<KnownHead>,
+}
+
+/// The place of a submission's records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Records that the message itself holds.
+    Inline(Records),
+    /// An upload, whose parts are in a store of their own.
+    Upload(UploadLayout),
+}
+
+/// The line of a [`Submission`].
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head<C, U> {
+    format: u32,
+    contribution: ContributionId,
+    generation: u32,
+    dataset: DatasetId,
+    agent: AgentId,
+    private: bool,
+    contract: C,
+    submitted_at: Timestamp,
+    /// The length of the records' text.
+    bytes: usize,
+    /// Layout of an upload; absent where the message holds the records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upload: Option<U>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
+    /// The `head` of the [`Submission`].
+    #[serde(default, rename = "head", skip_serializing_if = "Option::is_none")]
+    known: Option<KnownHead>,
+}
+
+impl Submission {
+    /// The message as a record of its dataset's key.
+    pub fn record(&self) -> Result<Record, serde_json::Error> {
+        let (records, upload) = match &self.source {
+            Source::Inline(records) => (records, None),
+            Source::Upload(layout) => (&Records::NONE, Some(layout)),
+        };
+        let head = Head {
+            format: self.format,
+            contribution: self.contribution,
+            generation: self.generation,
+            dataset: self.dataset,
+            agent: self.agent,
+            private: self.private,
+            contract: &self.contract,
+            submitted_at: self.submitted_at,
+            bytes: records.len(),
+            upload,
+            origin: self.origin.clone(),
+            known: self.head,
+        };
+        let mut value = serde_json::to_vec(&head)?;
+        value.push(b'\n');
+        value.extend_from_slice(&records.compressed());
+        Ok(Record {
+            key: Bytes::copy_from_slice(self.dataset.as_bytes()),
+            value: value.into(),
+        })
+    }
+
+    /// Reads a message that [`Self::record`] wrote.
+    pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
+        let (head, block) = split(value);
+        let head: Head<Contract, UploadLayout> = read(head, |head: &Head<Contract, UploadLayout>| head.format)?;
+        let records = Records::decompressed(block, head.bytes)?;
+        Ok(Self {
+            format: head.format,
+            contribution: head.contribution,
+            generation: head.generation,
+            dataset: head.dataset,
+            agent: head.agent,
+            private: head.private,
+            contract: head.contract,
+            submitted_at: head.submitted_at,
+            source: head.upload.map_or(Source::Inline(records), Source::Upload),
+            origin: head.origin,
+            head: head.known,
+        })
+    }
+
+    /// Returns the id and the generation of the submission.
+    pub const fn address(&self) -> Address {
+        Address {
+            contribution: self.contribution,
+            generation: self.generation,
+            dataset: self.dataset,
+        }
+    }
+}
+
+/// As much of a submission as is needed to name it, whatever else is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Address {
+    /// Id of the contribution that is submitted.
+    pub contribution: ContributionId,
+    /// Number of replays of the submission's dead letter; 0 at first.
+    #[serde(default)]
+    pub generation: u32,
+    /// Dataset that the submission is for.
+    pub dataset: DatasetId,
+}
+
+impl Address {
+    /// Reads the address of a message that may be malformed otherwise.
+    pub fn read(value: &[u8]) -> Option<Self> {
+        serde_json::from_slice(split(value).0).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests;

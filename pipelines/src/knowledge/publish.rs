@@ -1,0 +1,345 @@
+//! The one line that publishes units.
+//!
+//! Invariant: what is committed was compared with every version of the table at the base of its commit.
+
+use std::sync::Arc;
+
+use catalog::{Catalog, MergeOutcome, Proposal, Table, platform};
+use messages::{UnitOutcome, UnitSubmission};
+use operators::knowledge::{Copy, Embedder};
+use tokio_util::sync::CancellationToken;
+use types::unit::{ReviewEntry, SimilarUnit, UnitResolution};
+use types::vocabulary::{ReviewStep, StepOutcome};
+use types::{Batch, Classify as _, Clock, Contract, ContributionId, Retry, Timestamp, UnitId, Version, fault};
+
+use super::published::Published;
+use super::review::{self, Reviewed, Verdict, entry};
+use super::row::{Candidate, Prints, TABLE};
+use super::{Error, pause, unprocessable};
+use crate::faults::{may_change_guard, may_forget_unit};
+
+/// The cosine from which a unit that was published meanwhile makes this one a copy.
+const COPY_COSINE: f32 = 0.93;
+
+/// The open table of published units and what is in it.
+#[derive(Debug)]
+pub(super) struct Publisher {
+    table: Table,
+    contract: Arc<Contract>,
+    published: Arc<Published>,
+    head: Version,
+    embedder: Option<Arc<str>>,
+}
+
+/// A version that is to be a row.
+struct Passed {
+    submission: UnitSubmission,
+    entries: Vec<ReviewEntry>,
+    candidate: Box<Candidate>,
+}
+
+impl Publisher {
+    /// Opens the table and reads what is published.
+    pub(super) async fn open(catalog: &Catalog, embedder: Option<&dyn Embedder>) -> Result<Self, Error> {
+        let contract = platform::contract()?;
+        let table = catalog.table(TABLE, &contract).await?;
+        let published = Arc::new(Published::default());
+        let id = embedder.map(Embedder::id);
+        let head = published.extend(catalog, id, &contract, Version::EMPTY).await?;
+        tracing::info!(
+            units = published.units.read().len(),
+            "read the published knowledge units"
+        );
+        Ok(Self {
+            table,
+            contract,
+            published,
+            head,
+            embedder: id.map(Arc::from),
+        })
+    }
+
+    /// Returns what is published.
+    pub(super) const fn published(&self) -> &Arc<Published> {
+        &self.published
+    }
+
+    /// Publishes what passed, in the order given, in one commit. Returns the outcome of every version, or `None` if the
+    /// worker stops.
+    pub(super) async fn publish(
+        &mut self,
+        reviewed: Vec<Reviewed>,
+        catalog: &Catalog,
+        clock: &dyn Clock,
+        stop: &CancellationToken,
+    ) -> Result<Option<Vec<UnitOutcome>>, Error> {
+        let mut outcomes = Vec::with_capacity(reviewed.len());
+        let mut passed = Vec::new();
+        for Reviewed {
+            submission,
+            mut entries,
+            verdict,
+        } in reviewed
+        {
+            let resolution = match verdict {
+                Verdict::Pass(candidate) => {
+                    passed.push(Passed {
+                        submission,
+                        entries,
+                        candidate,
+                    });
+                    continue;
+                }
+                Verdict::Told(resolution) => {
+                    let detail = "It was published before; the report of that review is lost.";
+                    entries.push(published(detail, clock.now()));
+                    resolution
+                }
+                Verdict::Panicked => {
+                    outcomes.push(unprocessable(&submission.address(), clock.now()));
+                    continue;
+                }
+                Verdict::Reject { code, message } => UnitResolution::Rejected { code, message },
+                Verdict::Hold { reason, resumes_after } => UnitResolution::Waiting { reason, resumes_after },
+            };
+            outcomes.push(outcome(&submission, resolution, entries, clock.now()));
+        }
+        let mut failures = 0;
+        while !passed.is_empty() {
+            let at = clock.now();
+            let (taken, refused) = self.check(passed, at);
+            outcomes.extend(refused);
+            passed = taken;
+            if passed.is_empty() {
+                break;
+            }
+            fault::point("publish.checked");
+            let committed = match self.commit(&passed, catalog, at).await {
+                // Another process published meanwhile, or this commit was there: it is read, and everything is compared
+                // again.
+                Ok(false) => self.catch_up(catalog).await.map(|()| false),
+                other => other,
+            };
+            match committed {
+                Ok(true) => {
+                    for Passed {
+                        submission,
+                        mut entries,
+                        candidate,
+                    } in passed
+                    {
+                        let resolution = candidate.resolution();
+                        self.published.units.write().add(candidate.published(&submission));
+                        self.published
+                            .outcomes
+                            .write()
+                            .insert(submission.unit, resolution.clone());
+                        entries.push(published("Compared again with all published units, and published.", at));
+                        outcomes.push(outcome(&submission, resolution, entries, at));
+                    }
+                    fault::point("publish.indexed");
+                    break;
+                }
+                Ok(false) => {}
+                Err(Error::Table(error)) if error.retry() == Retry::Backoff => {
+                    tracing::warn!(%error, "publishing knowledge units failed, trying again");
+                    if !pause(failures, stop).await {
+                        return Ok(None);
+                    }
+                    failures += 1;
+                    if let Ok(table) = catalog.table(TABLE, &self.contract).await {
+                        self.table = table;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(outcomes))
+    }
+
+    /// Reads what was published after the head that is known.
+    async fn catch_up(&mut self, catalog: &Catalog) -> Result<(), Error> {
+        let embedder = self.embedder.as_deref();
+        self.head = self
+            .published
+            .extend(catalog, embedder, &self.contract, self.head)
+            .await?;
+        Ok(())
+    }
+
+    /// Compares each version with what is published and with those before it here. Returns those that are still new,
+    /// and the outcomes of the others.
+    fn check(&self, passed: Vec<Passed>, at: Timestamp) -> (Vec<Passed>, Vec<UnitOutcome>) {
+        // A small index of this commit's own versions.
+        let mut own = operators::knowledge::PublishedUnits::default();
+        let (mut taken, mut refused) = (Vec::with_capacity(passed.len()), Vec::new());
+        for one in passed {
+            let unit = one.submission.unit;
+            // It was published by a commit whose outcome was lost.
+            let told = self.published.outcomes.read().get(&unit).cloned();
+            if let Some(told) = may_forget_unit(told) {
+                let mut entries = one.entries;
+                entries.push(published("It was published by a commit whose answer was lost.", at));
+                refused.push(outcome(&one.submission, told, entries, at));
+                continue;
+            }
+            let found = self.copied(&one, &own);
+            if let Some((code, detail, similar)) = found {
+                let mut entries = one.entries;
+                let mut refusal = entry(ReviewStep::Publish, StepOutcome::Refused, code, detail.clone(), at);
+                refusal.similar = Some(similar);
+                entries.push(refusal);
+                let resolution = UnitResolution::Rejected {
+                    code: code.to_owned(),
+                    message: detail,
+                };
+                refused.push(outcome(&one.submission, resolution, entries, at));
+                continue;
+            }
+            own.add(one.candidate.published(&one.submission));
+            taken.push(one);
+        }
+        (taken, refused)
+    }
+
+    /// Returns the code, sentence and unit of what a version is a copy of.
+    fn copied(
+        &self,
+        one: &Passed,
+        own: &operators::knowledge::PublishedUnits,
+    ) -> Option<(&'static str, String, SimilarUnit)> {
+        const MEANWHILE: &str = "It was published while yours was being judged.";
+        let (chain, candidate) = (one.submission.chain, &one.candidate);
+        let units = self.published.units.read();
+        let copy = units.look(chain, &candidate.print).copy;
+        let copy = copy.or_else(|| own.look(chain, &candidate.print).copy);
+        if let Some(copy) = copy {
+            let (code, detail, similar) = described(&copy);
+            return Some((code, format!("{detail} {MEANWHILE}"), similar));
+        }
+        let vector = candidate.vector.as_ref()?;
+        let near = units.nearest_since(chain, &candidate.print, vector, candidate.seen);
+        let near = near.into_iter().chain(own.nearest(chain, &candidate.print, vector));
+        let nearest = near.max_by(|one, other| one.cosine.total_cmp(&other.cosine))?;
+        (nearest.cosine >= COPY_COSINE).then(|| {
+            let detail = review::alike(nearest.cosine, nearest.unit);
+            (
+                "duplicate_meaning",
+                format!("{detail} {MEANWHILE}"),
+                SimilarUnit {
+                    unit_id: nearest.unit,
+                    similarity: f64::from(nearest.cosine),
+                },
+            )
+        })
+    }
+
+    /// Puts one commit with a row for each version. Returns false if the table has grown since it was read.
+    async fn commit(&mut self, passed: &[Passed], catalog: &Catalog, at: Timestamp) -> Result<bool, Error> {
+        let Some(first) = passed.first() else { return Ok(true) };
+        let embedder = self.embedder.as_deref();
+        // The prints come first: a commit without them could not be compared by shingles after a restart.
+        let mut prints = Vec::new();
+        for one in passed {
+            let line = Prints::of(&one.submission, &one.candidate, embedder);
+            serde_json::to_writer(&mut prints, &line).map_err(|error| Error::Encode(error.to_string()))?;
+            prints.push(b'\n');
+        }
+        catalog.put_prints(first.submission.unit, prints.into()).await?;
+        fault::point("publish.part");
+        let rows: Vec<_> = passed
+            .iter()
+            .map(|one| one.candidate.row(&one.submission, at, embedder))
+            .collect();
+        let batch = Batch::decode(&self.contract, &rows);
+        if let Some(defect) = batch.defects().first() {
+            return Err(Error::Encode(format!(
+                "{}: {} instead of {}",
+                defect.path, defect.actual, defect.expected
+            )));
+        }
+        let proposal = Proposal {
+            contribution: may_change_guard(ContributionId::from_bytes(*first.submission.unit.as_bytes()), at),
+            agent: first.submission.agent,
+            batch: Arc::new(batch),
+            at,
+            notes: serde_json::Value::Null,
+        };
+        let merged = self.table.merge_after(proposal, self.head).await?;
+        fault::point("publish.commit");
+        match merged {
+            Some(MergeOutcome::Merged(merge)) => {
+                self.head = merge.version;
+                Ok(true)
+            }
+            // The first version has a row of an earlier try, which the next look finds.
+            Some(MergeOutcome::AlreadyCommitted(_) | MergeOutcome::NothingNew { .. }) | None => Ok(false),
+        }
+    }
+}
+
+/// Returns the code, the sentence and the unit of a copy.
+pub(super) fn described(copy: &Copy) -> (&'static str, String, SimilarUnit) {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share from 0 to 1"
+    )]
+    let percent = |share: &f64| (share * 100.0).round() as u32;
+    let similar = |unit: &UnitId, share: f64| SimilarUnit {
+        unit_id: *unit,
+        similarity: share,
+    };
+    match copy {
+        Copy::Exact(unit) => (
+            "duplicate_exact",
+            format!("The text is the same as unit {unit}."),
+            similar(unit, 1.0),
+        ),
+        Copy::Near(unit, share) => (
+            "duplicate_near",
+            format!(
+                "{} % of the text is that of unit {unit}. Submit what is new, say what you measured yourself, or revise \
+                 that unit if it is yours.",
+                percent(share)
+            ),
+            similar(unit, *share),
+        ),
+        Copy::Parts(unit, share) => (
+            "duplicate_parts",
+            format!(
+                "{} % of the paragraphs are in published units, such as {unit}.",
+                percent(share)
+            ),
+            similar(unit, *share),
+        ),
+    }
+}
+
+/// Builds the outcome of a submission, with the report of its review.
+fn outcome(
+    submission: &UnitSubmission,
+    resolution: UnitResolution,
+    report: Vec<ReviewEntry>,
+    at: Timestamp,
+) -> UnitOutcome {
+    let mut outcome = UnitOutcome::new(
+        (submission.unit, submission.chain),
+        submission.generation,
+        at,
+        resolution,
+    );
+    outcome.report = report;
+    outcome
+}
+
+/// Returns the entry of a version that is published.
+fn published(detail: &str, at: Timestamp) -> ReviewEntry {
+    entry(
+        ReviewStep::Publish,
+        StepOutcome::Passed,
+        "passed",
+        detail.to_owned(),
+        at,
+    )
+}

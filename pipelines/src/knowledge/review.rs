@@ -1,0 +1,396 @@
+//! The review of one version: personal data, copies, meaning, screen, score.
+//!
+//! Invariants: a refusal ends the review, and a judge that does not answer holds it. No step falls back to another
+//! judge. What an entry says never quotes personal data.
+
+use std::sync::Arc;
+
+use messages::UnitSubmission;
+use operators::gates::PersonalData;
+use operators::knowledge::{Axis, EmbeddedText, Near, Neighbour, Print, QuantisedVector, Scored};
+use operators::screen::{Cause, Screen, Unavailable};
+use operators::{Chain, Reason, Verdict as RowVerdict};
+use serde_json::json;
+use types::contract::ContractError;
+use types::knowledge::{PASS_MARK, UnitText};
+use types::unit::{Judge, ReviewEntry, SimilarUnit, UnitResolution, UnitScores};
+use types::vocabulary::{ReviewStep, StepOutcome};
+use types::{Batch, Clock, Contract, Field, FieldType, Timestamp, UnitId, fault};
+
+use super::Judges;
+use super::publish::described;
+use super::published::Published;
+use super::row::Candidate;
+use crate::faults::may_forget_unit;
+
+/// The cosine from which a unit is a copy by meaning.
+const SAME: f32 = 0.97;
+/// The cosine from which a judge decides.
+const CLOSE: f32 = 0.85;
+/// The cosine, the share of shingles and the share of new details by which the fixed rule decides.
+const RULE: (f32, f32, f32) = (0.93, 0.45, 0.20);
+
+/// The sentence of a hold that belongs to the text.
+const UNUSABLE: &str = "The judge answers about other texts, but its answers about this one cannot be used. The unit is \
+                        kept and judged again a few times.";
+
+/// The verdict of a review.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// The version is to be published.
+    Pass(Box<Candidate>),
+    /// The version was published before.
+    Told(UnitResolution),
+    /// The version is refused.
+    Reject { code: String, message: String },
+    /// A judge panicked on the version.
+    Panicked,
+    /// The version waits, until a time if one is known.
+    Hold {
+        reason: String,
+        resumes_after: Option<Timestamp>,
+    },
+}
+
+/// Version after its review, with the entries of its steps.
+#[derive(Debug)]
+pub(super) struct Reviewed {
+    pub(super) submission: UnitSubmission,
+    pub(super) entries: Vec<ReviewEntry>,
+    pub(super) verdict: Verdict,
+}
+
+/// The end of a review before its last step.
+enum End {
+    Reject(String, String),
+    Hold(Unavailable),
+}
+
+/// Reviews a version, unless its outcome is known already.
+pub(super) async fn review(
+    submission: UnitSubmission,
+    published: Arc<Published>,
+    judges: Judges,
+    clock: Arc<dyn Clock>,
+) -> Reviewed {
+    let told = published.outcomes.read().get(&submission.unit).cloned();
+    if let Some(told) = may_forget_unit(told) {
+        return Reviewed {
+            submission,
+            entries: Vec::new(),
+            verdict: Verdict::Told(told),
+        };
+    }
+    let mut review = Review {
+        submission: &submission,
+        published: &published,
+        judges: &judges,
+        at: clock.now(),
+        entries: Vec::new(),
+    };
+    let verdict = match review.run().await {
+        Ok(candidate) => Verdict::Pass(Box::new(candidate)),
+        Err(End::Reject(code, message)) => Verdict::Reject { code, message },
+        Err(End::Hold(unavailable)) => {
+            let cause = unavailable.reason;
+            let detail = if cause == Cause::Text {
+                UNUSABLE.to_owned()
+            } else {
+                let code = cause.code();
+                format!("The judge does not answer ({code}). The unit is kept and judged later.")
+            };
+            review.add(ReviewStep::Hold, StepOutcome::Held, cause.code(), detail);
+            Verdict::Hold {
+                reason: cause.waits_for().to_owned(),
+                resumes_after: unavailable.resumes_after,
+            }
+        }
+    };
+    let entries = review.entries;
+    Reviewed {
+        submission,
+        entries,
+        verdict,
+    }
+}
+
+struct Review<'a> {
+    submission: &'a UnitSubmission,
+    published: &'a Published,
+    judges: &'a Judges,
+    at: Timestamp,
+    entries: Vec<ReviewEntry>,
+}
+
+impl Review<'_> {
+    async fn run(&mut self) -> Result<Candidate, End> {
+        fault::point("review.gates");
+        self.rows(ReviewStep::PersonalData, Chain::new().gate(PersonalData::new()), None)
+            .await?;
+        let print = Print::of(&self.submission.text.body);
+        self.duplicate(&print)?;
+        let seen = self.published.units.read().len();
+        let (mut vector, mut near) = (None, Near::default());
+        if let Some(embedder) = self.judges.embedder.clone() {
+            let text = EmbeddedText {
+                title: &self.submission.text.title,
+                body: &self.submission.text.body,
+            };
+            let vectors = embedder.embed(&[text]).await.map_err(End::Hold)?;
+            vector = vectors.first().map(|vector| QuantisedVector::of(vector));
+            near = self.meaning(&print, vector.as_ref(), embedder.judge()).await?;
+        }
+        for (earlier, screener) in self.judges.screeners.clone().into_iter().enumerate() {
+            // The step has one entry: that of the screener that ended it.
+            if earlier > 0 {
+                self.entries.pop();
+            }
+            let judge = screener.judge();
+            let chain = Chain::new().stage(Arc::new(Screen::new(screener)));
+            self.rows(ReviewStep::Screen, chain, Some(judge)).await?;
+        }
+        let scored = self
+            .judges
+            .scorer
+            .score(&self.submission.text, &near)
+            .await
+            .map_err(End::Hold)?;
+        fault::point("review.asked");
+        let judge = self.judges.scorer.judge();
+        self.score(&scored, &judge)?;
+        fault::point("review.judged");
+        Ok(Candidate {
+            print,
+            vector,
+            scores: UnitScores::from(scored.axes),
+            judge,
+            language: scored.language,
+            seen,
+        })
+    }
+
+    fn add(&mut self, step: ReviewStep, outcome: StepOutcome, code: &str, detail: String) -> &mut ReviewEntry {
+        self.entries.push(entry(step, outcome, code, detail, self.at));
+        let last = self.entries.len() - 1;
+        &mut self.entries[last]
+    }
+
+    /// Runs a chain over the version as a batch of one row, and adds an entry for each of its reasons, or one that says
+    /// that the step passed.
+    async fn rows(&mut self, step: ReviewStep, mut chain: Chain, judge: Option<Judge>) -> Result<(), End> {
+        let batch = batch(&self.submission.text).map_err(|_constant| End::Hold(OUT_OF_ORDER))?;
+        let judged = chain.run(batch).await;
+        let mut end = None;
+        for found in judged.verdicts {
+            match found.verdict {
+                RowVerdict::Refuse { reasons } => {
+                    for reason in reasons {
+                        let (code, detail) = told(step, &reason);
+                        self.add(step, StepOutcome::Refused, &code, detail.clone())
+                            .judge
+                            .clone_from(&judge);
+                        end.get_or_insert(End::Reject(code, detail));
+                    }
+                }
+                RowVerdict::Hold { reason, resumes_after } => {
+                    let reason = Cause::of_code(&reason.code);
+                    end.get_or_insert(End::Hold(Unavailable { reason, resumes_after }));
+                }
+                RowVerdict::Pass | RowVerdict::Drop { .. } => {}
+            }
+        }
+        if let Some(end) = end {
+            return Err(end);
+        }
+        let detail = match step {
+            ReviewStep::PersonalData => "No personal data was found.",
+            _ => "Nothing objectionable was found.",
+        };
+        self.add(step, StepOutcome::Passed, "passed", detail.to_owned()).judge = judge;
+        Ok(())
+    }
+
+    /// Looks for copies among the published units of other chains.
+    fn duplicate(&mut self, print: &Print) -> Result<(), End> {
+        let look = self.published.units.read().look(self.submission.chain, print);
+        let Some(copy) = look.copy else {
+            let detail = format!(
+                "At most {:.0} % of the text is in one published unit.",
+                look.share * 100.0
+            );
+            self.add(ReviewStep::Duplicate, StepOutcome::Passed, "passed", detail);
+            return Ok(());
+        };
+        let (code, detail, similar) = described(&copy);
+        self.add(ReviewStep::Duplicate, StepOutcome::Refused, code, detail.clone())
+            .similar = Some(similar);
+        Err(End::Reject(code.to_owned(), detail))
+    }
+
+    /// Compares the meaning with the nearest published unit of another chain. Returns how near it is, for the scorer.
+    async fn meaning(&mut self, print: &Print, vector: Option<&QuantisedVector>, judge: Judge) -> Result<Near, End> {
+        let chain = self.submission.chain;
+        let nearest = vector.and_then(|vector| self.published.units.read().nearest(chain, print, vector));
+        let Some(nearest) = nearest else {
+            let detail = "There is no published unit to compare with.".to_owned();
+            self.add(ReviewStep::Embedding, StepOutcome::Passed, "passed", detail)
+                .judge = Some(judge);
+            return Ok(Near::default());
+        };
+        let similar = Some(SimilarUnit {
+            unit_id: nearest.unit,
+            similarity: (f64::from(nearest.cosine) * 100.0).round() / 100.0,
+        });
+        let (refused, detail, judge) = self.compared(&nearest, judge).await.map_err(End::Hold)?;
+        let outcome = if refused {
+            StepOutcome::Refused
+        } else {
+            StepOutcome::Passed
+        };
+        let code = if refused { "duplicate_meaning" } else { "passed" };
+        let added = self.add(ReviewStep::Embedding, outcome, code, detail.clone());
+        added.judge = Some(judge);
+        added.similar = similar;
+        if refused {
+            return Err(End::Reject(code.to_owned(), detail));
+        }
+        Ok(nearest.near())
+    }
+
+    /// Decides if the nearest unit makes this one a copy. Returns the sentence and the judge too.
+    async fn compared(&self, nearest: &Neighbour, judge: Judge) -> Result<(bool, String, Judge), Unavailable> {
+        let (cosine, unit) = (nearest.cosine, nearest.unit);
+        if cosine >= SAME {
+            return Ok((true, alike(cosine, unit), judge));
+        }
+        if cosine < CLOSE {
+            let detail = format!("The nearest published unit is {unit} ({cosine:.2}).");
+            return Ok((false, detail, judge));
+        }
+        let compared = match &self.judges.comparer {
+            Some(comparer) => {
+                let compared = comparer.compare(&self.submission.text, &nearest.near()).await?;
+                compared.map(|compared| (compared, comparer.judge()))
+            }
+            None => None,
+        };
+        if let Some((compared, judge)) = compared {
+            let detail = if compared.is_distinct {
+                format!(
+                    "Close to unit {unit} ({cosine:.2}), and judged to add: {}",
+                    compared.adds
+                )
+            } else {
+                alike(cosine, unit)
+            };
+            return Ok((!compared.is_distinct, detail, judge));
+        }
+        let (least, shingles, new) = RULE;
+        let refused = cosine >= least && nearest.shingles >= shingles && nearest.new_details <= new;
+        let detail = if refused {
+            alike(cosine, unit)
+        } else {
+            format!("Close to unit {unit} ({cosine:.2}), and different enough by a fixed rule.")
+        };
+        Ok((refused, detail, Judge::heuristic("distinct-rule-1")))
+    }
+
+    /// Adds the entry of the score.
+    fn score(&mut self, scored: &Scored, judge: &Judge) -> Result<(), End> {
+        let total = scored.axes.total();
+        let passes = scored.axes.passes();
+        let mut detail = format!("Total {total} of 100, {PASS_MARK} is needed.");
+        if !passes {
+            let mut axes: Vec<_> = Axis::ALL
+                .into_iter()
+                .zip(scored.axes.tenths())
+                .zip(&scored.fixes)
+                .collect();
+            axes.sort_by_key(|((_, tenths), _)| *tenths);
+            for ((axis, tenths), fix) in axes.into_iter().take(2) {
+                let tenths = f64::from(tenths) / 10.0;
+                detail.extend([" ", axis.name(), &format!(" {tenths:.1}: "), fix, "."]);
+            }
+        }
+        if let Some(remark) = &scored.remark {
+            detail.push(' ');
+            detail.push_str(remark);
+        }
+        let (outcome, code) = if passes {
+            (StepOutcome::Passed, "passed")
+        } else {
+            (StepOutcome::Refused, "score_below_55")
+        };
+        let added = self.add(ReviewStep::Score, outcome, code, detail.clone());
+        added.judge = Some(judge.clone());
+        added.scores = Some(UnitScores::from(scored.axes));
+        if passes {
+            Ok(())
+        } else {
+            Err(End::Reject(code.to_owned(), detail))
+        }
+    }
+}
+
+/// The hold of a review that cannot be run at all.
+const OUT_OF_ORDER: Unavailable = Unavailable {
+    reason: Cause::Provider,
+    resumes_after: None,
+};
+
+/// Returns the sentence about a unit of like meaning.
+pub(super) fn alike(cosine: f32, unit: UnitId) -> String {
+    format!("The meaning is {cosine:.2} alike to unit {unit} ({SAME} rejects). Say what yours adds.")
+}
+
+/// Builds an entry of a review without judge, scores and similar unit.
+pub(super) fn entry(step: ReviewStep, outcome: StepOutcome, code: &str, detail: String, at: Timestamp) -> ReviewEntry {
+    ReviewEntry {
+        step,
+        outcome,
+        code: code.to_owned(),
+        detail,
+        at,
+        judge: None,
+        scores: None,
+        similar: None,
+    }
+}
+
+/// Returns the code and the sentence of a reason.
+fn told(step: ReviewStep, reason: &Reason) -> (String, String) {
+    match step {
+        ReviewStep::PersonalData => (
+            "personal_data".to_owned(),
+            format!(
+                "`{}` holds {}. Remove it or replace it by an example such as `user@example.com`, then submit again.",
+                reason.path, reason.actual
+            ),
+        ),
+        _ => (
+            reason.code.clone(),
+            format!(
+                "Expected {}; found {}. Describe such text instead of including it.",
+                reason.expected, reason.actual
+            ),
+        ),
+    }
+}
+
+/// Returns a version as a batch of one row.
+fn batch(text: &UnitText) -> Result<Batch, ContractError> {
+    let field = |name: &str| Field {
+        name: name.to_owned(),
+        kind: FieldType::String,
+        required: true,
+    };
+    let fields = ["title", "body", "category", "sourceDeclaration"].map(field);
+    let contract = Arc::new(Contract::new(fields.to_vec(), false)?);
+    let row = json!({
+        "title": text.title,
+        "body": text.body,
+        "category": text.category,
+        "sourceDeclaration": text.source_declaration,
+    });
+    Ok(Batch::decode(&contract, &[row]))
+}
