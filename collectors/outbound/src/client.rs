@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderMap, IF_MODIFIED_SINCE,
-    IF_NONE_MATCH, LOCATION, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST,
+    HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, LOCATION, USER_AGENT,
 };
-use http::{HeaderName, HeaderValue, StatusCode};
-use http_body_util::{BodyExt as _, Empty};
+use http::{HeaderName, HeaderValue, Method, StatusCode};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -109,7 +109,8 @@ impl Client {
         for followed in 0..=limits.redirects {
             // Validators belong to the server that gave them.
             let head = self.head(request, &target, target.url.origin() == first)?;
-            let exchange = self.exchange(head, &target, limits, deadline);
+            let mut is_unsent = true;
+            let exchange = self.exchange(head, &target, limits, deadline, &mut is_unsent);
             let answer = within(deadline, &target.host, exchange).await??;
             if !is_redirect(answer.status) {
                 return Ok(answer);
@@ -130,14 +131,73 @@ impl Client {
         })
     }
 
+    /// Sends JSON by POST and returns the answer once its headers are here. A redirect is an error and is not followed.
+    /// For servers that an administrator names.
+    ///
+    /// # Errors
+    /// [`NotPosted`], which tells if the request can have arrived.
+    pub async fn post_json(&self, url: &str, body: Bytes, limits: Limits) -> Result<Answer, NotPosted> {
+        self.post_json_with_key(url, body, limits, None).await
+    }
+
+    /// Sends JSON as [`post_json`](Self::post_json) does, with a key as `Authorization: Bearer` (RFC 6750).
+    ///
+    /// # Errors
+    /// [`NotPosted`], which tells if the request can have arrived.
+    pub async fn post_json_with_key(
+        &self,
+        url: &str,
+        body: Bytes,
+        limits: Limits,
+        key: Option<&str>,
+    ) -> Result<Answer, NotPosted> {
+        let mut is_unsent = true;
+        let posted = self.post(url, body, limits, key, &mut is_unsent).await;
+        posted.map_err(|error| NotPosted { error, is_unsent })
+    }
+
+    async fn post(
+        &self,
+        url: &str,
+        body: Bytes,
+        limits: Limits,
+        key: Option<&str>,
+        is_unsent: &mut bool,
+    ) -> Result<Answer, Error> {
+        let deadline = Instant::now() + limits.whole;
+        let target = Target::parse(url, None, &self.options)?;
+        let json = "application/json";
+        let request = Request {
+            accept: Some(json),
+            ..Request::new(url, limits)
+        };
+        let mut head = self.head(&request, &target, false)?;
+        *head.method_mut() = Method::POST;
+        if let Some(key) = key {
+            let value = HeaderValue::from_str(&format!("Bearer {key}"));
+            let mut value = value.map_err(|_error| Error::Header("Authorization"))?;
+            value.set_sensitive(true);
+            head.headers_mut().insert(AUTHORIZATION, value);
+        }
+        head.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(json));
+        *head.body_mut() = Full::new(body);
+        let exchange = self.exchange(head, &target, limits, deadline, is_unsent);
+        let answer = within(deadline, &target.host, exchange).await??;
+        if is_redirect(answer.status) {
+            let (host, limit) = (target.host, 0);
+            return Err(Error::Redirects { host, limit });
+        }
+        Ok(answer)
+    }
+
     /// Returns the head of the request.
     fn head(
         &self,
         request: &Request<'_>,
         target: &Target,
         with_validators: bool,
-    ) -> Result<http::Request<Empty<Bytes>>, Error> {
-        let mut head = http::Request::new(Empty::new());
+    ) -> Result<http::Request<Full<Bytes>>, Error> {
+        let mut head = http::Request::new(Full::default());
         *head.uri_mut() = target.path().parse().map_err(|_error| crate::Refusal::Syntax)?;
         let headers = head.headers_mut();
         set(headers, HOST, "Host", Some(target.authority()))?;
@@ -160,10 +220,11 @@ impl Client {
     /// Sends one request over a connection of its own.
     async fn exchange(
         &self,
-        head: http::Request<Empty<Bytes>>,
+        head: http::Request<Full<Bytes>>,
         target: &Target,
         limits: Limits,
         deadline: Instant,
+        is_unsent: &mut bool,
     ) -> Result<Answer, Error> {
         // Resolving a name is part of the time to connect: a slow name server is a slow server.
         let by = deadline.min(Instant::now() + limits.connect);
@@ -178,6 +239,7 @@ impl Client {
             .map_err(failed)?;
         // The error of the connection is also that of the request or of the body.
         let connection = AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }));
+        *is_unsent = false;
         let (parts, body) = sender.send_request(head).await.map_err(failed)?.into_parts();
         let answer = Answer {
             status: parts.status,
@@ -251,6 +313,15 @@ impl Client {
         }
         Ok(addresses)
     }
+}
+
+/// A request by POST without an answer.
+#[derive(Debug)]
+pub struct NotPosted {
+    /// The error.
+    pub error: Error,
+    /// True if nothing was sent to the server.
+    pub is_unsent: bool,
 }
 
 /// An answer whose headers are here and whose body may still be on its way. Dropping it ends the connection.

@@ -437,3 +437,51 @@ async fn the_next_address_is_tried_if_one_refuses_the_connection() {
     assert_eq!(answer.bytes().await.unwrap(), "fine");
     assert_eq!(dialer.0.dialed(), [SocketAddr::from(([93, 184, 215, 15], 443))]);
 }
+
+#[tokio::test]
+async fn json_is_posted_and_a_redirect_is_not_followed() {
+    let stage = Stage::tls(|head| {
+        if head.starts_with("POST /moved") {
+            Reply::new("307 Moved\r\nLocation: https://other.example/", "")
+        } else {
+            Reply::new("202 Accepted", "taken")
+        }
+    })
+    .await;
+    let answer = stage.client.post_json(GOOD, "{}".into(), limits()).await.unwrap();
+    assert_eq!(answer.status, StatusCode::ACCEPTED);
+    assert_eq!(answer.bytes().await.unwrap(), "taken");
+    let head = &stage.server.heads()[0];
+    assert!(head.starts_with("POST / HTTP/1.1"), "{head}");
+    assert!(
+        head.to_lowercase()
+            .contains("content-type: application/json\r\ncontent-length: 2"),
+        "{head}"
+    );
+    let moved = stage
+        .client
+        .post_json("https://good.example/moved", "{}".into(), limits())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(moved.error, Error::Redirects { limit: 0, .. }) && !moved.is_unsent,
+        "{moved:?}"
+    );
+    assert_eq!(stage.server.accepted(), 2);
+}
+
+#[tokio::test]
+async fn a_post_that_did_not_leave_says_so() {
+    let stage = Stage::tls(|_| Reply::raw("")).await;
+    let cut = stage.client.post_json(GOOD, "{}".into(), limits()).await.unwrap_err();
+    assert!(!cut.is_unsent, "{cut:?}");
+    let private = stage
+        .client
+        .post_json("https://10.0.0.1/", "{}".into(), limits())
+        .await
+        .unwrap_err();
+    assert!(private.is_unsent, "{private:?}");
+    let plain = Stage::canary(Options::new("ops@example.org")).await;
+    let untrusted = plain.client.post_json(GOOD, "{}".into(), limits()).await.unwrap_err();
+    assert!(untrusted.is_unsent, "{untrusted:?}");
+}

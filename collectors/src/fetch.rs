@@ -1,0 +1,324 @@
+//! Fetching of a source: pages, validators, limits, `robots.txt`.
+//!
+//! Invariants:
+//! - Every request goes through the package `outbound`, after the rules of the host and at its turn.
+//! - The bytes of all pages together stay within the limit of the source, and no page is fetched twice.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use data_encoding::HEXLOWER;
+use http::{HeaderMap, StatusCode, header};
+use outbound::{Client, Limits, Request};
+use parking_lot::Mutex;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+use url::Url;
+
+use crate::cursor::Cursor;
+use crate::hosts::Hosts;
+use crate::robots::Robots;
+use crate::source::{Format, Pages, Source};
+use crate::{Failure, delta, format};
+
+/// Time for which the rules of a server are kept.
+const ROBOTS_KEPT: Duration = Duration::from_hours(24);
+/// Servers whose rules are kept.
+const MAX_ROBOTS: usize = 1_024;
+/// Most bytes of `robots.txt` (RFC 9309 section 2.5 asks for at least 500 KiB).
+const ROBOTS_BYTES: u64 = 512 << 10;
+/// Most redirects of one request.
+const REDIRECTS: u8 = 5;
+
+/// Records of a source, and the place in it after them.
+#[derive(Debug)]
+pub(crate) enum Fetched {
+    /// The content is that of the run before.
+    Unchanged(Cursor),
+    /// Records of the source, and the place after them.
+    Records(Vec<Value>, Cursor),
+}
+
+/// Fetches sources. One for each process.
+#[derive(Debug)]
+pub struct Fetcher {
+    client: Client,
+    pause: Duration,
+    hosts: Hosts,
+    robots: Mutex<HashMap<String, (Arc<Robots>, Instant)>>,
+}
+
+/// An answer that arrived whole.
+pub(crate) struct Page {
+    pub(crate) body: Bytes,
+    headers: HeaderMap,
+}
+
+impl Fetcher {
+    /// Creates a fetcher. `pause` lies between two requests to a host.
+    pub fn new(client: Client, pause: Duration) -> Self {
+        Self {
+            client,
+            pause,
+            hosts: Hosts::default(),
+            robots: Mutex::default(),
+        }
+    }
+
+    /// Fetches what a source has, unless nothing changed since `before`.
+    pub(crate) async fn fetch(&self, source: &Source, before: Option<Cursor>) -> Result<Fetched, Failure> {
+        let fetch = &source.text.fetch;
+        if fetch.format == Format::Delta {
+            return delta::follow(self, source, before).await;
+        }
+        if let Some(file) = source.file() {
+            let body = read_file(&file, source.max_bytes()).await?;
+            return decoded(source, vec![(body, true)], before, None).await;
+        }
+        let url = source.text.fetch.url.clone().unwrap_or_default();
+        match &fetch.pages {
+            None => {
+                let Some(page) = self.page(source, &url, source.max_bytes(), before.as_ref()).await? else {
+                    return Ok(Fetched::Unchanged(before.unwrap_or_default()));
+                };
+                let is_framed = page.is_framed();
+                decoded(source, vec![(page.body, is_framed)], before, Some(&page.headers)).await
+            }
+            Some(pages) => {
+                let bodies = self.pages(source, pages, &url).await?;
+                decoded(source, bodies, before, None).await
+            }
+        }
+    }
+
+    /// Fetches every page, within the limits of bytes and pages.
+    async fn pages(&self, source: &Source, pages: &Pages, first: &str) -> Result<Vec<(Bytes, bool)>, Failure> {
+        let mut url = address(first)?;
+        let origin = url.origin();
+        let (mut bodies, mut seen) = (Vec::new(), HashSet::new());
+        let mut left = source.max_bytes();
+        for number in 0..pages.most() {
+            if let Some(parameter) = &pages.parameter {
+                url = numbered(first, parameter, pages.first.saturating_add(number))?;
+            }
+            if !seen.insert(url.to_string()) {
+                return Err(Failure::new("paging", "a page of the source leads to one before it"));
+            }
+            let Some(page) = self.page(source, url.as_str(), left, None).await? else {
+                return Err(Failure::form(
+                    "the source answered 304 to a request without a condition",
+                ));
+            };
+            left = left.saturating_sub(page.body.len() as u64);
+            let is_framed = page.is_framed();
+            if let Some(pointer) = &pages.next {
+                let next = format::next_page(&page.body, pointer)?;
+                bodies.push((page.body, is_framed));
+                let Some(next) = next else { return Ok(bodies) };
+                url = url
+                    .join(&next)
+                    .map_err(|_error| Failure::new("paging", "the next page has no address"))?;
+                // Another host has other rules, and the definition names none.
+                if url.origin() != origin {
+                    return Err(Failure::new("paging", "the next page is on another host"));
+                }
+            } else {
+                // The page after the last one is empty.
+                if format::decode(&source.text.fetch, &page.body, is_framed)?.is_empty() {
+                    return Ok(bodies);
+                }
+                bodies.push((page.body, is_framed));
+            }
+        }
+        let most = pages.most();
+        Err(Failure::new("paging", format!("the source has more than {most} pages")))
+    }
+
+    /// Fetches one page; `None` if it did not change since `before`.
+    pub(crate) async fn page(
+        &self,
+        source: &Source,
+        url: &str,
+        most: u64,
+        before: Option<&Cursor>,
+    ) -> Result<Option<Page>, Failure> {
+        let parsed = address(url)?;
+        self.check_robots(&parsed).await?;
+        let limits = Limits {
+            connect: Duration::from_secs(10),
+            whole: source.timeout(),
+            redirects: REDIRECTS,
+            ..Limits::of_body(most)
+        };
+        let request = Request {
+            accept: source.text.fetch.accept.as_deref(),
+            if_none_match: before.and_then(|cursor| cursor.etag.as_deref()),
+            if_modified_since: before.and_then(|cursor| cursor.last_modified.as_deref()),
+            ..Request::new(url, limits)
+        };
+        let turn = self.hosts.turn(parsed.host_str().unwrap_or_default(), self.pause).await;
+        let answer = self
+            .client
+            .get(&request)
+            .await
+            .map_err(|error| fetching(source, &error))?;
+        if answer.status == StatusCode::NOT_MODIFIED && before.is_some() {
+            return Ok(None);
+        }
+        if answer.status != StatusCode::OK {
+            return Err(status(answer.status, &answer.headers));
+        }
+        let headers = answer.headers.clone();
+        let body = answer.bytes().await.map_err(|error| fetching(source, &error))?;
+        drop(turn);
+        Ok(Some(Page { body, headers }))
+    }
+
+    /// Checks that the server lets this client fetch a path.
+    async fn check_robots(&self, url: &Url) -> Result<(), Failure> {
+        let origin = url.origin().ascii_serialization();
+        let known = self.robots.lock().get(&origin).cloned();
+        let rules = match known {
+            Some((rules, at)) if at.elapsed() < ROBOTS_KEPT => rules,
+            _ => {
+                let rules = Arc::new(self.robots(url, &origin).await?);
+                let mut robots = self.robots.lock();
+                if robots.len() >= MAX_ROBOTS {
+                    robots.clear();
+                }
+                robots.insert(origin, (Arc::clone(&rules), Instant::now()));
+                rules
+            }
+        };
+        let path = url
+            .query()
+            .map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
+        if rules.allow(&path) {
+            Ok(())
+        } else {
+            Err(Failure::new(
+                "robots",
+                "the robots.txt of the source does not allow its address",
+            ))
+        }
+    }
+
+    /// Fetches the rules of a server. A missing file allows everything, a server that is down nothing (RFC 9309
+    /// section 2.3.1).
+    async fn robots(&self, url: &Url, origin: &str) -> Result<Robots, Failure> {
+        let address = format!("{origin}/robots.txt");
+        let limits = Limits {
+            connect: Duration::from_secs(10),
+            whole: Duration::from_secs(30),
+            redirects: REDIRECTS,
+            ..Limits::of_body(ROBOTS_BYTES)
+        };
+        let _turn = self.hosts.turn(url.host_str().unwrap_or_default(), self.pause).await;
+        let answer = self.client.get(&Request::new(&address, limits)).await;
+        let answer = answer.map_err(|error| Failure::of_fetching(&error))?;
+        match answer.status {
+            StatusCode::OK => {
+                let body = answer.bytes().await.map_err(|error| Failure::of_fetching(&error))?;
+                Ok(Robots::parse(&String::from_utf8_lossy(&body)))
+            }
+            refused if refused.is_client_error() && refused != StatusCode::TOO_MANY_REQUESTS => Ok(Robots::default()),
+            other => Err(status(other, &answer.headers)),
+        }
+    }
+}
+
+impl Page {
+    /// Returns true if the transport would have shown a missing end of the body.
+    fn is_framed(&self) -> bool {
+        self.headers.contains_key(header::CONTENT_LENGTH) || self.headers.contains_key(header::TRANSFER_ENCODING)
+    }
+}
+
+/// Decodes the pages, unless their content is that of the run before.
+async fn decoded(
+    source: &Source,
+    bodies: Vec<(Bytes, bool)>,
+    before: Option<Cursor>,
+    headers: Option<&HeaderMap>,
+) -> Result<Fetched, Failure> {
+    let mut hash = Sha256::new();
+    for (body, _) in &bodies {
+        hash.update(body.len().to_be_bytes());
+        hash.update(body);
+    }
+    let text = |name| Some(headers?.get(name)?.to_str().ok()?.to_owned());
+    let cursor = Cursor {
+        definition: source.fingerprint().to_owned(),
+        etag: text(header::ETAG),
+        last_modified: text(header::LAST_MODIFIED),
+        content_sha256: Some(HEXLOWER.encode(&hash.finalize())),
+        delta_version: None,
+    };
+    // Validators of some servers change with every answer, so the content decides.
+    if before.is_some_and(|before| before.content_sha256 == cursor.content_sha256) {
+        return Ok(Fetched::Unchanged(cursor));
+    }
+    let fetch = source.text.fetch.clone();
+    // Decoding uses the processor for long. A decoder that panics fails the run and nothing else.
+    let decoding = tokio::task::spawn_blocking(move || {
+        let mut records = Vec::new();
+        for (body, is_framed) in &bodies {
+            records.extend(format::decode(&fetch, body, *is_framed)?);
+            if records.len() > crate::source::MAX_ROWS {
+                return Err(format::too_many());
+            }
+        }
+        Ok(records)
+    });
+    let records = decoding
+        .await
+        .map_err(|_error| Failure::form("the answer cannot be decoded"))??;
+    if records.is_empty() && !source.text.fetch.may_be_empty {
+        return Err(Failure::form("the answer has no record"));
+    }
+    Ok(Fetched::Records(records, cursor))
+}
+
+/// Reads a file of this machine.
+pub(crate) async fn read_file(path: &std::path::Path, most: u64) -> Result<Bytes, Failure> {
+    use tokio::io::AsyncReadExt as _;
+    let unreadable = |_error| Failure::new("file", "the file of the source cannot be read");
+    let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
+    let mut body = BytesMut::new();
+    let mut limited = file.take(most + 1);
+    while limited.read_buf(&mut body).await.map_err(unreadable)? > 0 {}
+    if body.len() as u64 > most {
+        return Err(Failure::new("too_large", "the file of the source is too large"));
+    }
+    Ok(body.freeze())
+}
+
+pub(crate) fn address(text: &str) -> Result<Url, Failure> {
+    Url::parse(text).map_err(|_error| Failure::new("address", "the address of the source is refused"))
+}
+
+fn numbered(first: &str, parameter: &str, number: u32) -> Result<Url, Failure> {
+    let mut url = address(first)?;
+    url.query_pairs_mut().append_pair(parameter, &number.to_string());
+    Ok(url)
+}
+
+/// Returns the failure for an error of the client, whose text is for the log only.
+fn fetching(source: &Source, error: &outbound::Error) -> Failure {
+    tracing::debug!(collector = source.name(), %error, "a source was not fetched");
+    Failure::of_fetching(error)
+}
+
+/// Returns the failure for a status, with the time that the server asks for.
+fn status(status: StatusCode, headers: &HeaderMap) -> Failure {
+    let seconds = headers
+        .get(header::RETRY_AFTER)
+        .and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    Failure {
+        retry_after: seconds.map(Duration::from_secs),
+        ..Failure::new("status", format!("the source answered {}", status.as_u16()))
+    }
+}

@@ -1,0 +1,93 @@
+//! Decoding of answers into records of a source, as JSON.
+//!
+//! Invariant: an answer that is cut off or has another form than its definition says is a [`Failure`], never fewer
+//! records.
+
+mod csv;
+mod feed;
+mod parquet;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::Failure;
+use crate::source::{Fetch, Format, MAX_ROWS};
+
+pub(crate) use parquet::rows as parquet_rows;
+
+/// Decodes one answer. `is_framed` says that the transport would have shown a missing end.
+pub(crate) fn decode(fetch: &Fetch, body: &Bytes, is_framed: bool) -> Result<Vec<Value>, Failure> {
+    let rows = match fetch.format {
+        Format::Json => json_records(fetch, body)?,
+        Format::Ndjson => lines(body, is_framed)?,
+        Format::Csv => {
+            check_end(body, is_framed)?;
+            csv::records(fetch, body)?
+        }
+        Format::Feed => feed::entries(body)?,
+        Format::Parquet | Format::Delta => parquet::rows(body.clone())?,
+    };
+    if rows.len() > MAX_ROWS {
+        return Err(too_many());
+    }
+    Ok(rows)
+}
+
+pub(crate) fn too_many() -> Failure {
+    Failure::new("too_large", format!("the source has more than {MAX_ROWS} records"))
+}
+
+/// Returns the address of the next page of a JSON answer, as the answer has it.
+pub(crate) fn next_page(body: &Bytes, pointer: &str) -> Result<Option<String>, Failure> {
+    let document: Value = parse(body)?;
+    match document.pointer(pointer) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(next)) if next.is_empty() => Ok(None),
+        Some(Value::String(next)) => Ok(Some(next.clone())),
+        Some(_) => Err(Failure::form("the address of the next page is no text")),
+    }
+}
+
+fn parse(body: &[u8]) -> Result<Value, Failure> {
+    serde_json::from_slice(body).map_err(|_error| Failure::form("the answer is no complete JSON"))
+}
+
+fn json_records(fetch: &Fetch, body: &[u8]) -> Result<Vec<Value>, Failure> {
+    let mut document = parse(body)?;
+    let missing = || Failure::form("the answer has no records where the definition says");
+    let records = document
+        .pointer_mut(&fetch.records)
+        .map(Value::take)
+        .ok_or_else(missing)?;
+    match records {
+        Value::Array(records) if !fetch.members => Ok(records),
+        Value::Object(members) if fetch.members => {
+            let members = members.into_iter();
+            Ok(members
+                .map(|(key, value)| json!({ "key": key, "value": value }))
+                .collect())
+        }
+        _ => Err(missing()),
+    }
+}
+
+fn lines(body: &[u8], is_framed: bool) -> Result<Vec<Value>, Failure> {
+    check_end(body, is_framed)?;
+    let lines = body.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.trim_ascii().is_empty());
+    lines
+        .map(|line| serde_json::from_slice(line).map_err(|_error| Failure::form("a line of the answer is no JSON")))
+        .collect()
+}
+
+/// Checks the end of a text that shows it by its last line only.
+fn check_end(body: &[u8], is_framed: bool) -> Result<(), Failure> {
+    if is_framed || body.ends_with(b"\n") {
+        Ok(())
+    } else {
+        Err(Failure::form("the answer ends within a line"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! Rows of Apache Parquet, as JSON.
+//!
+//! Invariant: a file whose columns would take more memory than [`MAX_BYTES`] is refused before a row is read.
+
+use bytes::Bytes;
+use data_encoding::BASE64;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::{Field, Row};
+use serde_json::{Map, Number, Value};
+use types::Timestamp;
+
+use super::too_many;
+use crate::Failure;
+use crate::source::MAX_ROWS;
+
+/// Most bytes of the columns of a file, decompressed.
+const MAX_BYTES: i64 = 512 << 20;
+
+/// Decodes the rows of a file.
+pub(crate) fn rows(body: Bytes) -> Result<Vec<Value>, Failure> {
+    let broken = || Failure::form("the answer is no complete Parquet file");
+    let reader = SerializedFileReader::new(body).map_err(|_error| broken())?;
+    let metadata = reader.metadata();
+    let bytes = metadata.row_groups().iter().map(|group| group.total_byte_size().max(0));
+    if bytes.fold(0_i64, i64::saturating_add) > MAX_BYTES {
+        return Err(Failure::new("too_large", "the columns of the file are too large"));
+    }
+    if usize::try_from(metadata.file_metadata().num_rows()).is_ok_and(|rows| rows > MAX_ROWS) {
+        return Err(too_many());
+    }
+    let rows = reader.get_row_iter(None).map_err(|_error| broken())?;
+    rows.map(|row| row.map(|row| object(&row)).map_err(|_error| broken()))
+        .collect()
+}
+
+fn object(row: &Row) -> Value {
+    let members = row.get_column_iter();
+    let members: Map<String, Value> = members.map(|(name, field)| (name.clone(), value(field))).collect();
+    Value::Object(members)
+}
+
+fn value(field: &Field) -> Value {
+    match field {
+        Field::Null => Value::Null,
+        Field::Bool(flag) => (*flag).into(),
+        Field::Byte(number) => (*number).into(),
+        Field::Short(number) => (*number).into(),
+        Field::Int(number) => (*number).into(),
+        Field::Long(number) => (*number).into(),
+        Field::UByte(number) => (*number).into(),
+        Field::UShort(number) => (*number).into(),
+        Field::UInt(number) => (*number).into(),
+        Field::ULong(number) => (*number).into(),
+        Field::Float16(number) => double(f64::from(f32::from(*number))),
+        Field::Float(number) => double(f64::from(*number)),
+        Field::Double(number) => double(*number),
+        Field::Str(text) => text.as_str().into(),
+        Field::Bytes(bytes) => BASE64.encode(bytes.data()).into(),
+        Field::Date(days) => Timestamp::from_micros(i64::from(*days) * 86_400_000_000)
+            .to_string()
+            .into(),
+        Field::TimestampMillis(millis) => Timestamp::from_micros(millis.saturating_mul(1_000)).to_string().into(),
+        Field::TimestampMicros(micros) => Timestamp::from_micros(*micros).to_string().into(),
+        Field::Group(row) => object(row),
+        Field::ListInternal(list) => list.elements().iter().map(value).collect(),
+        // A decimal, a time of the day and a map have a text that says what they are.
+        other => other.to_string().into(),
+    }
+}
+
+fn double(number: f64) -> Value {
+    Number::from_f64(number).map_or(Value::Null, Value::Number)
+}

@@ -1,0 +1,191 @@
+//! Mapping of a record of a source to a record of the contract.
+//!
+//! Invariant: a value that is not of the type of its field makes the record fail; it is never cut, guessed or left out.
+//! A null, an empty text and a missing member are absent.
+
+use jiff::civil;
+use jiff::fmt::rfc2822;
+use jiff::tz::TimeZone;
+use serde_json::{Map, Number, Value};
+use types::{FieldType, Timestamp};
+
+use crate::source::{FieldMap, Source};
+
+/// Maps a record; `None` if it is no record of the contract.
+pub(crate) fn record(source: &Source, raw: &Value) -> Option<Value> {
+    let mut record = Map::new();
+    for field in &source.text.fields {
+        let value = match (&field.constant, &field.from) {
+            (Some(constant), _) => Some(constant.clone()),
+            (None, Some(from)) => match raw.pointer(from).filter(|value| !is_absent(value)) {
+                Some(value) => Some(convert(field, value)?),
+                None => None,
+            },
+            (None, None) => None,
+        };
+        match value {
+            Some(value) => {
+                record.insert(field.name.clone(), value);
+            }
+            None if field.required => return None,
+            None => {}
+        }
+    }
+    Some(Value::Object(record))
+}
+
+fn is_absent(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        _ => false,
+    }
+}
+
+fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
+    match field.kind {
+        FieldType::String => match value {
+            Value::String(text) => Some(text.trim().into()),
+            Value::Number(number) => Some(number.to_string().into()),
+            Value::Bool(flag) => Some(flag.to_string().into()),
+            _ => None,
+        },
+        FieldType::Integer => match value {
+            Value::Number(number) => integer(number).map(Value::from),
+            Value::String(text) => text.trim().parse::<i64>().ok().map(Value::from),
+            _ => None,
+        },
+        FieldType::Number => match value {
+            Value::Number(_) => Some(value.clone()),
+            Value::String(text) => {
+                let number = text.trim().parse::<f64>().ok()?;
+                Number::from_f64(number).map(Value::Number)
+            }
+            _ => None,
+        },
+        FieldType::Boolean => match value {
+            Value::Bool(_) => Some(value.clone()),
+            Value::String(text) => text.trim().to_ascii_lowercase().parse::<bool>().ok().map(Value::Bool),
+            _ => None,
+        },
+        FieldType::Timestamp => Some(instant(field.format.as_deref(), value)?.to_string().into()),
+        FieldType::Json => Some(value.clone()),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+fn integer(number: &Number) -> Option<i64> {
+    // 2^53: beyond it a double names no single integer.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    number.as_i64().or_else(|| {
+        let double = number.as_f64()?;
+        (double.fract() == 0.0 && double.abs() <= EXACT).then_some(double as i64)
+    })
+}
+
+/// Reads a time. Digits finer than a microsecond are cut, which a contract cannot hold.
+fn instant(format: Option<&str>, value: &Value) -> Option<Timestamp> {
+    let number = || match value {
+        Value::Number(number) => integer(number),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let text = || value.as_str().map(str::trim);
+    let micros = match format {
+        Some("unix-seconds") => number()?.checked_mul(1_000_000)?,
+        Some("unix-milliseconds") => number()?.checked_mul(1_000)?,
+        Some("rfc2822") => rfc2822::parse(text()?).ok()?.timestamp().as_microsecond(),
+        Some("date") => utc(text()?.parse::<civil::Date>().ok()?.at(0, 0, 0, 0))?,
+        Some(pattern) => {
+            let parsed = jiff::fmt::strtime::parse(pattern, text()?).ok()?;
+            if let Ok(instant) = parsed.to_timestamp() {
+                instant.as_microsecond()
+            } else {
+                // Without an offset the time is in UTC, and without a time it is midnight.
+                let time = parsed.to_time().unwrap_or(civil::Time::midnight());
+                utc(parsed.to_date().ok()?.to_datetime(time))?
+            }
+        }
+        None => text()?.parse::<jiff::Timestamp>().ok()?.as_microsecond(),
+    };
+    let instant = Timestamp::from_micros(micros);
+    instant.is_sayable().then_some(instant)
+}
+
+fn utc(moment: civil::DateTime) -> Option<i64> {
+    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn field(kind: FieldType, format: Option<&str>) -> FieldMap {
+        FieldMap {
+            name: "at".to_owned(),
+            kind,
+            required: true,
+            from: Some("/at".to_owned()),
+            constant: None,
+            format: format.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn times_of_every_form_become_rfc_3339() {
+        for (format, value, expected) in [
+            (
+                None,
+                json!("2026-11-24T10:00:00.123456789+01:00"),
+                Some("2026-11-24T09:00:00.123456Z"),
+            ),
+            (Some("unix-seconds"), json!("1700000000"), Some("2023-11-14T22:13:20Z")),
+            (
+                Some("unix-milliseconds"),
+                json!(1_700_000_000_040_i64),
+                Some("2023-11-14T22:13:20.04Z"),
+            ),
+            (
+                Some("rfc2822"),
+                json!("Tue, 24 Nov 2026 10:00:00 GMT"),
+                Some("2026-11-24T10:00:00Z"),
+            ),
+            (Some("date"), json!("2026-11-24"), Some("2026-11-24T00:00:00Z")),
+            (Some("%Y%m%d"), json!("20261124"), Some("2026-11-24T00:00:00Z")),
+            (
+                Some("%Y-%m-%d %H:%M"),
+                json!("2026-11-24 07:05"),
+                Some("2026-11-24T07:05:00Z"),
+            ),
+            (Some("date"), json!("2026-13-24"), None),
+            (Some("unix-seconds"), json!(i64::MAX), None),
+            (None, json!("yesterday"), None),
+            (None, json!(5), None),
+        ] {
+            let mapped = convert(&field(FieldType::Timestamp, format), &value);
+            assert_eq!(mapped, expected.map(Value::from), "{format:?} {value}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_no_value() {
+        for (kind, value, expected) in [
+            (FieldType::Integer, json!("7"), Some(json!(7))),
+            (FieldType::Integer, json!(7.0), Some(json!(7))),
+            (FieldType::Integer, json!(7.5), None),
+            (FieldType::Integer, json!("7 apples"), None),
+            (FieldType::Number, json!("1.25"), Some(json!(1.25))),
+            (FieldType::Number, json!("NaN"), None),
+            (FieldType::Number, json!({}), None),
+            (FieldType::Boolean, json!("True"), Some(json!(true))),
+            (FieldType::Boolean, json!(1), None),
+            (FieldType::String, json!(5), Some(json!("5"))),
+            (FieldType::String, json!(["a"]), None),
+            (FieldType::Json, json!(["a"]), Some(json!(["a"]))),
+        ] {
+            assert_eq!(convert(&field(kind, None), &value), expected, "{kind:?} {value}");
+        }
+    }
+}
