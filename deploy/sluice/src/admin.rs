@@ -7,18 +7,22 @@ use anyhow::{Context, bail};
 use api::auth::{Secret, SecretKind};
 use api::letters::{self, Payload};
 use catalog::storage::create_directory;
-use pipelines::message::Submission;
+use messages::{Submission, UnitAddress, UnitSubmission};
 use serde::Serialize;
 use serde_json::json;
-use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Schema, Store};
-use types::{Clock, OperatorId};
+use store::{DeadLetterEntry, NewOperator, OperatorCreated, Replay, Schema, Store, UnitReplay};
+use types::{Clock, OperatorId, UnitId};
 
 use crate::assemble::{self, Layout};
-use crate::cli::{Admin, DeadLetters, Operator, Table};
+use crate::cli::{Admin, DeadLetters, Knowledge, Operator, OperatorRole, Table, Validation};
 use crate::config::Config;
 use crate::database;
 use crate::losses;
+use crate::money;
 use crate::terminal;
+
+mod payments;
+mod reports;
 
 /// Dead letters that are read at once.
 const PROJECTS_PER_PAGE: u32 = 500;
@@ -47,10 +51,19 @@ pub async fn run(config: &Config, command: Admin) -> anyhow::Result<()> {
     let clock = assemble::clock(config);
     let result = match command {
         Admin::Operator(command) => operator(&store, &clock, config, command).await,
+        Admin::Reports(command) => reports::run(&store, &clock, command).await,
         Admin::Invite { email } => invite(&store, &clock, &email).await,
+        Admin::Faucet { wallet, usdc } => payments::faucet(&store, &clock, config, &wallet, usdc).await,
+        Admin::Facilitator { at } => payments::facilitator(&store, &clock, config, at).await,
+        Admin::Payments(command) => payments::payments(&store, &clock, config, command).await,
+        Admin::Payouts(command) => payments::payouts(&store, &clock, config, command).await,
         Admin::DeadLetters(DeadLetters::List) => dead_letters(&store).await,
         Admin::DeadLetters(DeadLetters::Replay { id }) => replay(&store, &clock, id).await,
+        Admin::Credits(command) => money::credits(&store, &clock, config, command).await,
+        Admin::Disputes(command) => money::disputes(&store, &clock, command).await,
         Admin::Table(Table::AcceptLoss { slug, reason }) => losses::accept(&store, &clock, config, &slug, reason).await,
+        Admin::Validation(command) => validation(&store, &clock, command).await,
+        Admin::Knowledge(Knowledge::Erase { id }) => erase(&store, &clock, &id).await,
     };
     store.close().await;
     result
@@ -137,6 +150,15 @@ async fn operator(store: &Store, clock: &Arc<dyn Clock>, config: &Config, comman
             };
             terminal::json(&added)?;
         }
+        Operator::Role { id, role } => {
+            let operator = operator_id(&id)?;
+            let is_moderator = role == OperatorRole::Moderator;
+            if !store.moderation().moderator_set(operator, is_moderator).await? {
+                bail!("there is no operator `{operator}`");
+            }
+            let role = is_moderator.then_some("moderator");
+            terminal::json(&json!({ "operatorId": operator, "role": role }))?;
+        }
         Operator::Suspend { id, reason } => {
             let operator = operator_id(&id)?;
             let now = clock.now();
@@ -172,7 +194,36 @@ async fn invite(store: &Store, clock: &Arc<dyn Clock>, email: &str) -> anyhow::R
     Ok(())
 }
 
-fn operator_id(text: &str) -> anyhow::Result<OperatorId> {
+/// Pauses or resumes the reviews. A process that serves the interface knows within a second.
+async fn validation(store: &Store, clock: &Arc<dyn Clock>, command: Validation) -> anyhow::Result<()> {
+    let paused = matches!(command, Validation::Pause);
+    let changed = store.validation_pause(paused, clock.now()).await?;
+    terminal::json(&json!({ "paused": paused, "changed": changed }))?;
+    Ok(())
+}
+
+/// Erases a unit. Copies of its texts stay in the log and in backups for as long as those are kept.
+async fn erase(store: &Store, clock: &Arc<dyn Clock>, id: &str) -> anyhow::Result<()> {
+    let id: UnitId = id
+        .parse()
+        .with_context(|| format!("`{id}` is not the id of a knowledge unit"))?;
+    let Some(unit) = store.knowledge().unit(id).await? else {
+        bail!("there is no knowledge unit `{id}`");
+    };
+    let chain = unit.chain.id;
+    if !store.knowledge().erase(chain, clock.now()).await? {
+        bail!("the knowledge unit `{chain}` was erased before");
+    }
+    terminal::json(&json!({
+        "chainId": chain,
+        "erased": true,
+        "remains": "hashes and the vector of the text stay beside the table of units, the log and its dead letters keep the \
+                    text for their retention, and backups until they are deleted",
+    }))?;
+    Ok(())
+}
+
+pub(crate) fn operator_id(text: &str) -> anyhow::Result<OperatorId> {
     text.parse()
         .with_context(|| format!("`{text}` is not the id of an operator"))
 }
@@ -194,6 +245,7 @@ async fn dead_letters(store: &Store) -> anyhow::Result<()> {
             json!({
                 "id": letter.id,
                 "contributionId": letter.contribution,
+                "unitId": letter.unit,
                 "topic": letter.topic,
                 "partition": letter.partition,
                 "offset": letter.offset,
@@ -222,6 +274,15 @@ async fn replay(store: &Store, clock: &Arc<dyn Clock>, id: String) -> anyhow::Re
         Replay::Decided { contribution, status } => {
             bail!("the contribution {contribution} of the dead letter `{id}` is {status}; nothing was replayed")
         }
+        Replay::Unit(UnitReplay::Reopened { unit, generation }) => terminal::json(&json!({
+            "id": id, "unitId": unit, "status": "queued", "generation": generation,
+        }))?,
+        Replay::Unit(UnitReplay::Requeued { unit }) => {
+            terminal::json(&json!({ "id": id, "unitId": unit, "status": "queued" }))?;
+        }
+        Replay::Unit(UnitReplay::Decided { unit, status }) => {
+            bail!("the unit {unit} of the dead letter `{id}` is {status}; nothing was replayed")
+        }
         Replay::NoContribution => bail!("the dead letter `{id}` belongs to no contribution; nothing was replayed"),
         Replay::Unreadable => bail!("the dead letter `{id}` cannot be read by this build; nothing was replayed"),
         Replay::AlreadyReplayed => bail!("the dead letter `{id}` was replayed before"),
@@ -232,6 +293,13 @@ async fn replay(store: &Store, clock: &Arc<dyn Clock>, id: String) -> anyhow::Re
 
 /// Returns the submission of a dead letter with its new generation, or `None` if it cannot be decoded.
 fn renewed(payload: &[u8], generation: u32) -> Option<Vec<u8>> {
+    if UnitAddress::read(payload).is_some() {
+        let submission = UnitSubmission {
+            generation,
+            ..UnitSubmission::decode(payload).ok()?
+        };
+        return Some(submission.record().ok()?.value.to_vec());
+    }
     let submission = Submission {
         generation,
         // The other fields stay as they were submitted.

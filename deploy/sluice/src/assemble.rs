@@ -6,6 +6,9 @@
 //!   connections end, then running requests (their outcomes still arrive), then tasks, then the database. Work that is
 //!   acknowledged and not decided is in the database.
 
+mod counts;
+mod market;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,39 +17,44 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use api::drain::Drain;
 use api::egress::Egress;
-use api::flow::jobs::JobRunner;
 use api::flow::jobs::mail::MailHandler;
 use api::flow::{AccountSweeper, Backlog, Follower, Projector, Relay, Sweeper, UploadReaper, Waiters};
 use api::letters::Letters;
 use api::limit::Durable;
-use api::periodic::Rounds;
+use api::payments::PaymentPlane;
 use api::usage::Usage;
-use api::{App, Process, UploadPlane};
+use api::{App, Apps, Process, UploadPlane};
 use axum::Router;
 use catalog::storage::DurableStore;
 use catalog::{Catalog, PartCache, Reserve};
 use eventlog::{EventLog, Lasting};
 use futures_util::FutureExt;
-use operators::screen::{LocalScreener, Screener};
+use operators::knowledge::Embedder;
+use operators::screen::LocalScreener;
 use pipelines::Worker;
-use pipelines::staging::objects::LocalObjects;
-use pipelines::staging::{Stagings, Uploads};
+use pipelines::knowledge::KnowledgeWorker;
+use pipelines::staging::Uploads;
 use store::{Schema, Store};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
+use types::Clock;
 use types::clock::SystemClock;
 use types::trace::Propagator;
-use types::{Clock, metric};
+use uploads::{LocalUploads, Stagings};
 
+use self::market::{keep_money, keep_units, run_jobs, serve_market};
 use crate::cache;
+use crate::collect;
 use crate::config::{Backend, Config, Loaded, LogBackend};
 use crate::database::connect;
 use crate::exporter::Exporter;
 use crate::instrumented;
+use crate::judges;
 use crate::lock::DirectoryLock;
 use crate::mailer::mailer;
 use crate::objects::{self, Objects};
+use crate::payments;
 use crate::roles::Role;
 use crate::sandbox::{Files, Sandbox};
 use crate::serve::serve;
@@ -56,9 +64,7 @@ use crate::telemetry;
 /// The consumer group of the worker.
 const WORKER_GROUP: &str = "workers";
 /// Time beyond the worker's grace that stopping tasks have.
-const STOP_MARGIN: Duration = Duration::from_secs(5);
-/// Interval at which counters of other packages are copied into metrics.
-const COUNT_INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const STOP_MARGIN: Duration = Duration::from_secs(5);
 
 /// Paths in a data directory.
 #[derive(Clone, Debug)]
@@ -102,6 +108,11 @@ impl Layout {
         self.root.join("mail")
     }
 
+    /// Returns the file of the key that signs payouts.
+    pub fn treasury(&self) -> PathBuf {
+        self.root.join("keys/treasury")
+    }
+
     /// Returns the folder of the copies of parts that queries read while the tables are in a bucket.
     pub fn parts(&self) -> PathBuf {
         self.root.join("parts")
@@ -116,22 +127,23 @@ pub fn clock(config: &Config) -> Arc<dyn Clock> {
 /// The running service, which must be ended with [`run`](Self::run) or [`stop`](Self::stop).
 #[derive(Debug)]
 pub struct Running {
-    address: SocketAddr,
-    metrics: Option<SocketAddr>,
-    store: Option<Store>,
-    clock: Arc<dyn Clock>,
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) store: Option<Store>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// The flag that load balancers see.
-    drain: Drain,
+    pub(crate) drain: Drain,
     /// The time for which everything is still served after that.
-    notice: Duration,
+    pub(crate) notice: Duration,
     /// Ends accepting connections.
-    closing: CancellationToken,
+    pub(crate) closing: CancellationToken,
     /// Ends the tasks behind the requests.
-    stopping: CancellationToken,
-    server: JoinHandle<()>,
-    tasks: JoinSet<(&'static str, anyhow::Result<()>)>,
-    grace: Duration,
-    _lock: DirectoryLock,
+    pub(crate) stopping: CancellationToken,
+    pub(crate) server: JoinHandle<()>,
+    pub(crate) tasks: JoinSet<(&'static str, anyhow::Result<()>)>,
+    pub(crate) grace: Duration,
+    /// The lock of the data directory, unless another process has it.
+    pub(crate) _lock: Option<DirectoryLock>,
 }
 
 /// Opens the parts that the role needs, starts their tasks and accepts connections.
@@ -158,15 +170,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     }
     // The exporter is first, so that the metrics of the start are recorded.
     let mut tasks = Tasks::default();
-    let metrics = match config.telemetry.metrics.0 {
-        None => None,
-        Some(address) => {
-            let exporter = Exporter::bind(address).await?;
-            let address = exporter.address()?;
-            tasks.spawn("exporter", |stop| exporter.run(stop));
-            Some(address)
-        }
-    };
+    let metrics = tasks.export(config).await?;
 
     let clock = clock(config);
     let propagator = telemetry::propagator(&config.telemetry);
@@ -176,27 +180,30 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
     let objects = objects::open(config, &layout).await?;
     let catalog = open_catalog(Arc::clone(&objects.store), layout.index(), &clock).await?;
     let catalog = configured(config, catalog);
-    let screener: Arc<dyn Screener> = Arc::new(LocalScreener);
     let drain = Drain::default();
 
     let uploads = open_uploads(objects.uploads.clone(), config, &layout).await?;
     let staging = Uploads::new(Arc::clone(&uploads.objects), uploads.stagings.clone());
-    // A closure, because a crash test starts a second worker of the same kind.
-    let worker = |catalog: Catalog, group: &str| {
-        let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&screener), Arc::clone(&clock));
-        Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
-            .with_uploads(staging.clone())
-            .with_propagator(Arc::clone(&propagator))
-    };
     // A database that is missing beside tables is refused before anything is merged.
     let database = if role.serves() {
         Some(connect(config, Schema::Migrated).await?)
     } else {
         None
     };
+    let judges = judges::build(&config.models, &objects.store, database.as_ref(), &clock)?;
+    // A closure, because a crash test starts a second worker of the same kind.
+    let worker = |catalog: Catalog, group: &str| {
+        let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&judges.datasets), Arc::clone(&clock));
+        Worker::new(log, catalog, screener, clock, config.worker.of_group(group))
+            .with_uploads(staging.clone())
+            .with_propagator(Arc::clone(&propagator))
+    };
     if role.works() {
         let worker = worker(catalog.clone(), WORKER_GROUP);
         tasks.spawn("worker", |stop| worker.run(stop));
+        let (log, clock) = (Arc::clone(&log), Arc::clone(&clock));
+        let units = KnowledgeWorker::new(log, catalog.clone(), judges.units.clone(), clock, WORKER_GROUP);
+        tasks.spawn("knowledge worker", |stop| units.run(stop));
     }
     // A second worker with its own index and consumer group sees every message and competes for every commit.
     #[cfg(feature = "faults")]
@@ -207,23 +214,26 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         tasks.spawn("rival", |stop| rival.run(stop));
     }
     let (router, store) = if let Some(store) = database {
+        let payments = Arc::new(payments::plane(config, &layout, &store, &clock).await?);
         let dependencies = InterfaceDependencies {
             layout: &layout,
             store: store.clone(),
             log,
             objects,
             catalog,
-            screener,
             clock: Arc::clone(&clock),
             propagator,
             uploads,
             drain: drain.clone(),
+            payments,
+            embedder: judges.embedder,
         };
-        (interface(config, address, dependencies, &mut tasks)?, Some(store))
+        (interface(config, address, dependencies, &mut tasks).await?, Some(store))
     } else {
         // A worker answers only the probes of the orchestrator.
         (api::probes::of_worker(drain.clone(), log), None)
     };
+    collect::start(config, role, address, store.as_ref(), &clock, &mut tasks).await?;
     let closing = CancellationToken::new();
     // Connections are accepted last, when every task runs.
     let server = tokio::spawn(serve(listener, router, config.server.clone(), closing.clone()));
@@ -239,7 +249,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         server,
         tasks: tasks.set,
         grace: config.worker.grace.0 + STOP_MARGIN,
-        _lock: lock,
+        _lock: Some(lock),
     })
 }
 
@@ -250,15 +260,16 @@ struct InterfaceDependencies<'a> {
     log: Arc<dyn EventLog>,
     objects: Objects,
     catalog: Catalog,
-    screener: Arc<dyn Screener>,
     clock: Arc<dyn Clock>,
     propagator: Arc<dyn Propagator>,
     uploads: UploadPlane,
     drain: Drain,
+    payments: Arc<PaymentPlane>,
+    embedder: Option<Arc<dyn Embedder>>,
 }
 
 /// Starts the tasks behind the API and returns its router.
-fn interface(
+async fn interface(
     config: &Config,
     address: SocketAddr,
     dependencies: InterfaceDependencies<'_>,
@@ -270,11 +281,12 @@ fn interface(
         log,
         objects,
         catalog,
-        screener,
         clock,
         propagator,
         uploads,
         drain,
+        payments,
+        embedder,
     } = dependencies;
     let waiters = Waiters::default();
     if config.log.backend == LogBackend::Kafka {
@@ -291,13 +303,16 @@ fn interface(
     let sweeping = api::flow::SweeperConfig::from(config.sweeper.clone());
     // The sweeper also deletes idempotency keys that are older than the window.
     let keys = config.limits.idempotency_window.0;
+    let validation = keep_units(&store, &log, &clock, &sweeping, tasks).await?;
     let sweeper = Sweeper::new(store.clone(), log, Arc::clone(&clock), sweeping.clone(), keys);
+    let sweeper = sweeper.with_validation(validation.clone());
     tasks.spawn("sweeper", |stop| sweeper.run(stop).map(anyhow::Ok));
     let (places, every) = (Arc::clone(&uploads.objects), config.sweeper.every.0);
     let reaper = UploadReaper::new(store.clone(), places, Arc::clone(&clock), every);
     tasks.spawn("upload reaper", |stop| reaper.run(stop).map(anyhow::Ok));
     let accounts = AccountSweeper::new(store.clone(), Arc::clone(&clock), Duration::from_mins(1));
     tasks.spawn("account sweeper", |stop| accounts.run(stop).map(anyhow::Ok));
+    let tariff = keep_money(config, &store, &catalog, &clock, tasks);
     let egress = Egress::default();
     let (counting, counted, by) = (egress.clone(), store.clone(), Arc::clone(&clock));
     tasks.spawn("egress", |stop| counting.run(counted, by, stop).map(anyhow::Ok));
@@ -305,7 +320,9 @@ fn interface(
     let (counting, counted) = (usage.clone(), store.clone());
     tasks.spawn("usage", |stop| counting.run(counted, stop).map(anyhow::Ok));
     let committing = store.clone();
-    tasks.spawn("commits", |stop| count_commits(committing, stop).map(anyhow::Ok));
+    tasks.spawn("commits", |stop| {
+        counts::count_commits(committing, stop).map(anyhow::Ok)
+    });
     let files = match config.objects.backend {
         Backend::Local => Files::Folder(layout.tables()),
         Backend::S3 => Files::Fetched(PartCache::open(&catalog, layout.parts(), config.objects.cache.0)?),
@@ -313,12 +330,20 @@ fn interface(
     let waiting = store.clone();
     let durable = Arc::new(Durable::new(store.clone()));
     let limits: api::Limits = config.limits.clone().into();
+    let settings = config.api(address);
     let app = App {
+        apps: Apps::open(
+            &settings.public_url,
+            config.outbound.allow_private,
+            store.clone(),
+            Arc::clone(&clock),
+        )
+        .context("`server.public_url` cannot be used")?,
         store,
         catalog,
         relay,
         waiters,
-        screener,
+        screener: Arc::new(LocalScreener),
         sandbox: Arc::new(Sandbox::start(config, files, &clock)?),
         clock,
         propagator,
@@ -327,9 +352,12 @@ fn interface(
         uploads,
         sweeper: Arc::new(sweeping),
         backlog: Backlog::of(&limits),
-        process: Arc::new(Process::new(&limits)),
-        config: Arc::new(config.api(address)),
+        validation,
+        process: Arc::new(Process::new(&limits).with_embedder(embedder)),
+        config: Arc::new(settings),
         limits: Arc::new(limits),
+        pay: tariff,
+        payments,
         direct: objects.direct,
         limiter: Arc::new(cache::limiter(&config.cache)?.with_durable(durable)),
         drain,
@@ -340,20 +368,11 @@ fn interface(
     });
     let mailer = mailer(&config.mail, &layout.mail())?;
     let letters = MailHandler::new(Arc::new(Letters::new(app.clone())), mailer);
-    let jobs = JobRunner::new(app.store.clone(), Arc::clone(&app.clock));
-    let jobs = jobs.with(api::letters::KIND, Arc::new(letters));
-    tasks.spawn("jobs", |stop| jobs.run(stop).map(anyhow::Ok));
+    run_jobs(&app, letters, tasks);
+    serve_market(&app, tasks);
     let backlog = app.backlog.clone();
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));
     Ok(api::router(app))
-}
-
-/// Copies the count of the database's transactions into a metric until `stop`.
-async fn count_commits(store: Store, stop: CancellationToken) {
-    let mut rounds = Rounds::every(COUNT_INTERVAL, &stop);
-    while rounds.next().await {
-        metrics::counter!(metric::DATABASE_COMMITS).absolute(store.commits());
-    }
 }
 
 async fn open_log(config: &Config, layout: &Layout, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
@@ -365,27 +384,18 @@ async fn open_log(config: &Config, layout: &Layout, tasks: &mut Tasks) -> anyhow
 
 #[cfg(feature = "kafka")]
 async fn open_kafka(config: &Config, tasks: &mut Tasks) -> anyhow::Result<Arc<dyn EventLog>> {
-    use pipelines::message::{ATTEMPTS, CONTRIBUTIONS, DEAD_LETTERS, OUTCOMES};
+    use messages::attempt::ATTEMPTS;
+    use messages::{CONTRIBUTIONS, DEAD_LETTERS, KNOWLEDGE, OUTCOMES};
 
     let options = config.log.kafka().map_err(|rule| anyhow!(rule))?;
     // All topics are created at the start, so that a missing permission shows there.
-    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, OUTCOMES, DEAD_LETTERS, ATTEMPTS]).await;
+    let opened = eventlog::Kafka::open(options, &[CONTRIBUTIONS, KNOWLEDGE, OUTCOMES, DEAD_LETTERS, ATTEMPTS]).await;
     let log = opened.with_context(|| format!("the event log on Kafka at `{}` cannot be opened", config.log.brokers))?;
     let counted = Arc::clone(&log);
-    tasks.spawn("log reader metrics", |stop| count_resets(counted, stop).map(anyhow::Ok));
+    tasks.spawn("log reader metrics", |stop| {
+        counts::count_resets(counted, stop).map(anyhow::Ok)
+    });
     Ok(log)
-}
-
-/// Copies the counts of reader resets into metrics until `stop`.
-#[cfg(feature = "kafka")]
-async fn count_resets(log: Arc<eventlog::Kafka>, stop: CancellationToken) {
-    let mut rounds = Rounds::every(COUNT_INTERVAL, &stop);
-    while rounds.next().await {
-        let stats = log.stats();
-        metrics::counter!(metric::LOG_READER_RESETS, "cause" => "out_of_range").absolute(stats.out_of_range);
-        metrics::counter!(metric::LOG_READER_RESETS, "cause" => "consumer_restarted")
-            .absolute(stats.consumers_restarted);
-    }
 }
 
 #[cfg(not(feature = "kafka"))]
@@ -404,7 +414,7 @@ async fn open_embedded(config: &Config, layout: &Layout) -> anyhow::Result<Arc<d
 
 /// Opens the store of upload parts: the bucket if the tables are in one, otherwise a folder.
 async fn open_uploads(
-    store: Option<Arc<dyn pipelines::staging::objects::Objects>>,
+    store: Option<Arc<dyn uploads::UploadStore>>,
     config: &Config,
     layout: &Layout,
 ) -> anyhow::Result<UploadPlane> {
@@ -418,7 +428,7 @@ async fn open_uploads(
     }
     let (path, reserve) = (layout.uploads(), Reserve(config.data.reserve.0));
     // Opening waits for the disk. The same holds for the catalog.
-    let opened = tokio::task::spawn_blocking(move || LocalObjects::open(path, reserve)).await?;
+    let opened = tokio::task::spawn_blocking(move || LocalUploads::open(path, reserve)).await?;
     let local = opened.with_context(|| format!("the uploads `{}` cannot be opened", layout.uploads().display()))?;
     Ok(UploadPlane {
         objects: Arc::new(local.clone()),
@@ -453,20 +463,34 @@ fn configured(config: &Config, catalog: Catalog) -> Catalog {
 
 /// The background tasks and their stop signal.
 #[derive(Debug, Default)]
-struct Tasks {
-    set: JoinSet<(&'static str, anyhow::Result<()>)>,
-    stop: CancellationToken,
+pub(crate) struct Tasks {
+    pub(crate) set: JoinSet<(&'static str, anyhow::Result<()>)>,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Tasks {
     // The name is kept with the result, so that an error says which task failed.
-    fn spawn<E, F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
+    pub(crate) fn spawn<E, F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
     where
         E: Into<anyhow::Error>,
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
         let task = task(self.stop.clone());
         self.set.spawn(async move { (name, task.await.map_err(Into::into)) });
+    }
+
+    /// Starts the exporter of the metrics and returns its address, or `None` if metrics are off.
+    ///
+    /// # Errors
+    /// An address that is taken.
+    pub(crate) async fn export(&mut self, config: &Config) -> anyhow::Result<Option<SocketAddr>> {
+        let Some(address) = config.telemetry.metrics.0 else {
+            return Ok(None);
+        };
+        let exporter = Exporter::bind(address).await?;
+        let address = exporter.address()?;
+        self.spawn("exporter", |stop| exporter.run(stop));
+        Ok(Some(address))
     }
 }
 

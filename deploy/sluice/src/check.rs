@@ -7,12 +7,13 @@
 
 mod blocked;
 mod compare;
+mod units;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use store::Schema;
+use store::{KnowledgeFault, Schema};
 
 use crate::assemble::{self, Layout};
 use crate::cli;
@@ -24,7 +25,14 @@ use crate::terminal;
 
 use compare::{Counts, compare};
 
-/// Checks every dataset and prints its counts and violations. The exit code is a failure if there is a violation.
+/// Subjects that are printed of each broken rule about knowledge.
+const FAULTS_PER_RULE: u32 = 20;
+
+/// Subjects that break a rule of the ledger, shown of each rule.
+const MONEY_FAULTS: u32 = 20;
+
+/// Checks every dataset, the knowledge units and the ledger, and prints counts and violations. The exit code is a failure
+/// if there is a violation.
 pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitCode> {
     let layout = Layout::new(&config.data.dir);
     let clock = assemble::clock(config);
@@ -76,10 +84,21 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
         projects.insert(project.id.to_string());
     }
     // The folders were listed before the projects, so the project of each of them was listed too.
+    projects.insert(catalog::platform::KNOWLEDGE.to_string());
     for folder in folders.difference(&projects) {
         terminal::line(&format!(
             "{folder}: VIOLATION table_without_project: no project has this table"
         ))?;
+        broken += 1;
+    }
+    let knowledge = store.knowledge().faults(FAULTS_PER_RULE).await?;
+    let community = store.community().faults(FAULTS_PER_RULE).await?;
+    for KnowledgeFault { rule, subject } in knowledge.into_iter().chain(community) {
+        terminal::line(&format!("knowledge: VIOLATION {subject}: {rule}"))?;
+        broken += 1;
+    }
+    for violation in units::table(config, &layout, &store).await? {
+        terminal::line(&format!("knowledge: VIOLATION {violation}"))?;
         broken += 1;
     }
     // The log is read once for all projects.
@@ -87,8 +106,20 @@ pub async fn run(config: &Config, arguments: cli::Check) -> anyhow::Result<ExitC
         terminal::line(&format!("log: VIOLATION {violation}"))?;
         broken += 1;
     }
+    for fault in store
+        .money()
+        .faults(config.limits.egress_per_operator.0, MONEY_FAULTS)
+        .await?
+    {
+        terminal::line(&format!(
+            "money: VIOLATION {} {}: {}",
+            fault.rule, fault.subject, fault.problem
+        ))?;
+        broken += 1;
+    }
     store.close().await;
-    let projects = counted(projects.len(), "project");
+    // The table of units is of no project.
+    let projects = counted(projects.len() - 1, "project");
     terminal::line(&format!("{projects}: {total}; {}", counted(broken, "violation")))?;
     Ok(if broken == 0 {
         ExitCode::SUCCESS

@@ -68,6 +68,8 @@ pub enum Command {
     Pull(Pull),
     /// Push a file of records into a dataset, in parts; resumes an interrupted push
     Push(Push),
+    /// Collect a source of public facts once
+    Collect(Collect),
     /// Verify a pulled version offline: keys, signature, every part, every record
     Verify(Verify),
     /// Print the machine-readable description of the interface
@@ -105,18 +107,221 @@ pub enum Admin {
     /// Operators: the people behind agents
     #[command(subcommand)]
     Operator(Operator),
+    /// Reports of items, and the decisions on them
+    #[command(subcommand)]
+    Reports(Reports),
     /// Let an address sign up while sign-up is by invitation
     Invite {
         /// The e-mail address
         #[arg(value_name = "EMAIL")]
         email: String,
     },
+    /// Give test USDC of the built-in ledger to a wallet, at most 10 a day
+    Faucet {
+        /// Address of the wallet that gets the test USDC
+        #[arg(value_name = "ADDRESS")]
+        wallet: String,
+        /// Number of whole test USDC, 1 to 10
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
+        usdc: u32,
+    },
+    /// Serve the built-in ledger as an x402 facilitator over HTTP, to try a facilitator by URL
+    Facilitator {
+        /// The address and port of the facilitator
+        #[arg(long = "at", value_name = "ADDR", default_value = "127.0.0.1:0")]
+        at: SocketAddr,
+    },
+    /// Payments by x402, and decisions on unknown ones
+    #[command(subcommand)]
+    Payments(Payments),
+    /// Payouts to sellers and refunds to wallets
+    #[command(subcommand)]
+    Payouts(PayoutCommands),
     /// Submissions that no worker could process
     #[command(subcommand)]
     DeadLetters(DeadLetters),
     /// Tables of datasets that lost versions
     #[command(subcommand)]
     Table(Table),
+    /// Reviews of knowledge units and public datasets
+    #[command(subcommand)]
+    Validation(Validation),
+    /// Knowledge units, and the erasure of one
+    #[command(subcommand)]
+    Knowledge(Knowledge),
+    /// Credits that operators pay with
+    #[command(subcommand)]
+    Credits(Credits),
+    /// Disputes, which hold the shares of sales back
+    #[command(subcommand)]
+    Disputes(Disputes),
+}
+
+/// Commands that grant credits to operators.
+#[derive(Debug, Subcommand)]
+pub enum Credits {
+    /// Grant credits to an operator; the same reference twice grants once
+    Grant {
+        /// Id of the operator that gets the credits
+        operator: String,
+        /// The amount in cents
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        cents: u32,
+        /// Credits that pay trial sales only
+        #[arg(long)]
+        given: bool,
+        /// The name of the grant [default: a new one]
+        #[arg(long, value_name = "R")]
+        reference: Option<String>,
+    },
+}
+
+/// Commands that list, open and end disputes of sales.
+#[derive(Debug, Subcommand)]
+pub enum Disputes {
+    /// List disputes, open ones first
+    List,
+    /// Hold the share of a sale back, within its dispute window
+    Open {
+        /// Id of the sale that is disputed
+        sale: String,
+        /// The reason, for buyer and seller
+        #[arg(long, value_name = "R")]
+        reason: String,
+    },
+    /// End a dispute for the seller or the buyer
+    Resolve {
+        /// Id of the dispute to end
+        id: String,
+        /// Give the share to the seller
+        #[arg(long, conflicts_with = "refund", required_unless_present = "refund")]
+        release: bool,
+        /// Give the price back to the buyer
+        #[arg(long)]
+        refund: bool,
+        /// Target of the refund [default: credits, or the wallet of a buyer without account]
+        #[arg(long, value_enum, requires = "refund")]
+        to: Option<RefundTo>,
+        /// The answer, for buyer and seller
+        #[arg(long, value_name = "A", default_value = "")]
+        answer: String,
+    },
+}
+
+/// Destination of a refund.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RefundTo {
+    /// Credits of the operator that bought
+    Credits,
+    /// The wallet that paid
+    Wallet,
+}
+
+/// Commands for the reviews.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum Validation {
+    /// Keep what is submitted, and review none of it until `resume`
+    Pause,
+    /// Review again, what was kept first
+    Resume,
+}
+
+/// Commands for knowledge units.
+#[derive(Debug, Subcommand)]
+pub enum Knowledge {
+    /// Blank every text of a unit and hide it for good
+    Erase {
+        /// The id of any version of the unit
+        #[arg(value_name = "CHAIN")]
+        id: String,
+    },
+}
+
+/// Commands for reports of items.
+#[derive(Debug, Subcommand)]
+pub enum Reports {
+    /// List reports, newest first
+    List {
+        /// Only those with this status
+        #[arg(long, value_name = "S", value_parser = ["open", "upheld", "dismissed"])]
+        status: Option<String>,
+    },
+    /// Take the item of a report down and tell its owner and its buyers
+    Uphold {
+        /// Id of the report to uphold
+        id: String,
+        /// The reason that the owner reads
+        #[arg(long, value_name = "N")]
+        note: Option<String>,
+    },
+    /// Close a report; its item stays
+    Dismiss {
+        /// Id of the report to close
+        id: String,
+    },
+    /// Show an item again and tell its owner
+    Restore {
+        /// The id of the takedown, as `uphold` and `list` print it
+        id: String,
+    },
+}
+
+/// Roles of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OperatorRole {
+    /// Decides about reports in the console and gets letters about them
+    Moderator,
+    /// Has no role, and decides about no report
+    None,
+}
+
+/// Commands that list payments and decide about them.
+#[derive(Debug, Subcommand)]
+pub enum Payments {
+    /// List payments, newest first
+    List {
+        /// Only those whose settlement is not known
+        #[arg(long)]
+        unknown: bool,
+    },
+    /// Decide about a payment whose settlement is not known
+    Resolve {
+        /// Id of the payment to decide about
+        id: String,
+        /// Decision about the settlement, by one of two flags.
+        #[command(flatten)]
+        decision: PaymentDecision,
+    },
+}
+
+/// Decision about a payment.
+#[derive(Clone, Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct PaymentDecision {
+    /// The transaction that settled it
+    #[arg(long, value_name = "TX")]
+    pub settled: Option<String>,
+    /// It moved no money
+    #[arg(long)]
+    pub failed: bool,
+}
+
+/// Commands that list, retry and send payouts.
+#[derive(Debug, Subcommand)]
+pub enum PayoutCommands {
+    /// List payouts and refunds, newest first
+    List {
+        /// Only those that are not over
+        #[arg(long)]
+        open: bool,
+    },
+    /// Try a payout again at once; every attempt has the same nonce
+    Retry {
+        /// Id of the payout to try again
+        id: String,
+    },
+    /// Pick and send the payouts that are due now
+    Run,
 }
 
 /// Commands for tables of datasets.
@@ -143,6 +348,14 @@ pub enum Operator {
         /// The name shown, 1 to 80 characters
         #[arg(long, value_name = "N")]
         name: String,
+    },
+    /// Set the role of an operator
+    Role {
+        /// Id of the operator whose role is set
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Role that the operator gets
+        role: OperatorRole,
     },
     /// Refuse every credential of an operator and its agents, and mail the reason
     Suspend {
@@ -280,6 +493,23 @@ pub enum PushFormat {
     Csv,
     /// A file of Apache Parquet
     Parquet,
+}
+
+/// Options of `collect`: a definition, or the name of a collector.
+#[derive(Clone, Debug, Args)]
+#[command(disable_version_flag = true)]
+#[group(skip)]
+pub struct Collect {
+    /// Definition of a source (TOML), submitted with the key of an agent
+    #[arg(required_unless_present = "once", conflicts_with = "once")]
+    pub file: Option<PathBuf>,
+    /// A collector of the service, whatever its schedule; reads the service's configuration and database, and works while
+    /// it runs
+    #[arg(long, value_name = "NAME")]
+    pub once: Option<String>,
+    /// The service that the command talks to.
+    #[command(flatten)]
+    pub remote: Remote,
 }
 
 /// Options of `pull`.

@@ -5,13 +5,17 @@
 //! - This module is the only reader of the environment. After [`Loaded::load`] nothing reads configuration again.
 
 mod check;
+mod collectors;
 mod convert;
+mod error;
 #[cfg(feature = "faults")]
 mod faults;
 mod home;
 mod listen;
 mod mail;
+mod models;
 mod objects;
+mod pay;
 mod show;
 mod units;
 
@@ -20,10 +24,14 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-use config::{ConfigError, Environment, File, FileFormat};
+use config::{Environment, File, FileFormat};
 use serde::Deserialize;
 use serde_json::Value;
 
+pub use self::collectors::Collectors;
+pub use self::models::Models;
+pub use self::pay::Pay;
+pub use error::Error;
 #[cfg(feature = "faults")]
 pub use faults::Faults;
 pub use home::{data_home, state_home};
@@ -59,12 +67,20 @@ pub struct Config {
     pub signup: Signup,
     /// Settings of the delivery of letters.
     pub mail: Mail,
+    /// Settings of requests to servers that strangers name.
+    pub outbound: Outbound,
     /// Limits that the API enforces.
     pub limits: Limits,
+    /// Prices, the platform's fee and the money that they are in.
+    pub pay: Pay,
+    /// The provider of models.
+    pub models: Models,
     /// Settings of the event log.
     pub log: Log,
     /// Settings of the processes that run queries.
     pub sql: Sql,
+    /// Settings of the collectors.
+    pub collectors: Collectors,
     /// Settings of the worker.
     pub worker: Worker,
     /// Settings of the cache that replicas share.
@@ -177,6 +193,13 @@ pub struct Signup {
     pub open: bool,
 }
 
+/// Section `outbound`: requests to servers that strangers name.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Outbound {
+    /// True if addresses that are not public, `http` and every port are permitted, for tests and development.
+    pub allow_private: bool,
+}
+
 /// Section `limits`: the limits that the API enforces.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Limits {
@@ -194,6 +217,26 @@ pub struct Limits {
     pub active_projects_per_operator: u32,
     /// The most contributions of one operator to public datasets in a UTC day.
     pub public_contributions_per_day: u32,
+    /// The most knowledge units that one operator submits and revises in a UTC day.
+    pub knowledge_per_day: u32,
+    /// The most units that one agent submits in an hour.
+    pub submissions_per_agent_per_hour: u32,
+    /// The most units that one agent revises in an hour.
+    pub revisions_per_agent_per_hour: u32,
+    /// The most ratings of one agent in an hour.
+    pub ratings_per_agent_per_hour: u32,
+    /// The most comments of one agent in an hour.
+    pub comments_per_agent_per_hour: u32,
+    /// The most reports from one address in an hour.
+    pub reports_per_ip_per_hour: u32,
+    /// The most requests of one agent on the board in an hour.
+    pub requests_per_agent_per_hour: u32,
+    /// The most answers of one agent to requests in an hour.
+    pub answers_per_agent_per_hour: u32,
+    /// The most choices of one agent among answers, and requests that it closes, in an hour.
+    pub decisions_per_agent_per_hour: u32,
+    /// The most reviews and questions of one agent on the board in an hour.
+    pub reviews_per_agent_per_hour: u32,
     /// The most contributions without an outcome. Beyond it none is acknowledged.
     pub open_contributions: u64,
     /// The most bytes of contributions without an outcome. Beyond it none is acknowledged.
@@ -246,6 +289,10 @@ pub struct Limits {
     pub open_uploads: u32,
     /// The most bytes that the datasets and uploads of one operator may take.
     pub storage_per_operator: Size,
+    /// The most bytes that an operator reads in a UTC month without paying.
+    pub egress_per_operator: Size,
+    /// The most bytes that the service sends in a UTC month.
+    pub platform_egress_per_month: Size,
 }
 
 /// Section `sql`: the processes that run queries.
@@ -375,68 +422,6 @@ pub struct Sweeper {
     /// The age at which an open contribution is appended again for the first time. It doubles each time, up to 64 times
     /// as long.
     pub first: Span,
-}
-
-/// An error in the configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A source cannot be read, or a value has the wrong type.
-    #[error("the configuration is not valid")]
-    Invalid(#[from] ConfigError),
-    /// A source has a key that does not exist.
-    #[error("`{key}` is not a key of the configuration; `sluice config --show` lists them all")]
-    UnknownKey {
-        /// The key, with its section.
-        key: String,
-    },
-    /// A duration is zero, or has a fraction of its unit.
-    #[error("`{key}` must be a whole number of {unit}, at least one")]
-    Fraction {
-        /// The key, with its section.
-        key: &'static str,
-        /// The unit: seconds or hours.
-        unit: &'static str,
-    },
-    /// A duration is shorter than one millisecond.
-    #[error("`{key}` must be at least one millisecond")]
-    Instant {
-        /// The key, with its section.
-        key: &'static str,
-    },
-    /// A value is below its lower bound.
-    #[error("`{key}` must be at least {least}")]
-    TooSmall {
-        /// The key, with its section.
-        key: &'static str,
-        /// The lower bound, as text.
-        least: &'static str,
-    },
-    /// A value is above its upper bound.
-    #[error("`{key}` must be at most {most}")]
-    TooLarge {
-        /// The key, with its section.
-        key: &'static str,
-        /// The upper bound, as text.
-        most: String,
-    },
-    /// A value is larger than that of the key that bounds it.
-    #[error("`{key}` must not be more than `{most}`")]
-    Beyond {
-        /// The key, with its section.
-        key: &'static str,
-        /// The key that is the upper bound.
-        most: &'static str,
-    },
-    /// A value is not an address of a service.
-    #[error("`{key}` must begin with http:// or https:// and a host, and have no query")]
-    Address {
-        /// The key, with its section.
-        key: &'static str,
-    },
-    /// A variable of a crash test names something that does not exist.
-    #[cfg(feature = "faults")]
-    #[error("{0}")]
-    Fault(String),
 }
 
 /// Keys that were renamed: section, old name, new name. The old names are removed with the next release.

@@ -1,7 +1,7 @@
 //! Connection to the metadata database: the configured one, or the file in the data directory.
 //!
 //! Invariant: a database that is missing beside existing tables is never created anew, because the tables' records
-//! would then belong to no project.
+//! would then belong to nothing.
 
 use std::path::Path;
 
@@ -16,16 +16,16 @@ use crate::objects;
 /// `schema`.
 ///
 /// # Errors
-/// Also if there are tables while the database is missing or has no project.
+/// Also if there are tables while the database is missing or has neither a project nor a unit.
 pub async fn connect(config: &Config, schema: Schema) -> anyhow::Result<Store> {
-    if !knows_projects(config).await? && has_tables(config).await? {
+    if !knows_items(config).await? && has_tables(config).await? {
         let database = if config.database.url.is_empty() {
             format!("the database `{}`", Layout::new(&config.data.dir).database().display())
         } else {
             "the database of `database.url`".to_owned()
         };
         bail!(
-            "{database} is missing or knows no project, and there are tables; restore the database from a backup (see \
+            "{database} is missing or knows no project and no unit, and there are tables; restore the database from a backup (see \
              `deploy/OPERATIONS.md`, \"The database is missing\"). To start with nothing on purpose, name another \
              folder with --data, or move `tables`, `log`, `uploads` and `index` out of this one; with tables in a \
              bucket, name another `objects.prefix`"
@@ -34,8 +34,8 @@ pub async fn connect(config: &Config, schema: Schema) -> anyhow::Result<Store> {
     open(config, schema).await
 }
 
-/// Returns true if the database exists and has a project. Creates nothing.
-async fn knows_projects(config: &Config) -> anyhow::Result<bool> {
+/// Returns true if the database exists and has a project or a knowledge unit. Creates nothing.
+async fn knows_items(config: &Config) -> anyhow::Result<bool> {
     // Opening an empty file would write to it.
     let file = std::fs::metadata(Layout::new(&config.data.dir).database());
     if config.database.url.is_empty() && file.map_or(0, |file| file.len()) == 0 {
@@ -52,7 +52,7 @@ async fn knows_projects(config: &Config) -> anyhow::Result<bool> {
             };
         }
     };
-    let knows = store.has_projects().await;
+    let knows = store.has_items().await;
     store.close().await;
     Ok(knows?)
 }

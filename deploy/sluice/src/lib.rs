@@ -9,16 +9,20 @@ pub mod assemble;
 pub mod cache;
 pub mod check;
 pub mod cli;
+pub mod collect;
 pub mod config;
 pub mod database;
 mod disk_space;
 pub mod exporter;
 pub mod instrumented;
+mod judges;
 pub mod keys;
 pub mod lock;
 pub mod losses;
 pub mod mailer;
+pub mod money;
 pub mod objects;
+mod payments;
 pub mod pull;
 pub mod push;
 pub mod query;
@@ -117,6 +121,7 @@ async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode>
         Command::Query(arguments) => query::run(&arguments).await?,
         Command::Pull(arguments) => pull::run(arguments).await?,
         Command::Push(arguments) => return push::run(arguments).await,
+        Command::Collect(arguments) => return collect::run(config, arguments).await,
         Command::Verify(arguments) => verify::run(&arguments)?,
         Command::Openapi | Command::Config(_) => {}
     }
@@ -126,7 +131,10 @@ async fn dispatch(loaded: &Loaded, command: Command) -> anyhow::Result<ExitCode>
 // The signals are caught before anything opens, so that a signal during the start also stops the service in order.
 async fn serve(loaded: &Loaded, role: Role) -> anyhow::Result<()> {
     let mut signals = signals::Signals::listen()?;
-    let running = assemble::assemble(loaded, role).await?;
+    let running = match role {
+        Role::Collector => collect::assemble(loaded).await?,
+        _ => assemble::assemble(loaded, role).await?,
+    };
     let (address, role) = (running.address(), role.name());
     tracing::info!(%address, role, data = %loaded.config.data.dir.display(), "serving");
     running.run(&mut signals).await

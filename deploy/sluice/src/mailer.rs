@@ -57,6 +57,7 @@ mod tests {
             password: "hush".to_owned(),
             timeout: Span(Duration::from_secs(1)),
             per_day: 1,
+            administrator: String::new(),
         }
     }
 

@@ -11,8 +11,8 @@ use api::direct::DirectParts;
 use catalog::storage::{DurableLocal, DurableStore};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
-use pipelines::staging::objects;
 use types::DatasetId;
+use uploads::UploadStore;
 
 use crate::assemble::Layout;
 use crate::config::{Backend, Config};
@@ -25,7 +25,7 @@ pub struct Objects {
     /// The signer of addresses of parts. `None` if the service itself sends parts.
     pub direct: Option<Arc<dyn DirectParts>>,
     /// The store of upload parts. `None` if they are in the data folder.
-    pub uploads: Option<Arc<dyn objects::Objects>>,
+    pub uploads: Option<Arc<dyn UploadStore>>,
 }
 
 /// Opens the store of the tables for reading and writing.
@@ -89,8 +89,8 @@ mod bucket {
     use catalog::storage::s3::{Presigner, S3};
     use object_store::ObjectStore;
     use object_store::path::Path;
-    use pipelines::staging::objects::BucketObjects;
     use types::DatasetId;
+    use uploads::BucketUploads;
 
     use super::Objects;
     use crate::config::Config;
@@ -109,7 +109,7 @@ mod bucket {
         let store = S3::open(&config.objects.bucket()).await?;
         Ok(Objects {
             direct: Some(Arc::new(Signed(store.presigner().clone()))),
-            uploads: Some(Arc::new(BucketObjects::new(store.clone()))),
+            uploads: Some(Arc::new(BucketUploads::new(store.clone()))),
             store: Arc::new(store),
         })
     }

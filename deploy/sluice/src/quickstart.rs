@@ -6,8 +6,9 @@
 mod dataset;
 mod readers;
 mod report;
+mod sample;
+mod unit;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -22,6 +23,7 @@ use crate::admin;
 use crate::assemble::{Running, assemble};
 use crate::cli;
 use crate::config::{Config, Loaded};
+use crate::remote::reachable;
 use crate::roles::Role;
 use crate::signals::Signals;
 use crate::terminal;
@@ -47,9 +49,14 @@ const MAX_OUTCOME_REQUESTS: usize = 15;
 pub async fn run(loaded: &Loaded, arguments: cli::Quickstart) -> anyhow::Result<()> {
     // The signals are registered first, so that one during the start stops the service in order.
     let mut signals = Signals::listen()?;
-    let running = assemble(loaded, Role::All).await?;
+    let mut loaded = loaded.clone();
+    // Sources that the configuration names are collected as they are.
+    if loaded.config.collectors.sources.is_empty() {
+        loaded.config.collectors.sources = sample::write(&loaded.config.data.dir)?;
+    }
+    let running = assemble(&loaded, Role::All).await?;
     let shown = tokio::select! {
-        shown = show(&running, &loaded.config, arguments.records) => Some(shown),
+        shown = Box::pin(show(&running, &loaded.config, arguments.records)) => Some(shown),
         () = signals.asked() => None,
     };
     match shown {
@@ -111,6 +118,8 @@ async fn show(running: &Running, config: &Config, count: u32) -> anyhow::Result<
     let offset = whole / 2;
     report::page(&stage.client.data(&stage.slug, Some(middle), offset, 3).await?, offset)?;
     readers::show(&stage, &config.data.dir, project.latest_version).await?;
+    unit::show(running, config, &stage).await?;
+    sample::show(running, &stage.base).await?;
     go_on(&stage, middle)
 }
 
@@ -184,16 +193,6 @@ fn unless_taken<T>(made: Result<T, client::Error>) -> anyhow::Result<Option<T>> 
         Err(error) if error.kind() == Kind::Conflict => Ok(None),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Replaces the address that means all interfaces with the loopback address, which a client can connect to.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 /// Contributes all of `records`, [`MAX_CONCURRENT_BATCHES`] batches at a time, and returns the outcomes in order.
@@ -307,20 +306,4 @@ fn go_on(stage: &Stage, version: u64) -> anyhow::Result<()> {
         "  sluice query {slug} 'SELECT name FROM records WHERE upper IS NOT NULL' --server {base} --key {key}"
     ))?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_that_means_every_address_is_reached_on_this_machine() {
-        for (listened, reached) in [
-            ("0.0.0.0:80", "127.0.0.1:80"),
-            ("[::]:80", "[::1]:80"),
-            ("10.1.2.3:80", "10.1.2.3:80"),
-        ] {
-            assert_eq!(reachable(listened.parse().unwrap()).to_string(), reached);
-        }
-    }
 }

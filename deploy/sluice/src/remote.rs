@@ -1,5 +1,7 @@
 //! Arguments of client commands: the address of the service and the credential.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use client::Client;
 
 /// Address of a service with the default configuration.
@@ -33,6 +35,32 @@ impl Remote {
             Some(key) => Client::new(&self.server, key.as_str()),
             // Reads of public projects need no key.
             None => Client::anonymous(&self.server),
+        }
+    }
+}
+
+/// Replaces the address that means all interfaces with the loopback address, which a client can connect to.
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_means_every_address_is_reached_on_this_machine() {
+        for (listened, reached) in [
+            ("0.0.0.0:80", "127.0.0.1:80"),
+            ("[::]:80", "[::1]:80"),
+            ("10.1.2.3:80", "10.1.2.3:80"),
+        ] {
+            assert_eq!(reachable(listened.parse().unwrap()).to_string(), reached);
         }
     }
 }

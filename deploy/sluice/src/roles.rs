@@ -17,6 +17,8 @@ pub enum Role {
     Api,
     /// The pipeline: contributions into versions
     Worker,
+    /// The collectors: public facts into contributions
+    Collector,
 }
 
 /// The error of a role that needs backends other processes can reach.
@@ -78,14 +80,16 @@ impl Role {
             Self::All => "all",
             Self::Api => "api",
             Self::Worker => "worker",
+            Self::Collector => "collector",
         }
     }
 
     /// Checks that processes with other roles can reach every backend.
     pub fn check(self, config: &Config) -> Result<(), RoleError> {
         let parts = match self {
-            // One process may use every backend.
-            Self::All => Vec::new(),
+            // One process may use every backend. A collector uses the database, which many processes of one machine may
+            // open, and the interface.
+            Self::All | Self::Collector => Vec::new(),
             Self::Api | Self::Worker => embedded(config),
         };
         // Refused at the start: the processes would otherwise run, each with parts of its own, and miss what the

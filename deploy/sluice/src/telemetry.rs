@@ -52,6 +52,10 @@ pub struct Traces {
 
 impl Traces {
     /// Sends the spans that have ended and are not sent yet.
+    #[cfg_attr(
+        not(feature = "otel"),
+        expect(clippy::unused_async, reason = "only the export of traces waits")
+    )]
     pub async fn flush(self) {
         #[cfg(feature = "otel")]
         if let Some(provider) = self.provider {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use eventlog::{Embedded, EventLog};
-use pipelines::message::{CONTRIBUTIONS, OUTCOMES, Outcome, Submission};
+use messages::{CONTRIBUTIONS, OUTCOMES, Outcome, Submission};
 use types::DatasetId;
 
 use super::compare::Violation;

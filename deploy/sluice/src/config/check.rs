@@ -1,5 +1,6 @@
 //! Rules for a configuration that the types of its values cannot express.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{Backend, Config, Error, Size, Span};
@@ -11,6 +12,11 @@ const MAX_PART_URL: Duration = Duration::from_mins(15);
 /// The longest validity of an address that S3 accepts (Signature Version 4).
 const MAX_UPLOAD_URL: Duration = Duration::from_hours(7 * 24);
 
+/// The most dimensions of a vector.
+const MOST_DIMENSIONS: usize = 8_192;
+/// The least characters that a chat model is shown of a text.
+const LEAST_CONTEXT: usize = 4_000;
+
 impl Config {
     /// Checks the rules that types cannot express; the error names the first key that breaks one.
     pub(super) fn check(&self) -> Result<(), Error> {
@@ -19,6 +25,13 @@ impl Config {
                 key: "server.public_url",
             });
         }
+        // Strangers could make the service fetch from the network that it protects.
+        if self.outbound.allow_private && !self.is_private() {
+            return Err(Error::Public {
+                key: "outbound.allow_private",
+            });
+        }
+        self.check_models()?;
         self.check_times()?;
         self.check_sizes()?;
         self.check_defaults()?;
@@ -32,12 +45,73 @@ impl Config {
         Ok(())
     }
 
+    fn check_models(&self) -> Result<(), Error> {
+        let models = &self.models;
+        for (key, value) in [("models.chat", &models.chat), ("models.embeddings", &models.embeddings)] {
+            if !value.is_empty() && models.url.is_empty() {
+                return Err(Error::Alone {
+                    key,
+                    other: "models.url",
+                });
+            }
+        }
+        if !models.embeddings.is_empty() && models.dimensions == 0 {
+            return Err(Error::Alone {
+                key: "models.embeddings",
+                other: "models.dimensions",
+            });
+        }
+        if models.dimensions > MOST_DIMENSIONS {
+            return Err(Error::TooLarge {
+                key: "models.dimensions",
+                most: MOST_DIMENSIONS.to_string(),
+            });
+        }
+        if models.context_characters < LEAST_CONTEXT {
+            return Err(Error::TooSmall {
+                key: "models.context_characters",
+                least: "4000",
+            });
+        }
+        if models.questions_per_contribution == 0 {
+            return Err(Error::TooSmall {
+                key: "models.questions_per_contribution",
+                least: "1",
+            });
+        }
+        if models.url.is_empty() {
+            return Ok(());
+        }
+        if !is_address(&models.url) {
+            return Err(Error::Address { key: "models.url" });
+        }
+        // The key and unpublished texts would cross the network in plain text.
+        if models.url.starts_with("http:") && !is_private_url(&models.url) {
+            return Err(Error::Plain { key: "models.url" });
+        }
+        Ok(())
+    }
+
+    /// Returns true if only this machine or a private network reaches the service.
+    fn is_private(&self) -> bool {
+        if self.server.public_url.is_empty() {
+            return is_private(self.server.listen.ip());
+        }
+        is_private_url(&self.server.public_url)
+    }
+
     fn check_times(&self) -> Result<(), Error> {
         for (key, span) in [
             ("mail.timeout", self.mail.timeout),
+            ("models.timeout", self.models.timeout),
+            ("models.retry_first", self.models.retry_first),
+            ("models.hold_first", self.models.hold_first),
+            ("models.hold_most", self.models.hold_most),
             ("objects.attempt", self.objects.attempt),
             ("objects.patience", self.objects.patience),
             ("server.header_timeout", self.server.header_timeout),
+            ("collectors.every", self.collectors.every),
+            ("collectors.lease", self.collectors.lease),
             ("worker.retry_first", self.worker.retry_first),
             ("worker.retry_most", self.worker.retry_most),
         ] {
@@ -145,6 +219,27 @@ impl Config {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns true for a URL whose host is of this machine or of a private network.
+fn is_private_url(url: &str) -> bool {
+    let url = url.parse::<http::Uri>();
+    let Some(host) = url.as_ref().ok().and_then(http::Uri::host) else {
+        return false;
+    };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+    address.map_or_else(
+        |_name| host == "localhost" || [".localhost", ".test"].iter().any(|end| host.ends_with(end)),
+        is_private,
+    )
+}
+
+/// Returns true for an address of this machine or of a private network.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_loopback() || address.is_private(),
+        IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
     }
 }
 

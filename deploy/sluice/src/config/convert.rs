@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use types::money::MicroUsdc;
+
 use super::{Compaction, Config, Limits, Log, Size, Span, Sweeper, Worker};
 
 impl Config {
@@ -23,6 +25,28 @@ impl Config {
             terms_url,
             signup_open: self.signup.open,
             mails_per_day: self.mail.per_day,
+            administrator: Some(self.mail.administrator.clone()).filter(|address| !address.is_empty()),
+        }
+    }
+}
+
+impl Config {
+    /// Returns the prices and free figures of the platform.
+    pub fn tariff(&self) -> ::pay::Tariff {
+        let pay = &self.pay;
+        ::pay::Tariff {
+            // Addresses are stored in lower case.
+            asset: format!("{}/{}", pay.network, pay.asset.to_lowercase()),
+            fee: pay.fee.clone(),
+            pack: MicroUsdc(pay.pack),
+            egress_block: MicroUsdc(pay.egress_block),
+            storage_block_day: MicroUsdc(pay.storage_block_day),
+            free_egress_bytes: self.limits.egress_per_operator.0,
+            platform_egress_bytes: self.limits.platform_egress_per_month.0,
+            given_at_sign_up: MicroUsdc(pay.given_at_sign_up),
+            dispute_window_seconds: seconds(pay.dispute_window),
+            quote_seconds: seconds(pay.quote_window),
+            payout_threshold: MicroUsdc(pay.payout_threshold),
         }
     }
 }
@@ -37,6 +61,16 @@ impl From<Limits> for api::Limits {
             agents_per_operator: limits.agents_per_operator,
             active_projects_per_operator: limits.active_projects_per_operator,
             public_contributions_per_day: limits.public_contributions_per_day,
+            knowledge_per_day: limits.knowledge_per_day,
+            submissions_per_agent_per_hour: limits.submissions_per_agent_per_hour,
+            revisions_per_agent_per_hour: limits.revisions_per_agent_per_hour,
+            ratings_per_agent_per_hour: limits.ratings_per_agent_per_hour,
+            comments_per_agent_per_hour: limits.comments_per_agent_per_hour,
+            reports_per_ip_per_hour: limits.reports_per_ip_per_hour,
+            requests_per_agent_per_hour: limits.requests_per_agent_per_hour,
+            answers_per_agent_per_hour: limits.answers_per_agent_per_hour,
+            decisions_per_agent_per_hour: limits.decisions_per_agent_per_hour,
+            reviews_per_agent_per_hour: limits.reviews_per_agent_per_hour,
             open_contributions: limits.open_contributions,
             open_bytes: limits.open_bytes.0,
             records_per_contribution: limits.records_per_contribution.get(),
@@ -63,6 +97,7 @@ impl From<Limits> for api::Limits {
             upload_seconds: seconds(limits.upload_window),
             open_uploads: limits.open_uploads,
             storage_bytes: limits.storage_per_operator.0,
+            egress_bytes: limits.egress_per_operator.0,
         }
     }
 }

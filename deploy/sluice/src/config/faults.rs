@@ -24,7 +24,14 @@ impl Faults {
     pub(super) fn read() -> Result<Self, Error> {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let point = variable("SLUICE_FAULT_POINT");
-        let is_listed = |point| fault::POINTS.contains(&point) || fault::ACCOUNT_POINTS.contains(&point);
+        let lists: [&[&str]; 5] = [
+            &fault::POINTS,
+            &fault::ACCOUNT_POINTS,
+            &fault::KNOWLEDGE_POINTS,
+            &fault::PAY_POINTS,
+            &fault::COLLECTOR_POINTS,
+        ];
+        let is_listed = |point| lists.iter().any(|list| list.contains(&point));
         if !point.is_empty() && !is_listed(point.as_str()) {
             return Err(Error::Fault(format!("`{point}` is not a crash point")));
         }

@@ -63,6 +63,8 @@ pub struct Mail {
     pub timeout: Span,
     /// The number of letters of a UTC day that anybody can cause.
     pub per_day: u32,
+    /// The address that is told of reports while no operator is a moderator. Empty for nobody.
+    pub administrator: String,
 }
 
 impl fmt::Debug for Mail {
@@ -76,6 +78,7 @@ impl fmt::Debug for Mail {
             .field("security", &self.security)
             .field("timeout", &self.timeout)
             .field("per_day", &self.per_day)
+            .field("administrator", &self.administrator)
             .finish_non_exhaustive()
     }
 }

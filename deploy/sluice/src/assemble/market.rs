@@ -1,0 +1,87 @@
+//! The tasks of the marketplace: reviews of knowledge units, money, and the search.
+//!
+//! Invariant: a pause of the reviews is known before the first submission is appended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::App;
+use api::flow::jobs::JobRunner;
+use api::flow::jobs::mail::MailHandler;
+use api::flow::jobs::points::BatchPoints;
+use api::flow::jobs::requests::{Ends, Matches};
+use api::flow::{MoneyKeeper, UnitSweeper, Validation};
+use api::payments::{Payouts, Reconciler};
+use catalog::Catalog;
+use eventlog::EventLog;
+use futures_util::FutureExt;
+use store::Store;
+use types::Clock;
+
+use super::Tasks;
+use crate::config::Config;
+
+/// Starts the task that appends open units again and holds them while reviews are paused. Returns the state of the
+/// pause, read before the first submission, so that none is appended during one.
+pub(super) async fn keep_units(
+    store: &Store,
+    log: &Arc<dyn EventLog>,
+    clock: &Arc<dyn Clock>,
+    sweeping: &api::flow::SweeperConfig,
+    tasks: &mut Tasks,
+) -> anyhow::Result<Validation> {
+    let validation = Validation::default();
+    validation.refresh(store).await?;
+    let (reading, state) = (store.clone(), validation.clone());
+    tasks.spawn("validation", |stop| state.run(reading, stop).map(anyhow::Ok));
+    let (log, clock) = (Arc::clone(log), Arc::clone(clock));
+    let units = UnitSweeper::new(store.clone(), log, clock, sweeping.clone(), validation.clone());
+    tasks.spawn("unit sweeper", |stop| units.run(stop).map(anyhow::Ok));
+    Ok(validation)
+}
+
+/// Starts the tasks that settle payments whose end is not known, that pay sellers out, and that keep the index of the
+/// search.
+pub(super) fn serve_market(app: &App, tasks: &mut Tasks) {
+    let (searching, read) = (app.process.searching.clone(), app.store.clone());
+    tasks.spawn("search", |stop| searching.run(read, stop).map(anyhow::Ok));
+    let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
+    let reconciler = Reconciler::new(store, Arc::clone(&app.payments), clock);
+    tasks.spawn("payments", |stop| reconciler.run(stop).map(anyhow::Ok));
+    let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
+    let payouts = Payouts::new(store, Arc::clone(&app.payments), clock);
+    tasks.spawn("payouts", |stop| payouts.run(stop).map(anyhow::Ok));
+}
+
+/// Starts the keeper of the money, and returns the prices that it goes by.
+pub(super) fn keep_money(
+    config: &Config,
+    store: &Store,
+    catalog: &Catalog,
+    clock: &Arc<dyn Clock>,
+    tasks: &mut Tasks,
+) -> Arc<pay::Tariff> {
+    let tariff = Arc::new(config.tariff());
+    let keeper = MoneyKeeper::new(
+        store.clone(),
+        catalog.clone(),
+        Arc::clone(clock),
+        Arc::clone(&tariff),
+        config.limits.storage_per_operator.0,
+        // A window that is set short, for a test, is looked at as often.
+        Duration::from_mins(1).min(tariff.dispute_window()),
+    );
+    tasks.spawn("money keeper", |stop| keeper.run(stop).map(anyhow::Ok));
+    tariff
+}
+
+/// Starts the runner of the jobs.
+pub(super) fn run_jobs(app: &App, letters: MailHandler, tasks: &mut Tasks) {
+    let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
+    let jobs = JobRunner::new(store.clone(), Arc::clone(&clock))
+        .with(api::letters::KIND, Arc::new(letters))
+        .with(BatchPoints::KIND, Arc::new(BatchPoints::new(store.clone())))
+        .with(Ends::KIND, Arc::new(Ends::new(store, clock)))
+        .with(Matches::KIND, Arc::new(Matches::new(app.clone())));
+    tasks.spawn("jobs", |stop| jobs.run(stop).map(anyhow::Ok));
+}

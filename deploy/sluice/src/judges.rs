@@ -1,0 +1,205 @@
+//! The judges of units and datasets, and the maker of vectors: of the configured provider, else fixed rules.
+//!
+//! Invariant: what is configured judges. While it does not answer, nothing else judges in its place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use api::previews::StoredPreviews;
+use async_trait::async_trait;
+use bytes::Bytes;
+use catalog::storage::DurableStore;
+use http::header::RETRY_AFTER;
+use models::remote::{
+    Budget, ChatModel, CompleteScreener, LeaseError, Leases, NoReply, Provider, RemoteEmbedder, Reply, Transport, Waits,
+};
+use models::rubric::RubricScorer;
+use models::screen::UnitScreener;
+use object_store::path::Path;
+use object_store::{ObjectStore as _, PutMode};
+use operators::knowledge::{Comparer, Embedder, Previews, Scorer};
+use operators::screen::{LocalScreener, Screener};
+use outbound::{Client, Limits, Options, Ports};
+use store::Store;
+use types::{Backoff, Clock};
+
+use crate::config;
+
+/// The longest time to connect to a provider.
+const CONNECT: Duration = Duration::from_secs(5);
+/// The most bytes of headers of an answer.
+const HEADERS: usize = 32 << 10;
+
+/// The part of the tokens of a day that searches have, as a divisor.
+const SEARCH_SHARE: u64 = 10;
+
+/// The judges of this process.
+#[derive(Clone, Debug)]
+pub(crate) struct AllJudges {
+    /// Screener of the records of public datasets.
+    pub(crate) datasets: Arc<dyn Screener>,
+    /// Judges of the versions of knowledge units.
+    pub(crate) units: pipelines::knowledge::Judges,
+    /// Maker of the vectors of the search; none for hashed words.
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+}
+
+/// Builds the judges that the configuration names. `store` has the previews that the chat model compares with; a worker
+/// has none, and a fixed rule compares there.
+///
+/// # Errors
+/// A key that cannot be a header, or trusted certificates that cannot be read.
+pub(crate) fn build(
+    config: &config::Models,
+    objects: &Arc<dyn DurableStore>,
+    store: Option<&Store>,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<AllJudges> {
+    let local: Arc<dyn Screener> = Arc::new(LocalScreener);
+    let mut judges = AllJudges {
+        datasets: Arc::clone(&local),
+        units: pipelines::knowledge::Judges {
+            screeners: vec![local, Arc::new(UnitScreener)],
+            scorer: Arc::new(RubricScorer),
+            embedder: None,
+            comparer: None,
+        },
+        embedder: None,
+    };
+    if config.url.is_empty() {
+        return Ok(judges);
+    }
+    // Anybody can search, so searches have a budget of their own and cannot spend that of the reviews.
+    let of_search = config.tokens_per_day / SEARCH_SHARE;
+    let budget = |name: &'static str, tokens: u64| {
+        (config.tokens_per_day > 0).then(|| {
+            let leases = ObjectLeases {
+                objects: Arc::clone(objects),
+                name,
+            };
+            Budget::new(Arc::new(leases), tokens)
+        })
+    };
+    let waits = Waits {
+        retry_first: config.retry_first.0,
+        hold: Backoff {
+            first: config.hold_first.0,
+            most: config.hold_most.0,
+        },
+    };
+    let transport = HttpTransport::new(config).context("the provider of models cannot be used")?;
+    let transport: Arc<dyn Transport> = Arc::new(transport);
+    let provider = |budget| Arc::new(Provider::new(Arc::clone(&transport), Arc::clone(clock), budget, waits));
+    let reviewing = provider(budget("reviews", config.tokens_per_day - of_search));
+    if !config.chat.is_empty() {
+        let previews = store.map(|store| Arc::new(StoredPreviews::new(store.clone())) as Arc<dyn Previews>);
+        let chat = ChatModel::new(
+            Arc::clone(&reviewing),
+            config.chat.as_str(),
+            config.context_characters,
+            previews,
+        );
+        let chat = Arc::new(chat);
+        judges.units.screeners.push(Arc::clone(&chat) as Arc<dyn Screener>);
+        judges.units.scorer = Arc::clone(&chat) as Arc<dyn Scorer>;
+        judges.units.comparer = Some(Arc::clone(&chat) as Arc<dyn Comparer>);
+        judges.datasets = Arc::new(CompleteScreener::new(
+            judges.datasets,
+            chat,
+            config.questions_per_contribution,
+        ));
+    }
+    if !config.embeddings.is_empty() {
+        let embedder = |provider| RemoteEmbedder::new(provider, config.embeddings.as_str(), config.dimensions);
+        judges.units.embedder = Some(Arc::new(embedder(reviewing)));
+        let searching = provider(budget("search", of_search));
+        judges.embedder = Some(Arc::new(embedder(searching)));
+    }
+    Ok(judges)
+}
+
+/// Sends requests over HTTP to the address that the administrator named.
+#[derive(Debug)]
+struct HttpTransport {
+    client: Client,
+    base: String,
+    key: Secret,
+    timeout: Duration,
+}
+
+/// A text that no output shows.
+struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl HttpTransport {
+    fn new(config: &config::Models) -> anyhow::Result<Self> {
+        // An administrator names the server, which is often one of the own network.
+        let mut options = Options::new("sluice");
+        options.allow_private = true;
+        options.ports = Ports::Any;
+        Ok(Self {
+            client: Client::new(options)?,
+            base: config.url.trim_end_matches('/').to_owned(),
+            key: Secret(config.key.clone()),
+            timeout: config.timeout.0,
+        })
+    }
+}
+
+#[async_trait]
+impl Transport for HttpTransport {
+    async fn post(&self, path: &str, body: Bytes, most: u64) -> Result<Reply, NoReply> {
+        let limits = Limits {
+            connect: CONNECT.min(self.timeout),
+            whole: self.timeout * 2,
+            headers: HEADERS,
+            body: most,
+            redirects: 0,
+        };
+        let url = format!("{}/{path}", self.base);
+        let key = Some(self.key.0.as_str()).filter(|key| !key.is_empty());
+        // An answer that begins later is dropped with its connection.
+        let posted = self.client.post_json_with_key(&url, body, limits, key);
+        let answer = tokio::time::timeout(self.timeout, posted)
+            .await
+            .map_err(|_late| NoReply("no answer began in time".to_owned()))?
+            .map_err(|failed| NoReply(failed.error.to_string()))?;
+        let seconds = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        Ok(Reply {
+            status: answer.status.as_u16(),
+            retry_after: seconds
+                .and_then(|text| text.trim().parse().ok())
+                .map(Duration::from_secs),
+            body: answer.bytes().await.map_err(|error| NoReply(error.to_string()))?,
+        })
+    }
+}
+
+/// Leases of tokens as objects beside the tables, each of which one process can create.
+#[derive(Debug)]
+struct ObjectLeases {
+    objects: Arc<dyn DurableStore>,
+    /// Name of the budget.
+    name: &'static str,
+}
+
+#[async_trait]
+impl Leases for ObjectLeases {
+    async fn take(&self, day: i64, number: u64) -> Result<bool, LeaseError> {
+        let path = Path::from(format!("platform/budget/{day}/{}-{number}", self.name));
+        let put = self
+            .objects
+            .put_opts(&path, Bytes::new().into(), PutMode::Create.into());
+        match put.await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => Ok(false),
+            Err(error) => Err(LeaseError(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! `sluice admin credits` and `sluice admin disputes`: money beside a running service. Prints JSON.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use serde_json::json;
+use store::{
+    DisputeOpened, DisputeResolution, DisputeResolved, Granted, NewDispute, NewGrant, Sale, Store, WalletRefund,
+};
+use types::money::MicroUsdc;
+use types::{Clock, DisputeId, LedgerEventId, SaleId};
+
+use crate::admin::operator_id;
+use crate::cli::{Credits, Disputes, RefundTo};
+use crate::config::Config;
+use crate::terminal;
+
+/// Micro-USDC of a cent.
+const CENT: i64 = 10_000;
+/// Disputes that are listed at most.
+const LISTED: u32 = 1_000;
+/// Name of the administrator in the rows of disputes.
+const ADMIN: &str = "admin";
+
+/// Runs a command about credits.
+pub async fn credits(store: &Store, clock: &Arc<dyn Clock>, config: &Config, command: Credits) -> anyhow::Result<()> {
+    let Credits::Grant {
+        operator,
+        cents,
+        given,
+        reference,
+    } = command;
+    let operator = operator_id(&operator)?;
+    let now = clock.now();
+    let event = LedgerEventId::new(now);
+    let amount = MicroUsdc(i64::from(cents) * CENT);
+    let reference = reference.unwrap_or_else(|| event.to_string());
+    let new = NewGrant {
+        event,
+        asset: config.tariff().asset,
+        operator,
+        amount,
+        given,
+        reference: reference.clone(),
+        now,
+    };
+    let granted = grant(store, new).await?;
+    terminal::json(&json!({
+        "operatorId": operator, "amountMicro": amount.0, "given": given, "reference": reference, "new": granted,
+    }))?;
+    Ok(())
+}
+
+/// Grants credits. Returns false if the reference was granted before.
+///
+/// # Errors
+/// An operator that does not exist, a balance that would be too large, or a database that does not answer.
+pub(crate) async fn grant(store: &Store, grant: NewGrant) -> anyhow::Result<bool> {
+    let operator = grant.operator;
+    match store.money().grant(grant).await? {
+        Granted::Done => Ok(true),
+        Granted::Repeated => Ok(false),
+        Granted::NoOperator => bail!("there is no operator `{operator}`"),
+        Granted::Full => bail!("the balance of the operator `{operator}` would be too large; nothing was granted"),
+    }
+}
+
+/// Runs a command about disputes.
+pub async fn disputes(store: &Store, clock: &Arc<dyn Clock>, command: Disputes) -> anyhow::Result<()> {
+    match command {
+        Disputes::List => list(store).await,
+        Disputes::Open { sale, reason } => open(store, clock, &sale, reason).await,
+        Disputes::Resolve {
+            id, refund, to, answer, ..
+        } => resolve(store, clock, &id, refund, to, &answer).await,
+    }
+}
+
+async fn list(store: &Store) -> anyhow::Result<()> {
+    let disputes = store.money().disputes(LISTED).await?;
+    let items: Vec<_> = disputes
+        .iter()
+        .map(|dispute| {
+            json!({
+                "id": dispute.id, "saleId": dispute.sale, "state": dispute.state, "reason": dispute.reason,
+                "openedBy": dispute.opened_by, "openedAt": dispute.opened_at.to_string(),
+                "resolvedAt": dispute.resolved_at.map(|at| at.to_string()), "answer": dispute.answer,
+            })
+        })
+        .collect();
+    terminal::json(&json!({ "total": items.len(), "items": items }))?;
+    Ok(())
+}
+
+async fn open(store: &Store, clock: &Arc<dyn Clock>, sale: &str, reason: String) -> anyhow::Result<()> {
+    let id: SaleId = sale
+        .parse()
+        .with_context(|| format!("`{sale}` is not the id of a sale"))?;
+    let now = clock.now();
+    let new = NewDispute {
+        id: DisputeId::new(now),
+        event: LedgerEventId::new(now),
+        sale: id,
+        reason,
+        by: ADMIN.to_owned(),
+        now,
+    };
+    let dispute = new.id;
+    match store.money().dispute_open(new).await? {
+        DisputeOpened::Opened(sale) => Ok(terminal::json(&told(dispute, &sale, "open"))?),
+        DisputeOpened::Missing => bail!("there is no sale `{id}`"),
+        DisputeOpened::TooLate { state } => bail!(
+            "the sale `{id}` is {state}, or its dispute window is over; only a sale within its window is disputed"
+        ),
+    }
+}
+
+async fn resolve(
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+    id: &str,
+    refund: bool,
+    to: Option<RefundTo>,
+    answer: &str,
+) -> anyhow::Result<()> {
+    let id: DisputeId = id
+        .parse()
+        .with_context(|| format!("`{id}` is not the id of a dispute"))?;
+    let now = clock.now();
+    let disputes = store.money().disputes(u32::MAX).await?;
+    let Some(dispute) = disputes.into_iter().find(|dispute| dispute.id == id) else {
+        bail!("there is no dispute `{id}`");
+    };
+    let has_buyer = store
+        .money()
+        .sale(dispute.sale)
+        .await?
+        .is_some_and(|sale| sale.buyer.is_some());
+    let to_wallet = match to {
+        Some(to) => to == RefundTo::Wallet,
+        None => !has_buyer,
+    };
+    let resolution = if refund {
+        let payout = LedgerEventId::new(now).to_string();
+        DisputeResolution::Refund {
+            wallet: to_wallet.then(|| WalletRefund {
+                nonce: pay::payout_nonce(&payout),
+                id: payout,
+                event: LedgerEventId::new(now),
+            }),
+        }
+    } else {
+        DisputeResolution::Release
+    };
+    let event = LedgerEventId::new(now);
+    let money = store.money();
+    let resolved = money.dispute_resolve(id, resolution, event, ADMIN, answer, now);
+    match resolved.await? {
+        DisputeResolved::Resolved(sale) => {
+            let state = if refund { "refunded" } else { "released" };
+            Ok(terminal::json(&told(id, &sale, state))?)
+        }
+        DisputeResolved::Missing => bail!("there is no dispute `{id}`"),
+        DisputeResolved::Ended => bail!("the dispute `{id}` had ended before"),
+        DisputeResolved::NowhereToRefund => {
+            bail!("the sale was not paid by a wallet, or not bought by an operator; name the other with `--to`")
+        }
+        DisputeResolved::Short => bail!("the accounts do not cover the refund; run `sluice check`"),
+    }
+}
+
+fn told(id: DisputeId, sale: &Sale, state: &str) -> serde_json::Value {
+    json!({
+        "id": id, "state": state, "saleId": sale.id, "saleState": sale.state, "sellerId": sale.seller,
+        "buyerId": sale.buyer, "priceMicro": sale.price.0, "shareMicro": sale.share.0,
+    })
+}

@@ -1,0 +1,224 @@
+//! Payments by x402: the facilitator, the view of the chain and the treasury that the configuration names.
+//!
+//! Invariants:
+//! - Only test networks start.
+//! - The key of the treasury on a chain is a file that only the service's user reads. That of the built-in ledger, whose
+//!   money is worth nothing, is in the database, so that all replicas are paid at one address.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use api::payments::{PATIENCE, PaymentPlane, StoredWallets};
+use outbound::{Client, Options, Ports};
+use store::Store;
+use types::Clock;
+use x402::builtin::BuiltIn;
+use x402::chain::{Chain, Node};
+use x402::remote::Remote;
+use x402::wire::Protocol;
+use x402::{Address, Asset, Facilitator, Key, Network};
+
+use crate::assemble::Layout;
+use crate::config::Config;
+
+/// Value of `pay.facilitator` that means the ledger in the database.
+const BUILT_IN: &str = "builtin";
+/// Name of the built-in treasury's key among the secrets of the database.
+const TREASURY: &str = "treasury";
+
+/// Returns true if the configuration names the built-in ledger.
+pub(crate) fn is_built_in(config: &Config) -> bool {
+    config.pay.facilitator == BUILT_IN
+}
+
+/// Returns the asset of the configuration, paid at this address.
+fn asset(config: &Config, pay_to: Address) -> anyhow::Result<Asset> {
+    let pay = &config.pay;
+    let network: Network = pay.network.parse().context("`pay.network`")?;
+    let address: Address = pay.asset.parse().context("`pay.asset`")?;
+    // A signature for a token that exists could be sent to it by anybody who sees it.
+    if is_built_in(config) && address != Asset::BUILT_IN {
+        bail!(
+            "`pay.asset` must be {} with the built-in ledger",
+            Asset::BUILT_IN.checksum()
+        );
+    }
+    if !is_built_in(config) && address == Asset::BUILT_IN {
+        bail!("`pay.asset` is the token of the built-in ledger, which is on no chain");
+    }
+    Ok(Asset {
+        network,
+        address,
+        name: pay.asset_name.clone(),
+        version: pay.asset_version.clone(),
+        pay_to,
+    })
+}
+
+/// Returns the built-in ledger of a database.
+///
+/// # Errors
+/// A configuration of another facilitator, or a database that does not answer.
+pub(crate) async fn built_in(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> anyhow::Result<BuiltIn> {
+    if !is_built_in(config) {
+        bail!("`pay.facilitator` is not \"{BUILT_IN}\", so there is no built-in ledger");
+    }
+    let key = stored_key(store, clock).await?;
+    let wallets = Arc::new(StoredWallets(store.clone()));
+    Ok(BuiltIn::new(wallets, asset(config, key.address())?, Arc::clone(clock)))
+}
+
+/// Returns what the service is paid with. Asks the facilitator what it settles.
+///
+/// # Errors
+/// A configuration that cannot be used, a facilitator or a node of another chain.
+pub(crate) async fn plane(
+    config: &Config,
+    layout: &Layout,
+    store: &Store,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<PaymentPlane> {
+    let tariff = Arc::new(config.tariff());
+    let payout_every = config.pay.payout_every.0;
+    if is_built_in(config) {
+        let key = stored_key(store, clock).await?;
+        let ledger = Arc::new(built_in(config, store, clock).await?);
+        let asset = asset(config, key.address())?;
+        let has_v1 = asset.network.v1_name().is_some();
+        return Ok(PaymentPlane {
+            asset,
+            facilitator: Arc::clone(&ledger) as _,
+            chain: Some(ledger),
+            is_built_in: true,
+            has_v1,
+            treasury: Some(key),
+            tariff,
+            payout_every,
+            patience: PATIENCE,
+        });
+    }
+    if !config.clock.offset.0.is_zero() {
+        bail!("`clock.offset` must be 0s with a facilitator by URL, whose clock is that of the chain");
+    }
+    let (pay_to, treasury) = treasury(config, &layout.treasury())?;
+    let asset = asset(config, pay_to)?;
+    let client = Arc::new(client(config)?);
+    let facilitator = Remote::new(Arc::clone(&client), &config.pay.facilitator, asset.clone());
+    let has_v1 = settles(&facilitator, &asset).await?;
+    let chain: Option<Arc<dyn Chain>> = if config.pay.rpc_url.is_empty() {
+        tracing::warn!(
+            "`pay.rpc_url` is not set: a payment whose settlement is not known stays so until an administrator decides"
+        );
+        None
+    } else {
+        let node = Node::new(client, config.pay.rpc_url.clone(), asset.clone());
+        node.check().await.context("the node of `pay.rpc_url` cannot be used")?;
+        Some(Arc::new(node))
+    };
+    if treasury.is_none() {
+        tracing::warn!("there is no key of the treasury: this process makes no payouts");
+    }
+    Ok(PaymentPlane {
+        asset,
+        facilitator: Arc::new(facilitator),
+        chain,
+        is_built_in: false,
+        has_v1,
+        treasury,
+        tariff,
+        payout_every,
+        patience: PATIENCE,
+    })
+}
+
+/// Returns the client for the facilitator and the node. An administrator names both, so they may be private.
+fn client(config: &Config) -> anyhow::Result<Client> {
+    for (key, url) in [
+        ("pay.facilitator", &config.pay.facilitator),
+        ("pay.rpc_url", &config.pay.rpc_url),
+    ] {
+        if url.starts_with("http://") && !config.outbound.allow_private {
+            bail!("`{key}` must be an address of https; `outbound.allow_private` permits http");
+        }
+    }
+    let mut options = Options::new("sluice");
+    options.allow_private = true;
+    options.ports = Ports::Any;
+    Ok(Client::new(options)?)
+}
+
+/// Checks that the facilitator settles version 2 on our network, and returns true if it settles version 1 too.
+async fn settles(facilitator: &Remote, asset: &Asset) -> anyhow::Result<bool> {
+    let kinds = facilitator
+        .supported()
+        .await
+        .context("the facilitator of `pay.facilitator` does not say what it settles")?;
+    let settles = |protocol: Protocol| {
+        let network = protocol.network(asset);
+        kinds.iter().any(|kind| {
+            (kind.version, kind.scheme.as_str(), &kind.network) == (protocol.number().into(), "exact", &network)
+        })
+    };
+    if !settles(Protocol::V2) {
+        bail!(
+            "the facilitator of `pay.facilitator` does not settle `exact` on {}",
+            asset.network
+        );
+    }
+    Ok(asset.network.v1_name().is_some() && settles(Protocol::V1))
+}
+
+/// Returns the key of the built-in treasury, which is made at its first use.
+async fn stored_key(store: &Store, clock: &Arc<dyn Clock>) -> anyhow::Result<Key> {
+    let secret = store.secret(TREASURY, Key::random()?, clock.now()).await?;
+    Key::from_bytes(&secret).context("the stored key of the treasury is no key")
+}
+
+/// Returns the address that is paid, and the key of the treasury if this process has it.
+fn treasury(config: &Config, file: &Path) -> anyhow::Result<(Address, Option<Key>)> {
+    let pay_to = &config.pay.receiver;
+    let key = match std::fs::read_to_string(file) {
+        Ok(text) => {
+            let word: x402::Word = text
+                .trim()
+                .parse()
+                .with_context(|| format!("the key in `{}`", file.display()))?;
+            Some(Key::from_bytes(&word.0).with_context(|| format!("`{}` has no key", file.display()))?)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound && pay_to.is_empty() => Some(new_key(file)?),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error).with_context(|| format!("`{}` cannot be read", file.display())),
+    };
+    if pay_to.is_empty() {
+        let address = key.as_ref().map(Key::address).context("`pay.pay_to` is empty")?;
+        return Ok((address, key));
+    }
+    let address: Address = pay_to.parse().context("`pay.pay_to`")?;
+    match key {
+        Some(key) if key.address() != address => {
+            bail!("`{}` has the key of another address than `pay.pay_to`", file.display())
+        }
+        key => Ok((address, key)),
+    }
+}
+
+/// Makes the key of the treasury, which only the service's user can read.
+fn new_key(file: &Path) -> anyhow::Result<Key> {
+    let bytes = Key::random()?;
+    let key = Key::from_bytes(&bytes).context("the new key of the treasury is no key")?;
+    if let Some(folder) = file.parent() {
+        catalog::storage::create_directory(folder)
+            .with_context(|| format!("cannot create the folder `{}`", folder.display()))?;
+    }
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+    let written = written.and_then(|mut opened| {
+        writeln!(opened, "{}", x402::Word(bytes))?;
+        opened.sync_all()
+    });
+    written.with_context(|| format!("cannot write the key of the treasury to `{}`", file.display()))?;
+    Ok(key)
+}
