@@ -3,7 +3,8 @@
 //!
 //! The load comes from `wrk` with 32 connections, which is a package of Debian. Each door is measured at both servers
 //! in turn, and of each the best round counts, so that the rest of the machine takes least part in it. The dataset
-//! `few` has one version, `many` has hundreds by many contributors: a read must not cost more there.
+//! `few` has one version, `many` has hundreds by many contributors: a read must not cost more there. The same reads as
+//! tools of MCP are measured against the calls that they repeat.
 //!
 //! ```text
 //! bench doors [--seconds N] [--server PROGRAM]
@@ -20,7 +21,7 @@ use axum::body::Bytes;
 use axum::response::IntoResponse as _;
 use axum::routing::get;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::world::{Agent, Operator, contribute, merged, project_body};
 use tests::{Http, Options, Server};
 
@@ -40,6 +41,15 @@ const BATCHES: usize = 15;
 const BY_SLUG: [(&str, &str, f64); 2] = [
     ("GET /projects/{slug}, with key", "", 0.2),
     ("GET /projects/{slug}/data?limit=10, with key", "/data?limit=10", 0.2),
+];
+/// Tools with the calls that they repeat.
+const TOOLS: [(&str, &str, &str); 2] = [
+    ("dataset_info", "/projects/few", r#"{"slug": "few"}"#),
+    (
+        "read_dataset",
+        "/projects/few/data?limit=10",
+        r#"{"slug": "few", "limit": 10}"#,
+    ),
 ];
 /// The longest that a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -124,15 +134,16 @@ struct Round {
     per_second: f64,
 }
 
-/// Loads a path of the server with this process id.
-fn load(base: &str, pid: u32, path: &str, key: &str, seconds: u64) -> Round {
+/// Loads a path of the server with this process id. `script` is a file that says how `wrk` makes its requests.
+fn load(base: &str, pid: u32, path: &str, key: &str, seconds: u64, script: Option<&Path>) -> Round {
     let before = cpu_of(pid);
-    let output = Command::new("wrk")
-        .args(["-t1", "-c", CONNECTIONS, "-d", &format!("{seconds}s")])
-        .args(["-H", &format!("authorization: Bearer {key}")])
-        .arg(format!("{base}{path}"))
-        .output()
-        .unwrap();
+    let mut wrk = Command::new("wrk");
+    wrk.args(["-t1", "-c", CONNECTIONS, "-d", &format!("{seconds}s")])
+        .args(["-H", &format!("authorization: Bearer {key}")]);
+    if let Some(script) = script {
+        wrk.arg("-s").arg(script);
+    }
+    let output = wrk.arg(format!("{base}{path}")).output().unwrap();
     let used = cpu_of(pid).saturating_sub(before).as_secs_f64();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "wrk: {text}");
@@ -220,8 +231,22 @@ pub(crate) async fn run(report: &mut Report) {
         let best = |rounds: &[Round], of: fn(&Round) -> f64| rounds.iter().map(of).fold(0.0, f64::max);
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            theirs.push(load(&bare.base, bare.child.id(), &door.path, &reader.key, seconds));
-            ours.push(load(server.base(), server.pid(), &door.path, &reader.key, seconds));
+            theirs.push(load(
+                &bare.base,
+                bare.child.id(),
+                &door.path,
+                &reader.key,
+                seconds,
+                None,
+            ));
+            ours.push(load(
+                server.base(),
+                server.pid(),
+                &door.path,
+                &reader.key,
+                seconds,
+                None,
+            ));
         }
         let [ours_cpu, theirs_cpu] = [&ours, &theirs].map(|rounds| best(rounds, |round| round.per_cpu));
         let [ours, theirs] = [&ours, &theirs].map(|rounds| best(rounds, |round| round.per_second));
@@ -232,4 +257,33 @@ pub(crate) async fn run(report: &mut Report) {
         ));
     }
     report.table("small reads over HTTP against bare axum", &rows);
+    let mut rows = Vec::new();
+    for (name, path, arguments) in TOOLS {
+        // What a call costs is judged by answers that are errors neither at REST nor inside a message.
+        let message = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": name, "arguments": serde_json::from_str::<Value>(arguments).unwrap()},
+        });
+        let answer = reader.http.post("/mcp", &message).await.expect(200);
+        assert_eq!(answer.body["result"]["isError"], false, "{}", answer.body);
+        let script = folder.path().join(format!("{name}.lua"));
+        let headers = r#"wrk.headers["content-type"] = "application/json""#;
+        let accept = r#"wrk.headers["accept"] = "application/json, text/event-stream""#;
+        let text = format!("wrk.method = \"POST\"\n{headers}\n{accept}\nwrk.body = [==[{message}]==]\n");
+        fs::write(&script, text).unwrap();
+        let (mut rest, mut tool) = (0.0_f64, 0.0_f64);
+        for _ in 0..ROUNDS {
+            let (base, pid) = (server.base(), server.pid());
+            rest = rest.max(load(base, pid, path, &reader.key, seconds, None).per_cpu);
+            tool = tool.max(load(base, pid, "/mcp", &reader.key, seconds, Some(&script)).per_cpu);
+        }
+        rows.push((
+            format!("{name}, {path}"),
+            format!(
+                "per CPU second: tool {tool:.0}, call {rest:.0}; cost {:.2} (1.3)",
+                rest / tool
+            ),
+        ));
+    }
+    report.table("tools of MCP against their calls", &rows);
 }

@@ -7,6 +7,9 @@
 //! cargo run --release -p tests --bin bench -- batches  small batches of many agents at once
 //! cargo run --release -p tests --bin bench -- doors    small reads against a bare axum server, requests per CPU second
 //! cargo run --release -p tests --bin bench -- merge    CPU of a merge step at 10 and at 10,000 versions
+//! cargo run --release -p tests --bin bench -- money FOLDER
+//!                                                      balances, pages, purchases and the check of a million events;
+//!                                                      `--events N` makes more or fewer
 //! cargo run --release -p tests --bin bench -- idle     memory of a server that has just started
 //! cargo run --release -p tests --bin bench -- bulk     a file of five million records, and peers
 //! cargo run --release -p tests --bin bench -- reads    pages, export and SQL over millions of records, and peers
@@ -35,6 +38,7 @@ mod doors;
 mod http;
 mod idle;
 mod merge;
+mod money;
 mod reads;
 mod report;
 mod spans;
@@ -82,6 +86,10 @@ fn main() -> ExitCode {
             runtime().block_on(doors::bare(&file, &address));
         }
         "merge" => merge::run(&mut report),
+        "money" => {
+            let events = argument("--events").map_or(1_000_000, |number| number.parse().unwrap());
+            runtime().block_on(money::run(&mut report, &folder(2), events));
+        }
         "idle" => runtime().block_on(idle::run(&mut report)),
         "bulk" => runtime().block_on(bulk::run(&mut report, &folder(2))),
         "reads" => {

@@ -164,6 +164,12 @@ const commands = {
     const entry = pages.get(page);
     return entry.complaints.splice(0);
   },
+  /** Shows the same document at another width and in other colours. */
+  async look({ page, width, dark }) {
+    const where = pages.get(page).page;
+    await where.setViewportSize({ width, height: 900 });
+    await where.emulateMedia({ colorScheme: dark ? 'dark' : 'light' });
+  },
   async axe({ page }) {
     const where = pages.get(page).page;
     if (!(await where.evaluate('typeof axe === "object"'))) await where.evaluate(axe);
@@ -183,7 +189,7 @@ const commands = {
   /** Serves pages by path from another origin; `host` decides if it is the same site as the service. */
   async site({ host, files }) {
     const server = createServer((request, response) => {
-      const body = files[request.url];
+      const body = files[request.url.split('?')[0]];
       response.writeHead(body === undefined ? 204 : 200, { 'content-type': 'text/html; charset=utf-8' });
       response.end(body ?? '');
     });

@@ -10,16 +10,18 @@ use std::time::{Duration, Instant};
 use api::accounts::{ClaimCodeParts, ClaimCodeText};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use store::{Approval, ClaimCodeAdded, NewClaimCode, NewToken, Schema, Store, TokenAdded};
+use store::{Approval, ClaimCodeAdded, NewClaimCode, NewSession, NewToken, Schema, Store, TokenAdded};
 use tempfile::TempDir;
 use tests::letters::{Received, letter_to, letters_to};
 use tests::{Answer, Http, Options, Server};
 use types::clock::SystemClock;
-use types::{ClaimCodeId, Clock, ContributionId, OperatorId, Timestamp};
+use types::{ClaimCodeId, Clock, ContributionId, OperatorId, SessionId, Timestamp};
 
 use crate::binary;
 
 const HOUR: Duration = Duration::from_hours(1);
+/// Version of the terms in force.
+pub(crate) const TERMS: &str = "2026-11-01";
 
 /// A service with open sign-up on a database of its own.
 pub(crate) struct Site {
@@ -52,6 +54,19 @@ impl Site {
     async fn restart(self, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(self.server.options().clone());
         assert!(self.server.stop().await.success());
+        let server = Server::start(&options).await;
+        Self {
+            http: server.http(),
+            server,
+            ..self
+        }
+    }
+
+    /// Waits until the process has killed itself at a crash point, and starts another on its data.
+    pub(crate) async fn start_again(mut self) -> Self {
+        let ended = self.server.exits_by(Instant::now() + tests::server::DEADLINE).await;
+        assert!(ended.is_some_and(|status| !status.success()), "{ended:?}");
+        let options = self.server.options().clone().with("SLUICE_FAULT_POINT", "");
         let server = Server::start(&options).await;
         Self {
             http: server.http(),
@@ -95,6 +110,31 @@ impl Site {
         secret
     }
 
+    /// Signs up and verifies in a browser, and returns the operator with the token of the session.
+    pub(crate) async fn signed_in(&self, email: &str) -> (OperatorId, String) {
+        self.http.post("/operators", &sign_up(email)).await.expect(201);
+        let token = self.letter(email).await.token();
+        let session = format!("wts_{}", ContributionId::new(now()));
+        let new = NewSession {
+            id: SessionId::new(now()),
+            token_hash: Sha256::digest(&session).into(),
+            expires_at: now().plus(HOUR),
+            address: String::new(),
+            user_agent: String::new(),
+        };
+        let (hash, terms) = (Sha256::digest(&token).into(), TERMS.to_owned());
+        let verified = self.store.accounts().verify(hash, terms, Some(new), now()).await;
+        (verified.unwrap().unwrap(), session)
+    }
+
+    /// Removes every agent of an operator, as the console does.
+    pub(crate) async fn remove_agents(&self, operator: OperatorId) {
+        let accounts = self.store.accounts();
+        for agent in accounts.agents_of(operator, now()).await.unwrap() {
+            assert!(accounts.agent_remove(operator, agent.id, now()).await.unwrap());
+        }
+    }
+
     /// Makes a claim code, as the console does.
     pub(crate) async fn code(&self, operator: OperatorId) -> String {
         let text = ClaimCodeText::generate().unwrap().reveal();
@@ -132,7 +172,7 @@ pub(crate) fn now() -> Timestamp {
 }
 
 fn sign_up(email: &str) -> Value {
-    json!({"email": email, "displayName": "Ada", "acceptTerms": "2026-11-01"})
+    json!({"email": email, "displayName": "Ada", "acceptTerms": TERMS})
 }
 
 fn claim(code: &str, name: &str) -> Value {
@@ -355,20 +395,14 @@ async fn a_process_killed_in_a_sign_up_leaves_all_of_it_or_nothing() {
             .await;
         // After the answer the letter is sent, and the process ends before the job's row is deleted.
         assert_eq!(cut.is_ok(), point == "job.done", "{point}: {cut:?}");
-        let mut site = site;
-        let ended = site.server.exits_by(Instant::now() + tests::server::DEADLINE).await;
-        assert!(ended.is_some(), "{point}");
-        let options = site.server.options().clone().with("SLUICE_FAULT_POINT", "");
-        let server = Server::start(&options).await;
-        let http = server.http();
-        let again = http.post(path, &sign_up("ada@example.org")).await;
+        let site = site.start_again().await;
+        let again = site.http.post(path, &sign_up("ada@example.org")).await;
         assert_eq!(again.code(), if is_made { 409 } else { 201 }, "{point}");
         // Either way one letter is there, under one name for each try, and its link works.
         let letters = letters_to(&site.mail(), "ada@example.org", 1).await;
         assert_eq!(letters.len(), 1, "{point}");
-        http.post("/operators/verify", &json!({"token": letters[0].token()}))
-            .await
-            .expect(200);
+        let verify = json!({"token": letters[0].token()});
+        site.http.post("/operators/verify", &verify).await.expect(200);
     }
 }
 
@@ -420,7 +454,7 @@ async fn approves_when_started_as_another_process() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_limits_of_an_hour_hold() {
+async fn the_limits_of_an_hour_hold_over_a_restart() {
     let site = Site::start(None, |options| {
         options
             .with("SLUICE__LIMITS__SIGN_UPS_PER_IP_PER_HOUR", 3)
@@ -428,7 +462,7 @@ async fn the_limits_of_an_hour_hold() {
             .with("SLUICE__LIMITS__AGENT_REGISTRATIONS_PER_IP_PER_HOUR", 4)
     })
     .await;
-    for (path, body, most, code) in [
+    let calls = [
         ("/operators", json!({"email": "ada"}), 3, "sign_up_limit"),
         (
             "/operators/resend",
@@ -437,12 +471,16 @@ async fn the_limits_of_an_hour_hold() {
             "resend_limit",
         ),
         ("/agents/claim", claim("wtc_", "gauge"), 4, "registration_limit"),
-    ] {
-        for _ in 0..most {
-            assert_ne!(site.http.post(path, &body).await.code(), 429, "{path}");
+    ];
+    for (path, body, most, _) in &calls {
+        for _ in 0..*most {
+            assert_ne!(site.http.post(path, body).await.code(), 429, "{path}");
         }
-        let refused = site.http.post(path, &body).await.expect(429);
-        assert_eq!(refused.error(), code);
+    }
+    let site = site.restart(|options| options).await;
+    for (path, body, _, code) in &calls {
+        let refused = site.http.post(path, body).await.expect(429);
+        assert_eq!(refused.error(), *code);
         let seconds: u64 = refused.header("retry-after").parse().unwrap();
         assert!((1..=7_200).contains(&seconds), "{seconds}");
     }

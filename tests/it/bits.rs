@@ -21,7 +21,7 @@ use crate::uploads_bucket::Bucket;
 use crate::{binary, configured};
 
 /// How many bits are flipped in all.
-const FLIPS: u64 = 1_000;
+const FLIPS: u64 = 200;
 /// Flips within which a service that does not verify what it reads is caught.
 const PLANTED: u64 = 60;
 /// The versions of the dataset with a checkpoint, which is written after 256 commits.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use eventlog::{Embedded, EventLog as _, Record};
-use pipelines::message::{CONTRIBUTIONS, OUTCOMES};
+use messages::{CONTRIBUTIONS, OUTCOMES};
 use tests::checker::delta::tables_below;
 use tests::world::{contribute, records};
 use tests::{Options, World};

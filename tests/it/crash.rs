@@ -16,9 +16,9 @@ use types::fault::{InjectedBug, POINTS};
 use crate::{binary, configured};
 
 /// Kills in a usual run; `SLUICE_TEST_KILLS` asks for more.
-const KILLS: u64 = 900;
+const KILLS: u64 = 200;
 /// Kills within which every injected bug must be seen.
-const KILLS_PER_BUG: usize = 120;
+const KILLS_PER_BUG: usize = 240;
 /// Kills after which a folder is left for a new one, so that judging stays quick.
 const LIVES: usize = 12;
 /// How long a recovery may take.
@@ -245,9 +245,16 @@ fn nothing_acknowledged_is_lost_or_doubled_wherever_the_process_dies() {
     }
 }
 
-/// The bugs that a crash lets show; flipped bits show the other one (`bits`).
+/// The bugs that a crash lets show in datasets; flipped bits show another one (`bits`), units and money the
+/// others (`knowledge_crash`, `money_faults`).
 fn injected_bugs() -> Vec<(&'static str, InjectedBug)> {
-    let of_crashes = |(_, bug): &(&str, InjectedBug)| *bug != InjectedBug::BlindReads;
+    let others = [
+        &InjectedBug::OF_UNITS[..],
+        &InjectedBug::OF_MONEY,
+        &[InjectedBug::BlindReads],
+    ]
+    .concat();
+    let of_crashes = |(_, bug): &(&str, InjectedBug)| !others.contains(bug);
     InjectedBug::ALL.into_iter().filter(of_crashes).collect()
 }
 

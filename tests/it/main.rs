@@ -14,16 +14,32 @@
 mod accounts;
 mod accounts_fields;
 mod api;
+mod before;
 #[cfg(feature = "s3")]
 mod bits;
 mod bodies;
 mod browser;
 mod check_command;
+mod collectors;
+mod community;
 mod concurrency;
+mod console;
 mod crash;
 mod disk_full;
 mod history;
+mod judges;
+mod knowledge;
+mod knowledge_crash;
+mod mcp;
+#[cfg(feature = "s3")]
+mod moderation;
+mod money;
+mod money_faults;
+mod oauth;
+mod oauth_keys;
 mod openapi;
+mod pages;
+mod payments;
 mod permissions;
 mod push_files;
 mod quarantine;
@@ -35,6 +51,7 @@ mod replicas;
 mod scale;
 #[cfg(feature = "postgres")]
 mod slow_database;
+mod storm;
 mod tidy;
 #[cfg(feature = "s3")]
 mod tls;
@@ -47,6 +64,9 @@ mod uploads_large;
 mod uploads_refused;
 
 use std::path::Path;
+use std::process::Command;
+
+use store::testing::Authority;
 
 /// The program under test.
 fn binary() -> &'static Path {
@@ -57,6 +77,17 @@ fn binary() -> &'static Path {
 fn optional(reason: &str) {
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "not tested: {reason}");
     eprintln!("skipped: {reason}");
+}
+
+/// An authority with its files in this folder; none where `openssl` is not here.
+fn authority(folder: &Path, name: &str) -> Option<Authority> {
+    if Command::new("openssl").arg("version").output().is_err() {
+        optional("TLS: `openssl` makes the certificates, and is not here");
+        return None;
+    }
+    let folder = folder.join(name);
+    std::fs::create_dir(&folder).unwrap();
+    Some(Authority::new(folder, name))
 }
 
 /// A whole number from the environment of the test run, for longer runs than the usual one.

@@ -25,11 +25,12 @@ fn curl_lines(document: &str) -> impl Iterator<Item = &str> {
         .flat_map(str::lines)
 }
 
-/// The lines as a script that keeps each answer in a file of its own and ends at the first that is not a success.
+/// The head of a script that keeps each answer in a file of its own and ends at the first that is not a success.
+const HEAD: &str = "set -eu\nn=0\ncurl() { n=$((n+1)); command curl --fail-with-body \"$@\" > answer-$n || { cat answer-$n; exit 1; }; }\n";
+
+/// The lines of both documents as a script.
 fn script(base: &str, token: &str) -> String {
-    let mut script = String::from(
-        "set -eu\nn=0\ncurl() { n=$((n+1)); command curl --fail-with-body \"$@\" > answer-$n || { cat answer-$n; exit 1; }; }\n",
-    );
+    let mut script = String::from(HEAD);
     for line in curl_lines(README).chain(curl_lines(API)) {
         let line = match line.split_once('=') {
             Some(("base", _)) => format!("base={base}"),
@@ -127,4 +128,68 @@ async fn the_curl_lines_of_the_documentation_work_as_written() {
         !told.contains_key("url") && kept.get("urlsExpireAt").is_none(),
         "{kept}"
     );
+}
+
+#[tokio::test]
+async fn the_documents_for_agents_lead_from_a_key_to_a_version() {
+    let world = World::start(binary()).await;
+    // Every address of the index is one of the service.
+    let index = world.http.get("/llms.txt").await.expect(200);
+    let index = String::from_utf8(index.bytes).unwrap();
+    let base = world.server.base();
+    let links: Vec<&str> = index
+        .split("](")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap().strip_prefix(base).unwrap())
+        .collect();
+    assert!(links.len() >= 10, "{links:?}");
+    for path in links {
+        // The endpoints of tools take messages by POST.
+        let expected = if path.starts_with("/mcp") { 405 } else { 200 };
+        world.http.get(path).await.expect(expected);
+    }
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    let tools = world.http.post("/mcp", &list).await.expect(200);
+    for tool in tools.body["result"]["tools"].as_array().unwrap() {
+        let line = format!("- `{}` (", tool["name"].as_str().unwrap());
+        assert!(index.contains(&line), "{line}");
+    }
+    let guide = world.http.get("/guide/agents.md").await.expect(200);
+    let guide = String::from_utf8(guide.bytes).unwrap();
+    assert!(guide.contains("| Records of a contribution | 500 |"), "{guide}");
+
+    // The skill works as it is written, with the key of an agent that has done nothing yet.
+    if Command::new("curl").arg("--version").output().is_err() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "curl must be there in CI");
+        eprintln!("skipped: there is no curl");
+        return;
+    }
+    let (_, agent) = world.newcomer().await;
+    let skill = world.http.get("/skill.md").await.expect(200);
+    let skill = String::from_utf8(skill.bytes).unwrap();
+    assert!(skill.starts_with("---\nname: sluice\ndescription: "), "{skill}");
+    let lines = curl_lines(&skill).collect::<Vec<_>>().join("\n");
+    let script = format!("{HEAD}base={base}\nkey={}\n{lines}\n", agent.key);
+    let folder = world.folder().join("skill");
+    fs::create_dir(&folder).unwrap();
+    let ran = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
+    assert!(
+        ran.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let [_found, made, tried, merged, asked, manifest] = [1, 2, 3, 4, 5, 6].map(|number| answer(&folder, number));
+    assert_eq!(
+        (&made["slug"], &tried["decision"]),
+        (&json!("skill-tides"), &json!("merge")),
+        "{tried}"
+    );
+    assert_eq!(merged["status"], "merged");
+    assert_eq!(asked["rows"], json!([["Hook of Holland", 0.83]]));
+    assert_eq!(manifest["version"], 1);
 }

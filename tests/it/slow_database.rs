@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::flow::{Projector, Waiters};
 use eventlog::{Embedded, EventLog, Record};
-use pipelines::message::{FORMAT, OUTCOMES, Outcome, Resolution};
+use messages::{ContributionOutcome, FORMAT, OUTCOMES, Resolution};
 use store::Store;
 use store::testing::{Mode, Postgres, Proxy};
 use tests::server::{DEADLINE, POLL};
@@ -46,7 +46,7 @@ async fn outcomes_that_do_not_fit_the_time_of_a_transaction_are_applied_in_sever
     let dataset = DatasetId::new(clock.now());
     let mut records = Vec::new();
     for _ in 0..OUTCOMES_AT_ONCE {
-        let outcome = Outcome {
+        let outcome = ContributionOutcome {
             format: FORMAT,
             contribution: ContributionId::new(clock.now()),
             generation: 0,

@@ -1,29 +1,15 @@
 //! A service and a bucket that are reached through TLS, as the client commands meet them.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use s3_server::{ACCESS_KEY, BUCKET, SECRET_KEY};
 use store::testing::Authority;
 use tests::tls::Front;
 use tests::{Options, World};
 
-use crate::binary;
-use crate::optional;
 use crate::uploads::said;
 use crate::uploads_bucket::left;
-
-/// An authority with its files in this folder; none where `openssl` is not here.
-fn authority(folder: &Path, name: &str) -> Option<Authority> {
-    if Command::new("openssl").arg("version").output().is_err() {
-        optional("TLS: `openssl` makes the certificates, and is not here");
-        return None;
-    }
-    let folder = folder.join(name);
-    fs::create_dir(&folder).unwrap();
-    Some(Authority::new(folder, name))
-}
+use crate::{authority, binary};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_are_pushed_and_versions_pulled_through_tls_of_nobody_but_who_is_trusted() {

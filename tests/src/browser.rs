@@ -435,6 +435,12 @@ impl Page {
         self.ask("complaints", json!({}))
     }
 
+    /// Shows the same document at another width and in other colours.
+    #[track_caller]
+    pub fn look(&self, width: u32, dark: bool) {
+        self.ask::<()>("look", json!({"width": width, "dark": dark}));
+    }
+
     /// What axe-core finds by the rules of WCAG 2.0 to 2.2, A and AA, and of best practice.
     #[track_caller]
     pub fn axe(&self) -> Vec<Finding> {

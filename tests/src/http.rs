@@ -2,13 +2,14 @@
 //!
 //! Invariant: no answer of the service is an error here; only a broken connection is.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::server::POLL;
+use crate::server::{DEADLINE, POLL};
 
 /// How long a test waits for one answer; above the longest `wait` of the interface.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -86,6 +87,11 @@ impl Http {
         }
     }
 
+    /// The service that is called.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     /// The same caller with `credential` as bearer token.
     #[must_use]
     pub fn with(&self, credential: &str) -> Self {
@@ -105,6 +111,16 @@ impl Http {
         }
     }
 
+    /// The same caller, who connects from `address`.
+    #[must_use]
+    pub fn bound_to(&self, address: IpAddr) -> Self {
+        let client = s3_server::caller().timeout(TIMEOUT).local_address(address);
+        Self {
+            client: client.build().unwrap(),
+            ..self.clone()
+        }
+    }
+
     /// GET; panics when the connection breaks.
     pub async fn get(&self, path: &str) -> Answer {
         self.send(Method::GET, path, &[], None).await.unwrap()
@@ -117,13 +133,22 @@ impl Http {
 
     /// GET until the answer `is_new`, within that second.
     pub async fn soon_shows(&self, path: &str, is_new: impl Fn(&Answer) -> bool) -> Answer {
-        let deadline = Instant::now() + SECOND;
+        self.shows_within(SECOND, path, is_new).await
+    }
+
+    /// GET until the answer `is_new`, within the time that a test waits for anything.
+    pub async fn comes_to_show(&self, path: &str, is_new: impl Fn(&Answer) -> bool) -> Answer {
+        self.shows_within(DEADLINE, path, is_new).await
+    }
+
+    async fn shows_within(&self, patience: Duration, path: &str, is_new: impl Fn(&Answer) -> bool) -> Answer {
+        let deadline = Instant::now() + patience;
         loop {
             let answer = self.get(path).await;
             if is_new(&answer) {
                 return answer;
             }
-            assert!(Instant::now() < deadline, "{path} after a second: {}", answer.body);
+            assert!(Instant::now() < deadline, "{path} after {patience:?}: {}", answer.body);
             tokio::time::sleep(POLL).await;
         }
     }

@@ -11,12 +11,15 @@
     reason = "a harness fails by panicking and says what it did"
 )]
 
+pub mod agents;
+pub mod apps;
 pub mod browser;
 pub mod checker;
 pub mod crash;
 pub mod history;
 pub mod http;
 pub mod letters;
+pub mod models;
 pub mod random;
 pub mod server;
 pub mod tls;

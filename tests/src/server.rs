@@ -38,6 +38,7 @@ pub struct Options {
     binary: PathBuf,
     data: PathBuf,
     role: Option<&'static str>,
+    config: Option<PathBuf>,
     environment: Vec<(String, String)>,
 }
 
@@ -49,6 +50,7 @@ impl Options {
             binary: binary.into(),
             data: data.into(),
             role: None,
+            config: None,
             environment: lifted.into(),
         }
     }
@@ -64,6 +66,13 @@ impl Options {
     #[must_use]
     pub const fn role(mut self, role: &'static str) -> Self {
         self.role = Some(role);
+        self
+    }
+
+    /// The same with a configuration file.
+    #[must_use]
+    pub fn config(mut self, file: impl Into<PathBuf>) -> Self {
+        self.config = Some(file.into());
         self
     }
 
@@ -108,6 +117,9 @@ impl Options {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(arguments).arg("--data").arg(&self.data);
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
         command.env("RUST_BACKTRACE", "0");
         for (name, value) in &self.environment {
             command.env(name, value);

@@ -129,19 +129,26 @@ impl World {
     /// Stops the service and starts it again on the same data with changed options.
     pub async fn restart_with(self, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(self.server.options().clone());
-        let status = self.server.stop().await;
+        let (server, rest) = self.apart();
+        let status = server.stop().await;
         assert!(status.success(), "{status}");
-        let server = Server::start(&options).await;
-        let http = server.http();
-        Self {
-            owner: http.with(&self.operator.token),
-            agent: self.agent.at(&http),
-            server,
-            http,
+        rest.started(&options).await
+    }
+
+    /// Starts a service that is dead on the same data with changed options.
+    pub async fn again_with(self, change: impl FnOnce(Options) -> Options) -> Self {
+        let options = change(self.server.options().clone());
+        self.apart().1.started(&options).await
+    }
+
+    fn apart(self) -> (Server, Rest) {
+        let rest = Rest {
             operator: self.operator,
+            agent: self.agent,
             names: self.names,
             folder: self.folder,
-        }
+        };
+        (self.server, rest)
     }
 
     /// A name that this world has not seen: `prefix-1`, `prefix-2`, ….
@@ -168,6 +175,30 @@ impl World {
         let body = merged(project_body(&slug), changes);
         self.agent.http.post("/projects", &body).await.expect(201);
         slug
+    }
+}
+
+/// A world between two starts of its service.
+struct Rest {
+    operator: Operator,
+    agent: Agent,
+    names: AtomicUsize,
+    folder: TempDir,
+}
+
+impl Rest {
+    async fn started(self, options: &Options) -> World {
+        let server = Server::start(options).await;
+        let http = server.http();
+        World {
+            owner: http.with(&self.operator.token),
+            agent: self.agent.at(&http),
+            server,
+            http,
+            operator: self.operator,
+            names: self.names,
+            folder: self.folder,
+        }
     }
 }
 

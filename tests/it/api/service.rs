@@ -113,8 +113,14 @@ async fn an_agent_key_and_an_operator_token_open_only_their_own_doors() {
 #[tokio::test]
 async fn unknown_addresses_and_methods_answer_in_json() {
     let world = world().await;
+    // The root is a page for people.
+    let home = world.http.get("/").await.expect(200);
+    assert!(
+        home.header("content-type").starts_with("text/html"),
+        "{:?}",
+        home.headers
+    );
     for path in [
-        "/",
         "/nothing",
         "/projects/",
         "/projects/a/b/c/d",

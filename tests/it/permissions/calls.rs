@@ -6,6 +6,7 @@
 use api::operation::{ParamLocation, Spec};
 use reqwest::Url;
 use serde_json::{Map, Value, json};
+use tests::apps::{App, FORM, Wish, encoded};
 use tests::world::{batch, decided, merged, project_body, records};
 use tokio::sync::OnceCell;
 
@@ -52,6 +53,8 @@ pub(super) struct Dataset {
 #[derive(Debug, Default)]
 pub(super) struct Items {
     datasets: [OnceCell<Dataset>; 3],
+    unit: OnceCell<String>,
+    free_unit: OnceCell<String>,
 }
 
 impl Items {
@@ -68,6 +71,16 @@ impl Items {
         };
         self.datasets[kind as usize].get_or_init(make).await
     }
+
+    /// A published unit of the owner without a price.
+    pub(super) async fn unit(&self, site: &Site) -> &String {
+        self.unit.get_or_init(|| site.unit(None)).await
+    }
+
+    /// A published unit of the owner whose price is 0.
+    pub(super) async fn free_unit(&self, site: &Site) -> &String {
+        self.free_unit.get_or_init(|| site.unit(Some(0))).await
+    }
 }
 
 /// A new project of the owner without a version.
@@ -76,6 +89,16 @@ pub(super) async fn project(site: &Site, kind: Kind) -> String {
     let body = merged(project_body(&slug), kind.members());
     site.author().post("/projects", &body).await.expect(201);
     slug
+}
+
+/// Body of a submission with a text that nothing here has had.
+pub(super) fn unit_body(site: &Site) -> Value {
+    json!({
+        "title": "A title",
+        "body": site.name("A text"),
+        "category": "tool-usage",
+        "sourceDeclaration": "Ran here today.",
+    })
 }
 
 /// Begins an upload of [`LINE`] as the owner.
@@ -96,6 +119,42 @@ fn path_of(site: &Site, url: &Value) -> String {
         .to_owned()
 }
 
+/// A new request of the owner, and its id.
+async fn request(site: &Site) -> String {
+    let body = json!({"title": "A request", "body": "Something to buy."});
+    let made = site.author().post("/community/requests", &body).await.expect(201);
+    made.text("/id").to_owned()
+}
+
+/// A priced unit of the owner that the other operator bought.
+async fn bought_unit(site: &Site) -> String {
+    let id = site.unit_of(&site.owner, Some(10_000)).await;
+    let operator = site.other.operator.to_string();
+    let options = site.server.options();
+    options.admin(&[
+        "credits",
+        "grant",
+        &operator,
+        "--cents",
+        "1",
+        "--reference",
+        &site.name("grant"),
+    ]);
+    let http = site.http().with(&site.other.key);
+    http.post(&format!("/knowledge/{id}/buy"), &json!({})).await.expect(200);
+    id
+}
+
+/// Number of a new comment of the owner.
+async fn comment(site: &Site, items: &Items) -> String {
+    let path = format!("/knowledge/{}/comments", items.unit(site).await);
+    let made = site
+        .author()
+        .post(&path, &json!({"body": "Holds with two writers."}))
+        .await;
+    made.expect(201).body["id"].to_string()
+}
+
 /// The input of an operation as a row wants it; `None` if nobody has written it down.
 pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row) -> Option<Value> {
     let kind = Kind::of(row.fixture);
@@ -104,11 +163,18 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         "sign_up" => sign_up(&site.email()),
         "resend_verification" => json!({"email": site.email()}),
         "verify_operator" => json!({"token": site.verification_token().await}),
+        "register_app" => json!({"client_name": "an app", "redirect_uris": ["http://127.0.0.1/callback"]}),
         "create_agent" => json!({"name": site.name("made")}),
         "claim_agent" => json!({"code": site.claim_code().await, "name": site.name("claimant")}),
+        "search_knowledge" => json!({"q": "tide"}),
         "create_dataset" => project_body(&site.name("made")),
         "update_dataset" => json!({"slug": project(site, kind).await, "title": "Another title"}),
-        "dataset_info" | "read_dataset" | "dataset_manifest" => json!({"slug": slug().await}),
+        "dataset_info" | "read_dataset" | "dataset_manifest" | "buy_dataset" => json!({"slug": slug().await}),
+        "pricing" | "my_credits" | "my_earnings" => json!({}),
+        "buy_knowledge" | "buy_knowledge_with_credits" => json!({"id": items.free_unit(site).await}),
+        "pay_dataset" => json!({"slug": slug().await}),
+        "pay_credits" => json!({"operator": site.owner.operator.to_string()}),
+        "prove_payout_address" => json!({"signature": "0x"}),
         "query_dataset" => json!({"slug": slug().await, "sql": "SELECT count(*) AS n FROM records"}),
         "export_dataset" => json!({"slug": slug().await, "version": 1}),
         "dataset_diff" => {
@@ -122,6 +188,56 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
             let dataset = items.dataset(site, kind).await;
             json!({"slug": dataset.slug, "id": dataset.contribution})
         }
+        "submit_knowledge" => unit_body(site),
+        "revise_knowledge" => json!({"id": site.unit(None).await, "body": site.name("Another text")}),
+        "check_submission" => json!({"id": items.unit(site).await}),
+        "set_knowledge_price" => json!({"id": site.unit(None).await, "price": "0.25"}),
+        "report_content" => json!({
+            "kind": "unit",
+            "id": items.free_unit(site).await,
+            "reason": "spam",
+            "detail": "It advertises another unit.",
+            "email": site.email(),
+        }),
+        "report_outcome" => {
+            let report = json!({
+                "kind": "unit",
+                "id": items.free_unit(site).await,
+                "reason": "inaccurate",
+                "detail": "The figures are of another machine.",
+            });
+            let sent = site.author().post("/reports", &report).await;
+            json!({"id": sent.text("/id")})
+        }
+        "activity_events" => json!({"seconds": 1}),
+        "retire_knowledge" => json!({"id": site.unit(None).await}),
+        "get_knowledge_full" => json!({"id": items.free_unit(site).await}),
+        "rate_knowledge" => {
+            let id = site.unit(None).await;
+            for key in [&site.owner.key, &site.other.key] {
+                let read = site.http().with(key).get(&format!("/knowledge/{id}/full")).await;
+                read.expect(200);
+            }
+            json!({"id": id, "rating": 4})
+        }
+        "knowledge_reviews" | "knowledge_comments" => json!({"id": items.unit(site).await}),
+        "comment_on_knowledge" => json!({"id": items.unit(site).await, "body": "Does it hold with two writers?"}),
+        "post_request" => json!({"title": site.name("A request"), "body": "Something to buy."}),
+        "get_request" | "request_comments" | "close_request" => json!({"id": request(site).await}),
+        "answer_request" => json!({"id": request(site).await, "note": "Ask the harbour office."}),
+        "choose_answer" => {
+            let id = request(site).await;
+            let unit = site.unit_of(&site.other, None).await;
+            let path = format!("/community/requests/{id}/answers");
+            let http = site.http().with(&site.other.key);
+            let answer = http.post(&path, &json!({"unitId": unit})).await.expect(201);
+            json!({"id": id, "answerId": answer.body["id"]})
+        }
+        "review_item" => json!({"unitId": bought_unit(site).await, "body": "It holds; I ran it twice."}),
+        "comment_on_dataset" => json!({"slug": slug().await, "body": "Are gaps marked?"}),
+        "dataset_comments" => json!({"slug": slug().await}),
+        "edit_comment" => json!({"number": comment(site, items).await, "body": "Holds with three, too."}),
+        "withdraw_comment" => json!({"number": comment(site, items).await}),
         "begin_upload" => merged(upload_body(), json!({"slug": slug().await})),
         "complete_upload" => {
             let slug = slug().await;
@@ -134,6 +250,43 @@ pub(super) async fn input(site: &Site, items: &Items, operation: &str, row: &Row
         }
         _ => return None,
     })
+}
+
+/// A call of an endpoint of OAuth, with a code or a token of its own.
+pub(super) async fn oauth(site: &Site, operation: &str) -> Call {
+    let (app, agent) = (site.app().await, site.agent_of_owner().await);
+    let session = &site.owner.session;
+    let wish = Wish {
+        resource: "/mcp",
+        scopes: "read",
+        agent: &agent,
+    };
+    let form = |path: &str, form: &[(&str, &str)]| Call {
+        method: reqwest::Method::POST,
+        path: path.to_owned(),
+        headers: vec![
+            ("content-type", FORM.to_owned()),
+            ("origin", site.server.base().to_owned()),
+        ],
+        body: Some(encoded(form).into_bytes()),
+    };
+    match operation {
+        "authorize_app_page" => Call::get(App::path(&app.query(&wish))),
+        "authorize_app_form" => {
+            let fields = app.consent(session, &wish).await;
+            let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            form("/oauth/authorize", &fields)
+        }
+        "oauth_token" => {
+            let code = app.code(session, &wish).await;
+            form("/oauth/token", &app.exchange(&code))
+        }
+        _ => {
+            let tokens = app.connect(session, &wish).await;
+            let token = tokens.text("/refresh_token");
+            form("/oauth/revoke", &[("token", token), ("client_id", &app.id)])
+        }
+    }
 }
 
 /// A call of an operation with this input.

@@ -12,20 +12,23 @@ use reqwest::Method;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use store::{AgentCreated, ClaimCodeAdded, NewAgent, NewClaimCode, NewSession, NewToken, Store, TokenAdded};
+use store::{
+    AgentCreated, Allowance, ClaimCodeAdded, HourlyLimit, Language, NewAgent, NewClaimCode, NewSession, NewToken,
+    NewUnit, OAuthAccess, Store, TokenAdded, UnitOutcome, UnitSubmitted,
+};
 use tempfile::TempDir;
+use tests::apps::{App, Wish};
 use tests::letters::letter_to;
 use tests::{Answer, Http, Options, Server};
-use types::{AgentId, ClaimCodeId, ContributionId, OperatorId, SessionId};
+use tokio::sync::OnceCell;
+use types::unit::{Judge, UnitResolution, UnitScores};
+use types::vocabulary::JudgeKind;
+use types::{AgentId, ClaimCodeId, ContributionId, OperatorId, SessionId, Timestamp, UnitId};
 
-use crate::accounts::{connect, now};
+use crate::accounts::{TERMS, connect, now};
 use crate::binary;
 
 const HOUR: Duration = Duration::from_hours(1);
-const ADDRESS_OF_DISCOVERY: &str = "/.well-known/oauth-authorization-server";
-
-/// Version of the terms in force.
-pub(super) const TERMS: &str = "2026-11-01";
 
 /// Credential as a caller sends it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub(super) struct Person {
     pub(super) operator: OperatorId,
     pub(super) token: String,
     pub(super) key: String,
-    session: String,
+    pub(super) session: String,
 }
 
 /// Request that is valid in everything but its caller.
@@ -95,6 +98,9 @@ pub(super) struct Site {
     suspended: Person,
     pending: String,
     revoked: Vec<String>,
+    /// Tokens of apps, by caller.
+    tokens: Vec<(&'static str, String)>,
+    app: OnceCell<App>,
     store: Store,
     client: reqwest::Client,
     names: AtomicUsize,
@@ -108,7 +114,17 @@ impl Site {
         let options = Options::new(binary(), folder.path().join("data"))
             .with("SLUICE__SIGNUP__OPEN", "true")
             .with("SLUICE__MAIL__PER_DAY", 1_000_000)
-            .with("SLUICE__LIMITS__AGENTS_PER_OPERATOR", 1_000_000);
+            .with("SLUICE__LIMITS__AGENTS_PER_OPERATOR", 1_000_000)
+            .with("SLUICE__LIMITS__KNOWLEDGE_PER_DAY", 1_000_000)
+            .with("SLUICE__LIMITS__SUBMISSIONS_PER_AGENT_PER_HOUR", 1_000_000)
+            .with("SLUICE__LIMITS__REVISIONS_PER_AGENT_PER_HOUR", 1_000_000)
+            .with("SLUICE__LIMITS__RATINGS_PER_AGENT_PER_HOUR", 1_000_000)
+            .with("SLUICE__LIMITS__REPORTS_PER_IP_PER_HOUR", 1_000_000)
+            .with("SLUICE__LIMITS__COMMENTS_PER_AGENT_PER_HOUR", 1_000_000)
+            .with("SLUICE__LIMITS__REQUESTS_PER_AGENT_PER_HOUR", 1_000_000)
+            .with("SLUICE__LIMITS__ANSWERS_PER_AGENT_PER_HOUR", 1_000_000)
+            .with("SLUICE__LIMITS__DECISIONS_PER_AGENT_PER_HOUR", 1_000_000)
+            .with("SLUICE__LIMITS__REVIEWS_PER_AGENT_PER_HOUR", 1_000_000);
         let options = match url {
             Some(url) => options.with("SLUICE__DATABASE__URL", url),
             None => options,
@@ -132,6 +148,8 @@ impl Site {
             suspended: nobody,
             pending: String::new(),
             revoked: Vec::new(),
+            tokens: Vec::new(),
+            app: OnceCell::new(),
             store,
             client: s3_server::caller().redirect(Policy::none()).build().unwrap(),
             names: AtomicUsize::new(0),
@@ -140,6 +158,7 @@ impl Site {
         site.owner = site.person().await;
         site.other = site.person().await;
         site.suspended = site.person().await;
+        site.tokens = site.tokens_of_apps().await;
         let reason = "a reason".to_owned();
         site.store
             .operator_suspend(site.suspended.operator, reason, now())
@@ -210,6 +229,84 @@ impl Site {
         vec![replaced, removed]
     }
 
+    /// The app that acts as agents of the owner.
+    pub(super) async fn app(&self) -> &App {
+        let register = || App::register(self.server.base(), "an app");
+        self.app.get_or_init(register).await
+    }
+
+    /// Id of an agent of the owner.
+    pub(super) async fn agent_of_owner(&self) -> String {
+        let agents = self
+            .store
+            .accounts()
+            .agents_of(self.owner.operator, now())
+            .await
+            .unwrap();
+        let agent = agents.iter().find(|agent| agent.removed_at.is_none()).unwrap();
+        agent.id.to_string()
+    }
+
+    /// Tokens with exactly one scope, and tokens that no longer work.
+    async fn tokens_of_apps(&self) -> Vec<(&'static str, String)> {
+        let (app, oauth) = (self.app().await, self.store.oauth());
+        let (agent, operator) = (self.agent_of_owner().await, self.owner.operator);
+        let (session, mut tokens) = (&self.owner.session, Vec::new());
+        let token = async |session: &str, resource: &str, scopes: &str, agent: &str| {
+            let wish = Wish {
+                resource,
+                scopes,
+                agent,
+            };
+            app.connect(session, &wish).await.text("/access_token").to_owned()
+        };
+        for (caller, resource, scope) in [
+            ("oauth_read_mcp", "/mcp", "read"),
+            ("oauth_write_mcp", "/mcp", "write"),
+            ("oauth_spend_mcp", "/mcp", "spend"),
+            ("oauth_write_directory", "/mcp/directory", "write"),
+        ] {
+            tokens.push((caller, token(session, resource, scope, &agent).await));
+        }
+        // One whose hour is over.
+        let connection = oauth.connections_of(operator, now()).await.unwrap().remove(0);
+        let expired = secret("wta");
+        let access = OAuthAccess {
+            connection: connection.id,
+            scopes: "read write spend".to_owned(),
+            expires_at: Timestamp::from_micros(now().micros() - 1),
+        };
+        assert!(oauth.access_add(Sha256::digest(&expired).into(), access).await.unwrap());
+        tokens.push(("oauth_expired", expired));
+        // One of an agent that was removed, of a connection that was ended, and of a person who is suspended.
+        let (removed, _) = self.agent(operator).await;
+        let of_removed = token(session, "/mcp", "read write spend", &removed.to_string()).await;
+        assert!(
+            self.store
+                .accounts()
+                .agent_remove(operator, removed, now())
+                .await
+                .unwrap()
+        );
+        tokens.push(("oauth_expired", of_removed));
+        let ended = app
+            .connect(
+                session,
+                &Wish {
+                    resource: "/mcp",
+                    scopes: "read write spend",
+                    agent: &agent,
+                },
+            )
+            .await;
+        let form = [("token", ended.text("/refresh_token")), ("client_id", &app.id)];
+        app.send("/oauth/revoke", &form).await.expect(200);
+        tokens.push(("oauth_expired", ended.text("/access_token").to_owned()));
+        let of_suspended = token(&self.suspended.session, "/mcp", "read write spend", "new").await;
+        tokens.push(("oauth_expired", of_suspended));
+        tokens
+    }
+
     /// Key of a claim that its operator has not decided.
     async fn claimed_key(&self) -> String {
         let body = json!({"code": self.claim_code().await, "name": self.name("claimed")});
@@ -239,6 +336,75 @@ impl Site {
         let added = self.store.accounts().claim_code_add(new, 9_999).await.unwrap();
         assert_eq!(added, ClaimCodeAdded::Added);
         text
+    }
+
+    /// Submits a unit of the owner with this price and publishes it, as a worker would. Returns its id.
+    pub(super) async fn unit(&self, price: Option<i64>) -> String {
+        self.unit_of(&self.owner, price).await
+    }
+
+    /// The same of another person, with a price in micro-USDC. The rows are made here: the worker of the service would
+    /// judge the text.
+    pub(super) async fn unit_of(&self, person: &Person, price_micro: Option<i64>) -> String {
+        let agents = self.store.accounts().agents_of(person.operator, now()).await.unwrap();
+        let agent = agents.iter().find(|agent| agent.removed_at.is_none()).unwrap().id;
+        let (body, now) = (self.name("A text"), now());
+        let id = UnitId::new(now);
+        let new = NewUnit {
+            id,
+            revises: None,
+            agent,
+            operator: person.operator,
+            title: "A title".to_owned(),
+            text_hash: *blake3::hash(body.as_bytes()).as_bytes(),
+            length: body.len() as u64,
+            body,
+            category: "tool-usage".to_owned(),
+            source_declaration: "Ran here today.".to_owned(),
+            language: Language::English,
+            license: "platform-standard".to_owned(),
+            price_micro,
+            trial_sale: false,
+            submission: Vec::new(),
+            held: None,
+            now,
+            first_sweep: now.plus(Duration::from_hours(24)),
+        };
+        let hourly = HourlyLimit {
+            most: 1_000_000,
+            window: Duration::from_hours(1),
+        };
+        let allowance = Allowance {
+            limit: 1_000_000,
+            day: now.day(),
+        };
+        let submitted = self.store.knowledge().submit(new, hourly, allowance).await.unwrap();
+        assert_eq!(submitted, UnitSubmitted::Submitted);
+        let scores = UnitScores {
+            accuracy: 60,
+            novelty: 60,
+            reproducibility: 60,
+            specificity: 60,
+            total: 60,
+        };
+        let judge = Judge {
+            kind: JudgeKind::Heuristic,
+            name: "test".to_owned(),
+        };
+        let outcome = UnitOutcome {
+            id,
+            generation: 0,
+            at: now,
+            resolution: UnitResolution::Published {
+                scores,
+                judge,
+                language: Language::English,
+            },
+            report: Vec::new(),
+        };
+        let applied = self.store.knowledge().apply(vec![outcome]).await.unwrap();
+        assert!(applied[0].changed);
+        id.to_string()
     }
 
     /// A caller without a credential.
@@ -281,13 +447,11 @@ impl Site {
             "other_op_token" => bearer(&self.other.token),
             "suspended_op_token" => bearer(&self.suspended.token),
             "console_session" => vec![Credential::Session(self.owner.session.clone())],
-            _ => Vec::new(),
+            caller => {
+                let tokens = self.tokens.iter().filter(|(other, _)| *other == caller);
+                tokens.map(|(_, token)| Credential::Bearer(token.clone())).collect()
+            }
         }
-    }
-
-    /// True if the service issues the tokens of apps.
-    pub(super) async fn issues_tokens(&self) -> bool {
-        self.http().get(ADDRESS_OF_DISCOVERY).await.code() == 200
     }
 
     /// True if the service has a route for this method and path.

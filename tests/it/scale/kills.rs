@@ -22,7 +22,7 @@ use super::ledger::Ledger;
 use crate::{binary, configured};
 
 /// Kills in a usual run; `SLUICE_TEST_SCALE_KILLS` asks for more.
-const KILLS: u64 = 100;
+const KILLS: u64 = 30;
 /// Kills after which everything is judged, and new datasets are begun.
 const ROUND: usize = 36;
 /// The points of a service that keeps the parts of uploads in a folder, and its log: here they are elsewhere.

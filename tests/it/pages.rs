@@ -1,0 +1,165 @@
+//! Public pages of things that are on sale: their weight, and the calls that they show, run as they are copied.
+//!
+//! Invariant: nothing in a copied call is changed; the key and what it names are in the environment.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tests::world::{Agent, contribute, records};
+use tests::{Http, World};
+
+use crate::binary;
+
+/// Bytes of a page with the style, the script and the mark that it links to.
+const MOST: usize = 100 << 10;
+/// Public pages that are always there.
+pub(crate) const ALWAYS: [&str; 14] = [
+    "/",
+    "/find",
+    "/projects",
+    "/requests",
+    "/requests?status=open",
+    "/activity",
+    "/leaderboard",
+    "/takedowns",
+    "/report",
+    "/signup",
+    "/signin",
+    "/terms",
+    "/licenses",
+    "/no/such/page",
+];
+/// A text that would do harm as markup.
+const HOSTILE: &str = "<script>alert(1)</script> [a](javascript:alert(1)) \u{5e9}\u{5dc} ![p](https://evil.example/p)";
+
+/// Makes a paid dataset with a version, a comment and a question that is answered, and two requests, of which one has an
+/// answer. Returns the addresses of their pages, those of the requests last.
+pub(crate) async fn furnish(seller: &Http, buyer: &Http, slug: &str) -> Vec<String> {
+    contribute(seller, slug, &records(slug, 3)).await;
+    buyer
+        .post(&format!("/projects/{slug}/buy"), &json!({}))
+        .await
+        .expect(200);
+    let question = json!({"dataset": slug, "kind": "question", "body": format!("{HOSTILE} asked")});
+    let asked = buyer.post("/community/reviews", &question).await.expect(201);
+    let comments = format!("/projects/{slug}/comments");
+    let reply = json!({"body": format!("{HOSTILE} replied"), "parentId": asked.body["id"]});
+    seller.post(&comments, &reply).await.expect(201);
+    let comment = json!({"body": format!("{HOSTILE} remarked")});
+    buyer.post(&comments, &comment).await.expect(201);
+    let mut pages = vec![format!("/projects/{slug}")];
+    for title in ["Readings of stations by the quay", HOSTILE] {
+        let wanted = json!({
+            "title": title, "body": format!("One record for each sample. {HOSTILE}"), "kind": "dataset", "budget": "0.50",
+            "fields": [{"name": "station", "type": "string", "description": HOSTILE}],
+        });
+        let made = buyer.post("/community/requests", &wanted).await.expect(201);
+        pages.push(format!("/requests/{}", made.text("/id")));
+    }
+    let answers = format!("/community{}/answers", pages[1]);
+    let offer = json!({"dataset": slug, "note": HOSTILE});
+    seller.post(&answers, &offer).await.expect(201);
+    pages
+}
+
+/// Opens a page as a browser does.
+async fn page(http: &Http, path: &str) -> String {
+    let got = http
+        .send(Method::GET, path, &[("accept", "text/html")], None)
+        .await
+        .unwrap();
+    let text = String::from_utf8(got.bytes).unwrap();
+    assert_eq!(
+        got.status.as_u16(),
+        if path == "/no/such/page" { 404 } else { 200 },
+        "{path}: {text}"
+    );
+    assert!(text.starts_with("<!doctype html>"), "{path}: {text}");
+    text
+}
+
+/// The text of a call on a page, as a browser copies it.
+fn copied(page: &str, id: &str) -> String {
+    let block = page.split(&format!("<pre id=\"{id}\"")).nth(1).unwrap();
+    let code = block.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
+    code.replace("&#34;", "\"")
+        .replace("&#39;", "'")
+        .replace("&#60;", "<")
+        .replace("&#62;", ">")
+        .replace("&#38;", "&")
+}
+
+/// Runs a copied call in a folder.
+fn run(folder: &Path, seller: &Agent, slug: &str, call: &str) -> String {
+    let path = std::env::var("PATH").unwrap();
+    let ran = Command::new("bash")
+        .args(["-c", &format!("set -eu\n{call}\n")])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .env("SLUICE_KEY", &seller.key)
+        .env("DATASET", slug)
+        .env("XDG_DATA_HOME", folder.join("home"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+    assert!(ran.status.success(), "{call}: {said}");
+    said
+}
+
+#[tokio::test]
+async fn public_pages_are_light_and_their_calls_run_as_copied() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "curl must be there in CI");
+        eprintln!("skipped: there is no curl");
+        return;
+    }
+    let world = World::start(binary()).await;
+    let slug = world.project_with(json!({"access": "paid", "price": "0.50"})).await;
+    let (owner, buyer) = world.newcomer().await;
+    let options = world.server.options();
+    options.admin(&["credits", "grant", &owner.id, "--cents", "100"]);
+    let shown = furnish(&world.agent.http, &buyer.http, &slug).await;
+    for path in ALWAYS.iter().copied().chain(shown.iter().map(String::as_str)) {
+        let text = page(&world.http, path).await;
+        let links = text.split('"').filter(|part| part.starts_with("/assets/"));
+        let mut links: Vec<&str> = links.collect();
+        links.sort_unstable();
+        links.dedup();
+        assert_eq!(links.len(), 3, "{path}: {links:?}");
+        let mut weight = text.len();
+        for link in links {
+            weight += world.http.get(link).await.expect(200).bytes.len();
+        }
+        eprintln!("{path}: {weight} bytes, the document {}", text.len());
+        assert!(weight <= MOST, "{path}: {weight} bytes");
+        let harm = ["<script>alert", "href=\"javascript:", "src=\"https://evil"];
+        assert!(!harm.iter().any(|harm| text.contains(harm)), "{path}: {text}");
+    }
+
+    let folder = world.folder().join("copied");
+    fs::create_dir(&folder).unwrap();
+    symlink(binary(), folder.join("sluice")).unwrap();
+    let dataset = page(&world.http, &shown[0]).await;
+    run(&folder, &buyer, &slug, &copied(&dataset, "get-curl"));
+    let exported = fs::read_to_string(folder.join(format!("{slug}.ndjson"))).unwrap();
+    let lines: Vec<Value> = exported
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 3, "{exported}");
+    run(&folder, &buyer, &slug, &copied(&dataset, "get-cli"));
+    run(&folder, &buyer, &slug, &copied(&dataset, "verify"));
+    // The second request has no answer yet; the seller gives it one.
+    let request = page(&world.http, &shown[2]).await;
+    let said = run(&folder, &world.agent, &slug, &copied(&request, "how-curl"));
+    assert!(said.contains(&slug) && !said.contains("\"error\""), "{said}");
+    let answered = world.http.get(&format!("/community{}", shown[2])).await.expect(200);
+    assert_eq!(answered.text("/answers/0/item/dataset"), slug);
+    let home = page(&world.http, "/").await;
+    let said = run(&folder, &buyer, &slug, &copied(&home, "curl"));
+    assert!(!said.contains("\"error\""), "{said}");
+}

@@ -1,0 +1,267 @@
+//! Payments by x402 from outside: buyers of others against the built-in ledger and against a chain, kills at each step.
+//!
+//! Invariant: whatever happens, an authorization moves its amount once and buys one thing.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tests::agents::{Agents, Conversation};
+use tests::world::{World, contribute, records};
+use tests::{Http, Options, Server};
+use types::fault::PAY_POINTS;
+use x402::wire::header;
+use x402::{Address, Asset, Authorization, Key, Network, Word};
+
+use crate::binary;
+
+const NETWORK: &str = "eip155:84532";
+/// Most that a buyer lets a payment cost.
+const MOST: &str = "2000000";
+/// Time within which something that happens later must have happened.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Returns a key made of a number, as text too.
+pub(crate) fn wallet(number: u8) -> (Key, String) {
+    let bytes = [number; 32];
+    (Key::from_bytes(&bytes).unwrap(), Word(bytes).to_string())
+}
+
+/// Puts a dataset on sale for half a dollar, with one version, and returns its slug.
+pub(crate) async fn on_sale(world: &World) -> String {
+    let slug = world.project_with(json!({"access": "paid", "price": "0.50"})).await;
+    contribute(&world.agent.http, &slug, &records(&slug, 3)).await;
+    slug
+}
+
+fn faucet(options: &Options, key: &Key) {
+    options.admin(&["faucet", &key.address().checksum(), "--usdc", "10"]);
+}
+
+/// Lets a buyer pay for an address, and returns what it says.
+async fn buy(buyer: &mut Conversation, url: &str) -> Value {
+    buyer.tell(&json!({"url": url})).await;
+    buyer.hear("done").await
+}
+
+/// The buyers of others, each with a wallet of its own.
+const BUYERS: [(&str, u8); 3] = [("x402_fetch.mjs", 11), ("x402_fetch_v1.mjs", 12), ("x402_buyer.py", 13)];
+
+async fn start(agents: &Agents, script: &str, key: &str, asset: &str) -> Conversation {
+    let given = json!({"key": key, "network": NETWORK, "asset": asset, "most": MOST});
+    agents.start(script, &given).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn buyers_of_others_pay_the_built_in_ledger() {
+    let Some(agents) = Agents::wallets() else { return };
+    let world = World::start(binary()).await;
+    let slug = on_sale(&world).await;
+    let (buyer, _agent) = world.newcomer().await;
+    let base = world.http.base();
+    let asset = Asset::BUILT_IN.checksum();
+    for (sold, (script, number)) in (1..).zip(BUYERS) {
+        let (key, text) = wallet(number);
+        faucet(world.server.options(), &key);
+        let mut client = start(&agents, script, &text, &asset).await;
+        let dataset = format!("{base}/paid/dataset?slug={slug}&version=1");
+        let bought = buy(&mut client, &dataset).await;
+        assert_eq!(bought["status"], 200, "{script}: {bought}");
+        assert_eq!(bought["receipt"]["success"], true, "{script}: {bought}");
+        let pack = buy(&mut client, &format!("{base}/paid/credits?operator={}", buyer.id)).await;
+        assert_eq!(
+            (&pack["status"], &pack["body"]["creditedMicro"]),
+            (&json!(200), &json!(1_000_000)),
+            "{script}: {pack}"
+        );
+        // A fresh authorization of a wallet that owns the version is answered and not charged.
+        let again = buy(&mut client, &dataset).await;
+        assert_eq!(again["status"], 200, "{script}: {again}");
+        assert_eq!(
+            again["receipt"]["transaction"], bought["receipt"]["transaction"],
+            "{script}: {again}"
+        );
+        // The share is on hold at once.
+        let earnings = world.agent.http.get("/earnings").await.expect(200);
+        assert_eq!(
+            earnings.body["onHold"]["totalMicro"],
+            380_000 * sold,
+            "{}",
+            earnings.body
+        );
+    }
+    let listed = world.server.options().admin(&["payments", "list"]);
+    let states: Vec<_> = listed["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["state"].clone())
+        .collect();
+    assert_eq!(
+        states.iter().filter(|state| **state == "settled").count(),
+        6,
+        "{listed}"
+    );
+    assert_eq!(
+        states.iter().filter(|state| **state == "not_needed").count(),
+        3,
+        "{listed}"
+    );
+    world.server.options().assert_consistent();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn buyers_of_others_pay_on_a_chain_and_a_lost_answer_is_found_there() {
+    let Some(agents) = Agents::wallets() else { return };
+    let (_node, rpc) = agents.chain().await;
+    let bytecode = include_str!("../chain/Token.bin").trim();
+    let mint: serde_json::Map<String, Value> = BUYERS
+        .iter()
+        .map(|(_, number)| (wallet(*number).0.address().checksum(), json!("10000000")))
+        .collect();
+    // The first account of a development node, whose key is public, has money for gas.
+    let gas = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+    let given = json!({"rpc": rpc, "key": gas, "bytecode": bytecode, "mint": mint});
+    let mut chain = agents.start("chain.mjs", &given).await;
+    let ready = chain.hear("ready").await;
+    let (token, facilitator) = (ready["token"].as_str().unwrap(), ready["facilitator"].as_str().unwrap());
+    let world = World::start_with(binary(), |options| {
+        options
+            .with("SLUICE__PAY__FACILITATOR", facilitator)
+            .with("SLUICE__PAY__ASSET", token)
+            .with("SLUICE__PAY__RPC_URL", &rpc)
+            .with("SLUICE__PAY__DISPUTE_WINDOW", "1s")
+            .with("SLUICE__PAY__PAYOUT_EVERY", "1s")
+            .with("SLUICE__OUTBOUND__ALLOW_PRIVATE", "true")
+    })
+    .await;
+    let slug = on_sale(&world).await;
+    let dataset = format!("{}/paid/dataset?slug={slug}&version=1", world.http.base());
+    let terms = world.http.get(&format!("/paid/dataset?slug={slug}")).await.expect(402);
+    let treasury = terms.text("/accepts/0/payTo").to_owned();
+    for (sold, (script, number)) in (1..).zip(BUYERS) {
+        let mut client = start(&agents, script, &wallet(number).1, token).await;
+        let bought = buy(&mut client, &dataset).await;
+        assert_eq!(bought["status"], 200, "{script}: {bought}");
+        chain.tell(&json!({"balance": treasury})).await;
+        assert_eq!(chain.hear("balance").await, json!(500_000 * sold), "{script}");
+    }
+    // The facilitator settles and hangs up: the chain tells.
+    chain.tell(&json!({"manner": "drop"})).await;
+    chain.hear("manner").await;
+    let (operator, _agent) = world.newcomer().await;
+    let (key, _) = wallet(11);
+    let path = format!("/paid/credits?operator={}", operator.id);
+    let message = payment(&world.http, &path, &key, 1).await;
+    let paid = until(async || {
+        let answer = pay(&world.http, &path, &message).await;
+        (answer.code() == 200).then_some(answer)
+    })
+    .await;
+    assert_eq!(paid.body["creditedMicro"], 1_000_000);
+    chain.tell(&json!({"balance": treasury})).await;
+    assert_eq!(chain.hear("balance").await, json!(500_000 * 3 + 1_000_000));
+}
+
+/// Waits until something is there.
+pub(crate) async fn until<T>(look: impl AsyncFn() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it did not happen in time");
+        tokio::time::sleep(tests::server::POLL).await;
+    }
+}
+
+/// Signs the terms of an address, and returns the header.
+pub(crate) async fn payment(http: &Http, path: &str, key: &Key, nonce: u8) -> String {
+    let answer = http.get(path).await.expect(402);
+    let text = data_encoding::BASE64
+        .decode(answer.header("payment-required").as_bytes())
+        .unwrap();
+    let terms: Value = serde_json::from_slice(&text).unwrap();
+    let accepted = &terms["accepts"][0];
+    let address = |name: &str| -> Address { accepted[name].as_str().unwrap().parse().unwrap() };
+    let asset = Asset {
+        network: accepted["network"].as_str().unwrap().parse::<Network>().unwrap(),
+        address: address("asset"),
+        name: accepted["extra"]["name"].as_str().unwrap().to_owned(),
+        version: accepted["extra"]["version"].as_str().unwrap().to_owned(),
+        pay_to: address("payTo"),
+    };
+    let now = jiff::Timestamp::now().as_second().unsigned_abs();
+    let authorization = Authorization {
+        from: key.address(),
+        to: asset.pay_to,
+        value: accepted["amount"].as_str().unwrap().parse().unwrap(),
+        valid_after: now - 60,
+        valid_before: now + 600,
+        nonce: Word([nonce; 32]),
+    };
+    let signature = authorization.sign(&asset, key);
+    let message = json!({
+        "x402Version": 2,
+        "accepted": accepted,
+        "payload": {
+            "signature": signature.to_string(),
+            "authorization": {
+                "from": authorization.from.checksum(),
+                "to": authorization.to.checksum(),
+                "value": authorization.value.to_string(),
+                "validAfter": authorization.valid_after.to_string(),
+                "validBefore": authorization.valid_before.to_string(),
+                "nonce": authorization.nonce.to_string(),
+            },
+        },
+    });
+    header(&message)
+}
+
+/// Sends a header as the payment for an address.
+pub(crate) async fn pay(http: &Http, path: &str, message: &str) -> tests::Answer {
+    let headers = [("payment-signature", message)];
+    http.send(reqwest::Method::GET, path, &headers, None).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_killed_at_any_step_settles_and_grants_once() {
+    let world = World::start(binary()).await;
+    let (operator, _agent) = world.newcomer().await;
+    let (key, _) = wallet(21);
+    faucet(world.server.options(), &key);
+    let path = format!("/paid/credits?operator={}", operator.id);
+    let points = PAY_POINTS.into_iter().filter(|point| point.starts_with("pay."));
+    let options = world.server.options().clone();
+    let mut server = Some(world.server);
+    let mut paid = 0;
+    for (nonce, point) in (1..).zip(points) {
+        let message = payment(&server.as_ref().unwrap().http(), &path, &key, nonce).await;
+        assert!(server.take().unwrap().stop().await.success());
+        let armed = Server::start(&options.clone().with("SLUICE_FAULT_POINT", point)).await;
+        let headers = [("payment-signature", message.as_str())];
+        let cut = armed.http().send(reqwest::Method::GET, &path, &headers, None).await;
+        assert!(cut.is_err(), "{point} was not passed: {cut:?}");
+        drop(armed);
+        let again = Server::start(&options).await;
+        let http = again.http();
+        let answer = until(async || {
+            let answer = pay(&http, &path, &message).await;
+            (answer.code() == 200).then_some(answer)
+        })
+        .await;
+        paid += 1;
+        assert_eq!(answer.body["creditedMicro"], 1_000_000, "{point}");
+        let listed = options.admin(&["payments", "list"]);
+        let items = listed["items"].as_array().unwrap();
+        assert_eq!(items.len(), paid, "{point}: {listed}");
+        assert!(items.iter().all(|item| item["state"] == "settled"), "{point}: {listed}");
+        options.assert_consistent();
+        server = Some(again);
+    }
+    // The faucet gave ten, and each authorization cost one.
+    let left = options.admin(&["faucet", &wallet(22).0.address().checksum(), "--usdc", "1"]);
+    assert_eq!(left["balanceMicro"], 1_000_000);
+    let message = payment(&server.as_ref().unwrap().http(), &path, &key, 99).await;
+    assert_eq!(pay(&server.unwrap().http(), &path, &message).await.code(), 200);
+}
