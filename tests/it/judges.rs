@@ -118,7 +118,13 @@ async fn a_unit_waits_for_its_judge_over_restarts_of_both_and_ends_once() {
         Manner::Late,
     ];
     let mut provider = Provider::start(Manner::Sound).await;
-    let mut world = World::start_with(binary(), |options| judged_by(&provider, options)).await;
+    // The hold does not end before it was seen; the clock passes it.
+    let holds_long = |options| {
+        judged_by(&provider, options)
+            .with("SLUICE__MODELS__HOLD_FIRST", "60s")
+            .with("SLUICE__MODELS__HOLD_MOST", "60s")
+    };
+    let mut world = World::start_with(binary(), holds_long).await;
     let mut ids = Vec::new();
     for (hours, manner) in (1..).zip(manners) {
         provider.behave(manner);
@@ -134,7 +140,7 @@ async fn a_unit_waits_for_its_judge_over_restarts_of_both_and_ends_once() {
         );
         assert!(shown.body.get("scores").is_none() && shown.body.get("reason").is_none());
         let is_held = |quota: &Answer| quota.body["validation"]["reason"] == "provider";
-        world.agent.http.soon_shows("/quota", is_held).await;
+        world.agent.http.comes_to_show("/quota", is_held).await;
         provider.restart(Manner::Sound).await;
         // The next probe is due half a minute later; the clock passes that.
         let offset = format!("{hours}h");
