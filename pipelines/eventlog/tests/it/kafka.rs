@@ -12,6 +12,7 @@ mod topics;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use eventlog::conformance::Fixture;
@@ -82,6 +83,8 @@ impl Names {
     fn new(broker: &Broker) -> Self {
         Self(Options {
             instance: Some("member".to_owned()),
+            // A broker that has just started on a busy machine may take seconds to store megabytes.
+            delivery: Duration::from_secs(60),
             ..broker.options(&fresh())
         })
     }
