@@ -3,8 +3,8 @@
 //! Invariants:
 //! - A code makes at most one connection, and a refresh token is replaced at most once, also if many try at the same
 //!   instant.
-//! - A connection ends with the suspension of its operator and with the removal of its agent, in the same transaction.
-//!   [`OAuth::app`] looks at both again.
+//! - A connection ends with the suspension of its operator and with the removal or the takedown of its agent, in the
+//!   same transaction. [`OAuth::app`] looks at them again.
 //! - Only hashes of secrets are stored.
 
 mod connections;
@@ -111,7 +111,7 @@ pub enum OAuthRedeemed {
     Now,
     /// The code had made the connection with this id before; nothing changed.
     Before(String),
-    /// There is no such code, or its operator is suspended, or its agent was removed; nothing changed.
+    /// There is no such code, or its operator is suspended, or its agent was removed or taken down; nothing changed.
     Unknown,
 }
 

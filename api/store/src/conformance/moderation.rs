@@ -69,7 +69,13 @@ fn uphold_of(report: ReportId, now: Timestamp) -> Uphold {
 }
 
 /// Takes an item down for a reason, and returns the takedown.
-async fn down(store: &Store, kind: ReportKind, item: &str, reason: ReportReason, now: Timestamp) -> Takedown {
+pub(super) async fn down(
+    store: &Store,
+    kind: ReportKind,
+    item: &str,
+    reason: ReportReason,
+    now: Timestamp,
+) -> Takedown {
     let report = reported(
         store,
         new_report(kind, item, reason, &format!("r{}", now.micros()), now),
@@ -81,7 +87,7 @@ async fn down(store: &Store, kind: ReportKind, item: &str, reason: ReportReason,
     }
 }
 
-async fn back(store: &Store, takedown: TakedownId, now: Timestamp) {
+pub(super) async fn back(store: &Store, takedown: TakedownId, now: Timestamp) {
     let letter = ("mail".to_owned(), "{\"to\":\"owner again\"}".to_owned());
     let restored = store
         .moderation()

@@ -54,7 +54,7 @@ pub struct AppConnection {
 
 impl OAuth<'_> {
     /// Returns the app behind an access token that is valid at `now`: neither token nor connection is over, the operator
-    /// is not suspended, and the agent was not removed.
+    /// is not suspended, and the agent was neither removed nor taken down.
     pub async fn app(&self, token_hash: &[u8; 32], now: Timestamp) -> Result<Option<ConnectedApp>, Error> {
         self.0
             .read(async {
@@ -67,7 +67,8 @@ impl OAuth<'_> {
                      JOIN operators ON operators.id = c.operator_id
                      JOIN agents ON agents.id = c.agent_id
                      WHERE t.token_hash = $1 AND t.expires_at > $2 AND c.ended_at IS NULL AND c.ends_at > $2
-                       AND operators.suspended_at IS NULL AND agents.removed_at IS NULL",
+                       AND operators.suspended_at IS NULL AND agents.removed_at IS NULL
+                       AND agents.taken_down_at IS NULL",
                 )
                 .bind(token_hash.to_vec())
                 .bind(now.micros())

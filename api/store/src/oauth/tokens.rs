@@ -258,14 +258,16 @@ impl OAuth<'_> {
     }
 }
 
-/// Returns true if the agent of a grant was removed, or is of another operator.
+/// Returns true if the agent of a grant was removed or taken down, or is of another operator.
 async fn is_removed(cx: &mut AnyConnection, grant: &OAuthGrant) -> Result<bool, Error> {
-    let agent: Option<i64> =
-        sqlx::query_scalar("SELECT created_at FROM agents WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL")
-            .bind(grant.agent.to_string())
-            .bind(grant.operator.to_string())
-            .fetch_optional(cx)
-            .await?;
+    let agent: Option<i64> = sqlx::query_scalar(
+        "SELECT created_at FROM agents
+         WHERE id = $1 AND operator_id = $2 AND removed_at IS NULL AND taken_down_at IS NULL",
+    )
+    .bind(grant.agent.to_string())
+    .bind(grant.operator.to_string())
+    .fetch_optional(cx)
+    .await?;
     Ok(agent.is_none())
 }
 

@@ -1,0 +1,56 @@
+//! Scenarios about apps that act as an agent.
+
+use super::fixture::{agent, at, open, operator};
+use super::moderation::{back, down};
+use crate::{OAuthAccess, OAuthCode, OAuthConnection, OAuthGrant, OAuthRedeemed, ReportKind, ReportReason};
+
+const HOUR: i64 = 3_600;
+
+/// A takedown of an agent ends its connections, and while it lasts the agent is connected to no app again.
+pub async fn an_agent_that_is_down_acts_through_no_app(url: &str) {
+    let store = open(url).await;
+    let operator = operator(&store, "ada@example.org").await;
+    let agent = agent(&store, operator, "talker").await;
+    let oauth = store.oauth();
+    let connect = async |number: u8, now: i64| {
+        let grant = OAuthGrant {
+            client_id: "app_1".to_owned(),
+            operator,
+            agent,
+            resource: "/mcp".to_owned(),
+            scopes: "read write".to_owned(),
+        };
+        let code = OAuthCode {
+            grant: grant.clone(),
+            redirect_uri: "https://app.example/cb".to_owned(),
+            challenge: [0; 32],
+            expires_at: at(now + 60),
+        };
+        oauth.code_add([number; 32], code).await.unwrap();
+        let connection = OAuthConnection {
+            id: format!("connection-{number}"),
+            grant,
+            began_at: at(now),
+            ends_at: at(now + 24 * HOUR),
+            current: 0,
+            rotated: None,
+            ended_at: None,
+        };
+        let access = OAuthAccess {
+            connection: connection.id.clone(),
+            scopes: connection.grant.scopes.clone(),
+            expires_at: at(now + HOUR),
+        };
+        let token = [number + 100; 32];
+        let redeemed = oauth.redeem([number; 32], connection, None, token, access).await;
+        let app = oauth.app(&token, at(now + 1)).await.unwrap();
+        (redeemed.unwrap(), app.is_some())
+    };
+    assert_eq!(connect(1, 10).await, (OAuthRedeemed::Now, true));
+    let item = agent.to_string();
+    let takedown = down(&store, ReportKind::Agent, &item, ReportReason::Spam, at(20)).await;
+    assert_eq!(oauth.app(&[101; 32], at(21)).await.unwrap(), None);
+    assert_eq!(connect(2, 30).await, (OAuthRedeemed::Unknown, false));
+    back(&store, takedown.id, at(40)).await;
+    assert_eq!(connect(3, 50).await, (OAuthRedeemed::Now, true));
+}
