@@ -266,9 +266,9 @@ impl View {
     /// # Errors
     /// 500 if the path is no header value.
     pub(crate) fn going_to(self, next: &str) -> Result<Self, ApiError> {
-        let next = local_path(next);
-        // A semicolon would end the value; no path of this service has one.
-        let next = if next.contains([';', ',']) { CONSOLE } else { next };
+        // Both can end the value of a cookie. In a query, such as that of an app's request, they mean the same escaped.
+        let next = next.replace(';', "%3B").replace(',', "%2C");
+        let next = local_path(&next);
         self.set_cookie(&format!(
             "{NEXT}={next}; Path=/; Max-Age={NEXT_SECONDS}; Secure; HttpOnly; SameSite=Lax"
         ))

@@ -265,6 +265,29 @@ async fn a_link_of_a_letter_changes_nothing_until_its_button_is_pressed() {
 }
 
 #[tokio::test]
+async fn a_person_comes_back_to_the_request_of_an_app_by_way_of_signing_in() {
+    let service = Service::start().await;
+    service.operator_at(EMAIL).await;
+    let browser = Browser {
+        service: &service,
+        session: None,
+    };
+    // A state of the longest length that is sent back, with what a cookie cannot have.
+    let state = format!("a,b;{}", "c".repeat(2_044));
+    let asked = browser.get(&format!("/oauth/authorize?client_id=app_1&state={state}")).await;
+    assert_eq!(asked.status, 303);
+    let page = browser.get(location(&asked)).await;
+    assert_eq!(page.status, 200, "{}", page.text());
+    let next = location(&asked).split_once("?next=").unwrap().1;
+    let asked = browser.post("/signin", &format!("email=ada%40example.org&next={next}")).await;
+    assert_eq!(asked.status, 200, "{}", asked.text());
+    let cookie = asked.headers[header::SET_COOKIE].to_str().unwrap();
+    let path = cookie.split_once('=').unwrap().1.split(';').next().unwrap();
+    let escaped = state.replace(',', "%2C").replace(';', "%3B");
+    assert_eq!(path, format!("/oauth/authorize?client_id=app_1&state={escaped}"));
+}
+
+#[tokio::test]
 async fn an_address_without_account_is_answered_like_one_with() {
     let service = Service::start().await;
     service.operator_at(EMAIL).await;

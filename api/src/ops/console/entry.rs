@@ -268,7 +268,7 @@ fn statements(adult: Option<&String>, accept_terms: Option<&String>) -> Vec<page
 #[serde(deny_unknown_fields)]
 struct Next {
     /// Path of this service to open after signing in.
-    #[schemars(length(max = 2_000))]
+    #[schemars(length(max = 3_500))]
     next: Option<String>,
 }
 
@@ -289,7 +289,7 @@ struct SignInForm {
     #[schemars(length(max = 254), regex(pattern = LINE))]
     email: String,
     /// Path of this service to open after signing in.
-    #[schemars(length(max = 2_000))]
+    #[schemars(length(max = 3_500))]
     next: Option<String>,
 }
 
