@@ -136,7 +136,7 @@ impl Scheduler {
                 continue;
             };
             self.bring_forward(&collector, source, now).await?;
-            if collector.next_at > now || collector.leased_until.is_some_and(|until| until > now) {
+            if collector.next_at > now || collector.is_leased(now, self.options.lease) {
                 continue;
             }
             let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {

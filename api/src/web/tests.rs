@@ -274,12 +274,16 @@ async fn a_person_comes_back_to_the_request_of_an_app_by_way_of_signing_in() {
     };
     // A state of the longest length that is sent back, with what a cookie cannot have.
     let state = format!("a,b;{}", "c".repeat(2_044));
-    let asked = browser.get(&format!("/oauth/authorize?client_id=app_1&state={state}")).await;
+    let asked = browser
+        .get(&format!("/oauth/authorize?client_id=app_1&state={state}"))
+        .await;
     assert_eq!(asked.status, 303);
     let page = browser.get(location(&asked)).await;
     assert_eq!(page.status, 200, "{}", page.text());
     let next = location(&asked).split_once("?next=").unwrap().1;
-    let asked = browser.post("/signin", &format!("email=ada%40example.org&next={next}")).await;
+    let asked = browser
+        .post("/signin", &format!("email=ada%40example.org&next={next}"))
+        .await;
     assert_eq!(asked.status, 200, "{}", asked.text());
     let cookie = asked.headers[header::SET_COOKIE].to_str().unwrap();
     let path = cookie.split_once('=').unwrap().1.split(';').next().unwrap();

@@ -19,6 +19,8 @@ use crate::{Error, Store};
 
 /// Runs of a collector that are kept.
 const KEPT_RUNS: i64 = 100;
+/// Leases that the end of a lease can be away, as another process may take longer ones.
+const FAR: u32 = 10;
 
 /// A definition as a process has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,15 @@ pub struct Collector {
     pub failures: u32,
     /// End of the lease of the run under way.
     pub leased_until: Option<Timestamp>,
+}
+
+impl Collector {
+    /// Returns true while a run is under way for which `lease` was taken. A lease that ends much later than a lease can
+    /// was given by a clock that was ahead, and counts as ended.
+    pub fn is_leased(&self, now: Timestamp, lease: Duration) -> bool {
+        let most = now.plus(lease.saturating_mul(FAR));
+        self.leased_until.is_some_and(|until| now < until && until <= most)
+    }
 }
 
 /// Numbers of rows of a run.
@@ -224,8 +235,8 @@ impl Collectors<'_> {
         self.0
             .write_aside(move |cx| {
                 Box::pin(async move {
-                    // The row is locked by writing it, and the conditions hold on the locked row. A lease that ends
-                    // much later than a lease can was given by a clock that was ahead, and counts as ended.
+                    // The row is locked by writing it, and the conditions hold on the locked row. That on the lease is
+                    // the one of `Collector::is_leased`.
                     let taken = sqlx::query(
                         "UPDATE collectors SET run_id = $2, leased_until = $4
                          WHERE name = $1 AND (next_at <= $3 OR $5 = 1)
@@ -237,7 +248,7 @@ impl Collectors<'_> {
                     .bind(now.micros())
                     .bind(now.plus(lease).micros())
                     .bind(i64::from(at_once))
-                    .bind(now.plus(lease.saturating_mul(10)).micros())
+                    .bind(now.plus(lease.saturating_mul(FAR)).micros())
                     .fetch_optional(&mut *cx)
                     .await?;
                     let Some(row) = taken else {

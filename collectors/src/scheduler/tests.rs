@@ -479,6 +479,25 @@ async fn a_clock_that_was_ahead_delays_no_run_for_years() {
         .unwrap();
     assert!(scene.next_at().await.since(scene.clock.now()) <= Duration::from_hours(6) + MAX_JITTER);
     assert!(runs.is_empty());
+
+    // A run of that time whose process died does not hold its lease for years either.
+    let (collectors, lease) = (scene.scheduler.store.collectors(), Options::default().lease);
+    let run = ContributionId::new(far).to_string();
+    assert!(
+        collectors
+            .begin("tides", &run, far, lease, true)
+            .await
+            .unwrap()
+            .is_some()
+    );
+    scene.clock.advance(Duration::from_hours(7));
+    scene
+        .scheduler
+        .round(&mut runs, &CancellationToken::new())
+        .await
+        .unwrap();
+    while runs.join_next().await.is_some() {}
+    assert_eq!(scene.gates.versions(), 1);
 }
 
 #[tokio::test]
