@@ -5,8 +5,8 @@
 //! the time of the first build.
 //!
 //! Invariants:
-//! - A table that needs a reader feature is refused, as is one whose log does not begin with its first commit: rows
-//!   would be missing without notice.
+//! - A table that needs a reader feature is refused, as is one whose log does not begin with its first commit, or lacks
+//!   the place that was read last: rows would be missing without notice.
 //! - Files that a commit only rearranges (`dataChange` false) give no row again. Rows that a commit removes stay in the
 //!   dataset, which only grows.
 
@@ -33,8 +33,7 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
     let mut left = source.max_bytes();
     let (mut files, mut last) = (Vec::new(), None);
     for version in first..first.saturating_add(MAX_COMMITS) {
-        let path = format!("_delta_log/{version:020}.json");
-        let Some(commit) = object(fetcher, source, &path, &mut left).await? else {
+        let Some(commit) = object(fetcher, source, &commit(version), &mut left).await? else {
             break;
         };
         files.extend(added(&commit)?);
@@ -46,6 +45,7 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
                 "there is no Delta table whose log begins with its first commit",
             ));
         }
+        check_place(fetcher, source, first, &mut left).await?;
         return Ok(Fetched::Unchanged(before.unwrap_or_default()));
     };
     let mut rows = Vec::new();
@@ -68,6 +68,31 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
         ..Cursor::default()
     };
     Ok(Fetched::Records(rows, cursor))
+}
+
+/// Checks that a table without the commit `first` has no news. A writer removes old commits once a checkpoint has what
+/// they say, and a table that was made anew begins at its first commit again.
+async fn check_place(fetcher: &Fetcher, source: &Source, first: u64, left: &mut u64) -> Result<(), Failure> {
+    let lost = || Failure::form("the log of the table lacks the place where the source was left");
+    let text = object(fetcher, source, "_delta_log/_last_checkpoint", left).await?;
+    let checkpoint = text.map(|text| checkpoint(&text).ok_or_else(lost)).transpose()?;
+    let last_read = object(fetcher, source, &commit(first.saturating_sub(1)), left).await?;
+    let has_place = last_read.is_some() || checkpoint.is_some_and(|version| version.saturating_add(1) >= first);
+    if has_place && checkpoint.is_none_or(|version| version < first) {
+        Ok(())
+    } else {
+        Err(lost())
+    }
+}
+
+/// Returns the version of the latest checkpoint, or `None` if the text is none about a checkpoint.
+fn checkpoint(text: &[u8]) -> Option<u64> {
+    serde_json::from_slice::<Value>(text).ok()?["version"].as_u64()
+}
+
+/// Returns the path of a commit.
+fn commit(version: u64) -> String {
+    format!("_delta_log/{version:020}.json")
 }
 
 /// Returns the paths of the files whose rows a commit adds.
@@ -149,7 +174,68 @@ async fn object(fetcher: &Fetcher, source: &Source, path: &str, left: &mut u64) 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    const TABLE: &str = r#"
+name = "tides"
+dataset = "tides"
+title = "Tides of a harbour"
+publisher = "Harbour"
+license = "CC0-1.0"
+terms = "https://harbour.example/terms"
+description = "Levels of the tide at a harbour, hourly."
+schedule = "0 */6 * * *"
+[fetch]
+file = "table"
+format = "delta"
+[[fields]]
+name = "id"
+from = "/id"
+type = "string"
+required = true
+"#;
+
+    #[tokio::test]
+    async fn a_log_that_lacks_the_place_is_refused_and_not_taken_for_unchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("table/_delta_log");
+        std::fs::create_dir_all(&log).unwrap();
+        let commit = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
+        std::fs::write(log.join("00000000000000000000.json"), commit).unwrap();
+        let source = Source::parse(TABLE, Some(folder.path())).unwrap();
+        let client = outbound::Client::new(outbound::Options::new("mailto:ops@example.org")).unwrap();
+        let fetcher = Fetcher::new(client, Duration::ZERO);
+        let Fetched::Records(_, cursor) = follow(&fetcher, &source, None).await.unwrap() else {
+            panic!("the first commit is news");
+        };
+        for (checkpoint, left_at, is_known) in [
+            (None, 0, true),
+            // The table was made anew and has fewer commits than before.
+            (None, 3, false),
+            (Some(r#"{"version":0}"#), 0, true),
+            // The commits before the checkpoint were removed.
+            (Some(r#"{"version":3}"#), 3, true),
+            (Some(r#"{"version":5}"#), 3, false),
+            (Some(r#"{"version":5}"#), 0, false),
+            (Some("{"), 0, false),
+        ] {
+            if let Some(text) = checkpoint {
+                std::fs::write(log.join("_last_checkpoint"), text).unwrap();
+            }
+            let place = Cursor {
+                delta_version: Some(left_at),
+                ..cursor.clone()
+            };
+            let followed = follow(&fetcher, &source, Some(place.clone())).await;
+            match (&followed, is_known) {
+                (Ok(Fetched::Unchanged(same)), true) => assert_eq!(*same, place),
+                (Err(failure), false) => assert_eq!(failure.code, "form"),
+                _ => panic!("{checkpoint:?} after {left_at}: {followed:?}"),
+            }
+        }
+    }
 
     #[test]
     fn a_file_outside_of_the_table_is_refused() {
