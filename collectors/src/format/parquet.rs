@@ -1,6 +1,7 @@
 //! Rows of Apache Parquet, as JSON.
 //!
-//! Invariant: a file whose columns would take more memory than [`MAX_BYTES`] is refused before a row is read.
+//! Invariant: a file whose columns would take more memory than [`MAX_BYTES`] is refused, before a row is read if the
+//! file says so itself. A small file can stand for large rows, since an encoding repeats a value for nothing.
 
 use bytes::Bytes;
 use data_encoding::BASE64;
@@ -18,19 +19,44 @@ const MAX_BYTES: i64 = 512 << 20;
 
 /// Decodes the rows of a file.
 pub(crate) fn rows(body: Bytes) -> Result<Vec<Value>, Failure> {
+    rows_within(body, MAX_BYTES)
+}
+
+/// Decodes the rows of a file whose columns and whose rows take at most `most` bytes.
+pub(super) fn rows_within(body: Bytes, most: i64) -> Result<Vec<Value>, Failure> {
     let broken = || Failure::form("the answer is no complete Parquet file");
+    let too_large = || Failure::new("too_large", "the columns of the file are too large");
     let reader = SerializedFileReader::new(body).map_err(|_error| broken())?;
     let metadata = reader.metadata();
     let bytes = metadata.row_groups().iter().map(|group| group.total_byte_size().max(0));
-    if bytes.fold(0_i64, i64::saturating_add) > MAX_BYTES {
-        return Err(Failure::new("too_large", "the columns of the file are too large"));
+    if bytes.fold(0_i64, i64::saturating_add) > most {
+        return Err(too_large());
     }
     if usize::try_from(metadata.file_metadata().num_rows()).is_ok_and(|rows| rows > MAX_ROWS) {
         return Err(too_many());
     }
-    let rows = reader.get_row_iter(None).map_err(|_error| broken())?;
-    rows.map(|row| row.map(|row| object(&row)).map_err(|_error| broken()))
-        .collect()
+    let (mut rows, mut left) = (Vec::new(), usize::try_from(most).unwrap_or(0));
+    for row in reader.get_row_iter(None).map_err(|_error| broken())? {
+        // The numbers above are those of the file itself, which may say anything.
+        if rows.len() == MAX_ROWS {
+            return Err(too_many());
+        }
+        let row = object(&row.map_err(|_error| broken())?);
+        left = left.checked_sub(weight(&row)).ok_or_else(too_large)?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Returns the memory that a value takes, nearly.
+fn weight(value: &Value) -> usize {
+    let content: usize = match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(weight).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + weight(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + content
 }
 
 fn object(row: &Row) -> Value {

@@ -124,6 +124,38 @@ fn parquet_file() -> Vec<u8> {
     bytes
 }
 
+/// A file of `rows` rows with the same text, which the file has once.
+fn repeating(text: &str, rows: usize) -> Vec<u8> {
+    use ::parquet::data_type::{ByteArray, ByteArrayType};
+    use ::parquet::file::writer::SerializedFileWriter;
+    use ::parquet::schema::parser::parse_message_type;
+
+    let schema = parse_message_type("message rows { required binary name (STRING); }").unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema.into(), std::sync::Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let values = vec![ByteArray::from(text); rows];
+    column
+        .typed::<ByteArrayType>()
+        .write_batch(&values, None, None)
+        .unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+#[test]
+fn a_small_file_of_large_rows_is_refused_while_it_is_read() {
+    let text = "a".repeat(1_000);
+    let bytes = repeating(&text, 200);
+    assert!(bytes.len() < 10_000, "{}", bytes.len());
+    let rows = |most| super::parquet::rows_within(Bytes::copy_from_slice(&bytes), most);
+    assert_eq!(rows(1 << 20).unwrap().len(), 200);
+    assert_eq!(rows(100_000).unwrap_err().code, "too_large");
+}
+
 #[test]
 fn rows_of_parquet_are_records_and_half_a_file_is_none() {
     let bytes = parquet_file();
