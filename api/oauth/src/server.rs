@@ -356,6 +356,19 @@ impl Server {
         Ok(self.storage.end(connection.id, self.clock.now()).await?)
     }
 
+    /// Returns the client that a code or a token was given to, also if it has ended. By it a caller knows, before it
+    /// fetches the document of a client, that a request can be from that client.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn owner(&self, secret: &Secret) -> Result<Option<String>, Error> {
+        if let Some(stored) = self.storage.code(secret.hash()).await? {
+            return Ok(Some(stored.code.grant.client_id));
+        }
+        let connection = self.connection_of(secret.hash()).await?;
+        Ok(connection.map(|connection| connection.grant.client_id))
+    }
+
     async fn connection_of(&self, token: Hash) -> Result<Option<Connection>, StorageError> {
         if let Some((connection, _)) = self.storage.access(token).await? {
             return Ok(Some(connection));

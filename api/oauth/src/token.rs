@@ -51,6 +51,8 @@ impl TokenError {
 
     /// The request is from a client that is neither registered nor has a document that can be used.
     pub const UNKNOWN_CLIENT: Self = Self::client("the client is not known");
+    /// The code or the token was not given to the client.
+    pub const NOT_GIVEN: Self = Self::grant("the code or the token is not valid");
     pub(crate) const TARGET: Self = Self::new("invalid_target", "resource is not the one that was agreed to");
     pub(crate) const SCOPE: Self = Self::new("invalid_scope", "scope has more than was agreed to");
     pub(crate) const NO_REFRESH: Self = Self::new("unauthorized_client", "the client did not register refresh_token");
@@ -113,6 +115,16 @@ pub enum TokenRequest {
         /// Resource, if the request repeats it.
         resource: Option<Resource>,
     },
+}
+
+impl TokenRequest {
+    /// Returns the code or the refresh token.
+    pub const fn secret(&self) -> &Secret {
+        match self {
+            Self::Code { code, .. } => code,
+            Self::Refresh { token, .. } => token,
+        }
+    }
 }
 
 /// Reads the identity of the client. `has_authorization` is true if the request has a header `Authorization`.

@@ -3,15 +3,18 @@
 //! Invariants:
 //! - Parameters that are not known are ignored here, and errors have the form of OAuth (RFC 6749 section 5.2).
 //! - No credential but those of OAuth is read: a key in `Authorization` changes nothing.
+//! - The document of an app is fetched only for a code or a token that the app was given, so strangers cannot make the
+//!   service fetch.
 
 use std::time::Duration;
 
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use oauth::client::Client;
+use oauth::document::is_document_url;
 use oauth::registration;
-use oauth::token::{self, TokenError};
-use oauth::{Params, Resource, discovery};
+use oauth::token::{self, Credentials, TokenError};
+use oauth::{Params, Resource, Secret, discovery};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -285,9 +288,16 @@ async fn token_answer(cx: Cx, input: TokenForm) -> Result<OAuthReply, ApiError> 
     let params = Params::parse(cx.body.as_deref().unwrap_or_default());
     let server = cx.app.apps.server();
     let exchanged = async {
-        let client = client(&cx.app.apps, &params, input.authorization.as_deref()).await?;
-        let request = token::request(&params, server.issuer())?;
-        Ok(server.token(&client, &request).await?)
+        let credentials = credentials(&params, input.authorization.as_deref())?;
+        let request = token::request(&params, server.issuer());
+        if is_document_url(&credentials.client_id) {
+            let request = request.as_ref().map_err(|error| *error)?;
+            if !is_given(&cx.app.apps, &credentials, request.secret()).await? {
+                return Err(TokenError::NOT_GIVEN.into());
+            }
+        }
+        let client = client(&cx.app.apps, &credentials).await?;
+        Ok(server.token(&client, &request?).await?)
     };
     match exchanged.await {
         Ok(answer) => {
@@ -321,9 +331,20 @@ struct RevokeForm {
 async fn revoke(cx: Cx, input: RevokeForm) -> Result<OAuthReply, ApiError> {
     let params = Params::parse(cx.body.as_deref().unwrap_or_default());
     let revoked = async {
-        let client = client(&cx.app.apps, &params, input.authorization.as_deref()).await?;
-        let token = token::revocation(&params)?;
-        Ok(cx.app.apps.server().revoke(&client, token.as_ref()).await?)
+        let credentials = credentials(&params, input.authorization.as_deref())?;
+        let token = token::revocation(&params);
+        if is_document_url(&credentials.client_id) {
+            let given = match token.as_ref().map_err(|error| *error)? {
+                Some(token) => is_given(&cx.app.apps, &credentials, token).await?,
+                None => false,
+            };
+            // A token that nobody has is revoked already (RFC 7009 section 2.2).
+            if !given {
+                return Ok(());
+            }
+        }
+        let client = client(&cx.app.apps, &credentials).await?;
+        Ok(cx.app.apps.server().revoke(&client, token?.as_ref()).await?)
     };
     match revoked.await {
         Ok(()) => Ok(OAuthReply::of(200, json!({}))),
@@ -344,22 +365,93 @@ impl<E: Into<oauth::Error>> From<E> for Refused {
     }
 }
 
-/// Returns the client that a request is from, which has proved its identity.
-async fn client(apps: &Apps, params: &Params, authorization: Option<&str>) -> Result<Client, Refused> {
+/// Reads the identity that a request claims.
+fn credentials(params: &Params, authorization: Option<&str>) -> Result<Credentials, Refused> {
     // Keys and tokens of the service are no passwords of clients, and are not looked at.
     let has_password = authorization.is_some_and(|value| {
         let scheme = value.as_bytes().get(..BASIC.len());
         scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(BASIC))
     });
-    let credentials = token::credentials(params, has_password)?;
+    Ok(token::credentials(params, has_password)?)
+}
+
+/// Returns true if a code or a token was given to the client of a request, and false if there is none such.
+///
+/// # Errors
+/// `invalid_grant` if it was given to another client, or the database failed.
+async fn is_given(apps: &Apps, credentials: &Credentials, secret: &Secret) -> Result<bool, Refused> {
+    match apps.server().owner(secret).await? {
+        None => Ok(false),
+        Some(owner) if owner == credentials.client_id => Ok(true),
+        Some(_) => Err(TokenError::NOT_GIVEN.into()),
+    }
+}
+
+/// Returns the client that a request is from, which has proved its identity.
+async fn client(apps: &Apps, credentials: &Credentials) -> Result<Client, Refused> {
     let client = apps.client(&credentials.client_id).await.map_err(Refused::Service)?;
     let client = client.ok_or(TokenError::UNKNOWN_CLIENT)?;
     let keys = apps.keys(&client).await;
-    let authenticated = apps.server().authenticate(&credentials, &client, keys.as_ref()).await;
+    let authenticated = apps.server().authenticate(credentials, &client, keys.as_ref()).await;
     if let (Err(_), Some(_)) = (&authenticated, &keys) {
         // The client may have new keys, which the next try sees.
         apps.web().forget_keys(&client);
     }
     authenticated?;
     Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+    use crate::testing::Service;
+
+    /// Sends a form and returns the status and the error of the answer.
+    async fn sent(service: &Service, path: &str, form: &str) -> (u16, Value) {
+        let request = Request::post(path).header("content-type", FORM);
+        let request = request.body(axum::body::Body::from(form.to_owned())).unwrap();
+        let got = service.send(request).await;
+        (got.status.as_u16(), got.json()["error"].clone())
+    }
+
+    #[tokio::test]
+    async fn a_stranger_makes_the_service_fetch_no_document() {
+        let service = Service::start().await;
+        // The name leads nowhere, so a request that had to fetch the document would be from a client that is not known.
+        let app = "client_id=https%3A%2F%2Fapp.invalid%2Fapp.json";
+        let verifier = "v".repeat(43);
+        let code = format!("grant_type=authorization_code&code=wtg_1&code_verifier={verifier}&{app}");
+        let refresh = format!("grant_type=refresh_token&refresh_token=wtr_1&{app}");
+        let token = format!("token=wta_1&{app}");
+        let invalid = (400, json!("invalid_grant"));
+        assert_eq!(sent(&service, "/oauth/token", &code).await, invalid);
+        assert_eq!(sent(&service, "/oauth/token", &refresh).await, invalid);
+        assert_eq!(sent(&service, "/oauth/revoke", &token).await, (200, Value::Null));
+
+        // What the app was given is worth a look at its document, and what another one was given is not.
+        let key = service.operator_at("ada@example.org").await;
+        service.agent(&key, "tide-1").await;
+        let (store, now) = (&service.app.store, service.app.clock.now());
+        let operator = store.operator_by_email("ada@example.org").await.unwrap().unwrap().id;
+        let agent = store.accounts().agents_of(operator, now).await.unwrap()[0].id;
+        let given = store::OAuthCode {
+            grant: store::OAuthGrant {
+                client_id: "https://app.invalid/app.json".to_owned(),
+                operator,
+                agent,
+                resource: Resource::Mcp.path().to_owned(),
+                scopes: "read".to_owned(),
+            },
+            redirect_uri: "https://app.invalid/callback".to_owned(),
+            challenge: [0; 32],
+            expires_at: now.plus(Duration::from_mins(1)),
+        };
+        store.oauth().code_add(crate::auth::hash("wtg_1"), given).await.unwrap();
+        let unknown = (401, json!("invalid_client"));
+        assert_eq!(sent(&service, "/oauth/token", &code).await, unknown);
+        let other = code.replace("app.json", "other.json");
+        assert_eq!(sent(&service, "/oauth/token", &other).await, invalid);
+    }
 }
