@@ -11,6 +11,8 @@ const MAX_DAYS: usize = 8 * 366;
 /// Shortest and longest time between two runs, in minutes.
 const GAP_MINUTES: (i64, i64) = (6 * 60, 24 * 60);
 const MINUTE_MICROS: i64 = 60_000_000;
+/// The months 1 to 12.
+const ALL_MONTHS: u64 = 0b1_1111_1111_1110;
 
 /// A cron expression of five fields: minute, hour, day of the month, month, day of the week (0 and 7 are Sunday).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,10 +56,11 @@ impl Schedule {
     /// Checks that runs are six to 24 hours apart.
     fn check_gaps(&self) -> Result<(), String> {
         let rule = || "must run every 6 to 24 hours".to_owned();
-        // 250 runs are at least two months, which contain every distance.
+        // 250 runs are at least two months, which contain every distance unless months differ; 1,600 are at least a year.
+        let runs = if self.months == ALL_MONTHS { 250 } else { 1_600 };
         let mut last = Timestamp::from_micros(1_767_225_600_000_000);
         last = self.next(last).ok_or_else(rule)?;
-        for _ in 0..250 {
+        for _ in 0..runs {
             let next = self.next(last).ok_or_else(rule)?;
             let minutes = (next.micros() - last.micros()) / MINUTE_MICROS;
             if minutes < GAP_MINUTES.0 || minutes > GAP_MINUTES.1 {
@@ -191,6 +194,7 @@ mod tests {
             "0 0 * * 1",
             "0 0 1 * *",
             "0 0 31 2 *",
+            "0 0 * 1-11 *",
         ] {
             assert!(Schedule::parse(schedule).is_err(), "{schedule}");
         }
