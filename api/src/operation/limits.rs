@@ -43,6 +43,16 @@ pub(super) async fn count(
     Ok(())
 }
 
+impl Limit {
+    /// Counts an event of an address, for an operation of which only some calls count.
+    ///
+    /// # Errors
+    /// 429 if the limit is reached.
+    pub(crate) async fn take(&self, app: &App, client: IpAddr) -> Result<(), ApiError> {
+        take(app, self, Source::from(client)).await
+    }
+}
+
 fn named(limit: &Limit, text: &str) -> Source {
     Source::named(limit.name, text)
 }

@@ -1,7 +1,7 @@
 use http::Request;
 
 use super::*;
-use crate::testing::{Got, Service};
+use crate::testing::{Got, Service, config, limits};
 
 const EMAIL: &str = "ada@example.org";
 
@@ -71,6 +71,11 @@ impl<'s> Browser<'s> {
         let (_, rest) = html.split_once("name=\"form_token\" value=\"").unwrap();
         rest.split_once('"').unwrap().0.to_owned()
     }
+}
+
+fn form(fields: &[(&str, &str)]) -> String {
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(fields).finish()
 }
 
 fn location(got: &Got) -> &str {
@@ -289,6 +294,35 @@ async fn a_person_comes_back_to_the_request_of_an_app_by_way_of_signing_in() {
     let path = cookie.split_once('=').unwrap().1.split(';').next().unwrap();
     let escaped = state.replace(',', "%2C").replace(';', "%3B");
     assert_eq!(path, format!("/oauth/authorize?client_id=app_1&state={escaped}"));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_made_with_a_consent_is_a_registration() {
+    let mut few = limits();
+    few.agents_per_ip_per_hour = 1;
+    let service = Service::with(config(), few).await;
+    let browser = Browser::signed_in(&service).await;
+    let metadata = r#"{"client_name": "Tide desk", "redirect_uris": ["https://app.example/callback"]}"#;
+    let registered = service.call("POST", "/oauth/register", None, metadata).await.json();
+    let request = form(&[
+        ("client_id", registered["client_id"].as_str().unwrap()),
+        ("redirect_uri", "https://app.example/callback"),
+        ("response_type", "code"),
+        ("code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
+        ("code_challenge_method", "S256"),
+        ("resource", "http://sluice.test/mcp"),
+    ]);
+    let consent = form(&[
+        ("form_token", &browser.form_token().await),
+        ("request", &request),
+        ("agent", "new"),
+        ("scopes", "read"),
+        ("decision", "approve"),
+    ]);
+    let agreed = browser.post("/oauth/authorize", &consent).await;
+    assert_eq!(agreed.status, 303, "{}", agreed.text());
+    assert!(location(&agreed).starts_with("https://app.example/callback?code="));
+    assert_eq!(browser.post("/oauth/authorize", &consent).await.status, 429);
 }
 
 #[tokio::test]

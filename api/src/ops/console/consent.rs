@@ -22,6 +22,7 @@ use crate::app::App;
 use crate::cx::Cx;
 use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
+use crate::ops::accounts::REGISTRATIONS;
 use crate::web::View;
 use crate::wire::Nothing;
 
@@ -264,6 +265,8 @@ async fn decide(cx: Cx, input: Decision) -> Result<View, ApiError> {
 /// Returns the agent that the person chose, or makes it.
 async fn agent(cx: &Cx, operator: OperatorId, chosen: &str, client: &Client) -> Result<AgentId, ApiError> {
     if chosen == NEW {
+        // It is a registration like every other, or names could be taken here without end.
+        REGISTRATIONS.take(&cx.app, cx.client).await?;
         return create(cx, operator, &name_after(client)).await;
     }
     let chosen: AgentId = match chosen {
