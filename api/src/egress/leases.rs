@@ -108,12 +108,16 @@ impl Leases {
             if repeats {
                 continue;
             }
-            match lease(app, reader, size, payer, now).await? {
-                EgressLeased::Leased => {
+            match lease(app, reader, size, payer, now).await {
+                Ok(EgressLeased::Leased) => {
                     self.put(reader.operator, size - missing, now);
                     return Ok(());
                 }
-                other => refused = Some(other),
+                Ok(other) => refused = Some(other),
+                Err(error) => {
+                    self.put(reader.operator, taken, now);
+                    return Err(error);
+                }
             }
         }
         // What was taken was not sent.
@@ -227,4 +231,25 @@ fn platform_full(now: Timestamp) -> ApiError {
         .field("resetAt", reset.to_string())
         .field("retryAfter", seconds)
         .header(header::RETRY_AFTER, HeaderValue::from(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Service;
+
+    #[tokio::test]
+    async fn an_answer_that_fails_takes_nothing_of_the_lease() {
+        let service = Service::start().await;
+        let (leases, now) = (Leases::default(), service.app.clock.now());
+        let reader = Reader {
+            operator: OperatorId::new(now),
+            agent: None,
+            may_spend: false,
+        };
+        leases.put(reader.operator, 10, now);
+        service.app.store.close().await;
+        assert!(leases.admit(&service.app, reader, 20, now).await.is_err());
+        assert_eq!(leases.take(reader.operator, 20, now), 10);
+    }
 }
