@@ -132,18 +132,19 @@ async fn contribute(mut cx: Cx, input: Contribute) -> Result<Reply<View>, ApiErr
     // not keep it in memory.
     let body = cx.body.take();
     let (new, record) = submission(&cx, &project, id, input, body)?;
-    let before = match cx.app.backlog.rejection() {
+    let (rows, bytes, paused) = (new.rows, new.submission.len(), new.paused);
+    let refused = match cx.app.backlog.rejection() {
+        Some(rejected) => Some(no_more(rejected)),
+        None => storage_quota::admit(&cx, &project, bytes as u64).await.err(),
+    };
+    let before = match refused {
         None => None,
         // A repeated call is answered even when nothing new is accepted.
-        Some(rejected) => match cx.app.store.idempotency_used(&new).await? {
-            None => return Err(no_more(rejected)),
+        Some(refused) => match cx.app.store.idempotency_used(&new).await? {
+            None => return Err(refused),
             used => used,
         },
     };
-    let (rows, bytes, paused) = (new.rows, new.submission.len(), new.paused);
-    if before.is_none() {
-        storage_quota::admit(&cx, &project, bytes as u64).await?;
-    }
     let acknowledged = View::submitted(id, &project.slug, new.source_declaration.clone(), rows, cx.now);
     let acknowledged = if paused { acknowledged.paused() } else { acknowledged };
     // Registered before the row exists, so that an outcome that arrives at once is not missed.

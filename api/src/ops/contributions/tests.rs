@@ -172,6 +172,33 @@ async fn a_repeated_key_replays_and_another_body_is_refused() {
 }
 
 #[tokio::test]
+async fn a_repeated_key_replays_when_the_storage_is_used_up() {
+    let mut few = limits();
+    few.storage_bytes = 4_000;
+    let scene = Scene::with(few).await;
+    let first = scene.contribute(&three(), Some("k-1")).await;
+    assert_eq!(first.status, 201, "{}", first.json());
+    let id: ContributionId = first.json()["id"].as_str().unwrap().parse().unwrap();
+    let earlier = scene.service.app.store.contribution(id).await.unwrap().unwrap();
+    // More than the storage, however it is compressed.
+    let names: Vec<Value> = (0..200_u8)
+        .map(|n| json!({"name": blake3::hash(&[n]).to_string()}))
+        .collect();
+    scene
+        .service
+        .merged_in_the_table_only("weather", id, earlier.agent, &names)
+        .await;
+    // The size of what is stored is read again after 10 seconds.
+    scene.service.clock.advance(std::time::Duration::from_secs(10));
+    assert_eq!(scene.contribute(&three(), None).await.status, 402);
+    let again = scene.contribute(&three(), Some("k-1")).await;
+    assert_eq!((again.status.as_u16(), &again.json()["replayed"]), (200, &json!(true)));
+    let other = json!({"records": [{"name": "z"}]});
+    assert_eq!(scene.contribute(&other, Some("k-1")).await.status, 422);
+    assert_eq!(scene.contribute(&other, Some("k-2")).await.status, 402);
+}
+
+#[tokio::test]
 async fn fifty_twins_of_one_key_are_one_contribution() {
     let scene = Scene::set().await;
     let body = three();
