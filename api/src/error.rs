@@ -150,6 +150,7 @@ impl ApiError {
     /// Creates a 503 for a file that differs from what was written to it; `context` is for the log only.
     pub fn damaged(context: impl std::fmt::Display) -> Self {
         Self::new(Kind::Damaged, "table_damaged", DAMAGED)
+            .field("retryAfter", DAMAGED_RETRY_SECONDS)
             .header(header::RETRY_AFTER, HeaderValue::from(DAMAGED_RETRY_SECONDS))
             .context(context)
     }

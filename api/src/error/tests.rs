@@ -51,3 +51,13 @@ fn a_limit_says_when_to_come_back() {
     assert_eq!(error.body("r")["retryAfter"], 1);
     assert_eq!(error.headers(), [(header::RETRY_AFTER, HeaderValue::from(1_u64))]);
 }
+
+#[test]
+fn a_damaged_file_says_when_to_come_back() {
+    let error = ApiError::damaged("part 3 has another hash");
+    assert_eq!(error.body("r")["retryAfter"], DAMAGED_RETRY_SECONDS);
+    assert_eq!(
+        error.headers(),
+        [(header::RETRY_AFTER, HeaderValue::from(DAMAGED_RETRY_SECONDS))]
+    );
+}
