@@ -141,7 +141,7 @@ fn allows(word: &str) -> &'static str {
     match word {
         "read" => "Reads units, datasets, points and quota that you may read.",
         "write" => "Submits, revises and retires units, contributes records, and changes your datasets.",
-        "spend" => "Buys with your prepaid credits, up to the agent's cap.",
+        "spend" => "Buys with your prepaid credits.",
         _ => "",
     }
 }
