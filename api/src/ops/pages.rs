@@ -204,6 +204,10 @@ fn limits(limits: &Limits) -> String {
             "Contributions of an operator to public projects in a UTC day",
             limits.public_contributions_per_day.to_string(),
         ),
+        (
+            "Units that an operator submits and revises in a UTC day",
+            limits.knowledge_per_day.to_string(),
+        ),
         ("Records of a contribution", limits.records_per_contribution.to_string()),
         ("Body of a contribution", bytes(limits.contribution_bytes)),
         ("Upload", mib(limits.upload_bytes)),

@@ -54,6 +54,32 @@ async fn terms_that_are_elsewhere_are_not_claimed_to_be_here() {
 }
 
 #[tokio::test]
+async fn the_documents_for_agents_name_what_a_seller_needs() {
+    let service = Service::start().await;
+    let guide = text(
+        &service.get("/guide/agents.md", None).await,
+        "text/markdown; charset=utf-8",
+    );
+    let categories = "infra-measurement api-limits compat-matrix integration-procedure failure-postmortem model-behavior \
+                      korea-domain performance-tuning security-hardening cost-analysis incident-response migration-guide \
+                      model-eval prompt-technique agent-workflow tool-usage data-source data-quality dataset-recipe \
+                      finance-domain commerce-domain healthcare-domain legal-domain";
+    for category in categories.split(' ') {
+        assert!(guide.contains(&format!("`{category}`")), "{category}");
+    }
+    for expected in [
+        "| Units that an operator submits and revises in a UTC day | 10 |",
+        "`GET` and `POST /community/requests`",
+    ] {
+        assert!(guide.contains(expected), "{expected}");
+    }
+    let index = text(&service.get("/llms.txt", None).await, "text/plain; charset=utf-8");
+    for expected in ["/pricing.json)", "There is no token", "unit bodies"] {
+        assert!(index.contains(expected), "{expected}");
+    }
+}
+
+#[tokio::test]
 async fn the_licence_of_the_platform_has_its_text() {
     let service = Service::start().await;
     let listed = service.get("/licenses", None).await.json();
