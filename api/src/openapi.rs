@@ -353,6 +353,7 @@ fn error_schema() -> Value {
                 "type": "object",
                 "description": "429: the daily allowance that is used up.",
                 "properties": {
+                    "kind": {"type": "string", "enum": ["knowledge", "contribution"]},
                     "limit": {"type": "integer"},
                     "used": {"type": "integer"},
                     "resetAt": {"type": "string", "format": "date-time"},

@@ -334,7 +334,9 @@ pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
     let left = resets_at.since(cx.app.clock.now());
     let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
     let message = format!("the operator has made {limit} contributions to public datasets today, which is the limit");
-    let allowance = serde_json::json!({"limit": limit, "used": limit, "resetAt": resets_at.to_string()});
+    let allowance = serde_json::json!({
+        "kind": "contribution", "limit": limit, "used": limit, "resetAt": resets_at.to_string(),
+    });
     ApiError::limited("allowance_spent", message, seconds).field("allowance", allowance)
 }
 

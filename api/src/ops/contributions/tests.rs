@@ -257,7 +257,7 @@ async fn the_allowance_of_a_day_is_for_public_projects_and_starts_anew_at_midnig
     assert_eq!(got.status, 429);
     assert_eq!(
         got.json()["allowance"],
-        json!({"limit": 1, "used": 1, "resetAt": "2026-11-22T00:00:00Z"})
+        json!({"kind": "contribution", "limit": 1, "used": 1, "resetAt": "2026-11-22T00:00:00Z"})
     );
     assert_eq!(got.headers["retry-after"], (17 * 3_600).to_string().as_str());
     scene
