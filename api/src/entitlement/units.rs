@@ -112,7 +112,9 @@ pub(crate) fn full_read(unit: &Unit, caller: Relation) -> FullRead {
         }
         _ if caller.owns => FullRead::Open,
         Shown::Queued | Shown::Waiting | Shown::Rejected => FullRead::Hidden,
-        Shown::Retired if caller.has_read || caller.has_bought => FullRead::Open,
+        // A buyer may read it for the first time now, and rate it after that.
+        Shown::Retired if caller.has_bought => FullRead::Recorded,
+        Shown::Retired if caller.has_read => FullRead::Open,
         Shown::Retired => FullRead::Retired,
         Shown::Published | Shown::Superseded => match chain.price_micro {
             Some(0) if caller.has_key => FullRead::Permitted,
@@ -136,9 +138,9 @@ pub(crate) fn is_discussed(unit: &Unit) -> bool {
 pub(crate) fn may_comment(unit: &Unit, caller: Relation) -> bool {
     match Shown::of(unit) {
         Shown::Published | Shown::Superseded => true,
-        Shown::Queued | Shown::Waiting => caller.owns,
         Shown::Retired => caller.owns || caller.has_read || caller.has_bought,
-        Shown::Rejected | Shown::TakenDown => false,
+        // Comments belong to published units, so the owner finds none to comment on, either.
+        Shown::Queued | Shown::Waiting | Shown::Rejected | Shown::TakenDown => false,
     }
 }
 

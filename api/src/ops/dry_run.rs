@@ -9,11 +9,11 @@ use operators::{Decision, Tally, standard_chain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use store::Visibility;
+use store::{ProjectStatus, Visibility};
 use types::key::{KeyLookup, NoKeys};
 use types::{Batch, Kind};
 
-use super::contribute::{EXAMPLE, contract, records_bound};
+use super::contribute::{EXAMPLE, contract, not_open, records_bound};
 use super::reading::{self, NOT_YET};
 use crate::answer::Reply;
 use crate::config::Limits;
@@ -32,8 +32,7 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
             path: "/projects/{slug}/validate",
             summary: "Judge records without contributing them",
             description: "The gates say what they would say of a contribution now. Nothing is kept, no allowance is \
-                          used, and a project that is not open answers too. Who may not read the dataset's records \
-                          is not told which of them it has.",
+                          used. Who may not read the dataset's records is not told which of them it has.",
             tag: "datasets",
             accepts: KEY,
             // A dry run takes the same doors as the contribution that it stands for.
@@ -44,7 +43,11 @@ pub(super) fn add(table: &mut Operations, limits: &Limits) {
                 200,
                 "What would become of the batch, and the verdict of every record that does not pass.",
             )],
-            failure: &[(404, "There is no such project, or it is private to others."), NOT_YET],
+            failure: &[
+                (404, "There is no such project, or it is private to others."),
+                (409, "The project is not open."),
+                NOT_YET,
+            ],
             example: EXAMPLE,
             ..Spec::BASE
         },
@@ -113,6 +116,9 @@ enum Fate {
 
 async fn validate(cx: Cx, input: Validate) -> Result<Reply<DryRun>, ApiError> {
     let project = entitlement::current(&cx, &input.slug).await?;
+    if project.status != ProjectStatus::Open {
+        return Err(not_open(&project.slug, project.status));
+    }
     let contract = Arc::new(contract(&project)?);
     // Finding a duplicate reveals that a dataset contains a record, and reading a paid dataset costs money. So a caller
     // without entitlement learns of duplicates within the batch only.

@@ -8,6 +8,8 @@ use http::Method;
 use crate::operation::{ANYBODY, Credential, Effect, Item, Operation, ParamLocation, SESSION, Scope, Surface};
 use crate::testing;
 
+mod visibility;
+
 fn table() -> Operations {
     all(&testing::limits())
 }

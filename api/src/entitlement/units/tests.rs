@@ -107,7 +107,7 @@ fn a_full_read_has_the_terms_of_its_status_price_and_caller() {
         let mut retired = unit(UnitStatus::Published, price);
         retired.chain.retired_at = Some(Timestamp::from_micros(1));
         let told = callers().map(|caller| full_read(&retired, caller));
-        assert_eq!(told, [Retired, Retired, Open, Open, Open], "retired {price:?}");
+        assert_eq!(told, [Retired, Retired, Open, Recorded, Open], "retired {price:?}");
         for reason in TakedownReason::WORDS {
             let reason: TakedownReason = reason.parse().unwrap();
             let mut hidden = unit(UnitStatus::Published, price);

@@ -71,7 +71,7 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<Reply<Priced>, ApiE
             Err(ApiError::limited("price_changed", message, seconds))
         }
         PriceChanged::NotPublished => Err(not_published(
-            "the unit is retired, or nothing of it is published or in work",
+            "the unit is retired or taken down, or nothing of it is published or in work",
         )),
     }
 }

@@ -23,7 +23,7 @@ pub enum PriceChanged {
         /// Time until the price may change again; more than zero.
         retry_after: Duration,
     },
-    /// The unit is retired, or no version of it is published or in work; nothing changed.
+    /// The unit is retired or taken down, or no version of it is published or in work; nothing changed.
     NotPublished,
 }
 
@@ -63,7 +63,8 @@ impl Knowledge<'_> {
                             .bind(chain.to_string())
                             .fetch_optional(&mut *cx)
                             .await?;
-                    if old.retired_at.is_some() || (old.latest.is_none() && open.is_none()) {
+                    let is_over = old.retired_at.is_some() || old.taken_down.is_some();
+                    if is_over || (old.latest.is_none() && open.is_none()) {
                         return Ok(Change::Undo(PriceChanged::NotPublished));
                     }
                     if old.price_micro == price_micro {

@@ -92,7 +92,6 @@ fn expected(status: Status, price: Option<i64>, caller: Caller, endpoint: Endpoi
         Endpoint::Item if owns => (200, ""),
         Endpoint::Comment => match status {
             Published | Superseded => (201, ""),
-            Queued | Waiting if owns => (201, ""),
             Retired if owns || reads => (201, ""),
             _ => missing,
         },
@@ -106,7 +105,7 @@ fn expected(status: Status, price: Option<i64>, caller: Caller, endpoint: Endpoi
         _ if !owns => missing,
         Endpoint::Item => (200, ""),
         Endpoint::Price => match status {
-            Rejected | Retired => (409, "not_published"),
+            Rejected | Retired | TakenDown(_) => (409, "not_published"),
             _ => (200, ""),
         },
         Endpoint::Revise => match status {
