@@ -52,7 +52,7 @@ use crate::exporter::Exporter;
 use crate::instrumented;
 use crate::judges;
 use crate::lock::DirectoryLock;
-use crate::mailer::mailer;
+use crate::mailer::{mailer, note_if_nobody_is_told};
 use crate::objects::{self, Objects};
 use crate::payments;
 use crate::roles::Role;
@@ -214,6 +214,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         tasks.spawn("rival", |stop| rival.run(stop));
     }
     let (router, store) = if let Some(store) = database {
+        note_if_nobody_is_told(&config.mail, &store).await?;
         let payments = Arc::new(payments::plane(config, &layout, &store, &clock).await?);
         let dependencies = InterfaceDependencies {
             layout: &layout,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use mail::{Folder, Mailer, Smtp, SmtpOptions};
+use store::Store;
 
 use crate::config::{Mail, MailBackend};
 
@@ -36,6 +37,17 @@ pub fn mailer(config: &Mail, folder: &Path) -> anyhow::Result<Arc<dyn Mailer>> {
             Ok(Arc::new(Smtp::new(&options).context("`mail`")?))
         }
     }
+}
+
+/// Writes to the log that nobody is told of reports, if that is so.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn note_if_nobody_is_told(config: &Mail, store: &Store) -> anyhow::Result<()> {
+    if config.administrator.is_empty() && !store.moderation().has_moderator().await? {
+        tracing::info!("no operator is a moderator and `mail.administrator` is not set: nobody is told of reports");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub async fn moderators_get_one_letter_a_slot(url: &str) {
     let unit = world.published(&store, "one", 60).await.to_string();
     let (moderator, moderation) = (world.reader.1, store.moderation());
     assert!(!moderation.is_moderator(moderator).await.unwrap());
+    assert!(!moderation.has_moderator().await.unwrap());
     // While there is no moderator, the letter is to no operator, and still one for a slot.
     for reporter in ["x", "y"] {
         let new = NewReport {
@@ -26,6 +27,7 @@ pub async fn moderators_get_one_letter_a_slot(url: &str) {
     assert!(moderation.moderator_set(moderator, true).await.unwrap());
     assert!(!moderation.moderator_set(OperatorId::new(at(0)), true).await.unwrap());
     assert!(moderation.is_moderator(moderator).await.unwrap());
+    assert!(moderation.has_moderator().await.unwrap());
     for (reporter, slot) in [("a", 1), ("b", 1), ("c", 2)] {
         let new = NewReport {
             digest: digest(slot),

@@ -32,6 +32,19 @@ impl Moderation<'_> {
             .await
     }
 
+    /// Returns true if there is a moderator who is not suspended.
+    pub async fn has_moderator(&self) -> Result<bool, Error> {
+        self.0
+            .read(async {
+                let row = sqlx::query("SELECT id FROM operators WHERE role = $1 AND suspended_at IS NULL LIMIT 1")
+                    .bind(MODERATOR)
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                Ok(row.is_some())
+            })
+            .await
+    }
+
     /// Returns true if an operator is a moderator and not suspended.
     pub async fn is_moderator(&self, operator: OperatorId) -> Result<bool, Error> {
         self.0

@@ -25,6 +25,13 @@ impl Config {
                 key: "server.public_url",
             });
         }
+        // Letters to it would fail one by one, each long after the start.
+        let administrator = self.mail.administrator.as_str();
+        if !administrator.is_empty() && !mail::is_address(administrator) {
+            return Err(Error::Mailbox {
+                key: "mail.administrator",
+            });
+        }
         // Strangers could make the service fetch from the network that it protects.
         if self.outbound.allow_private && !self.is_private() {
             return Err(Error::Public {

@@ -60,6 +60,12 @@ pub enum Error {
         /// The key, with its section.
         key: &'static str,
     },
+    /// A value is not an address of mail.
+    #[error("`{key}` must be one address of mail, such as admin@example.org, or empty")]
+    Mailbox {
+        /// The key, with its section.
+        key: &'static str,
+    },
     /// A key needs another one that is not set.
     #[error("`{key}` needs `{other}`, which is not set")]
     Alone {

@@ -242,6 +242,14 @@ fn what_would_fail_later_is_refused() {
             &[("SLUICE__SERVER__PUBLIC_URL", "http://exa mple")],
             "`server.public_url` must begin with http",
         ),
+        (
+            &[("SLUICE__MAIL__ADMINISTRATOR", "admin")],
+            "`mail.administrator` must be one address of mail",
+        ),
+        (
+            &[("SLUICE__MAIL__ADMINISTRATOR", "a@example.org, b@example.org")],
+            "`mail.administrator` must be one address of mail",
+        ),
         (&[("SLUICE__LIMITS__BODY", "0B")], "`limits.body` must be at least 4KiB"),
         (
             &[("SLUICE__WORKER__QUEUE", "3B")],
@@ -262,6 +270,7 @@ fn what_would_fail_later_is_refused() {
     for variable in [
         ("SLUICE__SERVER__PUBLIC_URL", "https://example.org/data/"),
         ("SLUICE__LIMITS__PART_URLS", "8d"),
+        ("SLUICE__MAIL__ADMINISTRATOR", "admin@example.org"),
     ] {
         assert!(load(None, &[variable], &[]).is_ok());
     }
