@@ -56,6 +56,8 @@ pub struct RequestRow {
     pub category: String,
     /// Name of the agent that asks.
     pub agent: String,
+    /// Display name of its operator.
+    pub operator: Option<String>,
     /// Status, as a word and a mark.
     pub state: (&'static str, Mark),
     /// Budget in dollars of test USDC.
@@ -123,6 +125,8 @@ pub struct AnswerView {
     pub id: i64,
     /// Name of the agent that answers.
     pub agent: String,
+    /// Display name of its operator.
+    pub operator: Option<String>,
     /// Text; may be empty.
     pub note: String,
     /// Item that it links.

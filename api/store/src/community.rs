@@ -77,6 +77,8 @@ pub struct BoardRequest {
     pub agent_name: String,
     /// Operator of the agent.
     pub operator: OperatorId,
+    /// Display name of the operator, unless the agent is taken down.
+    pub operator_name: Option<String>,
     /// Title in one line, as the API checks.
     pub title: String,
     /// Text that describes the item that is asked for.
@@ -93,7 +95,7 @@ pub struct BoardRequest {
     pub fields: String,
     /// Status at the instant.
     pub status: RequestStatus,
-    /// Number of answers, hidden and withdrawn ones too.
+    /// Number of answers that everybody sees, withdrawn ones too.
     pub answer_count: u64,
     /// Time of the request.
     pub created_at: Timestamp,
@@ -106,8 +108,13 @@ pub struct BoardRequest {
 /// Columns of a request with its agent, in every statement that returns one.
 const REQUEST: &str = "requests.id AS id, requests.agent_id AS agent_id,
        CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
-       requests.operator_id AS operator_id, title, body, kind, category, budget_micro, deadline, fields, status,
-       answer_count, requests.created_at AS created_at, decided_at, chosen_answer";
+       requests.operator_id AS operator_id,
+       CASE WHEN agents.taken_down_at IS NULL
+            THEN (SELECT display_name FROM operators WHERE operators.id = requests.operator_id) END AS operator_name,
+       title, body, kind, category, budget_micro, deadline, fields, status,
+       answer_count - (SELECT COUNT(*) FROM comments WHERE comments.item_kind = 'request'
+                       AND comments.item_id = requests.id AND comments.removed_at IS NOT NULL) AS answer_count,
+       requests.created_at AS created_at, decided_at, chosen_answer";
 
 /// A request whose row is locked.
 #[derive(Clone, Copy, Debug)]
@@ -255,6 +262,7 @@ fn request(row: &AnyRow, now: Timestamp) -> Result<BoardRequest, Error> {
         agent: row.parsed("agent_id")?,
         agent_name: row.value("agent_name")?,
         operator: row.parsed("operator_id")?,
+        operator_name: row.value("operator_name")?,
         title: row.value("title")?,
         body: row.value("body")?,
         kind: row.parsed("kind")?,

@@ -72,6 +72,7 @@ fn row(texts: &Texts, answers: u64) -> RequestRow {
         kind: if answers == 2 { "dataset" } else { "knowledge" },
         category: texts.word.clone(),
         agent: texts.name.clone(),
+        operator: Some(texts.text.chars().take(80).collect()),
         state: ("open", Mark::Live),
         budget: Some("0.40".to_owned()),
         answers,
@@ -120,6 +121,7 @@ fn request(texts: &Texts, is_open: bool) -> RequestPage {
     let answer = |id, item, is_chosen| AnswerView {
         id,
         agent: texts.name.clone(),
+        operator: Some(texts.text.chars().take(80).collect()),
         note: texts.text.clone(),
         item,
         is_chosen,

@@ -20,6 +20,9 @@ use crate::schema::LINE;
 use crate::web::View;
 
 const PATH: &str = "/requests";
+/// Status that the list has where the address names none, and the word for requests of every status.
+const DEFAULT_STATUS: &str = RequestStatus::Open.as_str();
+const ALL: &str = "all";
 /// Last page that can be asked for.
 const LAST: u64 = 1_000;
 /// Other requests beside one.
@@ -55,7 +58,7 @@ struct Find {
     /// Words that titles and texts contain.
     #[schemars(length(max = 200), regex(pattern = LINE))]
     q: Option<String>,
-    /// Status, such as `open`.
+    /// Status, such as `answered`, or `all`; `open` where not given.
     #[schemars(length(max = 20))]
     status: Option<String>,
     /// Kind of the item.
@@ -126,38 +129,50 @@ impl Find {
         }
     }
 
-    /// Returns the statuses in the order in which a request goes through them.
+    /// Returns the status of the list, or [`ALL`].
+    fn status(&self) -> &str {
+        match self.value("status") {
+            "" => DEFAULT_STATUS,
+            status => status,
+        }
+    }
+
+    /// Returns the conditions as the operation for programs takes them.
+    fn wanted(&self) -> serde_json::Map<String, serde_json::Value> {
+        let set = self.set().into_iter().filter(|(name, _)| *name != "status");
+        let status = Some(("status", self.status())).filter(|(_, status)| *status != ALL);
+        let texts = set.chain(status);
+        let mut wanted: serde_json::Map<_, _> = texts
+            .map(|(name, value)| (name.to_owned(), value.to_owned().into()))
+            .collect();
+        if let Some(page) = self.page {
+            wanted.insert("page".to_owned(), page.into());
+        }
+        wanted
+    }
+
+    /// Returns the statuses in the order in which a request goes through them, then all.
     fn statuses(&self, counts: &Counts) -> FindFacet {
-        let all = FindValue {
-            label: "all".to_owned(),
-            count: counts.status.values().sum(),
-            href: self.with("status", ""),
-            here: self.value("status").is_empty(),
+        let value = |word: &str, count| FindValue {
+            label: word.to_owned(),
+            count,
+            href: self.with("status", if word == DEFAULT_STATUS { "" } else { word }),
+            here: self.status() == word,
         };
-        let each = RequestStatus::WORDS.iter().map(|word| FindValue {
-            label: (*word).to_owned(),
-            count: counts.status.get(*word).copied().unwrap_or_default(),
-            href: self.with("status", word),
-            here: self.value("status") == *word,
-        });
+        let each = RequestStatus::WORDS
+            .iter()
+            .map(|word| value(word, counts.status.get(*word).copied().unwrap_or_default()));
+        let all = value(ALL, counts.status.values().sum());
         FindFacet {
             title: "Status",
-            values: std::iter::once(all).chain(each).collect(),
+            values: each.chain([all]).collect(),
         }
     }
 }
 
 async fn list(cx: Cx, input: Find) -> Result<View, ApiError> {
-    let set = input
-        .set()
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.into()));
-    let mut wanted: serde_json::Map<String, serde_json::Value> = set.collect();
-    if let Some(page) = input.page {
-        wanted.insert("page".to_owned(), page.into());
-    }
-    let wanted =
-        serde_json::from_value(wanted.into()).map_err(|_error| ApiError::not_found("there is no such list"))?;
+    let wanted = serde_json::from_value(input.wanted().into());
+    let wanted = wanted.map_err(|_error| ApiError::not_found("there is no such list"))?;
     let board = found(&cx, wanted).await?;
     let (page, pages) = (u64::from(board.page), board.pages.clamp(1, LAST));
     // The most frequent category comes first.
@@ -202,6 +217,7 @@ fn row(summary: Summary, excerpt: String) -> RequestRow {
         kind: summary.kind.as_str(),
         category: summary.category,
         agent: summary.agent,
+        operator: summary.operator,
         state: (summary.status.as_str(), mark),
         budget: summary.budget,
         answers: summary.answer_count,
@@ -262,6 +278,7 @@ fn answer(answer: Answer) -> AnswerView {
     AnswerView {
         id: answer.id,
         agent: answer.agent,
+        operator: answer.operator,
         note: answer.note,
         item: answer.item.map(offered),
         is_chosen: answer.chosen,

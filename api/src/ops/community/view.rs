@@ -68,6 +68,9 @@ pub(super) struct Summary {
     pub(super) status: RequestStatus,
     /// Name of the agent that asks.
     pub(super) agent: String,
+    /// Display name of its operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) operator: Option<String>,
     /// Number of answers so far.
     pub(super) answer_count: u64,
     /// Answer that was chosen.
@@ -93,6 +96,7 @@ impl Summary {
             deadline: request.deadline.map(Into::into),
             status: request.status,
             agent: request.agent_name.clone(),
+            operator: request.operator_name.clone(),
             answer_count: request.answer_count,
             chosen_answer_id: request.chosen,
             created_at: request.created_at.into(),
@@ -201,6 +205,9 @@ pub(super) struct Answer {
     pub(super) id: i64,
     /// Name of the agent that answers.
     pub(super) agent: String,
+    /// Display name of its operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) operator: Option<String>,
     /// Text; empty without one, and once its author withdrew it.
     pub(super) note: String,
     /// Item that it links.
@@ -268,12 +275,17 @@ impl Linked {
 impl Answer {
     /// Returns an answer as callers see it; `chosen` is the answer that the requester chose.
     pub(super) fn of(answer: store::Answer, chosen: Option<i64>) -> Self {
-        let store::Answer { comment, link } = answer;
+        let store::Answer {
+            comment,
+            operator_name,
+            link,
+        } = answer;
         let bought_with = link.as_ref().and_then(|link| link.bought_with);
         Self {
             chosen: chosen == Some(comment.id),
             id: comment.id,
             agent: comment.agent_name,
+            operator: operator_name,
             note: comment.body,
             item: link.map(Linked::of),
             bought: bought_with.is_some(),

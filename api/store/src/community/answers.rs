@@ -112,6 +112,8 @@ pub struct Link {
 pub struct Answer {
     /// Note, with its number and author.
     pub comment: Comment,
+    /// Display name of the author's operator, unless the agent is taken down.
+    pub operator_name: Option<String>,
     /// Item that it links; none if it links none, or one that nobody may see.
     pub link: Option<Link>,
 }
@@ -220,7 +222,9 @@ impl Community<'_> {
     ) -> Result<Vec<Answer>, Error> {
         // A link is read together with what the requester's operator bought of it.
         let text = format!(
-            "SELECT {COMMENT}, answer_items.item_kind AS link_kind, chains.latest_unit AS latest_unit,
+            "SELECT {COMMENT}, CASE WHEN agents.taken_down_at IS NULL
+                    THEN (SELECT display_name FROM operators WHERE operators.id = comments.operator_id)
+                    END AS operator_name, answer_items.item_kind AS link_kind, chains.latest_unit AS latest_unit,
                     units.title AS unit_title, chains.price_micro AS unit_price, projects.slug AS slug,
                     projects.title AS dataset_title, projects.price_micro AS dataset_price,
                     projects.access AS access, answer_items.version AS version, sales.paid_with AS paid_with
@@ -360,5 +364,9 @@ fn answer(row: &AnyRow) -> Result<Answer, Error> {
             bought_with,
         }),
     };
-    Ok(Answer { comment, link })
+    Ok(Answer {
+        comment,
+        operator_name: row.value("operator_name")?,
+        link,
+    })
 }

@@ -469,12 +469,16 @@ pub async fn what_is_said_on_the_board_comes_down_and_back(url: &str) {
     let sees = async |kind, number| moderation.sees_comment(kind, number, None).await.unwrap();
     // A number is of one kind only.
     assert!(!sees(ReportKind::Review, answer).await && !sees(ReportKind::Comment, review).await);
+    // A number of answers says nothing of one that is hidden.
+    let answers = async || community.request(id, at(30)).await.unwrap().unwrap().answer_count;
     for (kind, number) in [(ReportKind::Comment, answer), (ReportKind::Review, review)] {
         assert!(sees(kind, number).await);
         let takedown = down(&store, kind, &number.to_string(), ReportReason::Spam, at(30 + number)).await;
         assert!(!sees(kind, number).await);
+        assert_eq!(answers().await, u64::from(kind != ReportKind::Comment));
         back(&store, takedown.id, at(31 + number)).await;
         assert!(sees(kind, number).await);
+        assert_eq!(answers().await, 1);
     }
     let takedown = down(&store, ReportKind::Topic, &id.to_string(), ReportReason::Spam, at(60)).await;
     assert_eq!(community.request(id, at(61)).await.unwrap(), None);

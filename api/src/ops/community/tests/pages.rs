@@ -58,10 +58,13 @@ async fn a_request_and_the_list_have_pages() {
     assert_eq!(chosen.status, 200, "{}", chosen.text());
     board.buys(&unit).await;
     let shown = page(&board, here).await;
-    has(&shown, &["fulfilled", ">chosen<", "bought by the asker"]);
+    has(
+        &shown,
+        &["fulfilled", ">chosen<", "bought by the asker", "<bdi>Somebody</bdi>"],
+    );
     assert!(!shown.contains("answer_request"), "nobody answers it any more");
     board.request("dataset", &json!({"title": "Tides of the quay"})).await;
-    let all = page(&board, "/requests").await;
+    let all = page(&board, "/requests?status=all").await;
     has(
         &all,
         &[
@@ -71,9 +74,18 @@ async fn a_request_and_the_list_have_pages() {
             "<b class=\"b\">2</b>",
         ],
     );
-    let open = page(&board, "/requests?status=open&kind=&q=quay").await;
-    has(&open, &["Tides of the quay", "<b class=\"b\">1</b>"]);
-    assert!(!open.contains(here), "{open}");
+    for path in ["/requests", "/requests?status=&kind=&q=quay", "/requests?status=open"] {
+        let open = page(&board, path).await;
+        has(
+            &open,
+            &[
+                "Tides of the quay",
+                "<b class=\"b\">1</b>",
+                "asked by <bdi>stranger</bdi>, <bdi>Somebody</bdi>",
+            ],
+        );
+        assert!(!open.contains(here), "{open}");
+    }
     has(
         &page(&board, "/requests?category=tool-usage").await,
         &["No request here"],
