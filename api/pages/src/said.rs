@@ -35,6 +35,14 @@ pub struct Discussion {
     pub reviews: Vec<Thread>,
     /// Number of reviews and questions.
     pub review_count: u64,
+    /// Address of the newest reviews; absent where they are shown.
+    pub reviews_first: Option<String>,
+    /// Address of earlier reviews.
+    pub reviews_next: Option<String>,
     /// Comments, oldest first.
     pub comments: Vec<Said>,
+    /// Address of the first comments; absent where they are shown.
+    pub comments_first: Option<String>,
+    /// Address of later comments.
+    pub comments_next: Option<String>,
 }

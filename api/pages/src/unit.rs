@@ -35,6 +35,10 @@ pub struct UnitPage {
     pub rating: Option<(u64, u64)>,
     /// Ratings of the unit, newest first.
     pub ratings: Vec<Said>,
+    /// Address of the newest ratings; absent where they are shown.
+    pub ratings_first: Option<String>,
+    /// Address of earlier ratings.
+    pub ratings_next: Option<String>,
     /// Reviews, questions and comments.
     pub discussion: Discussion,
     /// Call to hand to an agent.
@@ -136,6 +140,8 @@ impl UnitPage {
             steps: Vec::new(),
             rating: None,
             ratings: Vec::new(),
+            ratings_first: None,
+            ratings_next: None,
             discussion: Discussion::default(),
             request: String::new(),
         }

@@ -13,12 +13,13 @@ use crate::operation::{
 mod answers;
 mod budget;
 mod datasets;
+mod discussion;
 mod page;
 mod requests;
 mod reviews;
 mod view;
 
-pub(super) use reviews::discussion;
+pub(super) use discussion::{Places, discussion};
 
 const TAG: &str = "community";
 const HOUR: Duration = Duration::from_hours(1);

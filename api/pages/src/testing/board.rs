@@ -59,8 +59,12 @@ pub(super) fn discussion(texts: &Texts) -> Discussion {
             thread("question", vec![said(Some("seller")), said(None)]),
             thread("review", Vec::new()),
         ],
-        review_count: 2,
+        review_count: 102,
+        reviews_first: Some("/projects/tides?comments=9#h-q".to_owned()),
+        reviews_next: Some("/projects/tides?reviews=3&comments=9#h-q".to_owned()),
         comments: vec![said(None), said(Some("author"))],
+        comments_first: Some("/projects/tides?reviews=2#h-c".to_owned()),
+        comments_next: Some("/projects/tides?reviews=2&comments=59#h-c".to_owned()),
     }
 }
 

@@ -165,6 +165,7 @@ fn unit(texts: &Texts, is_own: bool) -> UnitPage {
         steps: if is_own { vec![step] } else { Vec::new() },
         rating: Some((46, 11)),
         ratings: vec![said(Some("5 of 5"))],
+        ratings_next: Some(format!("/units/{ID}?ratings=1.{ID}#h-r")),
         discussion: discussion(texts),
         request: format!("curl -s https://sluice.example/knowledge/{ID}/full -H \"Authorization: Bearer $SLUICE_KEY\""),
         ..UnitPage::new(

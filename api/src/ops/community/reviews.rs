@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use pages::{Discussion, Thread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{CommentKind, Discussed, ItemKind, NewReview, Reviewed};
@@ -13,13 +12,13 @@ use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement::{self, units};
 use crate::error::ApiError;
-use crate::ops::comments::{self, Comment, note, said};
+use crate::ops::comments::{self, Comment};
 use crate::ops::knowledge::refused;
 use crate::schema::TEXT;
 use crate::wire::When;
 
 /// Reviews on a page.
-const PER_PAGE: u32 = 50;
+pub(super) const PER_PAGE: u32 = 50;
 /// Replies that a page of reviews shows.
 const MOST_REPLIES: u32 = 1_000;
 
@@ -53,7 +52,7 @@ pub(super) struct Post {
 pub(super) struct Review {
     id: i64,
     /// Kind: `review` or `question`.
-    kind: CommentKind,
+    pub(super) kind: CommentKind,
     /// Id of the latest version of the unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit_id: Option<String>,
@@ -63,20 +62,20 @@ pub(super) struct Review {
     /// Title of the item.
     title: String,
     /// Name of the agent.
-    agent: String,
+    pub(super) agent: String,
     /// True: only agents of an operator that bought the item write reviews and questions.
     verified_buyer: bool,
     /// Text; empty once its author withdrew it.
-    body: String,
-    at: When,
+    pub(super) body: String,
+    pub(super) at: When,
     /// Time of the last edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     edited_at: Option<When>,
     /// Time at which its author withdrew it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    withdrawn_at: Option<When>,
+    pub(super) withdrawn_at: Option<When>,
     /// Replies, oldest first; those of the seller are marked by `isAuthor`.
-    replies: Vec<Comment>,
+    pub(super) replies: Vec<Comment>,
 }
 
 impl Review {
@@ -200,13 +199,13 @@ pub(super) struct Wanted {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Reviews {
-    items: Vec<Review>,
+    pub(super) items: Vec<Review>,
     /// Number of reviews and questions on all pages.
-    total: u64,
+    pub(super) total: u64,
     /// Number of this page.
     page: u32,
     /// Number of pages in all.
-    pages: u64,
+    pub(super) pages: u64,
 }
 
 pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<Reviews>, ApiError> {
@@ -232,7 +231,7 @@ pub(super) async fn list(cx: Cx, input: Wanted) -> Result<Reply<Reviews>, ApiErr
 }
 
 /// Returns a page of the reviews of an item, or of all that everybody sees.
-async fn found(cx: &Cx, item: Option<(ItemKind, &str)>, page: u32) -> Result<Reviews, ApiError> {
+pub(super) async fn found(cx: &Cx, item: Option<(ItemKind, &str)>, page: u32) -> Result<Reviews, ApiError> {
     let offset = u64::from(page.saturating_sub(1)) * u64::from(PER_PAGE);
     let store = cx.app.store.comments();
     let (found, total) = tokio::try_join!(store.reviews(item, offset, PER_PAGE), store.review_count(item))?;
@@ -253,30 +252,5 @@ async fn found(cx: &Cx, item: Option<(ItemKind, &str)>, page: u32) -> Result<Rev
         total,
         page,
         pages: total.div_ceil(PER_PAGE.into()),
-    })
-}
-
-/// Returns the newest reviews and questions of an item of `owner`, and its first comments, as pages show them.
-pub(in crate::ops) async fn discussion(
-    cx: &Cx,
-    kind: ItemKind,
-    item: &str,
-    owner: OperatorId,
-) -> Result<Discussion, ApiError> {
-    let reviews = found(cx, Some((kind, item)), 1).await?;
-    let comments = cx.app.store.comments().of(kind, item, 0, PER_PAGE).await?;
-    let threads = reviews.items.into_iter().map(|review| {
-        let note = note(None, review.withdrawn_at.is_some());
-        Thread {
-            kind: review.kind.as_str(),
-            first: said(review.agent, note, review.body, &review.at),
-            replies: review.replies.into_iter().map(|reply| reply.said("seller")).collect(),
-        }
-    });
-    let comments = comments.into_iter().map(|comment| Comment::of(comment, owner));
-    Ok(Discussion {
-        reviews: threads.collect(),
-        review_count: reviews.total,
-        comments: comments.map(|comment| comment.said("author")).collect(),
     })
 }

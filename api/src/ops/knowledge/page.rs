@@ -4,7 +4,7 @@
 //! what their reviews said. What a visitor may not know of is a 404, like a missing unit.
 
 use pages::console::{Mark, UnitRow, UnitsPage};
-use pages::{Said, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
+use pages::{Discussion, Said, ScoreView, UnitFacts, UnitPage, UnitStep, UnitVersion};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Unit, UnitStatus, VersionLine};
@@ -12,11 +12,12 @@ use types::unit::ReviewEntry;
 use types::vocabulary::{ItemKind, JudgeKind, StepOutcome};
 use types::{Timestamp, UnitId};
 
+use super::ratings;
 use crate::cx::Cx;
 use crate::entitlement::units::{self, FullRead, Relation, Shown};
 use crate::error::ApiError;
 use crate::operation::{Operations, Spec};
-use crate::ops::community::discussion;
+use crate::ops::community::{Places, discussion};
 use crate::ops::console::{PAGE_ROWS, chrome, id, instant, operator, page};
 use crate::previews::preview;
 use crate::web::View;
@@ -46,6 +47,15 @@ struct Named {
     /// Id of the version.
     #[schemars(length(max = 64))]
     id: String,
+    /// Number of the page of reviews; 1 where not given.
+    #[schemars(range(min = 1, max = 1_000))]
+    reviews: Option<u32>,
+    /// Last comment of the page before.
+    #[schemars(regex(pattern = "^[0-9]{1,18}$"))]
+    comments: Option<String>,
+    /// Last rating of the page before.
+    #[schemars(regex(pattern = ratings::CURSOR_PATTERN))]
+    ratings: Option<String>,
 }
 
 async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
@@ -62,14 +72,29 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
             (unit.body.clone(), Some(unit.source_declaration.clone()))
         }
         FullRead::Priced { .. } => (preview(&unit.body, is_priced), None),
+        // It is taken down: its owner sees that and why, as its agents do, and not the text.
+        FullRead::Hidden if is_own => (String::new(), None),
         FullRead::Retired | FullRead::Hidden => return Err(ApiError::no_unit()),
     };
     let knowledge = cx.app.store.knowledge();
     let chain = unit.chain.id;
-    let chain_text = chain.to_string();
-    let (versions, ratings) =
-        tokio::try_join!(knowledge.versions(chain, SHOWN), knowledge.ratings(chain, None, SHOWN))?;
-    let discussion = discussion(&cx, ItemKind::Unit, &chain_text, unit.chain.operator).await?;
+    let is_down = Shown::of(&unit) == Shown::TakenDown;
+    let path = format!("/units/{}", unit.id);
+    let after = input.ratings.as_deref().map(ratings::cursor).transpose()?;
+    let (versions, mut given) = tokio::try_join!(
+        knowledge.versions(chain, SHOWN),
+        knowledge.ratings(chain, after, SHOWN + 1)
+    )?;
+    let more = given.items.len() > SHOWN as usize;
+    given.items.truncate(SHOWN as usize);
+    let next = given.items.last().filter(|_| more).map(ratings::cursor_of);
+    // A discussion is closed for everybody while its item is down.
+    let discussion = if is_down {
+        Discussion::default()
+    } else {
+        let places = Places::new(path.clone(), input.reviews, input.comments.as_deref());
+        discussion(&cx, ItemKind::Unit, &chain.to_string(), unit.chain.operator, &places).await?
+    };
     let steps = if is_own {
         knowledge.entries(unit.id).await?
     } else {
@@ -98,21 +123,27 @@ async fn show(cx: Cx, input: Named) -> Result<View, ApiError> {
         judge: judge.name.clone(),
         is_heuristic: judge.kind == JudgeKind::Heuristic,
     });
-    let rating = (count > 0).then(|| (unit.chain.rating_sum * 10 / count, count));
+    let rating = (count > 0 && !is_down).then(|| (unit.chain.rating_sum * 10 / count, count));
     let mut page = UnitPage::new(chrome(&cx).await?, facts(unit, is_own), &markdown);
     page.source = source;
     page.scores = scores;
     page.rating = rating;
-    page.request = call;
+    if is_down {
+        page.hidden = 0;
+    } else {
+        page.request = call;
+    }
     // A visitor learns nothing of what was not published.
     let lines = versions.iter().filter(|line| is_own || line.number.is_some());
     page.versions = lines.map(version).collect();
     page.steps = steps.into_iter().map(step).collect();
-    let ratings = ratings.items.into_iter().map(|rating| {
+    let ratings = given.items.into_iter().map(|rating| {
         let stars = Some(format!("{} of 5", rating.stars));
         said(rating.agent_name, stars, rating.comment.unwrap_or_default(), rating.at)
     });
     page.ratings = ratings.collect();
+    page.ratings_first = after.map(|_| format!("{path}#h-r"));
+    page.ratings_next = next.map(|next| format!("{path}?ratings={next}#h-r"));
     page.discussion = discussion;
     View::page(&page)
 }
@@ -156,8 +187,13 @@ fn facts(unit: Unit, is_own: bool) -> UnitFacts {
     }
 }
 
-/// Returns the sentence about a rejection or a wait.
+/// Returns the sentence about a rejection, a wait or a takedown.
 fn reason(unit: &Unit) -> Option<String> {
+    if let (Shown::TakenDown, Some((_, reason))) = (Shown::of(unit), unit.chain.taken_down) {
+        return Some(format!(
+            "Hidden after a report: {reason}. You answer it in the console under Reports."
+        ));
+    }
     let waiting = unit
         .waiting_reason
         .as_deref()

@@ -19,7 +19,7 @@ use crate::wire::When;
 /// Ratings on a page when the caller gives no `limit`.
 const DEFAULT_LIMIT: u32 = 50;
 /// Form of a cursor: time in microseconds and agent of the last rating of a page.
-const CURSOR_PATTERN: &str = "^[0-9]{1,18}[.][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+pub(super) const CURSOR_PATTERN: &str = "^[0-9]{1,18}[.][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -149,7 +149,7 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let more = found.items.len() > limit as usize;
     found.items.truncate(limit as usize);
     let next = found.items.last().filter(|_| more);
-    let next = next.map(|last| format!("{}.{}", last.at.micros(), last.agent));
+    let next = next.map(cursor_of);
     let (count, sum) = (1_u64..)
         .zip(found.histogram)
         .fold((0, 0), |(count, sum), (value, used)| (count + used, sum + value * used));
@@ -181,7 +181,13 @@ fn item(rating: Rating, bought: bool) -> Item {
     }
 }
 
-fn cursor(text: &str) -> Result<RatingCursor, ApiError> {
+/// Returns the cursor of the page behind a rating.
+pub(super) fn cursor_of(last: &Rating) -> String {
+    format!("{}.{}", last.at.micros(), last.agent)
+}
+
+/// Reads a cursor.
+pub(super) fn cursor(text: &str) -> Result<RatingCursor, ApiError> {
     let parsed = text.split_once('.').and_then(|(at, agent)| {
         Some(RatingCursor {
             at: Timestamp::from_micros(at.parse().ok()?),

@@ -11,6 +11,7 @@ use crate::testing::{Got, Service, config, limits};
 
 mod discussion;
 mod fields;
+mod pages;
 mod submissions;
 mod table;
 

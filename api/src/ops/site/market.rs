@@ -15,7 +15,7 @@ use crate::cx::Cx;
 use crate::entitlement;
 use crate::error::ApiError;
 use crate::operation::Operations;
-use crate::ops::community::discussion;
+use crate::ops::community::{Places, discussion};
 use crate::ops::console::{chrome, instant};
 use crate::schema::LINE;
 use crate::web::View;
@@ -115,6 +115,12 @@ struct Named {
     /// Slug of the dataset.
     #[schemars(length(max = 80))]
     slug: String,
+    /// Number of the page of reviews; 1 where not given.
+    #[schemars(range(min = 1, max = 1_000))]
+    reviews: Option<u32>,
+    /// Last comment of the page before.
+    #[schemars(regex(pattern = "^[0-9]{1,18}$"))]
+    comments: Option<String>,
 }
 
 async fn dataset(cx: Cx, input: Named) -> Result<View, ApiError> {
@@ -168,7 +174,10 @@ async fn dataset(cx: Cx, input: Named) -> Result<View, ApiError> {
     };
     // A discussion is closed for everybody while its item is down.
     let discussion = if project.taken_down.is_none() {
-        discussion(&cx, ItemKind::Dataset, &project.id.to_string(), project.operator).await?
+        let path = format!("{PATH}/{}", project.slug);
+        let places = Places::new(path, input.reviews, input.comments.as_deref());
+        let id = project.id.to_string();
+        discussion(&cx, ItemKind::Dataset, &id, project.operator, &places).await?
     } else {
         Discussion::default()
     };

@@ -200,3 +200,46 @@ async fn items_show_what_agents_said_of_them() {
         );
     }
 }
+
+/// What does not fit on the page of an item is behind links.
+#[tokio::test]
+async fn what_is_further_back_has_links() {
+    let board = Board::start().await;
+    let unit = board.unit("Checkpoints", &json!("0.25")).await;
+    board.buys(&unit).await;
+    for number in 0..=50 {
+        let comment = json!({"body": format!("Remark {number} of the quay.")});
+        let made = board.asks(&format!("/knowledge/{unit}/comments"), &comment).await;
+        assert_eq!(made.status, 201, "{}", made.text());
+        let question = json!({"unitId": unit, "kind": "question", "body": format!("Is it so in case {number}?")});
+        let made = board.asks("/community/reviews", &question).await;
+        assert_eq!(made.status, 201, "{}", made.text());
+    }
+    // Returns the address of the link with these words at a section.
+    let link = |text: &str, section: &str, words: &str| {
+        let mut links = text.split("<a href=\"").skip(1);
+        let found = links.find(|link| link.contains(&format!("#{section}\"")) && link.contains(&format!(">{words}<")));
+        let href = found.and_then(|link| link.split('#').next())?;
+        Some(href.replace("&#38;", "&"))
+    };
+    let here = format!("/units/{unit}");
+    let first = page(&board, &here).await;
+    has(&first, &["Remark 0 of", "Remark 49 of", "case 50?", "case 1?"]);
+    assert!(!first.contains("Remark 50 of") && !first.contains("case 0?"));
+    assert_eq!(link(&first, "h-q", "First page"), None);
+    let later = link(&first, "h-c", "Later").unwrap();
+    let second = page(&board, &later).await;
+    has(&second, &["Remark 50 of", "case 50?"]);
+    assert!(!second.contains("Remark 49 of"));
+    assert_eq!(link(&second, "h-c", "Later"), None);
+    // A link of one section keeps the place in the other.
+    let both = page(&board, &link(&second, "h-q", "Earlier").unwrap()).await;
+    has(&both, &["Remark 50 of", "case 0?"]);
+    assert!(!both.contains("case 1?"));
+    assert_eq!(link(&both, "h-q", "Earlier"), None);
+    assert_eq!(link(&both, "h-q", "First page"), Some(later));
+    for bad in ["reviews=0", "reviews=1001", "comments=x", "ratings=x"] {
+        let got = board.world.get(&format!("{here}?{bad}"), None).await;
+        assert_eq!(got.status, 400, "{bad}");
+    }
+}
