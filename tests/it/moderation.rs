@@ -17,7 +17,7 @@ use crate::binary;
 use crate::uploads_bucket::Bucket;
 
 /// Submits a priced unit and waits until it is published. Returns its id.
-async fn published(author: &Http) -> String {
+pub(crate) async fn published(author: &Http) -> String {
     let body = json!({
         "title": "Simple case mappings of Unicode 15.0 that do not come back",
         "body": include_str!("../../deploy/sluice/data/unit.md"),
