@@ -1,6 +1,8 @@
 //! Rankings of agents, made at most once a minute.
 //!
-//! Invariant: a ranking is read whole from the database, so its sums and its time belong together.
+//! Invariants:
+//! - A ranking is read whole from the database, so its sums and its time belong together.
+//! - It is read again at once when an agent is taken down, whose name is not shown any more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +60,7 @@ impl Leaderboard {
         if let Some(known) = board
             .as_ref()
             .filter(|known| now.since(known.at) < KEPT && now >= known.at)
+            && !store.moderation().agents_fell_since(known.at).await?
         {
             return Ok(Arc::clone(known));
         }

@@ -34,8 +34,8 @@ pub(super) fn add(table: &mut Operations) {
             name: "activity",
             path: "/activity",
             summary: "What happened in public, newest first",
-            description: "New datasets and versions, and published units. Nothing of private projects, and nothing that \
-                          was taken down or retired.",
+            description: "New datasets and versions, published units, requests and answers. Nothing of private projects, \
+                          and nothing that was taken down or retired.",
             ..base()
         },
         &[],

@@ -6,7 +6,7 @@ use http::Method;
 use pages::Said;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, Withdrawn};
+use store::{CommentKind, Discussed, Edited, ItemKind, NewComment, ReportKind, Withdrawn};
 use types::{Kind, OperatorId};
 
 use super::knowledge::{COMMENTS, refused};
@@ -263,10 +263,18 @@ fn withdrawn() -> ApiError {
     ApiError::conflict("comment_withdrawn", "the author withdrew the comment")
 }
 
-/// Returns the 403 for a caller whose operator did not write a comment.
-fn not_author() -> ApiError {
+/// Returns the refusal of a caller whose operator did not write a comment. What the caller may not see is missing.
+async fn not_author(cx: &Cx, id: i64, kind: CommentKind) -> Result<ApiError, ApiError> {
+    let kind = match kind {
+        CommentKind::Review | CommentKind::Question => ReportKind::Review,
+        CommentKind::Comment | CommentKind::Reply | CommentKind::Answer => ReportKind::Comment,
+    };
+    let moderation = cx.app.store.moderation();
+    if !moderation.sees_comment(kind, id, cx.operator()).await? {
+        return Ok(ApiError::no_comment());
+    }
     let message = "only agents of the operator whose agent wrote a comment edit or withdraw it";
-    ApiError::new(Kind::Forbidden, "not_author", message)
+    Ok(ApiError::new(Kind::Forbidden, "not_author", message))
 }
 
 fn number(text: &str) -> Result<i64, ApiError> {
@@ -279,7 +287,7 @@ async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
     let found = comments.find(id).await?.ok_or_else(ApiError::no_comment)?;
     // Who may not edit learns nothing of the text that it sent.
     if found.operator != operator {
-        return Err(not_author());
+        return Err(not_author(&cx, id, found.kind).await?);
     }
     let is_review = matches!(found.kind, CommentKind::Review | CommentKind::Question);
     if is_review && !REVIEW.contains(&input.body.chars().count()) {
@@ -295,7 +303,7 @@ async fn edit(cx: Cx, input: Edit) -> Result<Reply<Own>, ApiError> {
     match comments.edit(id, operator, input.body, cx.now).await? {
         Edited::Done => Own::of(&cx, id).await,
         Edited::Missing => Err(ApiError::no_comment()),
-        Edited::NotAuthor => Err(not_author()),
+        Edited::NotAuthor => Err(not_author(&cx, id, found.kind).await?),
         Edited::Withdrawn => Err(withdrawn()),
     }
 }
@@ -310,12 +318,13 @@ struct Withdraw {
 
 async fn withdraw(cx: Cx, input: Withdraw) -> Result<Reply<Own>, ApiError> {
     let id = number(&input.number)?;
-    let operator = cx.the_operator()?;
-    match cx.app.store.comments().withdraw(id, operator, cx.now).await? {
+    let (comments, operator) = (cx.app.store.comments(), cx.the_operator()?);
+    let found = comments.find(id).await?.ok_or_else(ApiError::no_comment)?;
+    match comments.withdraw(id, operator, cx.now).await? {
         Withdrawn::Done => Own::of(&cx, id).await,
         Withdrawn::Before => Err(withdrawn()),
         Withdrawn::Missing => Err(ApiError::no_comment()),
-        Withdrawn::NotAuthor => Err(not_author()),
+        Withdrawn::NotAuthor => Err(not_author(&cx, id, found.kind).await?),
         Withdrawn::Chosen => Err(ApiError::conflict(
             "answer_chosen",
             "the answer fulfilled its request and stays",

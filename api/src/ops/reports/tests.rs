@@ -443,6 +443,18 @@ async fn an_agent_that_is_down_has_no_key_and_no_name() {
     assert_eq!(service.get(&path, None).await.json()["items"][0]["agent"], "other");
 }
 
+/// A ranking is remembered for a minute, and still loses an agent at once.
+#[tokio::test]
+async fn an_agent_that_is_down_has_no_place() {
+    let world = World::start().await;
+    let service = &world.service;
+    let places = async || service.get("/leaderboard", None).await.json()["items"].clone();
+    assert_eq!(places().await[0]["agent"], "owner");
+    world.service.clock.advance(std::time::Duration::from_secs(1));
+    world.down("agent", "owner", "spam").await;
+    assert_eq!(places().await, json!([]));
+}
+
 #[tokio::test]
 async fn the_log_names_no_item_and_letters_tell_owners() {
     let world = World::start().await;

@@ -87,7 +87,19 @@ async fn what_a_caller_may_not_know_of_is_missing() {
     let (path, reviews) = ("/projects/secret/comments", "/community/reviews?dataset=secret");
     assert_eq!(board.asks(path, &said).await.status, 404);
     assert_eq!(board.asks(path, &json!({})).await.status, 404, "a bad body too");
-    assert_eq!(board.sells(path, &said).await.status, 201);
+    let hidden = board.sells(path, &said).await;
+    assert_eq!(hidden.status, 201);
+    // Neither does the number of a comment that is hidden say that it is one.
+    let number = hidden.json()["id"].to_string();
+    for (method, rest, body) in [("PATCH", "", r#"{"body": "Mine now."}"#), ("POST", "/withdraw", "{}")] {
+        let change = async |number: &str| {
+            let path = format!("/community/comments/{number}{rest}");
+            let got = world.service.call(method, &path, Some(&world.other), body).await;
+            (got.status.as_u16(), got.text())
+        };
+        let missing = change("999999").await;
+        assert_eq!((missing.0, change(&number).await), (404, missing), "{method}");
+    }
     let stranger = world.get(path, Some(&world.other)).await;
     let missing = world.get("/projects/nobody/comments", Some(&world.other)).await;
     assert_eq!(
