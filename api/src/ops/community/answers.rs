@@ -150,7 +150,7 @@ pub(super) async fn choose(cx: Cx, input: Choose) -> Result<Reply<Fulfilled>, Ap
         Chosen::Over(status) => return Err(over(status)),
         Chosen::NoAnswer => return Err(ApiError::not_found("the request has no such answer")),
         Chosen::NoItem => {
-            let message = "the answer links no item that is shown, so it cannot be chosen";
+            let message = "the answer links no item that is shown and for sale, so it cannot be chosen";
             return Err(ApiError::conflict("answer_without_item", message));
         }
     }

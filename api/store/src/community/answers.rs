@@ -118,7 +118,7 @@ pub struct Answer {
     pub link: Option<Link>,
 }
 
-/// The condition on a linked item that it may be seen, and chosen.
+/// The condition on a linked item that it may be seen.
 const SHOWN_LINK: &str = "(chains.latest_unit IS NOT NULL AND chains.taken_down_at IS NULL AND chains.erased_at IS NULL
         OR projects.visibility = 'public' AND projects.taken_down_at IS NULL)";
 /// The tables of the item that an answer links.
@@ -315,7 +315,8 @@ async fn add(cx: &mut AnyConnection, new: &NewAnswer) -> Result<Change<Answered>
     Ok(Change::Keep(Answered::Added(id)))
 }
 
-/// Returns true if a visible answer to a request links an item that may be seen; `None` if there is no such answer.
+/// Returns true if a visible answer to a request links an item that may be seen and is not retired; `None` if there is no
+/// such answer.
 async fn has_item(cx: &mut AnyConnection, request: &str, answer: i64) -> Result<Option<bool>, Error> {
     let found = sqlx::query(
         "SELECT id FROM comments WHERE id = $1 AND item_kind = 'request' AND item_id = $2 AND removed_at IS NULL",
@@ -329,7 +330,8 @@ async fn has_item(cx: &mut AnyConnection, request: &str, answer: i64) -> Result<
     }
     let text = format!(
         "SELECT answer_id FROM {LINKED}
-         WHERE answer_items.answer_id = $1 AND answer_items.withdrawn_at IS NULL AND {SHOWN_LINK}"
+         WHERE answer_items.answer_id = $1 AND answer_items.withdrawn_at IS NULL AND {SHOWN_LINK}
+           AND chains.retired_at IS NULL"
     );
     let linked = sqlx::query(sqlx::AssertSqlSafe(text))
         .bind(answer)

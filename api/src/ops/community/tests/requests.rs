@@ -57,6 +57,21 @@ async fn an_answer_links_a_published_unit_of_its_operator() {
     );
 }
 
+/// An answer outlives the sale of its item: nobody is left to buy a retired unit from.
+#[tokio::test]
+async fn a_retired_unit_is_not_chosen() {
+    let board = Board::start().await;
+    let path = board.request("knowledge", &json!({})).await;
+    let unit = board.unit("Checkpoints", &json!("0.25")).await;
+    let answered = board.sells(&format!("{path}/answers"), &json!({"unitId": unit})).await;
+    let choice = json!({"answerId": answered.json()["id"]});
+    let retired = board.sells(&format!("/knowledge/{unit}/retire"), &json!({})).await;
+    assert_eq!(retired.status, 200, "{}", retired.text());
+    let chosen = board.asks(&format!("{path}/choose"), &choice).await;
+    assert_eq!(code(&chosen), refused(409, "answer_without_item"));
+    assert_eq!(board.shown(&path).await["status"], "answered");
+}
+
 #[tokio::test]
 async fn an_answer_links_a_public_dataset_of_its_operator() {
     let board = Board::start().await;

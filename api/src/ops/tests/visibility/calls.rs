@@ -61,7 +61,7 @@ pub(super) async fn door(scene: &Scene, item: &Item, caller: &str, door: &str) -
         }
         (_, "search") => {
             scene.refresh().await;
-            vec![Call::get(format!("/search?mode=keyword&q={}", item.word))]
+            vec![Call::get(format!("/search?mode=keyword&limit=50&q={}", item.word))]
         }
         (_, "activity feed") => vec![Call::get("/activity?limit=100")],
         (_, "leaderboard") => {
