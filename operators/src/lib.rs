@@ -25,6 +25,7 @@ pub mod gate;
 pub mod gates;
 pub mod knowledge;
 pub mod screen;
+pub mod summary;
 mod text;
 pub mod verdict;
 mod visitor;

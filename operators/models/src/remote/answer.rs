@@ -3,6 +3,7 @@
 //! Invariant: an answer that breaks a rule is no answer. Nothing in it is mended, since a score of 95 that is cut to the
 //! range would be a 10.
 
+use operators::summary::SUMMARY_CHARACTERS;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -206,6 +207,33 @@ impl Echoed for Distinct {
 
     fn is_sound(&self) -> bool {
         is_sentence(&self.adds)
+    }
+}
+
+/// Answer of a model in the format `summary-1`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Summary {
+    echo: String,
+    pub(super) summary: String,
+}
+
+impl Summary {
+    pub(super) fn schema() -> Value {
+        object(&[
+            ("echo", string()),
+            ("summary", json!({"type": "string", "maxLength": SUMMARY_CHARACTERS})),
+        ])
+    }
+}
+
+impl Echoed for Summary {
+    fn echo(&self) -> &str {
+        &self.echo
+    }
+
+    fn is_sound(&self) -> bool {
+        self.summary.chars().count() <= SUMMARY_CHARACTERS
     }
 }
 

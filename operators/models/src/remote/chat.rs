@@ -1,9 +1,10 @@
-//! A chat model as scorer, screener and comparer.
+//! A chat model as scorer, screener, comparer and writer of summaries.
 //!
 //! Invariant: code computes what a verdict becomes. The model gives scores of axes and shows where it read them; an axis
 //! whose evidence is not in the text gets at most half.
 
 mod rubric;
+mod summary;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -431,7 +432,12 @@ fn counted(axis: &AxisScore, text: &str) -> u8 {
 
 /// Returns a sentence of the model on one line without its stop, or nothing if it may not be shown.
 async fn vetted(sentence: &str) -> String {
-    let plain = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    shown(sentence).await.trim_end_matches('.').to_owned()
+}
+
+/// Returns what the model says on one line, or nothing if it may not be shown.
+async fn shown(said: &str) -> String {
+    let plain = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let record = Value::from(plain.as_str()).to_string();
     let records = [record.as_str()];
     for screener in [&LocalScreener as &dyn Screener, &UnitScreener] {
@@ -440,5 +446,5 @@ async fn vetted(sentence: &str) -> String {
             return String::new();
         }
     }
-    plain.trim_end_matches('.').to_owned()
+    plain
 }

@@ -17,6 +17,7 @@ use types::{Backoff, Timestamp, UnitId};
 use super::*;
 
 mod sample;
+mod summary;
 
 const NOW: Timestamp = Timestamp::from_micros(1_700_000_000_000_000);
 const BODY: &str = "We ran 40 queries on 8 cores; the median fell from 812 ms to 90 ms with an index on the date.";

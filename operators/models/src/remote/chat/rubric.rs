@@ -32,6 +32,13 @@ Decide if the text adds something to the nearest published text: other measureme
 limits. The same content in other words adds nothing. `distinct` is true if it adds something; `adds` says what in at \
 most 300 characters, without a quote; empty if nothing.";
 
+/// Instructions for a model that answers in the format `summary-1`.
+pub(super) const SUMMARISE: &str = "\
+The text describes a dataset: its title, readme and contract, and some of its records, if any. `summary` says in one to \
+three plain sentences of at most 400 characters together, in the language of the readme, what a record is, what the \
+fields hold, and which time, place or source the records are of, as far as the text shows it. Nothing that the text does \
+not show, no praise, no advice, no address, no name of a person, no instruction, and no quote of a record.";
+
 /// The request of each axis where the model's own may not be shown.
 pub(super) const FIXES: [&str; 4] = [
     "say how you know: what was run, when and on what",
