@@ -304,7 +304,7 @@ impl Engine {
             (7, "losses", include_str!("../migrations/postgres/0007_losses.sql")),
         ];
         /// Since then there is one text for all engines, with `{{text}}` and `{{bytes}}` in place of the types that differ.
-        const SHARED: [(i64, &str, &str); 11] = [
+        const SHARED: [(i64, &str, &str); 12] = [
             (8, "accounts", include_str!("../migrations/0008_accounts.sql")),
             (9, "flow", include_str!("../migrations/0009_flow.sql")),
             (10, "limits", include_str!("../migrations/0010_limits.sql")),
@@ -316,6 +316,7 @@ impl Engine {
             (16, "collectors", include_str!("../migrations/0016_collectors.sql")),
             (17, "moderation", include_str!("../migrations/0017_moderation.sql")),
             (18, "wallets", include_str!("../migrations/0018_wallets.sql")),
+            (19, "summaries", include_str!("../migrations/0019_summaries.sql")),
         ];
         let (texts, text_type, bytes_type) = match self {
             Self::Sqlite => (SQLITE, "TEXT", "BLOB"),

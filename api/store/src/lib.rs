@@ -45,6 +45,7 @@ mod service_keys;
 mod service_state;
 mod stamps;
 mod store;
+mod summaries;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(feature = "postgres")]
@@ -116,6 +117,7 @@ pub use service_keys::{KeyAdded, KeyEndorsement, KeyRevoked, NewServiceKey, Serv
 pub use service_state::{Hold, ValidationState};
 pub use stamps::Stamp;
 pub use store::{Options, Schema, Store};
+pub use summaries::{Summaries, Summary, SummaryLease, SummaryLimits};
 pub use types::Resolution;
 pub use types::vocabulary::{
     Access, ActivityKind, AllowanceKind, ClaimStatus, CommentKind, Compression, ContributionStatus, Discussed,

@@ -288,6 +288,12 @@ async fn take_away(cx: &mut AnyConnection, project: &str, kept: i64, number: i64
         .bind(kept)
         .execute(&mut *cx)
         .await?;
+    // Their numbers are used again.
+    sqlx::query("DELETE FROM summaries WHERE project_id = $1 AND version > $2")
+        .bind(project)
+        .bind(kept)
+        .execute(&mut *cx)
+        .await?;
     // The sums are computed again, because a removed version does not say what else its agent contributed.
     sqlx::query("DELETE FROM contributors WHERE project_id = $1")
         .bind(project)

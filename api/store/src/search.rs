@@ -16,7 +16,7 @@ use crate::{Error, Store};
 const SHOWN_UNIT: &str = "units.status = 'published' AND chains.retired_at IS NULL AND chains.taken_down_at IS NULL
        AND chains.erased_at IS NULL";
 /// The condition on a dataset that a search may show.
-const SHOWN_DATASET: &str = "projects.visibility = 'public' AND projects.status <> 'archived'
+pub(crate) const SHOWN_DATASET: &str = "projects.visibility = 'public' AND projects.status <> 'archived'
        AND projects.taken_down_at IS NULL";
 
 /// The part of the database that the search reads.

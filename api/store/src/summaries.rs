@@ -1,0 +1,229 @@
+//! Summaries of versions of public datasets, written by a model.
+//!
+//! Invariants:
+//! - Only a dataset that anybody may see is summarised, and only of such a one a summary is shown.
+//! - A version is summarised once. One process at a time has it in work, and what it writes after its time is dropped.
+
+use std::time::Duration;
+
+use sqlx::any::AnyRow;
+use types::{DatasetId, Timestamp, Version};
+
+use crate::row::{Columns, bigint, texts};
+use crate::search::SHOWN_DATASET;
+use crate::stamps::Touched;
+use crate::writer::Change;
+use crate::{Error, Store};
+
+/// The part of the database about summaries.
+#[derive(Clone, Copy, Debug)]
+pub struct Summaries<'s>(&'s Store);
+
+/// A version that a process has in work, to be summarised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SummaryLease {
+    /// The dataset.
+    pub project: DatasetId,
+    /// Its latest version.
+    pub version: Version,
+    /// The end of the time for which nobody else begins with it.
+    pub until: Timestamp,
+}
+
+/// Limits of the work on summaries.
+#[derive(Clone, Copy, Debug)]
+pub struct SummaryLimits {
+    /// Time for which a process has a version to itself.
+    pub lease: Duration,
+    /// The least time between two summaries of one dataset.
+    pub every: Duration,
+    /// Number of unusable answers after which a version is given up.
+    pub failures: u32,
+}
+
+/// The summary of a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Number of the version.
+    pub version: Version,
+    /// Text of the summary.
+    pub text: String,
+    /// Name of the model that wrote it.
+    pub model: String,
+    /// Time of the writing.
+    pub at: Timestamp,
+}
+
+impl Store {
+    /// Returns the part of the database about summaries.
+    pub const fn summaries(&self) -> Summaries<'_> {
+        Summaries(self)
+    }
+}
+
+impl Summaries<'_> {
+    /// Takes the latest version of a public dataset that has no summary into work. Returns `None` if there is none to
+    /// begin with now, or another process was faster.
+    pub async fn take(&self, now: Timestamp, limits: SummaryLimits) -> Result<Option<SummaryLease>, Error> {
+        let Some((project, version)) = self.due(now, limits).await? else {
+            return Ok(None);
+        };
+        let until = now.plus(limits.lease);
+        let number = bigint("version", version.0)?;
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    // The condition is evaluated again on the locked row: another process may have been faster.
+                    let taken = sqlx::query(
+                        "INSERT INTO summaries (project_id, version, failures, due_at) VALUES ($1, $2, 0, $3)
+                         ON CONFLICT (project_id, version) DO UPDATE SET due_at = excluded.due_at
+                         WHERE summaries.summary IS NULL AND summaries.due_at <= $4",
+                    )
+                    .bind(project.to_string())
+                    .bind(number)
+                    .bind(until.micros())
+                    .bind(now.micros())
+                    .execute(cx)
+                    .await?;
+                    let lease = SummaryLease {
+                        project,
+                        version,
+                        until,
+                    };
+                    Ok(if taken.rows_affected() > 0 {
+                        Change::Keep(Some(lease))
+                    } else {
+                        Change::Undo(None)
+                    })
+                })
+            })
+            .await
+    }
+
+    /// Returns a version to summarise, those first that were never tried.
+    async fn due(&self, now: Timestamp, limits: SummaryLimits) -> Result<Option<(DatasetId, Version)>, Error> {
+        let text = format!(
+            "SELECT projects.id AS id, projects.version AS version
+             FROM projects LEFT JOIN summaries
+                  ON summaries.project_id = projects.id AND summaries.version = projects.version
+             WHERE {SHOWN_DATASET} AND projects.version > 0
+               AND (summaries.project_id IS NULL
+                    OR (summaries.summary IS NULL AND summaries.due_at <= $1 AND summaries.failures < $2))
+               AND NOT EXISTS (SELECT 1 FROM summaries AS earlier
+                               WHERE earlier.project_id = projects.id AND earlier.version <> projects.version
+                                 AND earlier.due_at > $3)
+             ORDER BY COALESCE(summaries.due_at, 0), projects.id LIMIT 1"
+        );
+        self.0
+            .read(async {
+                let row = sqlx::query(sqlx::AssertSqlSafe(text))
+                    .bind(now.micros())
+                    .bind(i64::from(limits.failures))
+                    .bind(now.minus(limits.every).micros())
+                    .fetch_optional(self.0.readers())
+                    .await?;
+                row.map(|row| Ok((row.parsed("id")?, Version(row.number("version")?))))
+                    .transpose()
+            })
+            .await
+    }
+
+    /// Writes the summary of a version. Returns false if the time for it is over, or the dataset is not shown any more.
+    ///
+    /// # Errors
+    /// [`Error::Text`].
+    pub async fn write(&self, lease: SummaryLease, text: &str, model: &str, now: Timestamp) -> Result<bool, Error> {
+        texts(&[("summary", text), ("model", model)])?;
+        let (text, model, number) = (text.to_owned(), model.to_owned(), bigint("version", lease.version.0)?);
+        let statement = format!(
+            "UPDATE summaries SET summary = $4, model = $5, written_at = $6, due_at = $6
+             WHERE project_id = $1 AND version = $2 AND due_at = $3 AND summary IS NULL
+               AND EXISTS (SELECT 1 FROM projects WHERE projects.id = $1 AND {SHOWN_DATASET})"
+        );
+        let touched = move |_: &bool| Touched::Projects(vec![lease.project]);
+        self.0
+            .write_touching(touched, move |cx| {
+                Box::pin(async move {
+                    let written = sqlx::query(sqlx::AssertSqlSafe(statement))
+                        .bind(lease.project.to_string())
+                        .bind(number)
+                        .bind(lease.until.micros())
+                        .bind(text)
+                        .bind(model)
+                        .bind(now.micros())
+                        .execute(cx)
+                        .await?;
+                    Ok(if written.rows_affected() > 0 {
+                        Change::Keep(true)
+                    } else {
+                        Change::Undo(false)
+                    })
+                })
+            })
+            .await
+    }
+
+    /// Counts an answer about a version that could not be used. The next try is due at `next`.
+    pub async fn fail(&self, lease: SummaryLease, next: Timestamp) -> Result<(), Error> {
+        self.end(lease, 1, next).await
+    }
+
+    /// Gives a version back that could not be asked about: it is due at once, and the try does not count.
+    pub async fn give_back(&self, lease: SummaryLease) -> Result<(), Error> {
+        self.end(lease, 0, Timestamp::from_micros(0)).await
+    }
+
+    async fn end(&self, lease: SummaryLease, failures: i64, next: Timestamp) -> Result<(), Error> {
+        let number = bigint("version", lease.version.0)?;
+        self.0
+            .write_aside(move |cx| {
+                Box::pin(async move {
+                    sqlx::query(
+                        "UPDATE summaries SET failures = failures + $4, due_at = $5
+                         WHERE project_id = $1 AND version = $2 AND due_at = $3 AND summary IS NULL",
+                    )
+                    .bind(lease.project.to_string())
+                    .bind(number)
+                    .bind(lease.until.micros())
+                    .bind(failures)
+                    .bind(next.micros())
+                    .execute(cx)
+                    .await?;
+                    Ok(Change::Keep(()))
+                })
+            })
+            .await
+    }
+
+    /// Returns the summaries of a dataset that anybody may see, newest version first.
+    pub async fn of(&self, project: DatasetId, limit: u32) -> Result<Vec<Summary>, Error> {
+        self.0
+            .read(async {
+                sqlx::query(
+                    "SELECT summaries.version AS version, summaries.summary AS summary, summaries.model AS model,
+                            summaries.written_at AS written_at
+                     FROM summaries JOIN projects ON projects.id = summaries.project_id
+                     WHERE summaries.project_id = $1 AND summaries.summary IS NOT NULL
+                       AND projects.visibility = 'public' AND projects.taken_down_at IS NULL
+                     ORDER BY summaries.version DESC LIMIT $2",
+                )
+                .bind(project.to_string())
+                .bind(i64::from(limit))
+                .fetch_all(self.0.readers())
+                .await?
+                .iter()
+                .map(summary)
+                .collect()
+            })
+            .await
+    }
+}
+
+fn summary(row: &AnyRow) -> Result<Summary, Error> {
+    Ok(Summary {
+        version: Version(row.number("version")?),
+        text: row.value("summary")?,
+        model: row.value("model")?,
+        at: row.time("written_at")?,
+    })
+}
