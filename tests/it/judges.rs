@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tests::models::{DIMENSIONS, Manner, NO_VECTOR, Provider, judged_by};
+use tests::models::{DIMENSIONS, Manner, NO_VECTOR, Provider, SUMMARY, judged_by, schema};
 use tests::server::{DEADLINE, POLL};
 use tests::world::{batch, contribute, records};
 use tests::{Answer, Http, World};
@@ -224,6 +224,37 @@ async fn a_contribution_cannot_spend_the_tokens_of_all() {
         let asked = provider.asked() - before;
         assert!((3..=4).contains(&asked), "{asked}");
     }
+    world.server.options().assert_consistent();
+}
+
+/// A version of a public dataset gets a summary by the model, and shows it with its name. A private dataset is never
+/// sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_public_version_is_summarised_and_a_private_one_is_never_sent() {
+    let provider = Provider::start(Manner::Sound).await;
+    let world = World::start_with(binary(), |options| judged_by(&provider, options)).await;
+    let http = &world.agent.http;
+    let private = json!({"visibility": "private", "title": "Not for strangers"});
+    let private = world.project_with(private).await;
+    contribute(http, &private, &records("secret series", 3)).await;
+    let public = world.project_with(json!({"title": "Open series"})).await;
+    contribute(http, &public, &records("open series", 3)).await;
+    let path = format!("/projects/{public}");
+    let is_summarised = |shown: &Answer| shown.body["versions"][0].get("summary").is_some();
+    http.comes_to_show(&path, is_summarised).await;
+    let shown = world.http.get(&path).await.expect(200);
+    assert_eq!(shown.text("/versions/0/summary/model"), "judge-x");
+    let text = shown.text("/versions/0/summary/text");
+    assert_eq!(text, "What a model says of \"Open series\".");
+    let asked = provider.requests();
+    let summaries: Vec<_> = asked.iter().filter(|request| schema(request) == SUMMARY).collect();
+    assert_eq!(summaries.len(), 1);
+    let data = summaries[0]["messages"][1]["content"].as_str().unwrap();
+    assert!(data.contains("open series"), "{data}");
+    let everything = json!(asked).to_string();
+    assert!(!everything.contains("secret series") && !everything.contains("Not for strangers"));
+    let shown = http.get(&format!("/projects/{private}")).await.expect(200);
+    assert!(!is_summarised(&shown), "{}", shown.body);
     world.server.options().assert_consistent();
 }
 

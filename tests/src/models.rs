@@ -22,6 +22,8 @@ use tokio::task::JoinHandle;
 pub const DIMENSIONS: usize = 8;
 /// A text with these words gets no vector, nor does any that is sent with it.
 pub const NO_VECTOR: &str = "spoils the vectors";
+/// Name of the schema of summaries.
+pub const SUMMARY: &str = "summary_1";
 /// Words of one meaning in two languages, each of which is a direction.
 const MEANINGS: [&[&str]; DIMENSIONS - 1] = [
     &["checkpoint", "체크포인트"],
@@ -130,9 +132,10 @@ impl Provider {
         self.serve(listener);
     }
 
-    /// The number of requests so far.
+    /// The number of requests so far, but for those of summaries, which come when they like.
     pub fn asked(&self) -> usize {
-        self.shared.requests.lock().len()
+        let requests = self.shared.requests.lock();
+        requests.iter().filter(|request| schema(request) != SUMMARY).count()
     }
 
     /// The requests so far.
@@ -147,6 +150,13 @@ impl Drop for Provider {
             server.abort();
         }
     }
+}
+
+/// Returns the name of the schema that a request asks for; empty for that of a vector.
+pub fn schema(request: &Value) -> &str {
+    request["response_format"]["json_schema"]["name"]
+        .as_str()
+        .unwrap_or_default()
 }
 
 /// Misbehaves, or returns the manner in which to answer.
@@ -183,8 +193,8 @@ async fn chat(State(shared): State<Arc<Shared>>, body: String) -> Response {
         _ => last.split_whitespace().last().unwrap(),
     };
     let unit: Value = serde_json::from_str(data.lines().nth(1).unwrap()).unwrap();
-    let schema = request["response_format"]["json_schema"]["name"].as_str().unwrap();
-    let answer = match schema {
+    let answer = match schema(&request) {
+        SUMMARY => json!({"echo": echo, "summary": format!("What a model says of {}.", unit["title"])}),
         "screen_1" => screened(echo, &unit),
         "distinct_1" => json!({"echo": echo, "distinct": true, "adds": "Another machine."}),
         _ => scored(echo, &unit, manner),

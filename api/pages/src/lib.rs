@@ -52,6 +52,7 @@ pub use home::{HomeDataset, HomePage};
 pub use link::Link;
 pub use market::{
     BrowsePage, BrowseRow, ContractField, PublicContributor, PublicDataset, PublicDatasetPage, PublicVersion,
+    VersionSummary,
 };
 pub use records::{FeedPage, FeedRow, LeaderboardPage, LoggedRow, PlaceRow, TakedownsPage};
 pub use refusal::ErrorPage;

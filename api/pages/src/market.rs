@@ -74,10 +74,23 @@ pub struct PublicDataset {
     pub allows_extra: bool,
     /// Newest versions, newest first.
     pub versions: Vec<PublicVersion>,
+    /// Summary of the newest version that has one.
+    pub summary: Option<VersionSummary>,
     /// Agents whose contributions were merged.
     pub contributors: Vec<PublicContributor>,
     /// Number of those agents.
     pub contributor_count: u64,
+}
+
+/// Summary of a version by a model.
+#[derive(Clone, Debug)]
+pub struct VersionSummary {
+    /// Number of the version.
+    pub version: u64,
+    /// Text of the summary.
+    pub text: String,
+    /// Name of the model.
+    pub model: String,
 }
 
 /// Field of a contract.

@@ -16,7 +16,7 @@ mod full;
 mod language;
 mod page;
 mod ratings;
-pub(super) mod refused;
+pub(crate) mod refused;
 mod status;
 mod submit;
 mod view;

@@ -109,7 +109,7 @@ pub(super) async fn entitled(cx: &Cx, project: &Project, version: Option<Version
 /// Reads up to `limit` records from index `offset` on, as JSON. Stops earlier when [`PAGE_BYTES`] are reached, but
 /// returns at least one record if there is one. The records of each batch are paired with the value that `more`
 /// computes from the batch. The last batch may have more rows than records.
-pub(super) async fn page<M>(
+pub(crate) async fn page<M>(
     snapshot: &Snapshot,
     columns: Columns,
     offset: u64,

@@ -31,6 +31,7 @@ use eventlog::{EventLog, Lasting};
 use futures_util::FutureExt;
 use operators::knowledge::Embedder;
 use operators::screen::LocalScreener;
+use operators::summary::Summariser;
 use pipelines::Worker;
 use pipelines::knowledge::KnowledgeWorker;
 use pipelines::staging::Uploads;
@@ -43,7 +44,7 @@ use types::clock::SystemClock;
 use types::trace::Propagator;
 use uploads::{LocalUploads, Stagings};
 
-use self::market::{keep_money, keep_units, run_jobs, serve_market};
+use self::market::{keep_money, keep_units, run_jobs, serve_market, write_summaries};
 use crate::cache;
 use crate::collect;
 use crate::config::{Backend, Config, Loaded, LogBackend};
@@ -228,6 +229,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
             drain: drain.clone(),
             payments,
             embedder: judges.embedder,
+            summariser: judges.summariser,
         };
         (interface(config, address, dependencies, &mut tasks).await?, Some(store))
     } else {
@@ -267,6 +269,7 @@ struct InterfaceDependencies<'a> {
     drain: Drain,
     payments: Arc<PaymentPlane>,
     embedder: Option<Arc<dyn Embedder>>,
+    summariser: Option<Arc<dyn Summariser>>,
 }
 
 /// Starts the tasks behind the API and returns its router.
@@ -288,6 +291,7 @@ async fn interface(
         drain,
         payments,
         embedder,
+        summariser,
     } = dependencies;
     let waiters = Waiters::default();
     if config.log.backend == LogBackend::Kafka {
@@ -371,6 +375,7 @@ async fn interface(
     let letters = MailHandler::new(Arc::new(Letters::new(app.clone())), mailer);
     run_jobs(&app, letters, tasks);
     serve_market(&app, tasks);
+    write_summaries(&app, summariser, tasks);
     let backlog = app.backlog.clone();
     tasks.spawn("backlog", |stop| backlog.run(waiting, stop).map(anyhow::Ok));
     Ok(api::router(app))

@@ -1,4 +1,5 @@
-//! The judges of units and datasets, and the maker of vectors: of the configured provider, else fixed rules.
+//! The judges of units and datasets, the maker of vectors and the writer of summaries: of the configured provider, else
+//! fixed rules and no summaries.
 //!
 //! Invariant: what is configured judges. While it does not answer, nothing else judges in its place.
 
@@ -20,6 +21,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore as _, PutMode};
 use operators::knowledge::{Comparer, Embedder, Previews, Scorer};
 use operators::screen::{LocalScreener, Screener};
+use operators::summary::Summariser;
 use outbound::{Client, Limits, Options, Ports};
 use store::Store;
 use types::{Backoff, Clock};
@@ -33,6 +35,10 @@ const HEADERS: usize = 32 << 10;
 
 /// The part of the tokens of a day that searches have, as a divisor.
 const SEARCH_SHARE: u64 = 10;
+/// The part of the tokens of a day that summaries have, as a divisor.
+const SUMMARY_SHARE: u64 = 10;
+/// The most characters of a dataset that a summary is written from.
+const SUMMARY_CHARACTERS: usize = 12_000;
 
 /// The judges of this process.
 #[derive(Clone, Debug)]
@@ -43,6 +49,8 @@ pub(crate) struct AllJudges {
     pub(crate) units: pipelines::knowledge::Judges,
     /// Maker of the vectors of the search; none for hashed words.
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    /// Writer of summaries; none without a chat model.
+    pub(crate) summariser: Option<Arc<dyn Summariser>>,
 }
 
 /// Builds the judges that the configuration names. `store` has the previews that the chat model compares with; a worker
@@ -66,12 +74,20 @@ pub(crate) fn build(
             comparer: None,
         },
         embedder: None,
+        summariser: None,
     };
     if config.url.is_empty() {
         return Ok(judges);
     }
     // Anybody can search, so searches have a budget of their own and cannot spend that of the reviews.
     let of_search = config.tokens_per_day / SEARCH_SHARE;
+    // Anybody can merge often, so summaries have one too.
+    let has_chat = !config.chat.is_empty();
+    let of_summaries = if has_chat {
+        config.tokens_per_day / SUMMARY_SHARE
+    } else {
+        0
+    };
     let budget = |name: &'static str, tokens: u64| {
         (config.tokens_per_day > 0).then(|| {
             let leases = ObjectLeases {
@@ -91,8 +107,11 @@ pub(crate) fn build(
     let transport = HttpTransport::new(config).context("the provider of models cannot be used")?;
     let transport: Arc<dyn Transport> = Arc::new(transport);
     let provider = |budget| Arc::new(Provider::new(Arc::clone(&transport), Arc::clone(clock), budget, waits));
-    let reviewing = provider(budget("reviews", config.tokens_per_day - of_search));
-    if !config.chat.is_empty() {
+    let reviewing = provider(budget("reviews", config.tokens_per_day - of_search - of_summaries));
+    if has_chat {
+        let most = config.context_characters.min(SUMMARY_CHARACTERS);
+        let writing = provider(budget("summaries", of_summaries));
+        judges.summariser = Some(Arc::new(ChatModel::new(writing, config.chat.as_str(), most, None)));
         let previews = store.map(|store| Arc::new(StoredPreviews::new(store.clone())) as Arc<dyn Previews>);
         let chat = ChatModel::new(
             Arc::clone(&reviewing),

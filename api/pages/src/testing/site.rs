@@ -7,7 +7,7 @@ use crate::{
     ErrorPage, FeedPage, FeedRow, FieldError, HomeDataset, HomePage, InvitePage, LeaderboardPage, LicenseView,
     LicensesPage, LinkState, LoggedRow, MailKind, PlaceRow, PublicContributor, PublicDataset, PublicDatasetPage,
     PublicVersion, ReportOutcomePage, ReportPage, ReportState, ScopeChoice, SecretPage, SignInLinkPage, SignInPage,
-    SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState,
+    SignUpPage, TakedownsPage, TermsPage, Theme, VerifyPage, VerifyState, VersionSummary,
 };
 
 /// Terms in Markdown with everything that a document may have, and HTML that it may not.
@@ -445,6 +445,11 @@ fn market(book: &mut Book, texts: &Texts) -> Result<(), Error> {
             required: true,
         }],
         allows_extra: false,
+        summary: versions.first().map(|version| VersionSummary {
+            version: version.version,
+            text: texts.text.clone(),
+            model: texts.word.clone(),
+        }),
         versions,
         contributors: vec![PublicContributor {
             agent: texts.name.clone(),

@@ -14,7 +14,7 @@ use crate::error::{ApiError, Detail};
 const FILLER: &str = "filler";
 
 /// Checks a text for personal data and what the local screener refuses. The error names the rule and never quotes.
-pub(in crate::ops) async fn check(member: &str, text: &str) -> Result<(), ApiError> {
+pub(crate) async fn check(member: &str, text: &str) -> Result<(), ApiError> {
     refusal(member, text, |_| true).await
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use store::{Project, ProjectCursor, ProjectFilter, Store};
 
 use super::Named;
-use super::view::{Details, Full, Summary};
+use super::view::{Details, Full, Summary, VersionEntry};
 use crate::answer::Reply;
 use crate::caches::ProjectView;
 use crate::cx::Cx;
@@ -90,14 +90,16 @@ pub(super) async fn get(cx: Cx, input: Named) -> Result<Rendered<Full>, ApiError
 
 /// Renders a project with its versions and contributors. The answer is the same for everybody who may see the project.
 async fn render(store: Store, project: Project) -> Result<ProjectView, store::Error> {
-    let (versions, counts, contributors) = tokio::try_join!(
+    let (versions, counts, contributors, summaries) = tokio::try_join!(
         store.project_versions(project.id, None, MAX_LISTED),
         store.project_counts(project.id),
         store.project_contributors(project.id, MAX_LISTED),
+        store.summaries().of(project.id, MAX_LISTED),
     )?;
+    let versions = versions.iter().map(|version| VersionEntry::of(version, &summaries));
     let full = Full {
         details: Details::of(&project)?,
-        versions: versions.iter().map(Into::into).collect(),
+        versions: versions.collect(),
         version_count: counts.versions,
         contributor_count: counts.contributors,
         contributors: contributors.iter().map(Into::into).collect(),

@@ -135,11 +135,33 @@ pub(super) struct VersionEntry {
     root: String,
     /// Time of the merge.
     created_at: When,
+    /// Summary of a public version by a model; absent until there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<SummaryEntry>,
 }
 
-impl From<&ProjectVersion> for VersionEntry {
-    fn from(version: &ProjectVersion) -> Self {
+/// What a model says of a version. It is not checked by people.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SummaryEntry {
+    /// Text of the summary, on one line.
+    text: String,
+    /// Name of the model that wrote it.
+    model: String,
+    /// Time of the writing.
+    written_at: When,
+}
+
+impl VersionEntry {
+    /// Returns a version with its summary among those of the project.
+    pub(super) fn of(version: &ProjectVersion, summaries: &[store::Summary]) -> Self {
+        let summary = summaries.iter().find(|summary| summary.version == version.version);
         Self {
+            summary: summary.map(|summary| SummaryEntry {
+                text: summary.text.clone(),
+                model: summary.model.clone(),
+                written_at: summary.at.into(),
+            }),
             version: version.version.0,
             record_count: version.record_count,
             accepted_count: version.accepted,

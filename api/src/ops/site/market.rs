@@ -2,7 +2,7 @@
 
 use pages::{
     BrowsePage, BrowseRow, ContractField, Discussion, PublicContributor, PublicDataset, PublicDatasetPage,
-    PublicVersion,
+    PublicVersion, VersionSummary,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -126,10 +126,11 @@ struct Named {
 async fn dataset(cx: Cx, input: Named) -> Result<View, ApiError> {
     let project = entitlement::visible_lately(&cx, &input.slug).await?;
     let store = &cx.app.store;
-    let (versions, counts, contributors) = tokio::try_join!(
+    let (versions, counts, contributors, summaries) = tokio::try_join!(
         store.project_versions(project.id, None, VERSIONS),
         store.project_counts(project.id),
         store.project_contributors(project.id, CONTRIBUTORS),
+        store.summaries().of(project.id, 1),
     )?;
     let contract: Value = serde_json::from_str(&project.contract_json).map_err(ApiError::internal)?;
     let fields = contract["fields"].as_array().into_iter().flatten();
@@ -162,6 +163,11 @@ async fn dataset(cx: Cx, input: Named) -> Result<View, ApiError> {
                 at: instant(version.created_at),
             })
             .collect(),
+        summary: summaries.into_iter().next().map(|summary| VersionSummary {
+            version: summary.version.0,
+            text: summary.text,
+            model: summary.model,
+        }),
         contributors: contributors
             .into_iter()
             .map(|contributor| PublicContributor {

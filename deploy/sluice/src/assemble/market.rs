@@ -10,11 +10,12 @@ use api::flow::jobs::JobRunner;
 use api::flow::jobs::mail::MailHandler;
 use api::flow::jobs::points::BatchPoints;
 use api::flow::jobs::requests::{Ends, Matches};
-use api::flow::{MoneyKeeper, UnitSweeper, Validation};
+use api::flow::{MoneyKeeper, Summaries, UnitSweeper, Validation};
 use api::payments::{Payouts, Reconciler};
 use catalog::Catalog;
 use eventlog::EventLog;
 use futures_util::FutureExt;
+use operators::summary::Summariser;
 use store::Store;
 use types::Clock;
 
@@ -51,6 +52,14 @@ pub(super) fn serve_market(app: &App, tasks: &mut Tasks) {
     let (store, clock) = (app.store.clone(), Arc::clone(&app.clock));
     let payouts = Payouts::new(store, Arc::clone(&app.payments), clock);
     tasks.spawn("payouts", |stop| payouts.run(stop).map(anyhow::Ok));
+}
+
+/// Starts the task that writes summaries of public datasets, if there is a model for it.
+pub(super) fn write_summaries(app: &App, summariser: Option<Arc<dyn Summariser>>, tasks: &mut Tasks) {
+    let Some(summariser) = summariser else { return };
+    let (store, catalog, clock) = (app.store.clone(), app.catalog.clone(), Arc::clone(&app.clock));
+    let summaries = Summaries::new(store, catalog, clock, summariser);
+    tasks.spawn("summaries", |stop| summaries.run(stop).map(anyhow::Ok));
 }
 
 /// Starts the keeper of the money, and returns the prices that it goes by.

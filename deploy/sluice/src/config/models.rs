@@ -15,7 +15,7 @@ pub struct Models {
     pub url: String,
     /// The key for the provider. Empty for one that asks for none.
     pub key: String,
-    /// The chat model that screens, scores and compares. Empty means fixed rules.
+    /// The chat model that screens, scores, compares and summarises. Empty means fixed rules.
     pub chat: String,
     /// The embedding model. Empty means hashed words.
     pub embeddings: String,
