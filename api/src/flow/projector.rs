@@ -11,7 +11,7 @@ use std::time::Duration;
 use data_encoding::BASE64;
 use eventlog::{Delivered, EventLog, Position, Subscription};
 use messages::{ContributionOutcome, DEAD_LETTERS, DeadLetter, OUTCOMES, Outcome, Resolution};
-use store::{Applied, DeadLetterAdded, OutcomeRow, Store, UnitApplied, UnitOutcome};
+use store::{Applied, DeadLetterAdded, OutcomeRow, Store, UnitOutcome};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 use tracing::field::Empty;
@@ -147,11 +147,11 @@ impl Projector {
             match self.store.knowledge().apply(some.collect()).await {
                 Ok(applied) => {
                     failures = 0;
-                    for ((outcome, _), UnitApplied { id, changed }) in units.drain(..applied.len()).zip(applied) {
-                        if changed {
-                            units::measure(&outcome, self.clock.now());
+                    for ((outcome, _), applied) in units.drain(..applied.len()).zip(applied) {
+                        if applied.changed {
+                            units::measure(&outcome, applied, self.clock.now());
                         }
-                        self.waiters.wake_unit(id);
+                        self.waiters.wake_unit(applied.id);
                     }
                 }
                 Err(error) if error.retry() == Retry::Never && at_once == 1 => {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use eventlog::{EventLog, Record};
 use messages::{FORMAT, KNOWLEDGE, UnitSubmission, UnitText};
-use store::{NewUnit, Store, UnitDue, UnitOutcome, UnitSwept};
+use store::{NewUnit, Store, UnitApplied, UnitDue, UnitOutcome, UnitSwept};
 use tokio_util::sync::CancellationToken;
 use types::Classify as _;
 use types::trace::Origin;
@@ -63,8 +63,10 @@ pub(super) fn outcome(outcome: messages::UnitOutcome) -> UnitOutcome {
 }
 
 /// Records the metrics of an outcome that was applied for the first time.
-pub(super) fn measure(outcome: &UnitOutcome, now: Timestamp) {
+pub(super) fn measure(outcome: &UnitOutcome, applied: UnitApplied, now: Timestamp) {
     let state = match outcome.resolution {
+        // The last hold of a text that spoils its answers is a rejection.
+        _ if applied.given_up => "rejected",
         UnitResolution::Published { .. } => "published",
         UnitResolution::Rejected { .. } => "rejected",
         UnitResolution::Waiting { .. } => "waiting",

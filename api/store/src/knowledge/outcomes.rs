@@ -57,6 +57,8 @@ pub struct UnitApplied {
     pub id: UnitId,
     /// True if the outcome changed the version. False if it is unknown, decided, or of another generation.
     pub changed: bool,
+    /// True if the outcome was the last hold of a text that spoils its answers, and rejected the version.
+    pub given_up: bool,
 }
 
 impl Knowledge<'_> {
@@ -75,6 +77,7 @@ impl Knowledge<'_> {
                     let mut published = Vec::new();
                     for outcome in &outcomes {
                         let given_up = given_up(cx, outcome).await?;
+                        let is_given_up = given_up.is_some();
                         let outcome = given_up.as_ref().unwrap_or(outcome);
                         let changed = match &outcome.resolution {
                             UnitResolution::Published {
@@ -98,6 +101,7 @@ impl Knowledge<'_> {
                         applied.push(UnitApplied {
                             id: outcome.id,
                             changed,
+                            given_up: is_given_up,
                         });
                     }
                     note_hold(cx, &outcomes).await?;
@@ -128,6 +132,11 @@ async fn open_chain(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<Opt
     let Some(chain) = lock(cx, row.parsed("chain_id")?).await? else {
         return Ok(None);
     };
+    Ok(is_open(cx, outcome).await?.then_some(chain))
+}
+
+/// Locks a version, if it is open and of the outcome's generation. Returns false if it is not.
+async fn is_open(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<bool, Error> {
     let open = sqlx::query(
         "UPDATE units SET status = status WHERE id = $1 AND generation = $2 AND status IN ('queued', 'waiting')",
     )
@@ -135,7 +144,7 @@ async fn open_chain(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<Opt
     .bind(i64::from(outcome.generation))
     .execute(cx)
     .await?;
-    Ok((open.rows_affected() > 0).then_some(chain))
+    Ok(open.rows_affected() > 0)
 }
 
 /// Publishes a version. Returns its entry of the feed if the outcome changed something.
@@ -270,6 +279,10 @@ async fn hold(
 /// Returns the rejection of a version whose last try this hold was.
 async fn given_up(cx: &mut AnyConnection, outcome: &UnitOutcome) -> Result<Option<UnitOutcome>, Error> {
     if outcome.resolution.is_terminal() || !is_held_by_its_text(&outcome.report) {
+        return Ok(None);
+    }
+    // The lock makes the count exact: another projector may be keeping the entry of an earlier try.
+    if !is_open(cx, outcome).await? {
         return Ok(None);
     }
     // The entries of the holds are the count. This outcome may have come before.
