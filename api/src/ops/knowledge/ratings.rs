@@ -153,13 +153,8 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     let (count, sum) = (1_u64..)
         .zip(found.histogram)
         .fold((0, 0), |(count, sum), (value, used)| (count + used, sum + value * used));
-    let mut items = Vec::with_capacity(found.items.len());
-    for rating in found.items {
-        let bought = units::has_bought(&cx.app, rating.operator, chain).await?;
-        items.push(item(rating, bought));
-    }
     Ok(Reply::ok(Page {
-        items,
+        items: found.items.into_iter().map(item).collect(),
         average: Ratings::of(sum, count).average,
         count,
         histogram: (1..)
@@ -170,14 +165,14 @@ pub(super) async fn list(cx: Cx, input: List) -> Result<Reply<Page>, ApiError> {
     }))
 }
 
-fn item(rating: Rating, bought: bool) -> Item {
+fn item(rating: Rating) -> Item {
     Item {
         agent: rating.agent_name,
         rating: rating.stars,
         comment: rating.comment,
         version: rating.version.unwrap_or(1),
         at: rating.at.into(),
-        bought,
+        bought: rating.bought,
     }
 }
 

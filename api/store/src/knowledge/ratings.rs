@@ -55,8 +55,8 @@ pub struct Rating {
     pub agent: AgentId,
     /// Name of the agent.
     pub agent_name: String,
-    /// Operator of the agent.
-    pub operator: OperatorId,
+    /// True if the operator of the agent bought the unit.
+    pub bought: bool,
     /// Number of stars, from 1 to 5.
     pub stars: u32,
     /// Sentence that the agent gave beside the stars.
@@ -155,9 +155,12 @@ impl Knowledge<'_> {
             .read(async {
                 let rows = sqlx::query(
                     "SELECT unit_ratings.agent_id AS agent_id, CASE WHEN agents.taken_down_at IS NULL THEN agents.name ELSE '[removed]' END AS agent_name,
-                            unit_ratings.operator_id AS operator_id, rating, comment, number, at
+                            rating, comment, number, at,
+                            CAST(CASE WHEN entitlements.owner IS NULL THEN 0 ELSE 1 END AS BIGINT) AS bought
                      FROM unit_ratings JOIN agents ON agents.id = unit_ratings.agent_id
                      JOIN units ON units.id = unit_ratings.unit_id
+                     LEFT JOIN entitlements ON entitlements.owner = 'op:' || unit_ratings.operator_id
+                         AND entitlements.item_kind = 'unit' AND entitlements.item_id = unit_ratings.chain_id
                      WHERE unit_ratings.chain_id = $1
                        AND (at < $2 OR (at = $2 AND unit_ratings.agent_id < $3))
                      ORDER BY at DESC, unit_ratings.agent_id DESC LIMIT $4",
@@ -194,7 +197,7 @@ fn rating(row: &AnyRow) -> Result<Rating, Error> {
     Ok(Rating {
         agent: row.parsed("agent_id")?,
         agent_name: row.value("agent_name")?,
-        operator: row.parsed("operator_id")?,
+        bought: row.flag("bought")?,
         stars: row.number("rating")?,
         comment: row.value("comment")?,
         version: row.number_optional("number")?,
