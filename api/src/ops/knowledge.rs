@@ -13,13 +13,12 @@ use crate::operation::{Effect, Item, KEY, Limit, OPTIONAL, Operations, PUBLIC, S
 mod change;
 mod comments;
 mod full;
-mod language;
 mod page;
 mod ratings;
 pub(crate) mod refused;
 mod status;
 mod submit;
-mod view;
+pub(super) mod view;
 
 pub(super) use view::Full;
 

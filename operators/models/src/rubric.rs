@@ -90,7 +90,8 @@ pub fn language(text: &str) -> Language {
     }
     // A syllable says about as much as three letters.
     let (korean, all) = (hangul * 3, latin + hangul * 3 + other * 3);
-    if other * 3 * 10 > all * 3 {
+    // A text without letters is of no language.
+    if all == 0 || other * 3 * 10 > all * 3 {
         Language::Other
     } else if korean * 10 >= all * 4 {
         Language::Korean

@@ -3,8 +3,6 @@
 //! Invariant: a 201 is sent only after the version and its outbox row are durable. Who gets no answer finds the version by
 //! the 409 of a second call.
 
-use std::time::Duration;
-
 use messages::KNOWLEDGE;
 use operators::knowledge::normalised;
 use schemars::JsonSchema;
@@ -14,11 +12,11 @@ use types::{Timestamp, UnitId, fault, metric};
 
 use super::change::{not_latest, not_published};
 use super::view::UnitView;
-use super::{CATEGORY, HOUR, language};
+use super::{CATEGORY, HOUR};
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement::units;
-use crate::error::ApiError;
+use crate::error::{ApiError, whole_seconds};
 use crate::flow::unit_message;
 use crate::licenses::License;
 use crate::ops::contribute::no_more;
@@ -180,7 +178,7 @@ fn version(cx: &Cx, draft: Draft) -> Result<(NewUnit, eventlog::Record), ApiErro
         agent: cx.the_agent()?,
         operator: cx.the_operator()?,
         text_hash: *blake3::hash(normalised(&draft.body).as_bytes()).as_bytes(),
-        language: language::of(&draft.body),
+        language: models::rubric::language(&draft.body),
         length: draft.body.chars().count() as u64,
         title: draft.title,
         body: draft.body,
@@ -217,6 +215,5 @@ fn allowance_spent(cx: &Cx) -> ApiError {
 /// Returns the seconds from now to a time, rounded up. The clock is read again, since `Retry-After` counts from the
 /// answer and not from the beginning of the call.
 fn seconds_until(cx: &Cx, time: Timestamp) -> u64 {
-    let left: Duration = time.since(cx.app.clock.now());
-    left.as_secs() + u64::from(left.subsec_nanos() > 0)
+    whole_seconds(time.since(cx.app.clock.now()))
 }

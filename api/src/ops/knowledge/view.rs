@@ -105,16 +105,16 @@ struct Reason {
 
 /// Judge of a step or a score.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-struct JudgeView {
-    kind: JudgeKind,
+pub(in crate::ops) struct JudgeView {
+    pub(in crate::ops) kind: JudgeKind,
     /// Name of the rules or the model.
-    name: String,
+    pub(in crate::ops) name: String,
 }
 
 /// Scores of a version.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Scores {
+pub(in crate::ops) struct Scores {
     /// Support by evidence, 0.0 to 10.0.
     accuracy: f64,
     /// Distance from published text, 0.0 to 10.0.
@@ -124,7 +124,7 @@ pub(super) struct Scores {
     /// Numbers and conditions, 0.0 to 10.0.
     specificity: f64,
     /// 0 to 100, computed from the four.
-    total: u32,
+    pub(in crate::ops) total: u32,
     /// Total from which a unit is published.
     pass_mark: u32,
     judge: JudgeView,
@@ -186,15 +186,15 @@ struct Stats {
 
 /// Average and number of ratings.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub(super) struct Ratings {
+pub(in crate::ops) struct Ratings {
     /// 1 to 5; null without a rating.
-    pub(super) average: Option<f64>,
-    pub(super) count: u64,
+    pub(in crate::ops) average: Option<f64>,
+    pub(in crate::ops) count: u64,
 }
 
 impl Ratings {
     /// Returns the average of a sum, to two decimals.
-    pub(super) fn of(sum: u64, count: u64) -> Self {
+    pub(in crate::ops) fn of(sum: u64, count: u64) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "two decimals of a number from 1 to 5")]
         let average = (count > 0).then(|| (sum as f64 * 100.0 / count as f64).round() / 100.0);
         Self { average, count }
@@ -211,7 +211,7 @@ impl From<&Judge> for JudgeView {
 }
 
 impl Scores {
-    fn of(scores: UnitScores, judge: &Judge) -> Self {
+    pub(in crate::ops) fn of(scores: UnitScores, judge: &Judge) -> Self {
         let points = |tenths: u8| f64::from(tenths) / 10.0;
         Self {
             accuracy: points(scores.accuracy),

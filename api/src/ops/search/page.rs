@@ -6,6 +6,7 @@ use pages::{FindFacet, FindHit, FindMode, FindPage, FindValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use types::money::MicroUsdc;
+use types::vocabulary::JudgeKind;
 use url::form_urlencoded::Serializer;
 
 use super::view::{Count, DatasetPreview, Preview, UnitPreview};
@@ -159,7 +160,7 @@ async fn find(cx: Cx, input: Find) -> Result<View, ApiError> {
             .to_vec(),
         total: results.total,
         is_exact: results.total_is_exact,
-        is_heuristic: results.judge.kind == "heuristic",
+        is_heuristic: results.judge.kind == JudgeKind::Heuristic,
         judge: results.judge.name,
         kept: kept
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

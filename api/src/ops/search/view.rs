@@ -10,6 +10,7 @@ use types::unit::Judge;
 
 use crate::cx::Cx;
 use crate::entitlement;
+use crate::ops::knowledge::view::{JudgeView, Ratings, Scores};
 use crate::previews::preview;
 use crate::wire::When;
 
@@ -32,15 +33,6 @@ pub(super) struct Results {
     /// Cursor of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_cursor: Option<String>,
-}
-
-/// The maker of a vector or a score.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct JudgeView {
-    /// `heuristic` for fixed rules, `model` for a model.
-    pub(super) kind: String,
-    /// Name of the rules or the model.
-    pub(super) name: String,
 }
 
 /// Counts of values by facet, the most frequent first, at most 20 of each.
@@ -105,7 +97,7 @@ pub(super) struct UnitPreview {
     pub(super) score: u32,
     /// The scores of the axes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) scores: Option<ScoresView>,
+    pub(super) scores: Option<Scores>,
     /// Price in micro-USDC; 0 is free.
     pub(super) price_micro: i64,
     /// True if the seller priced it.
@@ -122,35 +114,6 @@ pub(super) struct UnitPreview {
     pub(super) published_at: When,
     /// Page of the unit.
     pub(super) url: String,
-}
-
-/// Scores from 0.0 to 10.0, and their total.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ScoresView {
-    /// Support of the statements by evidence.
-    accuracy: f64,
-    /// Distance from what is published.
-    novelty: f64,
-    /// Ease of doing it again.
-    reproducibility: f64,
-    /// Numbers and conditions, not general advice.
-    specificity: f64,
-    /// Total from 0 to 100.
-    total: u8,
-    /// The total from which a unit is published.
-    pass_mark: u8,
-    /// Rules or model that scored it.
-    judge: JudgeView,
-}
-
-/// Mean and number of the ratings.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Ratings {
-    /// Mean; null without a rating.
-    pub(super) average: Option<f64>,
-    /// Number of ratings in the mean.
-    pub(super) count: u64,
 }
 
 /// The beginning of a dataset's readme.
@@ -199,10 +162,7 @@ impl Results {
         };
         Self {
             mode: mode.as_str(),
-            judge: JudgeView {
-                kind: judge.kind.as_str().to_owned(),
-                name: judge.name,
-            },
+            judge: JudgeView::from(&judge),
             total: found.total as u64,
             total_is_exact: found.is_exact,
             items,
@@ -230,21 +190,7 @@ impl Preview {
     pub(super) fn of_unit(cx: &Cx, unit: Unit) -> Self {
         let chain = unit.chain;
         let is_priced = chain.price_micro.is_some_and(|price| price > 0);
-        let tenths = |value: u8| f64::from(value) / 10.0;
-        let scores = unit.scores.map(|(scores, judge)| ScoresView {
-            accuracy: tenths(scores.accuracy),
-            novelty: tenths(scores.novelty),
-            reproducibility: tenths(scores.reproducibility),
-            specificity: tenths(scores.specificity),
-            total: scores.total,
-            pass_mark: types::knowledge::PASS_MARK,
-            judge: JudgeView {
-                kind: judge.kind.as_str().to_owned(),
-                name: judge.name,
-            },
-        });
-        #[expect(clippy::cast_precision_loss, reason = "a mean of at most 5")]
-        let average = (chain.rating_count > 0).then(|| chain.rating_sum as f64 / chain.rating_count as f64);
+        let scores = unit.scores.map(|(scores, judge)| Scores::of(scores, &judge));
         Self::Unit(Box::new(UnitPreview {
             preview: preview(&unit.body, is_priced),
             chain_id: chain.id.to_string(),
@@ -254,15 +200,12 @@ impl Preview {
             license: chain.license,
             language: unit.language.as_str(),
             agent: unit.agent_name,
-            score: scores.as_ref().map_or(0, |scores| u32::from(scores.total)),
+            score: scores.as_ref().map_or(0, |scores| scores.total),
             scores,
             price_micro: entitlement::units::price_of(chain.price_micro).0,
             locked: is_priced,
             trial_sale: chain.trial_sale,
-            ratings: Ratings {
-                average,
-                count: chain.rating_count,
-            },
+            ratings: Ratings::of(chain.rating_sum, chain.rating_count),
             readers: chain.readers,
             sold: chain.sold_count,
             published_at: unit.published_at.unwrap_or(unit.submitted_at).into(),

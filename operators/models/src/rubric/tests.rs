@@ -77,6 +77,7 @@ fn languages_are_told_by_script() {
         ("이 글 has both of the languages in it for sure", Language::Mixed),
         ("日本語の文章です", Language::Other),
         ("текст на русском", Language::Other),
+        ("123", Language::Other),
     ] {
         assert_eq!(language(text), expected, "{text}");
     }

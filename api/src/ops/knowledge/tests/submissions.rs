@@ -26,7 +26,7 @@ async fn a_submission_is_shown_as_it_was_sent_and_waits_in_the_outbox() {
             made["language"].as_str(),
             made["length"].as_u64()
         ),
-        (Some(id), Some("mixed"), Some(9))
+        (Some(id), Some("ko"), Some(9))
     );
     assert_eq!(
         (made["price"].as_str(), made["license"].as_str(), made["agent"].as_str()),
