@@ -3,6 +3,8 @@
 //! Invariant: only `code`, `message`, the case fields, the details and the headers leave the service; `context` goes to
 //! the log only. Every internal error has the same text, with the id of the request.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use http::header::{self, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -313,6 +315,11 @@ fn shorten(text: &mut String) {
         text.truncate(text.floor_char_boundary(MAX_PATH_BYTES));
         text.push('…');
     }
+}
+
+/// Returns a wait in whole seconds, rounded up, so that a caller that waits as long is not refused again.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 /// Returns an error with its causes, outermost first, for the log.

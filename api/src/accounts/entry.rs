@@ -13,7 +13,7 @@ use types::{Kind, LinkId, OperatorId, SessionId, Timestamp};
 use super::address;
 use crate::app::App;
 use crate::auth::{self, Secret, SecretKind};
-use crate::error::ApiError;
+use crate::error::{ApiError, whole_seconds};
 use crate::letters::{self, Payload};
 
 const HOUR: i64 = 3_600_000_000;
@@ -209,10 +209,7 @@ fn budget(app: &App, purpose: LinkPurpose) -> u32 {
 fn mail_spent(now: Timestamp) -> ApiError {
     // The budget begins anew with the UTC day, so a try before it would fail as well.
     let again = Timestamp::from_micros((Mail::day_of(now) + 1) * DAY);
-    let seconds = u64::try_from((again.micros() - now.micros()).max(0))
-        .unwrap_or(0)
-        .div_ceil(1_000_000)
-        .max(1);
+    let seconds = whole_seconds(again.since(now)).max(1);
     let message = "the letters of the day are spent; nothing was made or sent";
     ApiError::new(Kind::Unavailable, "mail_spent", message)
         .field("retryAt", again.to_string())

@@ -23,7 +23,7 @@ use super::uploads::storage_quota;
 use crate::answer::Reply;
 use crate::config::Limits;
 use crate::cx::Cx;
-use crate::error::ApiError;
+use crate::error::{ApiError, whole_seconds};
 use crate::flow::Rejected;
 use crate::operation::{BodySize, Effect, Item, KEY, Operations, Scope, Spec};
 use crate::schema::{Bound, TEXT, VISIBLE};
@@ -331,8 +331,7 @@ pub(super) fn allowance_spent(cx: &Cx) -> ApiError {
     let limit = cx.app.limits.public_contributions_per_day;
     let resets_at = cx.now.next_day();
     // The clock is read again, since `Retry-After` counts from the answer and not from the beginning of the call.
-    let left = resets_at.since(cx.app.clock.now());
-    let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+    let seconds = whole_seconds(resets_at.since(cx.app.clock.now()));
     let message = format!("the operator has made {limit} contributions to public datasets today, which is the limit");
     let allowance = serde_json::json!({
         "kind": "contribution", "limit": limit, "used": limit, "resetAt": resets_at.to_string(),

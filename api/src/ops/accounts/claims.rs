@@ -16,7 +16,7 @@ use crate::answer::Reply;
 use crate::auth::{self, Secret, SecretKind};
 use crate::caller::Actor;
 use crate::cx::Cx;
-use crate::error::ApiError;
+use crate::error::{ApiError, whole_seconds};
 use crate::names;
 use crate::operation::{Credential, Effect, Operations, Scope, Spec};
 use crate::schema::{LINE, TEXT};
@@ -220,9 +220,9 @@ async fn status(cx: Cx, _: Nothing) -> Result<Reply<ClaimState>, ApiError> {
     let claim = match accounts.claim_poll(id, POLL, cx.now).await? {
         Polled::Status(claim) => claim,
         Polled::TooSoon(again) => {
-            let wait = u64::try_from(again.micros() - cx.now.micros()).unwrap_or(0);
+            let seconds = whole_seconds(again.since(cx.now));
             let message = "the status of a claim is given once a minute";
-            return Err(ApiError::limited("status_polled", message, wait.div_ceil(1_000_000)));
+            return Err(ApiError::limited("status_polled", message, seconds));
         }
         Polled::Unknown => return Err(none()),
     };

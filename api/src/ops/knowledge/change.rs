@@ -9,7 +9,7 @@ use super::{HOUR, Named};
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement::units;
-use crate::error::ApiError;
+use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
 use crate::wire::When;
 
@@ -65,8 +65,7 @@ pub(super) async fn price(cx: Cx, input: SetPrice) -> Result<Reply<Priced>, ApiE
             }))
         }
         PriceChanged::TooSoon { retry_after } => {
-            // Rounded up, so that a caller that waits as long is not refused again.
-            let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
+            let seconds = whole_seconds(retry_after);
             let message = "the price of a unit changes once a day";
             Err(ApiError::limited("price_changed", message, seconds))
         }

@@ -11,7 +11,7 @@ use super::{TAG_PATTERN, can_have_price};
 use crate::answer::Reply;
 use crate::cx::Cx;
 use crate::entitlement;
-use crate::error::ApiError;
+use crate::error::{ApiError, whole_seconds};
 use crate::price::PriceInput;
 use crate::schema::{LINE, TEXT};
 
@@ -66,8 +66,7 @@ pub(super) async fn update(cx: Cx, input: Update) -> Result<Reply<Details>, ApiE
     match cx.app.store.project_update(project.id, changes, cx.now, window).await? {
         ProjectUpdated::Updated(project) => Ok(Reply::ok(Details::of(&project)?)),
         ProjectUpdated::PriceTooSoon { retry_after } => {
-            // Rounded up, so that a caller that waits as long is not refused again.
-            let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
+            let seconds = whole_seconds(retry_after);
             Err(ApiError::limited(
                 "price_changed",
                 "the price of a project changes once a day",
