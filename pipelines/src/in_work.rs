@@ -11,7 +11,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// What is in work. Cheap to clone: clones count together.
 #[derive(Clone, Debug)]
-pub(crate) struct InWork {
+pub struct InWork {
     tokens: TaskTracker,
     hushed: Arc<watch::Sender<bool>>,
 }
@@ -22,9 +22,15 @@ pub(crate) struct Token {
     _counted: TaskTrackerToken,
 }
 
+impl Default for InWork {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl InWork {
     /// Nothing is in work.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let tokens = TaskTracker::new();
         // Why: only one that is closed can be waited for, and it still gives tokens.
         tokens.close();
@@ -59,6 +65,13 @@ impl InWork {
         let mut hushed = self.hushed.subscribe();
         // Why ignored: the sender lives as long as this.
         let _always = hushed.wait_for(|hushed| !hushed).await;
+    }
+
+    /// Waits until what can be done later is to wait.
+    pub(crate) async fn hushed(&self) {
+        let mut hushed = self.hushed.subscribe();
+        // Why ignored: as above.
+        let _always = hushed.wait_for(|hushed| *hushed).await;
     }
 
     /// Whether nothing is in work.

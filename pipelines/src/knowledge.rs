@@ -5,6 +5,7 @@
 //! - Of two copies, the one that is earlier in the log is published: every version is compared again with all that is
 //!   published at the base of its commit.
 //! - A hold ends by no outcome of its own: the database submits the version again.
+//! - A version that ends the process again and again is not reviewed: it is rejected, and kept as a dead letter.
 
 mod publish;
 mod published;
@@ -22,14 +23,18 @@ use messages::{DEAD_LETTERS, DeadLetter, FORMAT, KNOWLEDGE, OUTCOMES, UnitAddres
 use operators::knowledge::{Comparer, Embedder, Scorer};
 use operators::screen::Screener;
 use tokio_util::sync::CancellationToken;
+use types::trace::NoTraces;
 use types::unit::UnitResolution;
-use types::{Backoff, Classify as _, Clock, Kind, Retry, Timestamp, fault};
+use types::{Backoff, Classify as _, Clock, Kind, Retry, Timestamp, fault, metric};
 
 use self::publish::Publisher;
 use self::published::Published;
 use self::review::{Reviewed, Verdict};
+use crate::emit::Emitter;
 use crate::in_work::InWork;
+use crate::judge::described;
 use crate::places::Places;
+use crate::quarantine::{REASON, Trials, Turn};
 
 /// The most versions that are reviewed and published at once.
 const AT_ONCE: usize = 64;
@@ -82,6 +87,15 @@ pub struct KnowledgeWorker {
     group: String,
     /// Threads of the judges.
     places: Places,
+    isolation: Option<Isolation>,
+}
+
+/// Limits of the quarantine.
+#[derive(Clone, Debug)]
+struct Isolation {
+    in_work: InWork,
+    bound: Duration,
+    ends: usize,
 }
 
 impl KnowledgeWorker {
@@ -100,7 +114,17 @@ impl KnowledgeWorker {
             clock,
             group: group.into(),
             places: Places::new(InWork::new()),
+            isolation: None,
         }
+    }
+
+    /// Sets versions aside that end the process: what was open at the start is reviewed alone, for at most `bound` each,
+    /// and is condemned when `ends` processes have ended with it alone; 0 for never. `in_work` is shared with the worker of
+    /// the datasets, whose suspects come first.
+    #[must_use]
+    pub fn isolating(self, in_work: InWork, bound: Duration, ends: usize) -> Self {
+        let isolation = Some(Isolation { in_work, bound, ends });
+        Self { isolation, ..self }
     }
 
     /// Reviews and publishes until `stop`.
@@ -108,6 +132,30 @@ impl KnowledgeWorker {
     /// # Errors
     /// A log or a table that cannot be used any more.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
+        let mut trials = self.trials(&stop);
+        let read = self.read(trials.as_mut(), &stop).await;
+        if let Some(trials) = &mut trials {
+            trials.end().await;
+        }
+        read
+    }
+
+    fn trials(&self, stop: &CancellationToken) -> Option<Trials> {
+        let Isolation { in_work, bound, ends } = self.isolation.clone()?;
+        let emitter = Emitter {
+            log: Arc::clone(&self.log),
+            finished: Arc::default(),
+            clock: Arc::clone(&self.clock),
+            propagator: Arc::new(NoTraces),
+            backoff: BACKOFF,
+            // A log that takes no notes fails at the next outcome.
+            stop: stop.child_token(),
+            failure: Arc::default(),
+        };
+        Some(Trials::new(emitter, in_work, self.group.clone(), bound, ends))
+    }
+
+    async fn read(&self, mut trials: Option<&mut Trials>, stop: &CancellationToken) -> Result<(), Error> {
         let mut units = self.log.subscribe(KNOWLEDGE, &self.group).await?;
         // The published versions are read when there is something to compare with them.
         let mut publisher: Option<Publisher> = None;
@@ -118,33 +166,125 @@ impl KnowledgeWorker {
             };
             let batch = match event {
                 Event::Records(batch) => batch,
-                Event::Assigned(_) | Event::Revoked(_) => {
+                Event::Assigned(partitions) => {
                     // Another worker may publish meanwhile, so what is known is read again.
                     publisher = None;
+                    let trials = trials.as_deref_mut();
+                    if !self.suspect(trials, &partitions, stop).await? {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                Event::Revoked(partitions) => {
+                    publisher = None;
+                    if let Some(trials) = &mut trials {
+                        trials.lose(&partitions);
+                    }
                     continue;
                 }
             };
-            let Some(marks) = stop
-                .run_until_cancelled(Box::pin(self.handle(batch, &mut publisher, &stop)))
-                .await
-            else {
+            let marks = after(&batch);
+            let handled = Box::pin(self.take_turns(batch, trials.as_deref_mut(), &mut publisher, stop));
+            let Some(handled) = stop.run_until_cancelled(handled).await else {
                 return Ok(());
             };
-            let Some(marks) = marks? else { return Ok(()) };
+            if !handled? {
+                return Ok(());
+            }
             fault::point("position.commit");
             commit(units.as_mut(), &marks).await?;
         }
     }
 
-    /// Reviews a batch, publishes what passed, and appends every outcome. Returns the positions after the batch, or
-    /// `None` if the worker stops.
+    /// Suspects what the partitions have now. Returns false if the worker stops.
+    async fn suspect(
+        &self,
+        trials: Option<&mut Trials>,
+        partitions: &[u32],
+        stop: &CancellationToken,
+    ) -> Result<bool, Error> {
+        let Some(trials) = trials else { return Ok(true) };
+        let mut failures = 0;
+        loop {
+            let Some(read) = stop
+                .run_until_cancelled(trials.assigned(&*self.log, KNOWLEDGE, partitions))
+                .await
+            else {
+                return Ok(false);
+            };
+            match read {
+                Ok(()) => return Ok(true),
+                Err(error) if error.retry() == Retry::Never => return Err(error.into()),
+                Err(error) => {
+                    tracing::warn!(
+                        error = described(&error),
+                        "what came before cannot be read, trying again"
+                    );
+                }
+            }
+            if !pause(failures, stop).await {
+                return Ok(false);
+            }
+            failures += 1;
+        }
+    }
+
+    /// Handles a batch, its suspects one at a time. Returns false if the worker stops.
+    async fn take_turns(
+        &self,
+        batch: Vec<Delivered>,
+        trials: Option<&mut Trials>,
+        publisher: &mut Option<Publisher>,
+        stop: &CancellationToken,
+    ) -> Result<bool, Error> {
+        let Some(trials) = trials else {
+            return self.handle(batch, publisher, stop).await;
+        };
+        for turn in trials.turns(batch) {
+            trials.waits().await;
+            let goes_on = match turn {
+                Turn::Together(some) => self.handle(some, publisher, stop).await?,
+                Turn::Alone(one, noted) => {
+                    let work = self.handle(vec![one], publisher, stop);
+                    trials.alone(&noted, work).await?
+                }
+                Turn::Condemned(one) => self.condemn(&one, stop).await?,
+            };
+            if !goes_on {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Keeps a message as a dead letter that nobody is to work on, and rejects its version. Returns false if the worker
+    /// stops.
+    async fn condemn(&self, one: &Delivered, stop: &CancellationToken) -> Result<bool, Error> {
+        metrics::counter!(metric::QUARANTINED).increment(1);
+        let address = UnitAddress::read(&one.record.value);
+        if !self
+            .bury(&one.record, Some(one.position), address, REASON, stop)
+            .await?
+        {
+            return Ok(false);
+        }
+        let Some(address) = address else { return Ok(true) };
+        match unprocessable(&address, self.clock.now()).record() {
+            Ok(record) => self.append(OUTCOMES, vec![record], stop).await,
+            Err(error) => {
+                tracing::error!(unit = %address.unit, %error, "the outcome of a unit cannot be encoded");
+                Ok(true)
+            }
+        }
+    }
+
+    /// Reviews a batch, publishes what passed, and appends every outcome. Returns false if the worker stops.
     async fn handle(
         &self,
         batch: Vec<Delivered>,
         publisher: &mut Option<Publisher>,
         stop: &CancellationToken,
-    ) -> Result<Option<Vec<Position>>, Error> {
-        let marks = after(&batch);
+    ) -> Result<bool, Error> {
         let mut failures = 0;
         // A table that cannot be reached is tried again. The batch stays with this worker meanwhile.
         let open = loop {
@@ -155,7 +295,7 @@ impl KnowledgeWorker {
                     Err(Error::Table(error)) if error.retry() == Retry::Backoff => {
                         tracing::warn!(%error, "the table of knowledge units cannot be opened, trying again");
                         if !pause(failures, stop).await {
-                            return Ok(None);
+                            return Ok(false);
                         }
                         failures += 1;
                     }
@@ -178,7 +318,7 @@ impl KnowledgeWorker {
                     let address = UnitAddress::read(&delivered.record.value);
                     let (record, position) = (&delivered.record, Some(delivered.position));
                     if !self.bury(record, position, address, &error.to_string(), stop).await? {
-                        return Ok(None);
+                        return Ok(false);
                     }
                     let Some(address) = address else { continue };
                     unreadable.push(unprocessable(&address, self.clock.now()));
@@ -192,12 +332,12 @@ impl KnowledgeWorker {
             {
                 let (address, reason) = (review.submission.address(), "a judge panicked on it");
                 if !self.bury(&record, None, Some(address), reason, stop).await? {
-                    return Ok(None);
+                    return Ok(false);
                 }
             }
         }
         let outcomes = open.publish(reviewed, &self.catalog, &*self.clock, stop).await?;
-        let Some(mut outcomes) = outcomes else { return Ok(None) };
+        let Some(mut outcomes) = outcomes else { return Ok(false) };
         outcomes.append(&mut unreadable);
         let mut records = Vec::with_capacity(outcomes.len());
         for outcome in &outcomes {
@@ -208,10 +348,10 @@ impl KnowledgeWorker {
         }
         fault::point("outcome.append");
         if !self.append(OUTCOMES, records, stop).await? {
-            return Ok(None);
+            return Ok(false);
         }
         fault::point("outcome.appended");
-        Ok(Some(marks))
+        Ok(true)
     }
 
     /// Reviews every submission, all at once.

@@ -48,4 +48,5 @@ mod telling;
 mod trace;
 mod worker;
 
+pub use in_work::InWork;
 pub use worker::{Config, Error, Worker};

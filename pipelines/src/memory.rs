@@ -86,18 +86,12 @@ impl Memory {
     }
 
     async fn recall(&self, life: LifeId) -> Result<Remembered, eventlog::Error> {
-        self.log.keep(ATTEMPTS, NOTES).await?;
+        let ledger = ledger(&*self.log, &self.group, life).await?;
         // Why: nobody reads a submission again that is done, and what they take of the disk is not charged to anybody.
         self.log.keep(CONTRIBUTIONS, 0).await?;
-        let mut notes = Vec::new();
-        self.latest(ATTEMPTS, NOTES, |value| match Attempt::decode(value) {
-            Ok(note) => notes.push(note),
-            Err(error) => tracing::warn!(error = described(&error), "a note cannot be read"),
-        })
-        .await?;
         let now = self.clock.now();
         // Why after the notes: whatever was noted to be over has its outcome by then.
-        self.latest(OUTCOMES, REMEMBERED, |value| match Outcome::decode(value) {
+        latest(&*self.log, OUTCOMES, REMEMBERED, |value| match Outcome::decode(value) {
             Ok(Outcome::Contribution(outcome)) => self.finished.insert(outcome, now),
             Ok(Outcome::Unit(_)) => {}
             Err(error) => tracing::warn!(error = described(&error), "an outcome cannot be read"),
@@ -105,38 +99,55 @@ impl Memory {
         .await?;
         let bounds = self.log.bounds(CONTRIBUTIONS).await?;
         Ok(Remembered {
-            ledger: Ledger::of(&notes, &self.group, life),
+            ledger,
             next: bounds.iter().map(|bounds| bounds.next).collect(),
         })
     }
+}
 
-    /// Reads the latest `count` records of each partition of a topic to their end as of now.
-    async fn latest(&self, topic: &str, count: u64, mut each: impl FnMut(&[u8]) + Send) -> Result<(), eventlog::Error> {
-        let mut latest = self.log.recent(topic, count).await?;
-        let bounds = self.log.bounds(topic).await?;
-        let mut unread: HashMap<u32, u64> = (0..)
-            .zip(bounds)
-            .filter(|(_, bounds)| bounds.next > bounds.first)
-            .map(|(at, bounds)| (at, bounds.next))
-            .collect();
-        while !unread.is_empty() {
-            let Ok(read) = timeout(LULL, latest.next(FETCH)).await else {
-                let kept = self.log.bounds(topic).await?;
-                unread.retain(|at, next| kept.get(*at as usize).is_some_and(|kept| is_there(*next, kept)));
-                continue;
-            };
-            for Delivered { position, record } in read? {
-                if unread
-                    .get(&position.partition)
-                    .is_some_and(|next| position.offset + 1 >= *next)
-                {
-                    unread.remove(&position.partition);
-                }
-                each(&record.value);
+/// Reads what the latest notes of a group say to the life that asks.
+pub(crate) async fn ledger(log: &dyn EventLog, group: &str, own: LifeId) -> Result<Ledger, eventlog::Error> {
+    log.keep(ATTEMPTS, NOTES).await?;
+    let mut notes = Vec::new();
+    latest(log, ATTEMPTS, NOTES, |value| match Attempt::decode(value) {
+        Ok(note) => notes.push(note),
+        Err(error) => tracing::warn!(error = described(&error), "a note cannot be read"),
+    })
+    .await?;
+    Ok(Ledger::of(&notes, group, own))
+}
+
+/// Reads the latest `count` records of each partition of a topic to their end as of now.
+async fn latest(
+    log: &dyn EventLog,
+    topic: &str,
+    count: u64,
+    mut each: impl FnMut(&[u8]) + Send,
+) -> Result<(), eventlog::Error> {
+    let mut latest = log.recent(topic, count).await?;
+    let bounds = log.bounds(topic).await?;
+    let mut unread: HashMap<u32, u64> = (0..)
+        .zip(bounds)
+        .filter(|(_, bounds)| bounds.next > bounds.first)
+        .map(|(at, bounds)| (at, bounds.next))
+        .collect();
+    while !unread.is_empty() {
+        let Ok(read) = timeout(LULL, latest.next(FETCH)).await else {
+            let kept = log.bounds(topic).await?;
+            unread.retain(|at, next| kept.get(*at as usize).is_some_and(|kept| is_there(*next, kept)));
+            continue;
+        };
+        for Delivered { position, record } in read? {
+            if unread
+                .get(&position.partition)
+                .is_some_and(|next| position.offset + 1 >= *next)
+            {
+                unread.remove(&position.partition);
             }
+            each(&record.value);
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Returns true if a partition whose next offset was `next` still has a record from that time. A partition that ends

@@ -20,6 +20,7 @@
 mod hands;
 mod ledger;
 mod notes;
+mod trials;
 
 use std::collections::HashMap;
 use std::mem;
@@ -35,6 +36,7 @@ use types::{Clock, LifeId};
 use self::hands::{Hands, Held, Standing};
 pub(crate) use self::ledger::Ledger;
 use self::notes::{Noted, Notes, Writing};
+pub(crate) use self::trials::{Trials, Turn};
 use crate::emit::Emitter;
 use crate::finished::Finished;
 use crate::in_work::InWork;
@@ -43,7 +45,7 @@ use crate::lanes::Lanes;
 use crate::message::{Address, Step};
 
 /// What is said of one that was condemned.
-const REASON: &str = "its worker's process ended again and again while nothing but this was in work";
+pub(crate) const REASON: &str = "its worker's process ended again and again while nothing but this was in work";
 /// How long what comes after the other suspects waits for more of these.
 const LULL: Duration = Duration::from_secs(2);
 

@@ -92,6 +92,7 @@ pub struct Worker {
     config: Config,
     uploads: Option<Uploads>,
     propagator: Arc<dyn Propagator>,
+    in_work: InWork,
 }
 
 impl Worker {
@@ -111,7 +112,14 @@ impl Worker {
             config,
             uploads: None,
             propagator: Arc::new(NoTraces),
+            in_work: InWork::new(),
         }
+    }
+
+    /// The same worker, whose suspects are alone also among what others of the process note in `in_work`.
+    #[must_use]
+    pub fn beside(self, in_work: InWork) -> Self {
+        Self { in_work, ..self }
     }
 
     /// The same worker, which takes uploads too.
@@ -241,7 +249,7 @@ impl Worker {
     }
 
     fn context(&self, halt: &CancellationToken) -> Context {
-        let (finished, in_work) = (Arc::new(Finished::default()), InWork::new());
+        let (finished, in_work) = (Arc::new(Finished::default()), self.in_work.clone());
         let backoff = Backoff {
             first: Duration::from_millis(self.config.retry_first_ms),
             most: Duration::from_millis(self.config.retry_most_ms),

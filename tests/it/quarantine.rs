@@ -1,4 +1,4 @@
-//! A batch, or an upload, that ends the process whenever it is judged, among others that do nothing: the process comes
+//! A batch, an upload or a unit that ends the process whenever it is judged, among others that do nothing: the process comes
 //! back, ends twice more, and then goes on without it.
 //!
 //! Invariant: nothing is sent again to make up for what was lost; a request whose answer was lost is repeated under its
@@ -208,6 +208,87 @@ async fn a_batch_that_ends_its_process_every_time_is_quarantined_after_three() {
     let outcome = decided(&agent.at(&server.http()).http, SLUGS[0], &id).await;
     assert_eq!(outcome.text("/status"), "merged", "{}", outcome.body);
     options.assert_consistent();
+    assert!(server.stop().await.success());
+}
+
+/// Waits until every unit is decided, or the process has ended: whether it has.
+async fn ends_of_units(server: &mut Server, agent: &Agent, ids: &[String]) -> bool {
+    let http = agent.at(&server.http()).http;
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let mut open = 0;
+        for id in ids {
+            let shown = http.send(Method::GET, &format!("/knowledge/{id}"), &[], None).await;
+            let is_decided = shown.is_ok_and(|shown| matches!(shown.text("/status"), "published" | "rejected"));
+            open += usize::from(!is_decided);
+        }
+        if let Some(status) = server.exited() {
+            assert_eq!(status.signal(), Some(ABORTED), "{}", tail_of(&server.options().log()));
+            return true;
+        }
+        if open == 0 {
+            return false;
+        }
+        assert!(Instant::now() < deadline, "{}", tail_of(&server.options().log()));
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unit_that_ends_its_process_every_time_is_rejected_after_three() {
+    let folder = tempfile::tempdir().unwrap();
+    let armed = Options::new(binary(), folder.path().join("data")).with("SLUICE_FAULT_LETHAL", LETHAL);
+    let (server, agent) = set(&armed).await;
+    assert!(server.stop().await.success());
+    // All units are sent before the first is reviewed.
+    armed.admin(&["validation", "pause"]);
+    let mut server = Server::start(&armed).await;
+    let mut ids = Vec::new();
+    for number in 0..4 {
+        let text = if number == 2 {
+            LETHAL
+        } else {
+            "a text that says little of anything"
+        };
+        let body = json!({
+            "title": format!("Unit {number}"),
+            "body": format!("Number {number}: {text}."),
+            "category": "performance-tuning",
+            "sourceDeclaration": "Made up by a test.",
+        });
+        let made = agent
+            .at(&server.http())
+            .http
+            .post("/knowledge", &body)
+            .await
+            .expect(201);
+        ids.push(made.text("/id").to_owned());
+    }
+    armed.admin(&["validation", "resume"]);
+    let mut deaths = 0;
+    while ends_of_units(&mut server, &agent, &ids).await {
+        server = loop {
+            deaths += 1;
+            assert!(deaths <= LIVES, "it ends again and again");
+            match Server::try_start(&armed).await {
+                Ok(server) => break server,
+                Err(status) => assert_eq!(status.signal(), Some(ABORTED), "{}", tail_of(&armed.log())),
+            }
+        };
+    }
+    assert!((1..=3).contains(&deaths), "{deaths} deaths");
+    let http = agent.at(&server.http()).http;
+    for (number, id) in ids.iter().enumerate() {
+        let shown = http.get(&format!("/knowledge/{id}")).await.expect(200);
+        let is_unprocessable = shown.body["reason"]["code"] == "unprocessable";
+        assert_eq!(is_unprocessable, number == 2, "{}", shown.body);
+    }
+    let letters = armed.admin(&["dead-letters", "list"]);
+    assert_eq!(letters["total"], 1, "{letters}");
+    assert_eq!(letters["items"][0]["unitId"].as_str(), Some(ids[2].as_str()));
+    let reason = letters["items"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("process ended"), "{reason}");
+    armed.assert_consistent();
     assert!(server.stop().await.success());
 }
 

@@ -32,9 +32,9 @@ use futures_util::FutureExt;
 use operators::knowledge::Embedder;
 use operators::screen::LocalScreener;
 use operators::summary::Summariser;
-use pipelines::Worker;
 use pipelines::knowledge::KnowledgeWorker;
 use pipelines::staging::Uploads;
+use pipelines::{InWork, Worker};
 use store::{Schema, Store};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -192,6 +192,7 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
         None
     };
     let judges = judges::build(&config.models, &objects.store, database.as_ref(), &clock)?;
+    let in_work = InWork::new();
     // A closure, because a crash test starts a second worker of the same kind.
     let worker = |catalog: Catalog, group: &str| {
         let (log, screener, clock) = (Arc::clone(&log), Arc::clone(&judges.datasets), Arc::clone(&clock));
@@ -200,10 +201,14 @@ pub async fn assemble(loaded: &Loaded, role: Role) -> anyhow::Result<Running> {
             .with_propagator(Arc::clone(&propagator))
     };
     if role.works() {
-        let worker = worker(catalog.clone(), WORKER_GROUP);
+        let worker = worker(catalog.clone(), WORKER_GROUP).beside(in_work.clone());
         tasks.spawn("worker", |stop| worker.run(stop));
         let (log, clock) = (Arc::clone(&log), Arc::clone(&clock));
-        let units = KnowledgeWorker::new(log, catalog.clone(), judges.units.clone(), clock, WORKER_GROUP);
+        let units = KnowledgeWorker::new(log, catalog.clone(), judges.units.clone(), clock, WORKER_GROUP).isolating(
+            in_work,
+            config.worker.isolation_timeout.0,
+            config.worker.max_strikes,
+        );
         tasks.spawn("knowledge worker", |stop| units.run(stop));
     }
     // A second worker with its own index and consumer group sees every message and competes for every commit.

@@ -5,9 +5,9 @@ use data_encoding::HEXLOWER;
 use eventlog::Record;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use types::{ContributionId, LifeId};
+use types::{ContributionId, LifeId, UnitId};
 
-use crate::{Address, DecodeError, read};
+use crate::{Address, DecodeError, UnitAddress, read};
 
 /// Topic of [`Attempt`]s; the key is their subject's, so that what is said of one subject is in order.
 pub const ATTEMPTS: &str = "attempts";
@@ -59,7 +59,14 @@ pub enum Subject {
         /// Its generation.
         generation: u32,
     },
-    /// A message that names no contribution.
+    /// A generation of a version of a knowledge unit.
+    Unit {
+        /// Its id.
+        unit: UnitId,
+        /// Its generation.
+        generation: u32,
+    },
+    /// A message that names neither.
     Unreadable {
         /// The SHA-256 of its value, hexadecimal.
         digest: String,
@@ -74,15 +81,31 @@ impl Subject {
                 contribution: address.contribution,
                 generation: address.generation,
             },
-            None => Self::Unreadable {
-                digest: HEXLOWER.encode(&Sha256::digest(value)),
+            None => Self::unreadable(value),
+        }
+    }
+
+    /// Returns the subject of a message about a version of a unit.
+    pub fn of_unit(address: Option<&UnitAddress>, value: &[u8]) -> Self {
+        match address {
+            Some(address) => Self::Unit {
+                unit: address.unit,
+                generation: address.generation,
             },
+            None => Self::unreadable(value),
+        }
+    }
+
+    fn unreadable(value: &[u8]) -> Self {
+        Self::Unreadable {
+            digest: HEXLOWER.encode(&Sha256::digest(value)),
         }
     }
 
     fn key(&self) -> Bytes {
         match self {
             Self::Contribution { contribution, .. } => Bytes::copy_from_slice(contribution.as_bytes()),
+            Self::Unit { unit, .. } => Bytes::copy_from_slice(unit.as_bytes()),
             Self::Unreadable { digest } => Bytes::copy_from_slice(digest.as_bytes()),
         }
     }
@@ -118,7 +141,17 @@ mod tests {
             generation: 2,
             dataset: DatasetId::new(at),
         };
-        for subject in [Subject::of(Some(&address), b""), Subject::of(None, b"{")] {
+        let unit = UnitAddress {
+            unit: UnitId::new(at),
+            chain: UnitId::new(at),
+            generation: 2,
+        };
+        let subjects = [
+            Subject::of(Some(&address), b""),
+            Subject::of_unit(Some(&unit), b""),
+            Subject::of(None, b"{"),
+        ];
+        for subject in subjects {
             let attempt = Attempt {
                 format: FORMAT,
                 group: "workers".to_owned(),

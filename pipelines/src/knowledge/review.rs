@@ -125,6 +125,7 @@ struct Review<'a> {
 impl Review<'_> {
     async fn run(&mut self) -> Result<Candidate, End> {
         fault::point("review.gates");
+        fault::crash_on(self.submission.text.body.as_bytes());
         self.rows(ReviewStep::PersonalData, Chain::new().gate(PersonalData::new()), None)
             .await?;
         let print = Print::of(&self.submission.text.body);

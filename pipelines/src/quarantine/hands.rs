@@ -98,10 +98,48 @@ struct Suspects {
     left: u32,
 }
 
+/// The suspects of all partitions that are still to come.
+#[derive(Debug, Default)]
+pub(super) struct Expected(HashMap<u32, Suspects>);
+
+impl Expected {
+    /// What comes of these partitions, up to these offsets, is suspected.
+    pub(super) fn suspect(&mut self, next: HashMap<u32, u64>) {
+        let suspects = |(partition, until)| (partition, Suspects { until, left: SUSPECTS });
+        self.0.extend(next.into_iter().map(suspects));
+    }
+
+    pub(super) fn lose(&mut self, lost: &[u32]) {
+        self.0.retain(|partition, _| !lost.contains(partition));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a message that was delivered now is among those that may be suspects.
+    pub(super) fn expects(&mut self, position: Position) -> bool {
+        let Some(Suspects { until, left }) = self.0.get(&position.partition).copied() else {
+            return false;
+        };
+        if left == 0 || position.offset + 1 >= until {
+            self.0.remove(&position.partition);
+        }
+        left > 0 && position.offset < until
+    }
+
+    /// A suspect came.
+    pub(super) fn count(&mut self, position: Position) {
+        if let Some(suspects) = self.0.get_mut(&position.partition) {
+            suspects.left -= 1;
+        }
+    }
+}
+
 /// Messages in the order in which they are to be handed on.
 #[derive(Debug, Default)]
 pub(super) struct Hands {
-    suspects: HashMap<u32, Suspects>,
+    suspects: Expected,
     queue: VecDeque<Held>,
     later: Vec<Held>,
     bytes: usize,
@@ -110,13 +148,12 @@ pub(super) struct Hands {
 impl Hands {
     /// What comes of these partitions, up to these offsets, is suspected.
     pub(super) fn suspect(&mut self, next: HashMap<u32, u64>) {
-        let suspects = |(partition, until)| (partition, Suspects { until, left: SUSPECTS });
-        self.suspects.extend(next.into_iter().map(suspects));
+        self.suspects.suspect(next);
     }
 
     pub(super) fn lose(&mut self, lost: &[u32]) {
         let is_kept = |held: &Held| !lost.contains(&held.position().partition);
-        self.suspects.retain(|partition, _| !lost.contains(partition));
+        self.suspects.lose(lost);
         self.queue.retain(is_kept);
         self.later.retain(is_kept);
         self.bytes = self.queue.iter().chain(&self.later).map(Held::bytes).sum();
@@ -141,22 +178,14 @@ impl Hands {
 
     /// Whether a message that was delivered now is among those that may be suspects.
     pub(super) fn expects(&mut self, position: Position) -> bool {
-        let Some(Suspects { until, left }) = self.suspects.get(&position.partition).copied() else {
-            return false;
-        };
-        if left == 0 || position.offset + 1 >= until {
-            self.suspects.remove(&position.partition);
-        }
-        left > 0 && position.offset < until
+        self.suspects.expects(position)
     }
 
     /// Takes in a message; one that is a suspect is one of those that were expected.
     pub(super) fn hold(&mut self, mut held: Held, is_suspect: bool) {
         if is_suspect {
             held.standing = Standing::Suspect;
-        }
-        if is_suspect && let Some(suspects) = self.suspects.get_mut(&held.position().partition) {
-            suspects.left -= 1;
+            self.suspects.count(held.position());
         }
         self.bytes += held.bytes();
         self.queue.push_back(held);

@@ -22,7 +22,7 @@ pub(super) type Writing = BoxFuture<'static, Result<bool, Stopped>>;
 
 /// Whom a note is about.
 #[derive(Clone, Debug)]
-pub(super) struct Noted {
+pub(crate) struct Noted {
     pub(super) subject: Subject,
     pub(super) address: Option<Address>,
     pub(super) position: Position,
