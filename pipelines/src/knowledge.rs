@@ -238,14 +238,14 @@ impl KnowledgeWorker {
         stop: &CancellationToken,
     ) -> Result<bool, Error> {
         let Some(trials) = trials else {
-            return self.handle(batch, publisher, stop).await;
+            return Box::pin(self.handle(batch, publisher, stop)).await;
         };
         for turn in trials.turns(batch) {
             trials.waits().await;
             let goes_on = match turn {
-                Turn::Together(some) => self.handle(some, publisher, stop).await?,
+                Turn::Together(some) => Box::pin(self.handle(some, publisher, stop)).await?,
                 Turn::Alone(one, noted) => {
-                    let work = self.handle(vec![one], publisher, stop);
+                    let work = Box::pin(self.handle(vec![one], publisher, stop));
                     trials.alone(&noted, work).await?
                 }
                 Turn::Condemned(one) => self.condemn(&one, stop).await?,
