@@ -13,10 +13,10 @@ use crate::judge::described;
 
 /// After how many merges a compaction is tried again that failed for the first time; doubles with every failure.
 const PATIENCE: u64 = 16;
-/// How often that doubles.
+/// Number of times that this wait doubles.
 const DOUBLINGS: u32 = 10;
 
-/// What a lane does for the layout of its table.
+/// Compaction of the table of one lane: at most one is under way.
 #[derive(Debug)]
 pub(crate) struct Compactor {
     in_work: InWork,
@@ -24,7 +24,7 @@ pub(crate) struct Compactor {
     put_off: bool,
     building: Option<JoinHandle<Result<Compacted, Error>>>,
     failures: u32,
-    /// How many merges are let go by before the next try.
+    /// Number of merges that pass before the next try.
     waits: u64,
 }
 
@@ -46,6 +46,9 @@ impl Compactor {
         if self.building.is_some() {
             return;
         }
+        // The token is taken before anything else: a suspect must be alone in work, and a build that
+        // began meanwhile could be the one that ends the process, which the suspect would be charged
+        // with.
         let Some(token) = self.in_work.optional() else {
             self.put_off = true;
             return;

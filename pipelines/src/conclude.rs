@@ -34,7 +34,7 @@ pub(crate) struct Verdict {
     pub(crate) notes: Notes,
 }
 
-/// What became of it.
+/// Result of asking the table about a judged submission.
 enum Fate {
     /// Its rows are a version, since now.
     Merged(Merge),
@@ -55,7 +55,7 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
         head,
         judged,
     } = case;
-    // Why: between judging and now the lane may have decided another delivery of the same submission.
+    // Between judging and now the lane may have decided another delivery of the same submission.
     if context.finished.contains(address.contribution, address.generation) {
         return Ok(Ok(()));
     }
@@ -80,7 +80,8 @@ pub(crate) async fn conclude(context: &Context, table: &mut Table, case: Case) -
     };
     let mut failures = 0;
     let fate = loop {
-        // Why: a panic that the rows cause would come back with every delivery, and must not take the lane along.
+        // A panic that the rows cause would come back with every delivery, and must not take the lane
+        // along.
         let decided = AssertUnwindSafe(decide(context, table, &verdict)).catch_unwind().await;
         let Ok(decided) = decided else {
             return Ok(Err("merging it panicked".to_owned()));
@@ -115,7 +116,7 @@ fn count(fate: &Fate) {
     metrics::counter!(metric::MERGES, "result" => result).increment(1);
 }
 
-/// Whether trying the same thing again can help. A panic comes again.
+/// Returns true if trying the same thing again can help. A panic comes again.
 pub(crate) fn may_pass(error: &catalog::Error) -> bool {
     let panicked = matches!(error, catalog::Error::Stopped(end) if end.is_panic());
     error.retry() == Retry::Backoff && !panicked
@@ -123,11 +124,13 @@ pub(crate) fn may_pass(error: &catalog::Error) -> bool {
 
 async fn decide(context: &Context, table: &mut Table, verdict: &Verdict) -> Result<Fate, catalog::Error> {
     history::check(context, table, verdict.address, verdict.head).await?;
-    // Why: an earlier delivery may have merged, and then its rows look like duplicates of themselves.
+    // An earlier delivery may have merged, and then its rows look like duplicates of themselves.
     if let Some(merge) = faults::may_skip_guard(table.find(verdict.address.contribution).await?) {
         return Ok(Fate::Adopted(merge));
     }
     if verdict.decision != Decision::Merge {
+        // The rows were judged by keys of commits that this process knew. If the log lost the last of
+        // them, what counts as a duplicate may be in no table, and a rejection is final.
         table.confirm().await?;
         return Ok(Fate::NotMerged);
     }
@@ -196,7 +199,7 @@ pub(crate) fn outcome(context: &Context, address: Address, resolution: Resolutio
     }
 }
 
-/// The outcome of a merge, the same however often it is told.
+/// Builds the outcome of a merge, which is the same at every delivery.
 fn merged(address: Address, merge: Merge, notes: Notes) -> Outcome {
     let notes = notes.with_duplicates(&merge.duplicates);
     Outcome {
@@ -204,6 +207,7 @@ fn merged(address: Address, merge: Merge, notes: Notes) -> Outcome {
         contribution: address.contribution,
         generation: address.generation,
         dataset: address.dataset,
+        // The time is that of the commit, not of now, so that a second publication is the same outcome.
         at: merge.at,
         resolution: Resolution::Merged {
             version: merge.version,

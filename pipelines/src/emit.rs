@@ -40,7 +40,7 @@ pub(crate) struct Emitter {
     pub(crate) propagator: Arc<dyn Propagator>,
     pub(crate) backoff: Backoff,
     pub(crate) stop: CancellationToken,
-    /// Why the log takes nothing any more.
+    /// Error after which the log takes nothing any more.
     pub(crate) failure: Arc<OnceLock<eventlog::Error>>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn pause(backoff: Backoff, failures: u32, stop: &CancellationTo
     paused.await.ok_or(Stopped)
 }
 
-/// What became of an append that ended.
+/// Result of an append that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Appended {
     Durable,
@@ -59,7 +59,7 @@ enum Appended {
 }
 
 impl Emitter {
-    /// Appends an outcome; returns once it is durable. Of an outcome that the log does not take, less is said.
+    /// Appends an outcome; returns once it is durable. An outcome that the log refuses is shortened and appended again.
     pub(crate) async fn outcome(&self, mut outcome: Outcome) -> Result<(), Stopped> {
         fault::point("outcome.append");
         let span = Span::current();
@@ -70,6 +70,9 @@ impl Emitter {
             .instrument(tracing::debug_span!("publish outcome"))
             .await?;
         if told == Appended::Refused {
+            // The log refuses records that are too large. The verdicts are the only part of an outcome
+            // that grows with its batch, and the contributor needs the resolution more than it needs
+            // them.
             verdict::fit(&mut outcome.verdicts, FEW_WORDS);
             told = self.tell(&outcome).await?;
         }
@@ -81,6 +84,8 @@ impl Emitter {
             tracing::error!(contribution = %outcome.contribution, "the log takes nothing of an outcome; it is not told");
         }
         fault::point("outcome.appended");
+        // The outcome is remembered only after the append: remembered before, a redelivery that comes
+        // while the append fails would take it for published.
         self.finished.insert(outcome, self.clock.now());
         Ok(())
     }
@@ -119,6 +124,7 @@ impl Emitter {
                 "the log takes no letter about a message; it is only at its position"
             );
         }
+        // A letter about another delivery of a decided submission must not reject what was decided.
         let Some(address) = address.filter(|address| !self.finished.contains(address.contribution, address.generation))
         else {
             return Ok(());
@@ -214,6 +220,8 @@ impl Emitter {
                 }
                 (Retry::Never, _) => {
                     tracing::error!(topic, error = shown, "the log takes no records; the worker stops");
+                    // The first error is the one that the worker reports; later appends fail because of
+                    // it.
                     self.failure.get_or_init(|| error);
                     self.stop.cancel();
                     return Err(Stopped);

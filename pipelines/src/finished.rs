@@ -18,9 +18,9 @@ use types::{ContributionId, DatasetId, Timestamp, Version};
 
 use crate::message::{Outcome, Resolution};
 
-/// How many decided submissions are remembered.
+/// Number of decided submissions that are remembered.
 const WINDOW: usize = 65_536;
-/// How many bytes of verdicts are remembered, of all together.
+/// Bytes of verdicts that are remembered, of all submissions together.
 const WORDS: usize = 8 << 20;
 
 /// Of how many datasets the latest version is remembered at least.
@@ -43,16 +43,16 @@ pub struct Finished {
 struct Window {
     known: HashMap<Decided, Told>,
     order: VecDeque<Decided>,
-    /// Those with verdicts, the oldest first, and their bytes.
+    /// Submissions with verdicts and the bytes of these, the oldest first.
     wordy: VecDeque<(Decided, usize)>,
     words: usize,
 }
 
 #[derive(Debug)]
 struct Told {
-    /// When last.
+    /// Time of the latest publication.
     at: Timestamp,
-    /// What, where it was rejected.
+    /// The outcome, if it was a rejection.
     rejection: Option<Box<Outcome>>,
 }
 
@@ -86,7 +86,7 @@ impl Finished {
         let mut window = self.locked();
         if let Some(told) = window.known.get_mut(&decided) {
             told.at = now;
-            // Why: what is merged after all stays so.
+            // What is merged after all stays so: a stalled worker may publish a rejection late.
             told.rejection = told.rejection.take().filter(|_| rejection.is_some());
             return;
         }
@@ -100,10 +100,12 @@ impl Finished {
         window.shrink();
     }
 
-    /// Remembers that this version of a dataset is told, and with it those before.
+    /// Remembers that the outcomes of a dataset are published up to this version.
     fn raise(&self, dataset: DatasetId, version: Version, root: Option<Root>) {
         let mut versions = self.versions();
         let before = versions.of(dataset);
+        // An outcome that is published again must not lower the latest version; only an accepted loss
+        // does.
         let latest = if version < before.version {
             before
         } else {
@@ -121,19 +123,19 @@ impl Finished {
         self.versions().insert(dataset, latest);
     }
 
-    /// Whether this generation of the contribution is known to be decided.
+    /// Returns true if this generation of the contribution is known to be decided.
     pub fn contains(&self, contribution: ContributionId, generation: u32) -> bool {
         self.locked().known.contains_key(&(contribution, generation))
     }
 
-    /// Whether its outcome was told a moment ago.
+    /// Returns true if its outcome was published within the last seconds.
     pub fn is_on_its_way(&self, contribution: ContributionId, generation: u32, now: Timestamp) -> bool {
         let window = self.locked();
         let told = window.known.get(&(contribution, generation));
         told.is_some_and(|told| now.since(told.at) < ON_ITS_WAY)
     }
 
-    /// What was said of it, where it was rejected.
+    /// Returns its rejection; `None` where it was merged or is not known.
     pub fn rejection(&self, contribution: ContributionId, generation: u32) -> Option<Outcome> {
         let window = self.locked();
         let told = window.known.get(&(contribution, generation))?;
@@ -169,6 +171,8 @@ impl Versions {
 
     fn insert(&mut self, dataset: DatasetId, latest: Latest) {
         self.young.insert(dataset, latest);
+        // Two generations bound the memory without a list of uses: a dataset that is used is copied to
+        // the young one, and what stays in the old one is forgotten at the next turn.
         if self.young.len() >= DATASETS {
             self.old = std::mem::take(&mut self.young);
         }
@@ -183,6 +187,7 @@ impl Window {
             self.words -= bytes;
             let told = self.known.get_mut(&wordy);
             if let Some(outcome) = told.and_then(|told| told.rejection.as_mut()) {
+                // Code and message stay: they are what a second publication must repeat.
                 outcome.verdicts = Vec::new();
             }
         }
@@ -205,7 +210,7 @@ fn weight(outcome: &Outcome) -> usize {
     if outcome.verdicts.is_empty() {
         return 0;
     }
-    // Why so many where they cannot be encoded: then they cannot be told either.
+    // Verdicts that cannot be encoded cannot be published either, so they are dropped first.
     serde_json::to_vec(&outcome.verdicts).map_or(WORDS + 1, |json| json.len())
 }
 

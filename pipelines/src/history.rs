@@ -36,9 +36,13 @@ pub(crate) async fn check(
     {
         return Err(lost(head));
     }
+    // A submission that was acknowledged before the last merge names an older version. The outcomes
+    // that this worker knows of cover the versions since.
     if let Some(head) = context.finished.head(address.dataset) {
         match table.compare(head).await? {
             Agreement::Kept => {}
+            // An administrator accepted the loss while this worker remembered a lost version. Without
+            // the lower mark it would go on to call every later version lost.
             Agreement::Accepted => context.finished.lower(address.dataset, table.known_head()),
             Agreement::Lost => return Err(lost(head)),
         }

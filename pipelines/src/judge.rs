@@ -21,7 +21,7 @@ use crate::progress::Ticket;
 pub(crate) struct Work {
     pub(crate) record: Record,
     pub(crate) ticket: Ticket,
-    /// Why nobody is to work on it: it is poison, whatever it says.
+    /// Reason for which it is a dead letter whatever it contains; `None` for a message to judge.
     pub(crate) condemned: Option<&'static str>,
     /// Span of the submission, from its delivery to its acknowledgement.
     pub(crate) span: Span,
@@ -37,7 +37,7 @@ pub(crate) struct Case {
     pub(crate) judged: Judged,
 }
 
-/// What judging found.
+/// Result of judging one message.
 #[derive(Debug)]
 pub(crate) enum Finding {
     /// The gates judged every row.
@@ -50,7 +50,7 @@ pub(crate) enum Finding {
     Poison(String),
 }
 
-/// What a judge needs of its lane.
+/// Parts of a lane that judging needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Bench {
     pub(crate) contract: Arc<Contract>,
@@ -71,6 +71,8 @@ pub(crate) fn judge(bench: Bench, work: Work) -> impl Future<Output = (Work, Fin
         Ok(AbortOnDropHandle::new(tokio::spawn(async move {
             let places = bench.places.clone();
             places
+                // Records are parsed in the place too: decoding the JSON of a large batch takes as long
+                // as the gates.
                 .run(async move { find(&bench, &record).await }.instrument(span))
                 .await
         })))
@@ -83,7 +85,7 @@ pub(crate) fn judge(bench: Bench, work: Work) -> impl Future<Output = (Work, Fin
         match judging.await {
             Ok(Ok(finding)) => (work, finding),
             Ok(Err(_panic)) => (work, Finding::Poison("a gate panicked on it".to_owned())),
-            // Why: only the end of the runtime cancels it, and then nothing may be concluded.
+            // Only the end of the runtime cancels it, and then nothing may be concluded.
             Err(_cancelled) => std::future::pending().await,
         }
     }
@@ -95,6 +97,7 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
         Ok(submission) => submission,
         Err(poison) => return Finding::Poison(poison),
     };
+    // The gates of the lane are built for one contract. Rows judged by another would not fit the table.
     if submission.contract != *bench.contract {
         return Finding::Poison("its contract is not the dataset's".to_owned());
     }
@@ -112,7 +115,8 @@ async fn find(bench: &Bench, record: &Record) -> Finding {
         Err(error) => return Finding::Poison(described(&error)),
     };
     let (agent, private, head) = (submission.agent, submission.private, submission.head);
-    // Why: the batch has it all, and a screener may take its time.
+    // The batch has all of its rows, and a screener may take its time: the text would double the
+    // memory.
     drop(submission);
     let screener = (!private).then(|| Arc::clone(&bench.screener));
     let judged = standard_chain(Arc::clone(&bench.known), screener).run(batch).await;

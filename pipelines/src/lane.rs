@@ -30,12 +30,12 @@ use crate::settled::{bury, tell_again};
 use crate::staging::Uploads;
 use crate::staging::conclude::{Running, conclude as conclude_upload};
 
-/// How often a table that is damaged is asked again before its lane gives it up: after a minute, with the usual waits.
+/// Tries of a damaged table before its lane gives it up: about a minute with the usual waits.
 const DAMAGED: u32 = 9;
-/// The same for one that cannot be asked, whatever keeps it: after some twelve minutes.
+/// Tries of a table that cannot be reached before its lane gives it up: about twelve minutes.
 const AWAY: u32 = 30;
 
-/// What every lane of a worker shares.
+/// Parts that every lane of a worker shares.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     pub(crate) catalog: Catalog,
@@ -44,12 +44,12 @@ pub(crate) struct Context {
     pub(crate) in_work: InWork,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) emitter: Emitter,
-    /// Where the bytes of uploads are; a worker without them takes none.
+    /// Store of the bytes of uploads; a worker without one takes no uploads.
     pub(crate) uploads: Option<Uploads>,
     pub(crate) backoff: Backoff,
     /// The places of one lane.
     pub(crate) places: Places,
-    /// How many submissions are judged ahead of the one being concluded.
+    /// Number of submissions that are judged ahead of the one being concluded.
     pub(crate) ahead: usize,
     /// Of the lane, which the worker's stop stops too.
     pub(crate) stop: CancellationToken,
@@ -140,6 +140,8 @@ async fn open(context: &Context, submission: &Submission) -> Result<Result<Table
         match context.catalog.table(submission.dataset, &contract).await {
             Ok(table) => {
                 if table.head() > Version::EMPTY {
+                    // A table of version 0 has no log, so its opening reads nothing that the figure is
+                    // meant to show.
                     metrics::counter!(metric::TABLES_OPENED).increment(1);
                 }
                 return Ok(Ok(table));
@@ -180,6 +182,9 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: &mut 
     let mut open = true;
     while open || !uploads.is_empty() {
         let ended = tokio::select! {
+            // A stop comes first. Then come what was built and what was staged: both are rare, and a
+            // steady stream of batches would keep them waiting without this order, with their files on
+            // the disk.
             biased;
             () = context.stop.cancelled() => break,
             built = compactor.built() => {
@@ -205,6 +210,7 @@ async fn follow(context: &Context, mut table: Table, first: Queued, queue: &mut 
                 }
             },
         };
+        // What was judged ahead was judged by the keys of the lost history, so none of it is concluded.
         if matches!(ended, Err(Stopped)) || table.is_lost() {
             break;
         }

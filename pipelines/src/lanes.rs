@@ -51,14 +51,14 @@ impl Drop for Weight {
 #[derive(Debug)]
 struct Lane {
     queue: UnboundedSender<Queued>,
-    /// Where its messages come from: a dataset is in one partition.
+    /// Partition of its messages: a dataset is in one partition.
     partition: u32,
     stop: CancellationToken,
     bytes: Arc<AtomicUsize>,
     used: Timestamp,
 }
 
-/// What bounds the lanes.
+/// Limits of the queues of all lanes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) lane_bytes: usize,
@@ -106,7 +106,7 @@ impl Lanes {
             return;
         };
         tracing::error!(%dataset, "the lane ended before its time; a new one takes over");
-        // Why only once: where that dies at once, the runtime ends, and with it this worker.
+        // Only once: where a new lane dies at once, the runtime ends, and with it this worker.
         if self.hand(work).is_some() {
             tracing::error!(%dataset, "there are no lanes any more; the message will come again");
         }
@@ -114,7 +114,8 @@ impl Lanes {
 
     /// Hands a message to the lane of its dataset; gives it back where that died.
     fn hand(&mut self, work: Work) -> Option<(DatasetId, Work)> {
-        // Why: what has another key is of no dataset, and poison; the lane of a dataset that cannot be finds that out.
+        // A message with another key is of no dataset, and poison. The lane of the nil dataset finds
+        // that out.
         let dataset = <[u8; 16]>::try_from(&work.record.key[..]).map_or(NO_DATASET, DatasetId::from_bytes);
         let now = self.context.clock.now();
         let bytes = weight(&work.record.value);
@@ -144,6 +145,8 @@ impl Lanes {
         ) {
             self.left_out += 1;
             tracing::warn!(%dataset, left_out = self.left_out, "no room in the queue; the message will come again");
+            // The message counts as done although nobody worked on it: an open one would hold the mark
+            // of the partition back, and the marketplace appends it again anyway.
             work.ticket.finish();
             return None;
         }
@@ -168,11 +171,13 @@ impl Lanes {
         let now = self.context.clock.now();
         let idle = self.bounds.idle;
         self.by_dataset
+            // A lane with bytes still works on its table. Without an entry here the next message would
+            // get a second lane for the same table.
             .retain(|_, lane| lane.bytes.load(Ordering::Relaxed) > 0 || now.since(lane.used) < idle);
     }
 
-    /// Ends the lanes of partitions that were lost: each concludes at most what it has begun, which the table's guard
-    /// makes harmless. What it had queued is another worker's now.
+    /// Ends the lanes of partitions that were lost. Each concludes at most the submission it has begun, which the
+    /// table's guard makes harmless. Its queued messages belong to another worker now.
     pub(crate) fn lose(&mut self, lost: &[u32]) {
         self.by_dataset.retain(|_, lane| {
             let kept = !lost.contains(&lane.partition);
@@ -185,6 +190,7 @@ impl Lanes {
 
     /// Waits until every lane has concluded what it had begun when the worker was stopped, at most for `grace`.
     pub(crate) async fn close(self, grace: Duration) {
+        // Dropping the queues is the signal to end: a lane runs until its queue is closed and empty.
         drop(self.by_dataset);
         self.tasks.close();
         if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {

@@ -21,13 +21,13 @@ use crate::judge::described;
 use crate::message::{ATTEMPTS, Attempt, CONTRIBUTIONS, OUTCOMES};
 use crate::quarantine::Ledger;
 
-/// How many outcomes of a partition are read again.
+/// Number of outcomes of a partition that are read again.
 const REMEMBERED: u64 = 1_024;
-/// How many notes of a partition are kept and read again: more than several lives make.
+/// Number of notes of a partition that are kept and read again: more than several processes make.
 const NOTES: u64 = 1_024;
-/// How many messages are taken from the log at once.
+/// Number of messages that are read from the log at once.
 const FETCH: usize = 64;
-/// How long nothing may come before it is asked what there still is.
+/// Time without a message after which the log is asked for its present bounds.
 const LULL: Duration = Duration::from_secs(5);
 
 /// Reads what came before.
@@ -42,16 +42,16 @@ pub(crate) struct Memory {
     pub(crate) halt: CancellationToken,
 }
 
-/// What is to be known beside what is decided.
+/// Result of reading the history of the partitions, beside the decided submissions.
 #[derive(Debug)]
 pub(crate) struct Remembered {
-    /// What was alone in work.
+    /// Record of the submissions that were alone in work.
     pub(crate) ledger: Ledger,
-    /// Where each partition of the submissions ends.
+    /// Next offset of each partition of the submissions.
     pub(crate) next: Vec<u64>,
 }
 
-/// Why nothing was read.
+/// Reason for which nothing was read.
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// The worker is to stop.
@@ -87,10 +87,10 @@ impl Memory {
 
     async fn recall(&self, life: LifeId) -> Result<Remembered, eventlog::Error> {
         let ledger = ledger(&*self.log, &self.group, life).await?;
-        // Why: nobody reads a submission again that is done, and what they take of the disk is not charged to anybody.
+        // Nobody reads a submission again that is done, and its bytes on disk are charged to nobody.
         self.log.keep(CONTRIBUTIONS, 0).await?;
         let now = self.clock.now();
-        // Why after the notes: whatever was noted to be over has its outcome by then.
+        // After the notes: whatever was noted to be over has its outcome by then.
         latest(&*self.log, OUTCOMES, REMEMBERED, |value| match Outcome::decode(value) {
             Ok(Outcome::Contribution(outcome)) => self.finished.insert(outcome, now),
             Ok(Outcome::Unit(_)) => {}

@@ -18,7 +18,7 @@ use crate::in_work::InWork;
 pub(crate) struct Places {
     all: Arc<Semaphore>,
     lane: Arc<Semaphore>,
-    /// How many a lane has.
+    /// Number of places of a lane.
     share: usize,
     in_work: InWork,
 }
@@ -55,15 +55,16 @@ impl Places {
         let mut future = Box::pin(future);
         let woken = Arc::new(Woken::default());
         loop {
-            // Why in this order: what waits for its own lane is not in the queue of all, so that every lane with work
-            // has its turn.
+            // The lane's own place comes first: what waits for its lane is not in the queue of all, so
+            // that every lane with work has its turn.
             let lane = Arc::clone(&self.lane).acquire_owned().await;
             let place = Arc::clone(&self.all).acquire_owned().await;
             let waker = Waker::from(Arc::clone(&woken));
             let token = self.in_work.token();
             let polling = spawn_blocking(move || {
                 let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-                // Why here: a poll whose lane was stopped goes on to its end, and holds its place until then.
+                // Dropped on the blocking thread: a poll whose lane was stopped goes on to its end, and
+                // holds its place until then.
                 drop((place, lane, token));
                 (future, polled)
             });

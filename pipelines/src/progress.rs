@@ -27,7 +27,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Partitions {
     by_number: HashMap<u32, Partition>,
-    /// How many times partitions were lost.
+    /// Number of times that partitions were lost.
     losses: u64,
 }
 
@@ -69,10 +69,13 @@ impl Progress {
             .entry(position.partition)
             .or_insert_with(|| Partition {
                 since,
+                // Nothing before the first message was read here, so nothing is to be committed until
+                // it is done.
                 marked: position.offset,
                 ..Partition::default()
             });
         partition.open.insert(position.offset);
+        // Offsets may have gaps, after retention for one, so the mark is an offset and not a count.
         partition.next = partition.next.max(position.offset + 1);
         Ticket {
             position,
@@ -118,6 +121,8 @@ impl Progress {
         let partition = partitions.by_number.get_mut(&position.partition);
         if let Some(partition) = partition.filter(|partition| partition.since == since) {
             partition.open.remove(&position.offset);
+            // Only the oldest open message moves the mark; the others would wake the reader for
+            // nothing.
             if partition.mark() > partition.marked {
                 self.shared.moved.notify_one();
             }
@@ -136,12 +141,12 @@ pub struct Ticket {
     since: u64,
     progress: Progress,
     finished: bool,
-    /// Told that the ticket is gone.
+    /// Cancelled when the ticket is gone.
     ended: Option<CancellationToken>,
 }
 
 impl Ticket {
-    /// Where the message is.
+    /// Returns the position of the message.
     pub const fn position(&self) -> Position {
         self.position
     }

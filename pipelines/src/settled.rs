@@ -27,7 +27,8 @@ pub(crate) async fn tell_again(context: &Context, table: &Table, address: Addres
     }
 }
 
-/// Whether its outcome was told a moment ago: then what comes again was appended before the marketplace could know.
+/// Returns true if its outcome was published within the last seconds: a submission that comes again was then appended
+/// before the marketplace could know.
 fn is_on_its_way(context: &Context, address: Address) -> bool {
     let Address {
         contribution,
@@ -73,7 +74,7 @@ pub(crate) async fn bury(context: &Context, work: &Work, poison: &str) -> Result
         }
         None => None,
     };
-    // Why no letter: it was merged,
+    // No dead letter if it was merged,
     if let Some((address, (table, merge))) = merged {
         tracing::warn!(contribution = %address.contribution, poison, "a message of a merged contribution is poison");
         return tell_merged_again(context, &table, address, merge).await;
@@ -103,6 +104,8 @@ async fn merged_before(context: &Context, address: Address) -> Result<Option<(Ta
     let Some(contract) = snapshot.contract() else {
         return Ok(None);
     };
+    // The table of the message's dataset, not the lane's: a message with a wrong key is in a lane of
+    // another dataset, or of none.
     let table = context.catalog.table(address.dataset, contract).await?;
     let merge = table.find(address.contribution).await?;
     Ok(merge.map(|merge| (table, merge)))

@@ -46,14 +46,14 @@ use self::judge::{Bench, JudgedUnit, judge};
 use crate::conclude::may_pass;
 use crate::in_work::InWork;
 
-/// How many bytes of a part are read at once.
+/// Bytes of a part that are read at once.
 const PIECE: u64 = 1 << 20;
-/// How many pieces are read at once, and how many wait to be cut.
+/// Number of pieces that are read at once, and of those that wait to be cut.
 const PIECES: usize = 4;
 /// The most threads that judge.
 const JUDGES: usize = 8;
 
-/// What staging needs of its process. Cheap to clone.
+/// Parts of a process that staging needs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Uploads {
     objects: Arc<dyn UploadStore>,
@@ -63,7 +63,7 @@ pub struct Uploads {
 }
 
 impl Uploads {
-    /// Uploads whose parts are in `objects`; how far they are is told in `stagings`.
+    /// Creates the staging of uploads whose parts are in `objects`; their progress is shown in `stagings`.
     pub fn new(objects: Arc<dyn UploadStore>, stagings: Stagings) -> Self {
         Self {
             objects,
@@ -81,13 +81,13 @@ impl Uploads {
     }
 }
 
-/// Why an upload could not be staged.
+/// Reason for which an upload could not be staged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// Its bytes could not be read.
     #[error("the bytes of an upload could not be read")]
     Objects(#[from] uploads::Error),
-    /// What was made of them could not be written.
+    /// Its rows could not be written.
     #[error("an upload could not be staged")]
     Catalog(#[from] catalog::Error),
     /// There is no thread to stage it on.
@@ -113,6 +113,7 @@ impl Classify for Error {
             Self::Objects(error) => error.retry(),
             Self::Catalog(error) if may_pass(error) => Retry::Backoff,
             Self::Thread(_) => Retry::Backoff,
+            // A panic comes from the bytes, and comes again with them.
             Self::Catalog(_) | Self::Panicked => Retry::Never,
         }
     }
@@ -126,7 +127,7 @@ async fn stage(
     stager: Stager,
     in_work: &InWork,
 ) -> Result<Collected, Error> {
-    // Why: a semaphore that is never closed always gives its turn.
+    // The result is not looked at: a semaphore that is never closed always gives its turn.
     let _turn = uploads.turn.acquire().await;
     fault::point("stage.begin");
     let bench = Bench {
@@ -152,6 +153,7 @@ async fn stage(
     let (read, collected) = tokio::join!(reading, work);
     match (read, collected) {
         (_, Err(_panic)) => Err(Error::Panicked),
+        // The error of the reader wins: the other side saw only that its bytes broke off.
         (Err(error), _) => Err(error.into()),
         (Ok(()), Ok(collected)) => collected,
     }
@@ -167,7 +169,7 @@ async fn read(
         let size = cut.size_of(n).unwrap_or(0);
         (0..size.div_ceil(PIECE)).map(move |piece| (n, piece * PIECE..size.min((piece + 1) * PIECE)))
     });
-    // Why several at once: a store that is far away answers each late.
+    // Several at once, because each answer of a distant store takes long.
     let reading = ranges.map(|(n, range): (u32, Range<u64>)| objects.read(cut, n, range));
     let mut reading = stream::iter(reading).buffered(PIECES);
     while let Some(bytes) = reading.try_next().await? {
@@ -175,7 +177,7 @@ async fn read(
             return Ok(());
         }
     }
-    // Why ignored: who does not take the end had enough before.
+    // Ignored, because a reader that does not take the end had enough before.
     pieces.send(Bytes::new()).await.unwrap_or_default();
     Ok(())
 }
@@ -229,7 +231,8 @@ fn run(
     let in_flight = 2 * judges + 2;
     // Each unit holds a permit until it is collected, so that no judge runs far ahead of another.
     let (permits, released) = sync_channel::<()>(in_flight);
-    // Why as many: only the permits make anybody wait, so that nobody waits for one who is gone.
+    // As many as there are permits: then only the permits make anybody wait, and nobody waits for a
+    // thread that is gone.
     let (units, to_judge) = sync_channel::<Unit>(in_flight);
     let (judged, to_collect) = sync_channel::<Option<JudgedUnit>>(in_flight);
     let to_judge = Mutex::new(to_judge);
@@ -257,19 +260,20 @@ fn run(
         }
         drop(judged);
         let collected = collect(stager, bench.most_rows, &to_collect, &released, counters);
-        // Whoever still sends is told that nobody listens.
+        // Closing both ends the threads that still send: their next send fails.
         drop((to_collect, released));
         let ended = cutter.join().map_err(|_panic| Error::Panicked)?;
         let collector = collected?;
         match ended {
             Err(CutError::Unreadable { code, message }) => Ok(unreadable(code, message.to_owned())),
-            // Why also when all is cut: the collector took no more, and what was cut by then is in nothing that it has.
+            // Also when all is cut: the collector took no more, and what was cut by then is not among
+            // its rows.
             Ok(()) | Err(CutError::Unwanted) if collector.rows() > bench.most_rows => {
                 let message = format!("an upload has at most {} records", bench.most_rows);
                 Ok(unreadable("too_many_records", message))
             }
             Ok(()) => Ok(collector.end()?),
-            // Why a panic: the collector takes every unit unless it failed, so a judge must have died.
+            // The collector takes every unit unless it failed, so a judge must have died.
             Err(CutError::Unwanted) => Err(Error::Panicked),
             Err(CutError::Source) => Err(Error::Objects(uploads::Error::Io(io::Error::other(SourceFailed)))),
         }
@@ -304,7 +308,7 @@ fn collect(
     let mut early = BTreeMap::new();
     let mut expected = 0;
     while let Ok(unit) = judged.recv() {
-        // Why a panic: one that was only told to stop has nobody to tell.
+        // A missing unit is a panic: a judge that was only stopped has nobody to send to.
         let unit = unit.ok_or(Error::Panicked)?;
         early.insert(unit.number, unit);
         while let Some(unit) = early.remove(&expected) {

@@ -20,8 +20,9 @@ use crate::lane::Context;
 use crate::message::{Address, Outcome, Resolution};
 use crate::trace;
 
-/// How many versions are told again at most: as many owners of one table may end, one after another, before one of them
-/// tells anything. What is left is told when its submission comes again, as it does while it has no outcome.
+/// Maximum number of versions that are published again: as many owners of one table may end, one after another, before
+/// one of them publishes anything. The rest is published when its submission comes again, as it does while it has no
+/// outcome.
 const OWNERS: u64 = 4;
 
 /// Tells an outcome, and every version known here that is not known to be told: before a merge those before it, and the
@@ -32,6 +33,8 @@ pub(crate) async fn tell(context: &Context, table: &Table, outcome: Outcome) -> 
         catch_up(context, dataset, version).await?;
     }
     context.emitter.outcome(outcome).await?;
+    // Once more up to the head: another owner may have committed versions after this one and ended before it
+    // published them.
     catch_up(context, dataset, table.head().next()).await
 }
 
@@ -42,7 +45,7 @@ async fn catch_up(context: &Context, dataset: DatasetId, end: Version) -> Result
         let merge = context.ask(dataset, || merge_of(context, dataset, Version(version)));
         let Some(merge) = merge.await? else { continue };
         tracing::info!(%dataset, version, "a version is told before the next, should nobody have told it");
-        // Why of the first generation: a merge holds for every one.
+        // The generation does not matter: a merge holds for every one.
         let address = Address {
             contribution: merge.contribution,
             generation: 0,
@@ -60,7 +63,7 @@ async fn merge_of(context: &Context, dataset: DatasetId, version: Version) -> Re
         return Ok(None);
     };
     match snapshot.merge().await {
-        // Why not waited for: it was told long ago, or its submission comes again and waits.
+        // Not waited for: it was published long ago, or its submission comes again and waits.
         Err(error) if matches!(error.kind(), Kind::Internal | Kind::Damaged) => {
             tracing::error!(%dataset, %version, error = described(&error), "a version is damaged, and is not told");
             Ok(None)

@@ -27,20 +27,20 @@ use crate::quarantine::{Patience, Quarantine};
 use crate::staging::Uploads;
 use crate::trace;
 
-/// How many messages are taken from the log at once.
+/// Number of messages that are read from the log at once.
 const FETCH: usize = 64;
-/// How often idle lanes are looked for.
+/// Interval between two searches for idle lanes.
 const TICK: Duration = Duration::from_secs(5);
-/// How long progress waits to be committed when nothing comes in: committing ends the read that is going on.
+/// Delay of a commit of progress when nothing comes in: committing ends the read that is going on.
 const COMMIT_AFTER: Duration = Duration::from_millis(250);
 
-/// How a worker behaves.
+/// Settings of a worker.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The consumer group; workers of one group share the datasets.
     pub group: String,
-    /// How many submissions of a dataset are judged ahead of the one being merged.
+    /// Number of submissions of a dataset that are judged ahead of the one being merged.
     pub judged_ahead: usize,
     /// The most bytes one dataset may have queued in memory.
     pub lane_bytes: usize,
@@ -52,15 +52,15 @@ pub struct Config {
     pub retry_first_ms: u64,
     /// The longest wait after a failure, in milliseconds.
     pub retry_most_ms: u64,
-    /// How many seconds a stopping worker waits for its lanes.
+    /// Seconds that a stopping worker waits for its lanes.
     pub grace_seconds: u64,
-    /// How many milliseconds everything else waits for a submission that may have ended a process before.
+    /// Milliseconds that everything else waits for a submission that may have ended a process before.
     pub alone_ms: u64,
-    /// How many processes may end with a submission alone in work before it is a dead letter; 0 for any number.
+    /// Number of processes that may end with a submission alone in work before it is a dead letter; 0 for any number.
     pub ends: usize,
 }
 
-/// Why a worker stopped by itself.
+/// Reason for which a worker stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The log cannot be read, or takes no outcomes any more.
@@ -137,8 +137,10 @@ impl Worker {
         Self { propagator, ..self }
     }
 
-    /// Runs until `stop`, or until the log fails, then lets the lanes conclude what they have begun.
+    /// Runs until `stop`, or until the log fails, then lets the lanes conclude the submissions they have begun.
     pub async fn run(self, stop: CancellationToken) -> Result<(), Error> {
+        // A child, because the worker also stops by itself when the log takes no outcomes, which must
+        // not stop the rest of the process.
         let halt = stop.child_token();
         let context = self.context(&halt);
         let failure = Arc::clone(&context.emitter.failure);
@@ -164,6 +166,8 @@ impl Worker {
             lanes,
             ..
         } = desk;
+        // A log that cannot be read takes no outcomes either: waiting for the lanes would only use up
+        // the grace.
         if read.is_ok() {
             lanes.close(Duration::from_secs(self.config.grace_seconds)).await;
         }
@@ -172,6 +176,8 @@ impl Worker {
         if let Some(error) = failure.get() {
             return Err(Error::Log(error.clone()));
         }
+        // The last commit comes after the lanes have ended, so only what was not concluded is
+        // redelivered.
         commit(submissions.as_mut(), &progress).await
     }
 
@@ -185,11 +191,13 @@ impl Worker {
             halt,
         } = desk;
         let mut tick = tokio::time::interval(TICK);
+        // Recovering partitions may take many ticks, and one search for idle lanes makes up for all of
+        // them.
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let event = {
-                // Why: a read that is dropped has read for nothing, so it is kept for as long as nothing is to be
-                // committed.
+                // A read that is dropped has read for nothing, so it is kept for as long as nothing is
+                // to be committed.
                 let mut reading = submissions.event(FETCH);
                 let mut due = pin!(due(progress));
                 loop {
@@ -223,6 +231,8 @@ impl Worker {
                         Err(Ended::Stopped) => return Ok(()),
                         Err(Ended::Log(error)) => return Err(error.into()),
                     };
+                    // A partition that the log does not list yet has no end to be behind, so nothing of
+                    // it is suspected.
                     let next = partitions
                         .into_iter()
                         .filter_map(|at| Some((at, *next.get(at as usize)?)));
@@ -230,6 +240,8 @@ impl Worker {
                 }
                 Some(Event::Revoked(partitions)) => {
                     tracing::info!(?partitions, "the worker lost these partitions");
+                    // Before the lanes end: their tickets must not mark messages done that another
+                    // worker has now.
                     progress.lose(&partitions);
                     quarantine.lose(&partitions, lanes);
                 }
@@ -242,6 +254,8 @@ impl Worker {
         let patience = Patience {
             bound: Duration::from_millis(self.config.alone_ms),
             ends: self.config.ends,
+            // Messages that are held back count beside the queues of the lanes, so they get a share of
+            // their own.
             room: self.config.queue_bytes / 4,
         };
         let (emitter, in_work) = (context.emitter.clone(), context.in_work.clone());
@@ -286,7 +300,7 @@ impl Worker {
     }
 }
 
-/// What a worker works with while it reads.
+/// Parts that a worker needs while it reads.
 struct Desk {
     memory: Memory,
     progress: Progress,

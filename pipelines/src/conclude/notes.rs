@@ -20,6 +20,8 @@ impl Notes {
 
     /// Reads notes that [`Self::written`] wrote.
     pub(crate) fn read(contribution: ContributionId, written: Value) -> Self {
+        // The merge stands whatever its notes are, so unreadable notes cost the report and not the
+        // outcome.
         serde_json::from_value(written).unwrap_or_else(|error| {
             tracing::error!(%contribution, %error, "the notes of a commit cannot be read");
             Self {

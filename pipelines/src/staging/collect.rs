@@ -12,12 +12,12 @@ use types::RecordKey;
 
 use super::judge::{JudgedUnit, duplicate};
 
-/// How many verdicts of a kind are kept.
+/// Number of verdicts of a kind that are kept.
 const NAMED: usize = 1_000;
-/// How many records an upload has at most: what their keys take in memory is bounded by it.
+/// Maximum number of records of an upload, which bounds the memory of their keys.
 pub(super) const MOST_ROWS: u64 = 100_000_000;
 
-/// What was found of the units so far.
+/// Results of the units so far.
 #[derive(Debug)]
 pub(super) struct Collector {
     stager: Stager,
@@ -55,7 +55,7 @@ impl Collector {
         }
     }
 
-    /// How many records were judged.
+    /// Returns the number of records that were judged.
     pub(super) const fn rows(&self) -> u64 {
         self.rows
     }
@@ -89,6 +89,8 @@ impl Collector {
                         let waits_for = Cause::of_code(&reason.code).waits_for();
                         (waits_for.to_owned(), *resumes_after)
                     });
+                    // The upload is judged again as a whole, so it waits for the record that waits
+                    // longest.
                     *until = (*until).max(*resumes_after);
                 }
             }
@@ -113,7 +115,7 @@ impl Collector {
                 again.insert(line_of(*position), *position as usize);
             }
         }
-        // Those that a later gate refused or held went through the gate of duplicates, too.
+        // The records that a later gate refused or held went through the gate of duplicates, too.
         for said in unit.verdicts.iter().filter(|said| is_after_dedup(&said.verdict)) {
             if let Some(position) = position_of(said.row)
                 && !self.note(unit.keys[position])?
@@ -128,7 +130,7 @@ impl Collector {
         self.stager.note(key)
     }
 
-    /// Whether the upload cannot be merged any more, so that nothing needs to be written.
+    /// Returns true if the upload cannot be merged any more, so that nothing needs to be written.
     const fn is_lost(&self) -> bool {
         self.refused > 0 || self.held.is_some()
     }
@@ -142,6 +144,7 @@ impl Collector {
             _ => self.dropped,
         };
         verdicts.sort_by_key(|said| said.row);
+        // Cut after the sort: the contributor sees the verdicts of the first lines.
         operators::verdict::fit(&mut verdicts, MAX_VERDICT_BYTES);
         let staged = match decision {
             Decision::Merge => Some(self.stager.finish()?),
@@ -182,7 +185,7 @@ impl Collector {
     }
 }
 
-/// Whether a verdict is that of a gate after the one of duplicates.
+/// Returns true if a verdict is that of a gate after the gate of duplicates.
 fn is_after_dedup(verdict: &Verdict) -> bool {
     let reason = match verdict {
         Verdict::Refuse { reasons } => reasons.first(),
@@ -192,7 +195,7 @@ fn is_after_dedup(verdict: &Verdict) -> bool {
     reason.is_some_and(|Reason { gate, .. }| gate != "decode" && gate != "contract")
 }
 
-/// Turns what was said of records that came in a unit before into the verdict that they are duplicates.
+/// Replaces the verdicts of records that came in an earlier unit by the verdict that they are duplicates.
 fn drop_again(unit: &mut JudgedUnit, again: &BTreeMap<u32, usize>) {
     let mut by = BTreeMap::new();
     unit.verdicts.retain(|said| {
@@ -211,6 +214,9 @@ fn drop_again(unit: &mut JudgedUnit, again: &BTreeMap<u32, usize>) {
         let mut after = false;
         for tally in &mut unit.tallies {
             if tally.gate == "dedup" {
+                // The unit counted the record as new at the gate of duplicates and at the gates behind
+                // it. In one batch the gate of duplicates would have dropped it, so each of these gates
+                // takes its count back.
                 tally.passed -= 1;
                 tally.dropped += 1;
                 after = true;

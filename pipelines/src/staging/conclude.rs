@@ -55,7 +55,7 @@ impl Ended {
 }
 
 impl Running {
-    /// Whether nothing is being staged.
+    /// Returns true if nothing is being staged.
     pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -101,12 +101,13 @@ impl Running {
                 work.ticket.finish();
                 return Ok(());
             }
-            // Why go on: the step on the lane asks again, for as long as it takes.
+            // Not an end: the step on the lane asks again, for as long as it takes.
             Err(error) => tracing::warn!(error = described(&error), "the table could not be asked before staging"),
         }
         let screener = (!submission.private).then(|| Arc::clone(&context.screener));
         self.open.insert(address.contribution);
-        // Why a task: it has the turn of all uploads, and must come to its end also while its lane waits for its table.
+        // A task of its own: it has the turn of all uploads, and must come to its end also while its
+        // lane waits for its table.
         let staging = attempts(
             context.clone(),
             uploads,
@@ -155,14 +156,14 @@ async fn attempts(
             let stager = stagers.stage(address.contribution, agent, least).await?;
             stage(&uploads, layout, screener.clone(), stager, &context.in_work).await
         };
-        // Why boxed: it is large.
+        // Boxed, because the future is large.
         let staged = context.stop.run_until_cancelled(staging.boxed()).await.ok_or(Stopped)?;
         match staged {
             Err(error) if error.retry() == Retry::Backoff => {
                 tracing::error!(contribution = %address.contribution, error = described(&error),
                     "an upload could not be staged, trying again");
                 if let Error::Catalog(catalog::Error::NoRoom { bytes }) = error {
-                    // Why: until there is as much room, all that work would come to the same end.
+                    // Until there is as much room, all that work would come to the same end.
                     least = least.max(bytes + bytes / 16);
                 }
                 context.wait(&mut failures, &error).await?;
@@ -227,7 +228,8 @@ async fn settle(
                 return history::put_off(context, address, &error).await.map(Ok);
             }
             Err(error @ catalog::Error::NoRoom { .. }) => {
-                // Why not waited for: what is staged takes the room. Its message comes again, as it has no outcome.
+                // Not waited for, because the staged files take the room. The message comes again, as
+                // it has no outcome.
                 tracing::error!(dataset = %address.dataset, contribution = %address.contribution,
                     error = described(&error), "an upload could not be merged, and is staged again later");
                 return Ok(Ok(()));
@@ -240,7 +242,7 @@ async fn settle(
             }
         }
     };
-    // Why now: its files take room, and what they hold is in the table or wanted by nobody.
+    // Dropped now, because its files take room, and their rows are in the table or wanted by nobody.
     drop(staged);
     tell(context, table, told).await.map(Ok)
 }

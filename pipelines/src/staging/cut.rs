@@ -11,21 +11,21 @@ use flate2::read::MultiGzDecoder;
 
 use uploads::Compression;
 
-/// How many bytes of lines a unit has, roughly.
+/// Bytes of lines of a unit, roughly.
 const UNIT: usize = 1 << 20;
 /// Maximum number of values in a unit, counted with all fields of the contract: a short line may become a record of a
 /// thousand times its size.
 const UNIT_VALUES: usize = 1 << 16;
 /// The longest line: what a whole batch of records may have.
 pub(super) const LONGEST: usize = 4 << 20;
-/// How many bytes a compressed upload may come to.
+/// Maximum number of bytes of a compressed upload, decompressed.
 const MOST_TEXT: u64 = 20 << 30;
-/// How many bytes may come of one, beyond the first [`UNSUSPECTED`].
+/// Maximum number of bytes for each compressed byte, once more than [`UNSUSPECTED`] have come.
 const MOST_RATIO: u64 = 100;
 const UNSUSPECTED: u64 = 64 << 20;
-/// How many lines there may be: each has a number, in verdicts too.
+/// Maximum number of lines: each has a number, in verdicts too.
 const MOST_LINES: u64 = u32::MAX as u64;
-/// How gzip begins (RFC 1952 section 2.3.1).
+/// First bytes of a gzip stream (RFC 1952 section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// U+FEFF as UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -37,18 +37,18 @@ pub(super) struct Unit {
     pub(super) number: u64,
     /// Index of the first line in the file, from 0.
     pub(super) first: u64,
-    /// How many lines it has.
+    /// Number of its lines.
     pub(super) lines: usize,
     /// The lines with their ends.
     pub(super) text: Vec<u8>,
-    /// Whether, instead of lines, it stands for one that is too long.
+    /// True if it has no lines and stands for one line that is too long.
     pub(super) too_long: bool,
 }
 
-/// Why an upload cannot be cut to its end.
+/// Reason for which an upload cannot be cut to its end.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CutError {
-    /// What it is makes no sense; for the contributor.
+    /// Its bytes cannot be read as lines; for the contributor.
     #[error("{message}")]
     Unreadable { code: &'static str, message: &'static str },
     /// Its bytes could not be read; the reason is known elsewhere.
@@ -90,6 +90,8 @@ pub(super) fn cut(
                 read: Arc::clone(&read),
             };
             let bounded = Bounded {
+                // A gzip file may have several members (RFC 1952 section 2.2), which a plain decoder
+                // would take for one file and leave out all but the first.
                 decoder: MultiGzDecoder::new(counted),
                 read,
                 written: 0,
@@ -127,11 +129,11 @@ impl From<io::Error> for Broken {
     }
 }
 
-/// Reads until there is a unit more, or to the end; whether that was reached.
+/// Reads one more unit, or to the end; returns true at the end.
 fn fill(input: &mut impl Read, held: &mut Vec<u8>) -> io::Result<bool> {
     let wanted = held.len() + UNIT;
     let missing = wanted - held.len();
-    // Why `take`: it appends to the vector without filling it with zeros first.
+    // `take` with `read_to_end` appends to the vector without filling it with zeros first.
     let read = input.by_ref().take(missing as u64).read_to_end(held);
     match read {
         Ok(read) => Ok(read < missing),
@@ -143,7 +145,7 @@ fn fill(input: &mut impl Read, held: &mut Vec<u8>) -> io::Result<bool> {
 #[derive(Default)]
 struct Cutter {
     begun: bool,
-    /// Whether a line that is too long is being passed over.
+    /// True while the rest of a line that is too long is passed over.
     passing: bool,
     units: u64,
     lines: u64,
@@ -163,6 +165,8 @@ impl Cutter {
                         "the lines begin like gzip: it is compressed twice, or its compression was not declared",
                     )));
                 }
+                // A JSON text must not begin with the mark (RFC 8259 section 8.1), and a reader may
+                // ignore it there.
                 if held.starts_with(MARK) {
                     held.drain(..MARK.len());
                 }
@@ -182,12 +186,15 @@ impl Cutter {
                 memchr::memrchr(b'\n', &held).map_or(0, |last| last + 1)
             };
             if complete > 0 {
+                // The rest is copied and the unit keeps the allocation: the rest is one cut line, the
+                // unit a megabyte.
                 let mut rest = Vec::with_capacity(UNIT + UNIT / 4);
                 rest.extend_from_slice(&held[complete..]);
                 held.truncate(complete);
                 if !self.units(std::mem::replace(&mut held, rest), most, &mut emit) {
                     return Err(Broken::Unwanted);
                 }
+            // The part of the line that is held is dropped at once, since nothing will read it.
             } else if held.len() > LONGEST {
                 held.clear();
                 self.passing = true;
@@ -207,7 +214,7 @@ impl Cutter {
         }
     }
 
-    /// Hands on whole lines, of which there are some, at most `most` at once; whether more are wanted.
+    /// Hands on whole lines, of which there are some, at most `most` at once; returns false if no more are wanted.
     fn units(&mut self, text: Vec<u8>, most: usize, mut emit: impl FnMut(Unit) -> bool) -> bool {
         let ended = memchr::memchr_iter(b'\n', &text).count();
         let lines = ended + usize::from(text.last().is_some_and(|last| *last != b'\n'));
@@ -271,6 +278,8 @@ impl<R: Read> Read for Bounded<R> {
         let written = self.decoder.read(buffer)?;
         self.written += written as u64;
         let read = self.read.load(Ordering::Relaxed);
+        // Small files of one repeated line compress better than the ratio allows, and harm nobody. So
+        // only the bytes beyond a first amount are held against their source.
         let suspect = self.written > UNSUSPECTED && self.written > read.saturating_mul(MOST_RATIO);
         if suspect || self.written > MOST_TEXT {
             return Err(io::Error::other(Bomb));

@@ -15,10 +15,10 @@ use super::cut::{LONGEST, Unit};
 
 /// The name of the gate that asks whether a line is a record at all.
 const DECODE: &str = "decode";
-/// How much of a parser's words is repeated.
+/// Bytes of a parser's message that are repeated.
 const WORDS: usize = 200;
 
-/// What units are judged by.
+/// Parts of staging that judging needs.
 #[derive(Clone, Debug)]
 pub(super) struct Bench {
     pub(super) contract: Arc<Contract>,
@@ -40,7 +40,7 @@ pub(super) struct JudgedUnit {
     pub(super) keys: Vec<RecordKey>,
     /// The verdicts other than pass, by line.
     pub(super) verdicts: Vec<RowVerdict>,
-    /// What each gate did; `decode` first.
+    /// Counts of each gate; `decode` first.
     pub(super) tallies: Vec<Tally>,
 }
 
@@ -56,11 +56,13 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
     let mut rest = &unit.text[..];
     while !rest.is_empty() {
         let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+        // Lines may end in CR LF, and JSON allows blanks around a text. Neither is part of the record.
         let text = rest[..end].trim_ascii();
         rest = &rest[end..];
         fault::crash_on(text);
         if text.len() > LONGEST {
             verdicts.push(too_long(line));
+        // Empty lines are no records, but they count: verdicts name lines as an editor numbers them.
         } else if !text.is_empty() {
             match records.push(text) {
                 Ok(()) => lines.push(line),
@@ -81,7 +83,7 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
         if let Verdict::Drop { reason } = &mut said.verdict
             && reason.code == DUPLICATE
         {
-            // Why not the record that it names: it is named by its place in the unit.
+            // Not the record that the reason names: it is named by its place in the unit.
             AS_BEFORE.clone_into(&mut reason.actual);
         }
         said
@@ -97,9 +99,9 @@ pub(super) async fn judge(bench: &Bench, unit: Unit) -> JudgedUnit {
     }
 }
 
-/// What the gate of duplicates calls a record that came before in the same batch.
+/// Code of the gate of duplicates for a record that came before in the same batch.
 pub(super) const DUPLICATE: &str = "duplicate_in_batch";
-/// What such a record is.
+/// Description of such a record.
 const AS_BEFORE: &str = "the same as a record before it";
 
 /// The verdict on a record that came before in the same upload.
@@ -154,7 +156,7 @@ fn too_long(line: u32) -> RowVerdict {
 
 fn malformed(line: u32, error: &json::JsonError) -> RowVerdict {
     let mut problem = error.problem.clone();
-    // Why: the parser was given one line, and calls it the first.
+    // The parser was given one line, and calls it the first.
     if let Some((before, column)) = problem.rsplit_once(" at line 1 column ") {
         problem = format!("{before} at line {} column {column}", u64::from(line) + 1);
     }
