@@ -29,7 +29,7 @@ use crate::{Error, Merge, MergeOutcome, Proposal, faults};
 pub(crate) async fn create(state: &State, contract: &Contract, at: Timestamp) -> Result<(), Error> {
     if state.contract().is_none() {
         let bytes = log::created(state.dataset, contract, at).map_err(unencodable)?;
-        // Why: whoever wins, and whether or not the answer arrives, the log tells what commit 0 is.
+        // Whoever wins, and whether or not the answer arrives, the log tells what commit 0 is.
         let put = put(state, &log::path(state.dataset, 0), bytes.into()).await;
         state.refresh().await?;
         if state.contract().is_none() {
@@ -101,8 +101,8 @@ pub(crate) async fn merge_after(
             let commit = log::merged(state.dataset, &merge, [(part, proof.as_ref())]);
             commit.map(PutPayload::from).map_err(unencodable)
         };
-        // Why before the part is there: its bytes are written and synced while those of the part are. Among many merges
-        // the other thread only costs.
+        // Before the part is there: the commit's bytes are written and synced while those of the part
+        // are. Among many merges the other thread only costs.
         let prepared = if state.blocking.exceeds_processors() {
             None
         } else {

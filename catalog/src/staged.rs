@@ -66,7 +66,7 @@ impl Scratch {
         &self.path
     }
 
-    /// Whether so many bytes more can be written.
+    /// Fails with [`Error::NoRoom`] if the disk has no room for so much more.
     fn room_for(&self, bytes: u64) -> Result<(), Error> {
         no_room(self.reserve.room_for(&self.path, bytes), || bytes + self.size())
     }
@@ -117,12 +117,12 @@ impl Stager {
         &self.filling.rows.contract
     }
 
-    /// Which records the table has: the rows that it knows must not be pushed. Blocks.
+    /// Returns a lookup of the table's records: rows that it knows must not be pushed. Blocks.
     pub fn known(&self) -> Arc<dyn KeyLookup> {
         Arc::clone(&self.known) as Arc<dyn KeyLookup>
     }
 
-    /// Adds rows that passed the gates; the answer has an entry for each: whether it is the first of its key.
+    /// Adds rows that passed the gates. Returns true for each row that is the first of its key.
     pub fn push(&mut self, batch: &Batch) -> Result<Vec<bool>, Error> {
         let keep = self.keys.insert_all(batch.keys()).map_err(failed)?;
         if keep.iter().all(|keep| *keep) {
@@ -181,7 +181,7 @@ impl Staged {
         self.rows.contribution
     }
 
-    /// Who contributed them.
+    /// The agent that contributed the rows.
     pub const fn agent(&self) -> AgentId {
         self.rows.agent
     }
@@ -191,17 +191,17 @@ impl Staged {
         &self.rows.contract
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub const fn len(&self) -> u64 {
         self.rows.count
     }
 
-    /// Whether there is no row.
+    /// Returns true if there is no row.
     pub const fn is_empty(&self) -> bool {
         self.rows.count == 0
     }
 
-    /// How many rows were left out because the table got them from others.
+    /// The number of rows that were left out because the table got them from others.
     pub(crate) fn late(&self) -> u64 {
         self.left_out.len() as u64
     }
@@ -211,7 +211,7 @@ impl Staged {
         self.rows.suffix.after(root)
     }
 
-    /// Which of these keys it has rows of. Blocks.
+    /// Returns the keys, of these, that it has rows of. Blocks.
     pub(crate) fn hits(&self, keys: &[RecordKey]) -> Result<Vec<RecordKey>, Error> {
         let mut hits = Vec::new();
         for key in keys {
@@ -234,7 +234,8 @@ impl Staged {
         } = self.rows;
         let mut filling = Filling::new(scratch, &self.rows.contract, contribution, agent, version);
         for part in &self.rows.parts {
-            // Why whole: what fails to be read may be read later, what cannot be decoded never.
+            // Read whole, because the two failures differ: what cannot be read may be readable later,
+            // what cannot be decoded never is.
             let bytes = fs::read(&part.path).map_err(failed)?;
             if Sha256::digest(&bytes)[..] != part.sha256 {
                 return Err(failed(io::Error::other("a staged file is not what was written")));
@@ -260,7 +261,7 @@ impl Staged {
             }
         }
         let before = std::mem::replace(&mut self.rows, filling.finish()?);
-        // Why: the new folder is in the old one, which therefore stays until the whole is dropped.
+        // The new folder is in the old one, which therefore stays until the whole is dropped.
         self.rows.beneath.push(before.scratch);
         self.rows.beneath.extend(before.beneath);
         self.left_out.extend(hits);
@@ -364,10 +365,11 @@ impl Filling {
         self.writing.push(columns)
     }
 
-    /// Whether the disk has room for what is to be written of the rows so far, but for the few batches that wait.
+    /// Fails if the disk has no room for the rows so far that are still to be written, but for the few batches that
+    /// wait.
     fn has_room(&self) -> Result<(), Error> {
         let Self { writing, rows } = self;
-        // Why also that of the keys: they are stored once more when the rows are merged.
+        // The keys count too: they are stored once more when the rows are merged.
         rows.scratch.room_for(writing.unwritten() + rows.count * KEY_BYTES)
     }
 

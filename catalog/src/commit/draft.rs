@@ -26,7 +26,7 @@ pub(crate) struct Draft {
     pub(super) root: Root,
 }
 
-/// What came of drafting.
+/// Result of drafting.
 #[derive(Debug)]
 pub(crate) enum Drafted {
     /// Rows that are new.
@@ -47,7 +47,8 @@ impl Draft {
         let index = state.index().await?;
         let draft = || {
             let (index, batch) = (Arc::clone(&index), Arc::clone(batch));
-            // Why: it may look at the disk and hashes up to megabytes, which is no work for a thread of the runtime.
+            // It may look at the disk and hashes up to megabytes, which is no work for a thread of the
+            // runtime.
             let draft = move || Self::on_this_thread(&index, &batch, contribution, agent, base);
             async { blocking(draft).await.map_err(Error::Stopped)? }
         };

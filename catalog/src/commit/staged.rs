@@ -110,7 +110,7 @@ async fn landed(
         let keys = staged.keys.ascending().map_err(Error::Scratch)?;
         Ok(keys.filter(|key| key.as_ref().map_or(true, |key| !staged.left_out.contains(key))))
     };
-    // Why: whoever finds the commit meanwhile would bring its keys from the parts.
+    // Whoever finds the commit meanwhile would bring its keys from the parts.
     let alone = index.catching_up.lock().await;
     let stored = merge.accepted > MAX_INSERTED_KEYS && {
         let base = state.base();
@@ -145,7 +145,7 @@ impl Tried {
                 Err(error) => return Err(Error::storage(&path, error)),
             }
             if is_there(state, &part).await? {
-                // Why: whoever gave it the name may not have lived to see it durable.
+                // A process that gave it the name may have ended before the name was durable.
                 state.sync_dir(&Path::from(state.dataset.to_string())).await?;
                 return Ok(part);
             }
@@ -154,7 +154,7 @@ impl Tried {
     }
 }
 
-/// Whether the object with the part's name has its bytes.
+/// Returns true if the object with the part's name has the bytes of the part.
 async fn is_there(state: &State, part: &PartInfo) -> Result<bool, Error> {
     let path = part.path(state.dataset);
     let read = async {

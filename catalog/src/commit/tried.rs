@@ -13,7 +13,7 @@ use crate::Error;
 use crate::part::PartInfo;
 use crate::state::State;
 
-/// What a table's owner may have left beside the parts that commits name.
+/// Parts that a table's owner may have left beside those that commits name.
 #[derive(Debug, Default)]
 pub(crate) struct Tried {
     parts: Vec<PartInfo>,
@@ -33,7 +33,8 @@ impl Tried {
                 }) => {}
                 put => return put.map(|()| part),
             }
-            // Why: names are looked up before a file is written for nothing; there can be many after many crashes.
+            // Names are looked up before a file is written for nothing; there can be many after many
+            // crashes.
             while let Some(same) = is_there(state, &part, draft).await? {
                 if same {
                     state.sync_dir(&Path::from(state.dataset.to_string())).await?;
@@ -70,7 +71,7 @@ impl Tried {
     }
 }
 
-/// Whether the object with the part's name has the draft's bytes; `None` where there is none.
+/// Compares the object with the part's name with the draft's bytes; `None` where there is none.
 async fn is_there(state: &State, part: &PartInfo, draft: &Draft) -> Result<Option<bool>, Error> {
     let path = part.path(state.dataset);
     let read = async {

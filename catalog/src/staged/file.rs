@@ -31,12 +31,12 @@ use types::{AgentId, ContributionId, Proof, Version};
 
 use crate::part::{self, CONSTANTS, HIDDEN};
 
-/// How many rows a data page has at most: what a read of one row decodes.
+/// Maximum number of rows in a data page: a read of one row decodes as many.
 const PAGE_ROWS: usize = 4_096;
-/// How much of a file is read at once.
+/// Bytes of a file that are read at once.
 const CHUNK: usize = 1 << 20;
 
-/// What all rows of an upload have in common.
+/// Values that all rows of an upload have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Common {
     /// The columns of the table.
@@ -52,11 +52,11 @@ pub(super) struct Writer {
     groups: ArrowRowGroupWriterFactory,
     common: Common,
     properties: WriterProperties,
-    /// How many rows a row group has at most.
+    /// Maximum number of rows in a row group.
     group_rows: usize,
     /// The columns that vary of the row group that is being filled; none before its first row.
     columns: Vec<ArrowColumnWriter>,
-    /// How many rows that has.
+    /// Number of rows in that row group.
     filled: usize,
     /// The others of the last row group.
     constants: Option<Constants>,
@@ -81,7 +81,7 @@ pub(crate) struct Written {
     pub(super) sha256: [u8; 32],
     /// If it is large.
     pub(crate) proof: Option<Proof>,
-    /// Where the version is.
+    /// Offset of the version in each row group.
     versions: Vec<u64>,
 }
 
@@ -199,7 +199,7 @@ impl Writer {
                 .and_then(|(_, data)| u64::try_from(data - 8).ok());
             versions.push(at.ok_or_else(|| ParquetError::General("the version has no dictionary".to_owned()))?);
         }
-        // Why not taken out of the writer: that would write a second footer.
+        // Not taken out of the writer, because that would write a second footer.
         let Hashing { file, hashes } = self.parquet.inner_mut();
         let (sha256, proof) = std::mem::take(hashes).finish();
         file.flush()?;
@@ -266,13 +266,13 @@ const VERSION: &str = "_sluice_version";
 
 fn properties(fields: &[FieldRef], sample: &[ArrayRef]) -> Result<WriterProperties, ParquetError> {
     let [_, contribution, agent, version, _] = HIDDEN.map(ColumnPath::from);
-    // Why as of many rows: how many there will be is not known when the first are written.
+    // As of many rows: their number is not known when the first are written.
     let mut properties = part::properties(usize::MAX)?
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS);
     for constant in [contribution, agent, version] {
         properties = properties
-            // Why: the version may change, and the others say nothing that the commit does not.
+            // The version may change, and the others say nothing that the commit does not.
             .set_column_statistics_enabled(constant.clone(), EnabledStatistics::None)
             .set_column_dictionary_enabled(constant.clone(), true)
             .set_column_compression(constant, Compression::UNCOMPRESSED);
@@ -281,7 +281,7 @@ fn properties(fields: &[FieldRef], sample: &[ArrayRef]) -> Result<WriterProperti
 }
 
 fn options(properties: &WriterProperties) -> ArrowWriterOptions {
-    // Why without the Arrow schema: the columns' types are plain, so it would only make every file larger.
+    // Without the Arrow schema: the columns' types are plain, so it would only make every file larger.
     ArrowWriterOptions::new()
         .with_properties(properties.clone())
         .with_skip_arrow_metadata(true)
@@ -316,7 +316,7 @@ impl Constants {
     /// Appends them to a row group, whose next columns they are.
     fn append(&self, group: &mut SerializedRowGroupWriter<'_, Hashing>) -> Result<(), ParquetError> {
         let offsets = self.footer.offset_index().and_then(|groups| groups.first());
-        // Why an error: without it the library would panic when it ends the file.
+        // An error, because without the index the library would panic when it ends the file.
         let missing = || ParquetError::General("an encoded column has no offset index".to_owned());
         for (index, column) in self.footer.row_group(0).columns().iter().enumerate() {
             let close = ColumnCloseResult {

@@ -16,12 +16,12 @@ use types::key::BuildMapHasher;
 
 /// For how many keys there is room at first.
 const FEW: usize = 1 << 15;
-/// How many slots there are at least.
+/// Minimum number of slots.
 const FEWEST: usize = 8;
 /// A slot without a place.
 const FREE: u64 = u64::MAX;
 
-/// How many keys are looked for ahead: about as many waits for memory as a processor can have overlap.
+/// Number of keys that are looked for ahead: about as many waits for memory as a processor can overlap.
 pub(super) const AHEAD: usize = 64;
 
 /// A set of keys.
@@ -36,7 +36,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// No keys, and room for so many.
+    /// Creates a set without keys, with room for `room`.
     pub(super) fn new(room: u32) -> Self {
         Self {
             room: room as usize,
@@ -46,12 +46,12 @@ impl Recent {
         }
     }
 
-    /// Whether there is no more room.
+    /// Returns true if there is no more room.
     pub(super) const fn is_full(&self) -> bool {
         self.keys.len() >= self.room
     }
 
-    /// The keys.
+    /// The keys, in the order of their insertion.
     pub(super) fn keys(&self) -> &[RecordKey] {
         &self.keys
     }
@@ -62,7 +62,7 @@ impl Recent {
         black_box(slots.fold(0, |seen, slot| seen | slot));
     }
 
-    /// Whether the key is there.
+    /// Returns true if the key is in the set.
     pub(super) fn contains(&self, key: &RecordKey) -> bool {
         self.find(key, self.hash.hash_one(key)).is_ok()
     }
@@ -143,12 +143,12 @@ impl Recent {
     }
 }
 
-/// How many slots so many keys take: an eighth is always free, so that every search ends.
+/// Number of slots for a number of keys: an eighth is always free, so that every search ends.
 fn slots_for(keys: usize) -> usize {
     (keys + keys.div_ceil(7)).next_power_of_two().max(FEWEST)
 }
 
-/// How many keys so many slots take.
+/// Number of keys that a number of slots takes.
 const fn capacity(slots: usize) -> usize {
     slots / 8 * 7
 }
@@ -157,7 +157,7 @@ const fn filled(hash: u64, place: usize) -> u64 {
     hash << 32 | place as u64
 }
 
-/// Whether what fills a slot is of a key with this hash, as far as it tells.
+/// Returns true if a filled slot is of a key with this hash, as far as half a hash tells.
 const fn is_of(filled: u64, hash: u64) -> bool {
     filled >> 32 == hash & 0xffff_ffff
 }

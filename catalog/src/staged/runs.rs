@@ -11,7 +11,7 @@ use super::recent::{AHEAD, Recent};
 use crate::bloom::Filter;
 use crate::key_file::{KWayMerge, KeyFile, Source};
 
-/// How many keys are in memory at most: what a table of 2^22 places holds.
+/// Maximum number of keys in memory: as many as a table of 2^22 places holds.
 const ROOM: u32 = (1 << 22) / 8 * 7;
 
 /// The keys of one upload.
@@ -61,7 +61,7 @@ impl Runs {
         Ok(new)
     }
 
-    /// Whether the key is there.
+    /// Returns true if the key is in the set.
     pub(crate) fn contains(&self, key: &RecordKey) -> io::Result<bool> {
         Ok(self.recent.contains(key) || self.on_disk(key)?)
     }

@@ -16,11 +16,11 @@ use super::failed;
 use super::file::{Common, Writer, Written};
 use crate::Error;
 
-/// How many rows a part has at most, roughly.
+/// Maximum number of rows in a part, roughly.
 const PART_ROWS: u64 = 1_000_000;
-/// How large it is at most, roughly.
+/// Maximum size of a part, roughly.
 const PART_BYTES: usize = 128 << 20;
-/// How many batches wait to be written.
+/// Number of batches that wait to be written.
 const WAITING: usize = 2;
 
 /// Writes parts; the thread begins with the first rows.
@@ -28,7 +28,7 @@ const WAITING: usize = 2;
 pub(super) struct Writing {
     folder: PathBuf,
     common: Common,
-    /// A part ends with the batch that brings it to so many rows.
+    /// Number of rows at which a part ends with its batch.
     pub(super) part_rows: u64,
     /// Roughly how many bytes of the rows that were taken are still to be written.
     unwritten: Arc<AtomicUsize>,
@@ -96,7 +96,7 @@ impl Drop for Writing {
     fn drop(&mut self) {
         if let Some(Started { batches, thread }) = self.started.take() {
             drop(batches);
-            // Why ignored: nobody wants what it wrote.
+            // Ignored, because nobody wants the files that it wrote.
             drop(thread.join());
         }
     }
@@ -104,7 +104,7 @@ impl Drop for Writing {
 
 impl Started {
     fn end(self) -> Result<Vec<Written>, Error> {
-        // Why ignored: a thread that takes nothing any more failed, and says why.
+        // Ignored: a thread that takes nothing any more failed, and its own error is the one to return.
         self.batches.send(None).unwrap_or_default();
         match self.thread.join() {
             Ok(parts) => parts.map_err(failure),
@@ -151,7 +151,7 @@ fn end(writer: Writer) -> Result<Written, ParquetError> {
     Ok(written)
 }
 
-/// Why a file was not written or read: a disk may take later what it does not take now.
+/// Classifies the failure of a file: a disk may take later the bytes that it does not take now.
 pub(super) fn failure(error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast() {
