@@ -157,6 +157,9 @@ impl<'a> Counter<'a> {
             .into_iter()
             .filter(|facet| !self.filter.holds(*facet, key, facts));
         let (first, second) = (failed.next(), failed.next());
+        // A document that fails two conditions is counted by no facet: lifting either one alone would
+        // not show it. One that fails exactly one is counted by that facet, which shows what its other
+        // values would give.
         if second.is_some() {
             return false;
         }
@@ -201,6 +204,8 @@ impl<'a> Counter<'a> {
                     count: *count,
                 })
                 .collect();
+            // The value decides between equal counts: a hash map has no order, and pages of one search
+            // must agree.
             values.sort_unstable_by(|one, other| other.count.cmp(&one.count).then_with(|| one.value.cmp(&other.value)));
             values.truncate(MOST);
             (facet, values)

@@ -127,12 +127,16 @@ impl Index {
     /// Adds a document, or replaces the one of its key. Its words are found after [`commit`](Self::commit).
     pub fn put(&self, document: &Document) -> Result<(), Error> {
         let vector = QuantisedVector::of(&HashingEmbedder::document(&document.title, &document.body));
+        // Held until the words are added: two puts of one key would otherwise delete each other's
+        // words, or leave those of both.
         let writer = self.writer.lock();
         let term = Term::from_field_text(self.fields.id, &document.key.term());
         writer.delete_term(term);
         let slot = {
             let mut slots = self.slots.write();
             slots.remove(&document.key);
+            // A slot is never used again. Words of a replaced document may still be found until the
+            // next commit, and would show the new document under the old words.
             let slot = slots.entries.len();
             slots.entries.push(Entry {
                 key: document.key.clone(),
@@ -174,6 +178,8 @@ impl Index {
 
     /// Removes a document. It is in no later answer.
     pub fn remove(&self, key: &Key) {
+        // The slot dies first, because a search looks at slots after words: from here on no search
+        // shows the document, although its words stay until the next commit.
         self.slots.write().remove(key);
         let term = Term::from_field_text(self.fields.id, &key.term());
         self.writer.lock().delete_term(term);
@@ -183,6 +189,7 @@ impl Index {
     /// the vector has other dimensions.
     pub fn set_vector(&self, missing: &Missing, vector: &QuantisedVector) -> bool {
         let mut slots = self.slots.write();
+        // The vector comes back from a provider seconds later. By then the slot may hold an older text.
         let is_current = slots.by_key.get(&missing.key) == Some(&missing.slot);
         let modelled = slots.modelled.as_mut().filter(|_| is_current);
         modelled.is_some_and(|modelled| modelled.set(missing.slot, vector))
@@ -209,6 +216,9 @@ impl Index {
             return false;
         };
         let there = slots.by_key.values().filter(|slot| modelled.is_set(**slot)).count();
+        // Vectors of two kinds cannot be compared, so a search with the model's would leave out every
+        // document that has none yet. A few may be missing, since new documents always are for a
+        // moment.
         there * 100 >= slots.by_key.len() * MODELLED_PERCENT
     }
 
@@ -253,6 +263,7 @@ impl Index {
         };
         let mut counter = Counter::new(&query.filter, now);
         let live = |slot: usize| slots.entries.get(slot).is_some_and(|entry| entry.is_live);
+        // Without words every document matches, and the order below puts the newest first.
         let ranked: Vec<(usize, f32)> = if words.is_none() {
             let all = slots.by_key.values();
             all.map(|slot| (*slot, 0.0)).collect()
@@ -274,6 +285,8 @@ impl Index {
                         query.filter.is_satisfied(&entry.key, &entry.facts)
                     };
                     let vector = vector.unwrap_or_default();
+                    // Filtered before the cut to the best hundred: with a narrow filter, all hundred
+                    // could fail it.
                     let near = vectors.nearest(&vector, FLOOR, FUSED, |slot| live(slot) && passes(&slot));
                     let mut words = by_words.unwrap_or_default();
                     words.retain(|(slot, _)| passes(slot));
@@ -299,6 +312,7 @@ impl Index {
         };
         let total = kept.len();
         let wanted = query.offset.saturating_add(query.limit).min(MOST);
+        // Only the pages asked for are sorted; the selection before it costs one pass over the matches.
         if kept.len() > wanted && wanted > 0 {
             kept.select_nth_unstable_by(wanted - 1, order);
             kept.truncate(wanted);
@@ -322,6 +336,7 @@ impl Index {
             let found = of_field(self.fields.body)
                 .max(of_field(self.fields.title))
                 .max(of_field(self.fields.code));
+            // Bounded, since a word that no document has would drown the others of the query.
             (1.0 + documents / (found.max(1) as f32)).ln().min(RAREST)
         };
         HashingEmbedder::query(text, &idf)
@@ -348,6 +363,7 @@ fn fused(words: &[(usize, f32)], near: &[(usize, f32)], weight: f32) -> Vec<(usi
     let mut sums: HashMap<usize, f32> = HashMap::new();
     for (hits, weight) in [(words, 1.0), (near, weight)] {
         for (rank, (slot, _)) in hits.iter().enumerate() {
+            // Ranks are fused and not scores: those of words and cosines have no common measure.
             *sums.entry(*slot).or_default() += weight / (RANK + rank as f32 + 1.0);
         }
     }

@@ -78,6 +78,8 @@ pub(crate) fn parsed(text: &str, fields: &Fields) -> Option<BooleanQuery> {
     let mut clauses: Vec<(Occur, Box<dyn tantivy::query::Query>)> =
         musts.into_iter().map(|clause| (Occur::Must, clause)).collect();
     if !counted.is_empty() {
+        // Three words of five: with all of them required a long question finds nothing, with one of
+        // them everything.
         let least = (counted.len() * 3).div_ceil(5);
         let any = BooleanQuery::union_with_minimum_required_clauses(counted, least);
         clauses.push((Occur::Must, Box::new(any)));

@@ -77,6 +77,9 @@ impl Tokenizer for Words {
     type TokenStream<'a> = Stream;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
+        // The tokeniser calls back with each token and the index asks for one at a time, so the tokens
+        // are kept in between: in one buffer, because a string for each would be most of the cost of
+        // indexing.
         let mut texts = String::with_capacity(text.len() * 2);
         let mut ends = Vec::with_capacity(text.len() / 3);
         if self.code {

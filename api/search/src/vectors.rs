@@ -27,6 +27,7 @@ impl Vectors {
             self.bytes.extend_from_slice(&vector.bytes);
             self.scales.push(vector.scale);
         } else {
+            // A row is added in any case, because the number of the row is the slot.
             self.bytes.resize(self.bytes.len() + self.dimensions, 0);
             self.scales.push(0.0);
         }
@@ -78,6 +79,8 @@ impl Vectors {
             .collect();
         let nearer = |one: &(usize, f32), other: &(usize, f32)| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0));
         if found.len() > most {
+            // The slot decides between equal cosines, so that the same query cuts at the same place
+            // each time.
             found.select_nth_unstable_by(most, nearer);
             found.truncate(most);
         }

@@ -30,6 +30,8 @@ pub struct Authorization {
 impl Authorization {
     /// Returns the digest that is signed for a token.
     pub fn digest(&self, asset: &Asset) -> Word {
+        // The fields follow in the order of the type text, each as a word of 32 bytes: the order is
+        // part of the signed hash, and the contract computes it in the same way.
         let transfer = keccak(&[
             &keccak(&[TRANSFER_TYPE.as_bytes()]).0,
             &self.from.word().0,
@@ -39,10 +41,12 @@ impl Authorization {
             &Word::of_number(self.valid_before).0,
             &self.nonce.0,
         ]);
+        // The two bytes of EIP-712 (version 1 of EIP-191) keep the digest apart from those of
+        // transactions and of personal messages, so a signature for one cannot be used as another.
         keccak(&[&[0x19, 0x01], &domain(asset).0, &transfer.0])
     }
 
-    /// Returns the wallet that made a signature, if it is a wallet's.
+    /// Returns the address that a signature recovers to, if it is a key's.
     pub fn signer(&self, asset: &Asset, signature: &Signature) -> Option<Address> {
         signature.signer(self.digest(asset))
     }
@@ -64,6 +68,8 @@ fn domain(asset: &Asset) -> Word {
         &keccak(&[DOMAIN_TYPE.as_bytes()]).0,
         &keccak(&[asset.name.as_bytes()]).0,
         &keccak(&[asset.version.as_bytes()]).0,
+        // The chain is part of the domain: without it a payment on a test network could be replayed on
+        // a chain where a contract has the same address.
         &Word::of_number(asset.network.chain_id()).0,
         &asset.address.word().0,
     ])

@@ -19,7 +19,7 @@ use super::{Address, Asset, Authorization, Facilitator, Ruling, Settlement, Unan
 /// Error of the database: the state is not known.
 pub type WalletsError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What became of a nonce.
+/// Use of a nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spent {
     /// It was used by this transaction.
@@ -72,6 +72,8 @@ impl BuiltIn {
 
     /// Reads an order with every rule but balance and nonce. Anybody may be paid here.
     fn read(&self, order: &Order) -> Result<Payment, String> {
+        // The ledger serves several recipients, such as sellers in payouts, as a token would. The order
+        // says who is to be paid, and the signature covers it.
         let asset = Asset {
             pay_to: order.expected.pay_to,
             ..self.asset.clone()
@@ -122,6 +124,8 @@ impl BuiltIn {
             .transfer(transfer, self.clock.now())
             .await
             .map_err(|error| unanswered(&error))?;
+        // The transfer is the only place that decides. A check of balance and nonce before it would be
+        // out of date by the time of the write.
         Ok(match moved {
             Moved::Done => SettleAnswer {
                 success: true,
@@ -197,6 +201,8 @@ impl Chain for BuiltIn {
         Ok(match spent.map_err(|error| unanswered(&error))? {
             None => Sight::Unused(now),
             Some(Spent::Cancelled) => Sight::Cancelled,
+            // The transaction's name is a hash of payer, nonce, recipient and amount, so equality
+            // proves that the nonce was used for this transfer and not for another.
             Some(Spent::Used(transaction)) if transaction == of(expected) => Sight::Used(transaction),
             Some(Spent::Used(_)) => Sight::UsedOtherwise,
         })

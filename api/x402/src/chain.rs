@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Most bytes of an answer.
 const MAX_ANSWER: u64 = 1 << 20;
 
-/// What became of an authorization.
+/// Use of an authorization, as the chain shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sight {
     /// It was used for the expected transfer.
@@ -79,6 +79,8 @@ impl Node {
     /// [`Unanswered`], also for another chain.
     pub async fn check(&self) -> Result<(), Unanswered> {
         let id = self.call("eth_chainId", json!([])).await?;
+        // A node of another chain would answer "not used" for every authorization, which counts as
+        // proof that nobody was paid.
         if quantity(&id) == Some(self.asset.network.chain_id()) {
             return Ok(());
         }
@@ -100,6 +102,8 @@ impl Node {
         let mut value: Value = serde_json::from_slice(&bytes).map_err(|_error| wrong("the answer is not JSON"))?;
         match value.get_mut("result") {
             Some(result) => Ok(result.take()),
+            // The node's own text is left out: it may repeat the request, and the reason ends up in
+            // logs and rows.
             None => Err(wrong("the node answers with an error")),
         }
     }
@@ -116,6 +120,8 @@ impl Node {
     async fn event(&self, name: &str, expected: &Expected, newest: u64) -> Result<Option<Word>, Unanswered> {
         let params = json!([{
             "address": self.asset.address.to_string(),
+            // Public nodes refuse a search over too many blocks, so the range is bounded; it covers the
+            // life of an authorization many times over.
             "fromBlock": format!("{:#x}", newest.saturating_sub(BLOCKS)),
             "toBlock": "latest",
             "topics": [topic(name).to_string(), expected.payer.word().to_string(), expected.nonce.to_string()],
@@ -162,6 +168,7 @@ impl Chain for Node {
         let receipt = self
             .call("eth_getTransactionReceipt", json!([transaction.to_string()]))
             .await?;
+        // The receipt of a reverted transaction exists too, and moved nothing.
         if receipt["status"].as_str() != Some("0x1") {
             return Ok(false);
         }
@@ -170,7 +177,10 @@ impl Chain for Node {
         let moved = [topic(TRANSFER), payer, expected.pay_to.word()];
         let amount = Word::of_number(expected.amount);
         let logs = receipt["logs"].as_array().map(Vec::as_slice).unwrap_or_default();
+        // Anybody can deploy a contract that emits these events, so only those of our token count.
         let ours = || logs.iter().filter(|log| self.is_of_token(log));
+        // Both events are needed: the use alone does not say how much moved, and the transfer alone
+        // could be another payment of the same amount.
         let is_used = ours().any(|log| topics(log) == used);
         let is_moved = ours().any(|log| topics(log) == moved && word(&log["data"]) == Some(amount));
         Ok(is_used && is_moved)
@@ -204,6 +214,7 @@ fn word(value: &Value) -> Option<Word> {
 
 /// Reads a number as JSON-RPC of Ethereum spells it.
 fn quantity(value: &Value) -> Option<u64> {
+    // A number that does not fit is none: amounts and times above 64 bits are not ours to interpret.
     u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
 }
 

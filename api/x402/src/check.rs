@@ -83,6 +83,8 @@ pub fn signed(payment: &Payment, asset: &Asset) -> Result<(), Reason> {
 /// [`Reason::Value`].
 pub fn priced(payment: &Payment, prices: &[u64]) -> Result<(), Reason> {
     let amount = payment.authorization.value;
+    // Exactly, not at least: a larger amount would be taken without an item that it pays for, and the
+    // scheme `exact` leaves no change to give back.
     let is_price = prices.contains(&amount) && payment.accepted_amount.is_none_or(|accepted| accepted == amount);
     if is_price { Ok(()) } else { Err(Reason::Value) }
 }
@@ -93,6 +95,9 @@ pub fn priced(payment: &Payment, prices: &[u64]) -> Result<(), Reason> {
 /// [`Reason::ValidAfter`], [`Reason::ValidBefore`].
 pub fn timely(payment: &Payment, now: u64) -> Result<(), Reason> {
     let (after, before) = (payment.authorization.valid_after, payment.authorization.valid_before);
+    // A payment is settled at once, so it must be valid already. The margin at the end leaves the time
+    // that a facilitator and a block need, and the longest time bounds how long a row can stay
+    // undecided.
     if after > now {
         return Err(Reason::ValidAfter);
     }

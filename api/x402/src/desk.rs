@@ -22,6 +22,8 @@ pub async fn answer(ledger: &BuiltIn, path: &str, body: &[u8]) -> (u16, Value) {
             json!({"kinds": kinds.collect::<Vec<_>>(), "extensions": [], "signers": {}}),
         );
     }
+    // Strict JSON here as well: with a duplicate member, the ledger and the signer could read two
+    // amounts.
     let order = types::json::parse(body).ok().and_then(order);
     match (path, order) {
         ("/verify" | "/settle", None) => (400, json!({"error": "the body is no order"})),

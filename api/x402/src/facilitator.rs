@@ -50,7 +50,7 @@ pub struct Order {
     pub payment: Value,
     /// The terms of the challenge that the payment accepts.
     pub requirements: Value,
-    /// What the payment must come to.
+    /// Transfer that the payment must make.
     pub expected: Expected,
 }
 
@@ -200,7 +200,10 @@ pub fn judge(answer: &SettleAnswer, protocol: Protocol, expected: &Expected, ass
     };
     if !answer.success {
         let reason = answer.error_reason.as_deref().unwrap_or("no_reason");
+        // By the end of the word, because facilitators put different prefixes before the same reasons
+        // (`invalid_exact_evm_payload_…`). A reason that is not in the list proves nothing.
         let is_before = BEFORE_BROADCAST.iter().any(|word| reason.ends_with(word));
+        // A refusal that names a transaction contradicts itself: something was sent.
         return if is_before && named.is_none() {
             Settlement::Refused(shortened(reason))
         } else {
@@ -211,6 +214,7 @@ pub fn judge(answer: &SettleAnswer, protocol: Protocol, expected: &Expected, ass
         return doubt("success_without_transaction", true);
     };
     let network = answer.network.as_deref();
+    // A facilitator may use the name of either version of the protocol. Both name one chain.
     if network != Some(protocol.network(asset).as_str()) && network != Some(asset.network.to_string().as_str()) {
         return doubt("success_on_another_network", true);
     }
@@ -232,6 +236,8 @@ pub fn judge(answer: &SettleAnswer, protocol: Protocol, expected: &Expected, ass
 pub(crate) fn shortened(reason: &str) -> String {
     let plain = reason.chars().take(MAX_REASON);
     plain
+        // The word comes from outside and is stored, logged and shown, so nothing of it may be markup
+        // or the beginning of a second log line.
         .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
         .collect()
 }

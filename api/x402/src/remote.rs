@@ -49,6 +49,7 @@ impl Remote {
     pub fn new(client: Arc<Client>, url: &str, asset: Asset) -> Self {
         Self {
             client,
+            // The paths bring their own slash, and a doubled one is another path to many servers.
             url: url.trim_end_matches('/').to_owned(),
             asset,
         }
@@ -119,6 +120,8 @@ impl Facilitator for Remote {
     async fn settle(&self, order: &Order) -> Settlement {
         let bytes = match self.post("/settle", order, SETTLE).await {
             Ok(bytes) => bytes,
+            // Only a request that did not leave proves that nothing was settled. Every later failure
+            // may have lost the answer to a payment that was made.
             Err(failed) if failed.is_unsent => return Settlement::NotSent(failed.reason),
             Err(failed) => return unknown(failed.reason),
         };

@@ -47,6 +47,8 @@ impl Statement<'_> {
 
 /// Returns the digest of a personal message (EIP-191).
 pub fn digest(text: &str) -> Word {
+    // The first byte cannot begin an encoded transaction (EIP-191), so the signature of a text is never
+    // one of a transfer.
     let prefix = format!("\u{19}Ethereum Signed Message:\n{}", text.len());
     keccak(&[prefix.as_bytes(), text.as_bytes()])
 }

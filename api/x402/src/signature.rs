@@ -46,14 +46,20 @@ impl Signature {
             }
             64 => {
                 compact = bytes.try_into().map_err(|_length| NoSignature::Invalid)?;
+                // EIP-2098 keeps the parity in the top bit of `s`, which is free because the lower `s`
+                // is below half of the order.
                 let is_odd = compact[32] & 0x80 != 0;
                 compact[32] &= 0x7f;
                 is_odd
             }
+            // Another length may be the signature of a contract wallet (EIP-1271), which only a call to
+            // the chain can check. It is told apart, since the payer's signature may well be good.
             _ => return Err(NoSignature::Contract),
         };
         // Zero and numbers from the order of the curve on are refused here.
         let ecdsa = Ecdsa::from_slice(&compact).map_err(|_error| NoSignature::Invalid)?;
+        // With the upper `s` accepted, anybody could turn a known signature into a second one of the
+        // same payment.
         if ecdsa.normalize_s() != ecdsa {
             return Err(NoSignature::Invalid);
         }
@@ -119,6 +125,7 @@ impl Key {
         let (ecdsa, id) = self.0.sign_prehash_recoverable(&digest.0);
         let lower = ecdsa.normalize_s();
         Signature {
+            // Negating `s` mirrors the point, so its parity turns round.
             is_odd: id.is_y_odd() ^ (lower != ecdsa),
             ecdsa: lower,
         }

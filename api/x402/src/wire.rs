@@ -148,9 +148,13 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
         }
     };
     terms.check(protocol, asset)?;
+    // Compared with what was signed. The terms that the message repeats are not covered by the
+    // signature.
     if authorization.to != asset.pay_to {
         return Err(Reason::Recipient.into());
     }
+    // A number that is too large is a wrong amount or time and not a wrong form, so it is reported only
+    // after the reasons that come before it in the order of the protocol.
     if let Some(reason) = late {
         return Err(reason.into());
     }
@@ -170,7 +174,7 @@ pub fn read(protocol: Protocol, message: Value, asset: &Asset) -> Result<Payment
     })
 }
 
-/// What a message says of the terms that it accepts.
+/// Terms that a message accepts, as it spells them.
 struct Terms<'m> {
     scheme: &'m str,
     network: &'m str,
@@ -258,6 +262,7 @@ fn number(members: &Map<String, Value>, name: &'static str) -> Result<Option<u64
     if !is_plain {
         return Err(malformed(name, "must be decimal digits without sign and leading zeros"));
     }
+    // Eighteen digits fit 64 bits with and without a sign, which the database's integers have.
     if text.len() > MAX_DIGITS {
         return Ok(None);
     }
@@ -290,6 +295,7 @@ impl Offer {
             "payTo": asset.pay_to.checksum(),
             "maxTimeoutSeconds": MAX_TIMEOUT_SECONDS,
             "asset": asset.address.checksum(),
+            // A v1 client takes the EIP-712 domain that it signs for from here.
             "extra": {"name": asset.name, "version": asset.version},
         })
     }

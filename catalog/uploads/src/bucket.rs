@@ -48,6 +48,7 @@ fn refused(n: u32, refused: Refused) -> Error {
 impl UploadStore for BucketUploads {
     async fn begin(&self, layout: &UploadLayout, lasting: Duration) -> Result<Option<Vec<String>>, Error> {
         let begun = self.uploads.begin(layout, lasting).await;
+        // Beginning is about no part. Part 1 stands for all where the error has to name one.
         begun.map(Some).map_err(|error| refused(1, error))
     }
 
@@ -55,6 +56,8 @@ impl UploadStore for BucketUploads {
         let tags: Vec<String> = tags.iter().map(|tag| tag.etag.clone()).collect();
         let completed = self.uploads.complete(layout, &tags).await;
         completed.map_err(|error| refused(1, error))?;
+        // After the parts are joined and before the caller's transaction: a crash here must leave an
+        // upload that a second `complete` finds sealed and accepts.
         fault::point("upload.sealed");
         Ok(())
     }

@@ -66,6 +66,8 @@ impl LocalUploads {
     pub fn open(root: impl Into<PathBuf>, reserve: Reserve) -> io::Result<Self> {
         let root = root.into();
         let incoming = root.join(INCOMING);
+        // Nothing in this folder was acknowledged: a part gets its name before its sender gets the
+        // answer.
         ignore_missing(fs::remove_dir_all(&incoming))?;
         create_directory(&incoming)?;
         Ok(Self {
@@ -84,6 +86,8 @@ impl LocalUploads {
         let path = self.shared.root.join(INCOMING).join(number.to_string());
         let file = OpenOptions::new()
             .write(true)
+            // Numbers begin at 0 in each process, so a file that is there means that a second process
+            // has the directory, which must fail instead of mixing the bytes of two parts.
             .create_new(true)
             .open(&path)
             .map_err(Error::Io)?;
@@ -116,11 +120,15 @@ impl LocalUploads {
     fn name(&self, upload: ContributionId, n: u32, written: &Path) -> Result<(), Error> {
         let folder = self.folder(upload);
         let _naming = self.shared.naming.lock();
+        // Looked up under the lock that sealing holds. A part renamed after the check of tags would be
+        // read as one that `complete` has compared.
         if folder.join(SEALED).exists() {
             return Err(Error::Closed);
         }
         create_directory(&folder)
             .and_then(|()| fs::rename(written, folder.join(n.to_string())))
+            // The rename is durable only with its folder. The sender is answered after that, so it need
+            // not keep its bytes once it has the tag.
             .and_then(|()| sync(&folder))
             .map_err(Error::Io)
     }
@@ -129,6 +137,8 @@ impl LocalUploads {
         let folder = self.folder(layout.upload);
         let _naming = self.shared.naming.lock();
         let (mut missing, mut differing) = (Vec::new(), Vec::new());
+        // All parts are compared before the first error is returned, so that a client with several bad
+        // parts learns of them in one call.
         for (n, tag) in (1..=layout.parts).zip(tags) {
             let size = layout.size_of(n).unwrap_or(0);
             match tag_of(&folder.join(n.to_string()), size).map_err(Error::Io)? {
@@ -158,6 +168,8 @@ impl LocalUploads {
 impl PartWriter {
     /// Appends bytes, for which there must be [room](LocalUploads::room_for). Blocks.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        // Asked before each write and not once for the part: other uploads fill the disk meanwhile, and
+        // a write that fails halfway would take the reserve that the database and the log need.
         self.objects.room_for(bytes.len() as u64)?;
         let file = self.file.as_mut().ok_or(Error::Closed)?;
         self.hash.update(bytes);
@@ -168,6 +180,8 @@ impl PartWriter {
     pub fn finish(mut self, upload: ContributionId, n: u32) -> Result<String, Error> {
         let hash = std::mem::take(&mut self.hash).finalize();
         if let Some(mut file) = self.file.take() {
+            // The hash is stored behind the bytes so that `complete` compares tags without reading the
+            // upload again.
             file.write_all(&hash)
                 .and_then(|()| file.sync_data())
                 .map_err(Error::Io)?;
@@ -194,6 +208,7 @@ fn tag_of(path: &Path, size: u64) -> io::Result<Option<String>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    // A part of another length counts as missing and not as an error: its sender puts it again.
     if file.metadata()?.len() != size + HASH as u64 {
         return Ok(None);
     }
@@ -230,6 +245,8 @@ impl UploadStore for LocalUploads {
     async fn delete(&self, upload: ContributionId) -> Result<(), Error> {
         let objects = self.clone();
         here(move || {
+            // Under the lock of names: a part that got its name during the removal would make the
+            // folder again and stay for ever.
             let _naming = objects.shared.naming.lock();
             ignore_missing(fs::remove_dir_all(objects.folder(upload))).map_err(Error::Io)
         })

@@ -39,6 +39,7 @@ impl Counters {
 
     /// Sets the number of rows that were judged.
     pub fn set_rows(&self, rows: u64) {
+        // Both counters are for people to look at. Nothing is decided by them, so they need no order.
         self.rows.store(rows, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@ use types::{ContributionId, LifeId, UnitId};
 
 use crate::{Address, DecodeError, UnitAddress, read};
 
-/// Topic of [`Attempt`]s; the key is their subject's, so that what is said of one subject is in order.
+/// Topic of [`Attempt`]s; the key is their subject's, so that the notes about one subject are in order.
 pub const ATTEMPTS: &str = "attempts";
 
 /// A note of a worker about a submission.
@@ -26,7 +26,7 @@ pub struct Attempt {
     pub turn: u64,
     /// Step that the submission took.
     pub step: Step,
-    /// Whom it happened to.
+    /// Submission that the step is about.
     #[serde(flatten)]
     pub subject: Subject,
     /// The partition of the submission.
@@ -97,6 +97,8 @@ impl Subject {
     }
 
     fn unreadable(value: &[u8]) -> Self {
+        // A hash and not the position: the marketplace appends the message again, at another position, and it must be
+        // known as the same suspect there.
         Self::Unreadable {
             digest: HEXLOWER.encode(&Sha256::digest(value)),
         }

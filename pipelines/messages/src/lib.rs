@@ -53,10 +53,13 @@ struct Envelope {
 /// Reads JSON of the format this build knows.
 fn read<'de, T: Deserialize<'de>>(json: &'de [u8], format: impl Fn(&T) -> u32) -> Result<T, DecodeError> {
     let message =
+        // A later format may not parse as this one at all. Its reader is told to upgrade, not that the
+        // bytes are damaged, so the format is read on its own before the parse error is believed.
         serde_json::from_slice::<T>(json).map_err(|error| match serde_json::from_slice::<Envelope>(json) {
             Ok(envelope) if envelope.format != FORMAT => DecodeError::Format(envelope.format),
             _ => DecodeError::Malformed(error),
         })?;
+    // The format is checked on success too: a later build may keep the shape and change what it means.
     match format(&message) {
         FORMAT => Ok(message),
         other => Err(DecodeError::Format(other)),
@@ -84,6 +87,7 @@ pub fn head(value: &[u8]) -> &[u8] {
 
 /// Returns the first line of a submission, and the bytes after it.
 fn split(value: &[u8]) -> (&[u8], &[u8]) {
+    // Only the first line end separates: the block after it is binary and may contain the same byte.
     let mut parts = value.splitn(2, |byte| *byte == b'\n');
     (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
 }

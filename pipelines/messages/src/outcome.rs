@@ -39,7 +39,7 @@ pub enum Subject {
 pub enum Outcome {
     /// Result of judging a contribution to a dataset.
     Contribution(ContributionOutcome),
-    /// Of a version of a knowledge unit.
+    /// Result of reviewing a version of a knowledge unit.
     Unit(UnitOutcome),
 }
 

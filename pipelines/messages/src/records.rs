@@ -36,6 +36,8 @@ struct Read {
 #[derive(Deserialize)]
 struct ReadTexts<'a> {
     #[serde(borrow)]
+    // The records stay text until their contract decodes them: a parsed value in between would round
+    // large numbers and drop duplicate keys that the gates are to refuse.
     records: Vec<&'a RawValue>,
 }
 
@@ -64,6 +66,8 @@ impl Records {
         let read: Result<ReadTexts<'_>, _> = serde_json::from_slice(&self.0);
         let texts = read.map_err(DecodeError::Malformed)?.records;
         let mut records = Lines::new(contract, texts.len(), self.0.len());
+        // One malformed record makes the whole message unreadable: the API has checked the body as
+        // strictly before, so what fails here was damaged on the way.
         for text in texts {
             records.push(text.get().as_bytes()).map_err(DecodeError::Record)?;
         }
@@ -101,6 +105,8 @@ pub(crate) fn decompress(block: &[u8], length: usize) -> Result<Vec<u8>, DecodeE
     if length / MOST_EXPANSION > block.len() {
         return Err(DecodeError::Length(length));
     }
+    // A block does not hold its length, so the length of the first line is the only bound on what a
+    // damaged or forged block may expand to.
     let text = lz4_flex::block::decompress(block, length).map_err(DecodeError::Compressed)?;
     if text.len() == length {
         Ok(text)

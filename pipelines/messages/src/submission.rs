@@ -97,6 +97,8 @@ impl Submission {
             origin: self.origin.clone(),
             known: self.head,
         };
+        // JSON has no line end outside of strings, and escapes it within them, so the first line end is
+        // the one that ends the head.
         let mut value = serde_json::to_vec(&head)?;
         value.push(b'\n');
         value.extend_from_slice(&records.compressed());
@@ -110,6 +112,7 @@ impl Submission {
     pub fn decode(value: &[u8]) -> Result<Self, DecodeError> {
         let (head, block) = split(value);
         let head: Head<Contract, UploadLayout> = read(head, |head: &Head<Contract, UploadLayout>| head.format)?;
+        // An upload has a block too, that of no records, so one path reads both kinds.
         let records = Records::decompressed(block, head.bytes)?;
         Ok(Self {
             format: head.format,
@@ -151,6 +154,8 @@ pub struct Address {
 impl Address {
     /// Reads the address of a message that may be malformed otherwise.
     pub fn read(value: &[u8]) -> Option<Self> {
+        // Only ids are read, by a type that ignores every other member: a message whose contract or
+        // records are damaged can still be rejected by name instead of leaving its contributor to wait.
         serde_json::from_slice(split(value).0).ok()
     }
 }
