@@ -28,6 +28,8 @@ impl Cursor {
     /// Parses a stored cursor of this definition; `None` for that of another, and for what cannot be read.
     pub(crate) fn parse(text: Option<&str>, definition: &str) -> Option<Self> {
         let cursor: Self = serde_json::from_str(text?).ok()?;
+        // With another mapping or address the same answer gives other records, so an unchanged source
+        // must not be taken for a finished one.
         (cursor.definition == definition).then_some(cursor)
     }
 

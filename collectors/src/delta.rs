@@ -33,6 +33,7 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
     let mut left = source.max_bytes();
     let (mut files, mut last) = (Vec::new(), None);
     for version in first..first.saturating_add(MAX_COMMITS) {
+        // The log has no end marker: the first commit that is missing is the end as of now.
         let Some(commit) = object(fetcher, source, &commit(version), &mut left).await? else {
             break;
         };
@@ -53,6 +54,7 @@ pub(crate) async fn follow(fetcher: &Fetcher, source: &Source, before: Option<Cu
         let gone = || Failure::form("a file that the log of the table names is missing");
         let body = object(fetcher, source, &file, &mut left).await?.ok_or_else(gone)?;
         let decoding = tokio::task::spawn_blocking(move || parquet_rows(body));
+        // One file at a time, because decoding may take many times the size of a file.
         rows.extend(
             decoding
                 .await
@@ -115,10 +117,13 @@ fn added(commit: &Bytes) -> Result<Vec<String>, Failure> {
                 "the table is partitioned, and its files lack the columns of the partition",
             ));
         }
+        // Absent means true in the protocol, so only an explicit false is left out.
         let Some(add) = action.get("add").filter(|add| add["dataChange"] != Value::Bool(false)) else {
             continue;
         };
         let path = add["path"].as_str().ok_or_else(broken)?;
+        // The path comes from the table's publisher. With `..` or an absolute path it would read
+        // another file of this machine, or fetch from another host.
         files.push(relative(path).ok_or_else(broken)?);
     }
     Ok(files)
@@ -140,6 +145,7 @@ fn relative(path: &str) -> Option<String> {
             at += 1;
         }
     }
+    // Checked again after decoding, since `%2e%2e` is `..` only then.
     let decoded = String::from_utf8(decoded).ok()?;
     let is_plain = decoded.split('/').all(|part| !matches!(part, "" | "." | ".."));
     (is_below && is_plain && !decoded.starts_with('/')).then_some(decoded)
@@ -151,6 +157,8 @@ async fn object(fetcher: &Fetcher, source: &Source, path: &str, left: &mut u64) 
         let file = folder.join(path);
         match tokio::fs::try_exists(&file).await {
             Ok(false) => return Ok(None),
+            // Only a file that is surely absent ends the log; one that cannot be looked up is an error,
+            // because its rows would be missing without notice.
             _ => read_file(&file, *left).await?,
         }
     } else {
@@ -164,6 +172,7 @@ async fn object(fetcher: &Fetcher, source: &Source, path: &str, left: &mut u64) 
         match fetcher.page(source, url.as_str(), *left, None).await {
             Ok(Some(page)) => page.body,
             Ok(None) => return Ok(None),
+            // Other refusals, such as 403, may hide a commit that exists, so they fail the run.
             Err(failure) if failure.code == "status" && failure.message.ends_with("404") => return Ok(None),
             Err(failure) => return Err(failure),
         }

@@ -98,6 +98,7 @@ impl Fetcher {
     async fn pages(&self, source: &Source, pages: &Pages, first: &str) -> Result<Vec<(Bytes, bool)>, Failure> {
         let mut url = address(first)?;
         let origin = url.origin();
+        // A source whose next page is an earlier one would be fetched for ever without the set.
         let (mut bodies, mut seen) = (Vec::new(), HashSet::new());
         let mut left = source.max_bytes();
         for number in 0..pages.most() {
@@ -112,6 +113,7 @@ impl Fetcher {
                     "the source answered 304 to a request without a condition",
                 ));
             };
+            // The limit is of the run: each page may use only what those before it left.
             left = left.saturating_sub(page.body.len() as u64);
             let is_framed = page.is_framed();
             if let Some(pointer) = &pages.next {
@@ -159,15 +161,20 @@ impl Fetcher {
             if_modified_since: before.and_then(|cursor| cursor.last_modified.as_deref()),
             ..Request::new(url, limits)
         };
+        // The turn is held until the body has arrived, so a slow answer does not overlap the next
+        // request.
         let turn = self.hosts.turn(parsed.host_str().unwrap_or_default(), self.pause).await;
         let answer = self
             .client
             .get(&request)
             .await
             .map_err(|error| fetching(source, &error))?;
+        // A 304 to a request without a condition is the server's mistake. It would be taken for
+        // "nothing new" in the first run of a source.
         if answer.status == StatusCode::NOT_MODIFIED && before.is_some() {
             return Ok(None);
         }
+        // 206 and 203 are successes too, and may be a part or an altered copy.
         if answer.status != StatusCode::OK {
             return Err(status(answer.status, &answer.headers));
         }
@@ -186,6 +193,7 @@ impl Fetcher {
             _ => {
                 let rules = Arc::new(self.robots(url, &origin).await?);
                 let mut robots = self.robots.lock();
+                // Forgetting all of them costs one request per server, and needs no order of use.
                 if robots.len() >= MAX_ROBOTS {
                     robots.clear();
                 }
@@ -224,6 +232,7 @@ impl Fetcher {
                 let body = answer.bytes().await.map_err(|error| Failure::of_fetching(&error))?;
                 Ok(Robots::parse(&String::from_utf8_lossy(&body)))
             }
+            // 429 asks to come back later, which says nothing about the rules.
             refused if refused.is_client_error() && refused != StatusCode::TOO_MANY_REQUESTS => Ok(Robots::default()),
             other => Err(status(other, &answer.headers)),
         }
@@ -246,6 +255,8 @@ async fn decoded(
 ) -> Result<Fetched, Failure> {
     let mut hash = Sha256::new();
     for (body, _) in &bodies {
+        // The length is hashed too: without it, the same bytes cut into other pages would have the same
+        // hash.
         hash.update(body.len().to_be_bytes());
         hash.update(body);
     }
@@ -276,6 +287,8 @@ async fn decoded(
     let records = decoding
         .await
         .map_err(|_error| Failure::form("the answer cannot be decoded"))??;
+    // An empty answer is mostly an error of the source. Taken as the new state, it would store a cursor
+    // and hide the error until the content changes.
     if records.is_empty() && !source.text.fetch.may_be_empty {
         return Err(Failure::form("the answer has no record"));
     }
@@ -288,6 +301,7 @@ pub(crate) async fn read_file(path: &std::path::Path, most: u64) -> Result<Bytes
     let unreadable = |_error| Failure::new("file", "the file of the source cannot be read");
     let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
     let mut body = BytesMut::new();
+    // One byte more than allowed shows a file that is too large, without trusting its size beforehand.
     let mut limited = file.take(most + 1);
     while limited.read_buf(&mut body).await.map_err(unreadable)? > 0 {}
     if body.len() as u64 > most {
@@ -316,6 +330,7 @@ fn fetching(source: &Source, error: &outbound::Error) -> Failure {
 fn status(status: StatusCode, headers: &HeaderMap) -> Failure {
     let seconds = headers
         .get(header::RETRY_AFTER)
+        // Only seconds are read. A date (RFC 9110 section 10.2.3) is left to the usual pause.
         .and_then(|value| value.to_str().ok()?.trim().parse().ok());
     Failure {
         retry_after: seconds.map(Duration::from_secs),

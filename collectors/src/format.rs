@@ -42,6 +42,7 @@ pub(crate) fn next_page(body: &Bytes, pointer: &str) -> Result<Option<String>, F
     let document: Value = parse(body)?;
     match document.pointer(pointer) {
         None | Some(Value::Null) => Ok(None),
+        // Sources mark the last page by a missing member, null or an empty text.
         Some(Value::String(next)) if next.is_empty() => Ok(None),
         Some(Value::String(next)) => Ok(Some(next.clone())),
         Some(_) => Err(Failure::form("the address of the next page is no text")),

@@ -29,6 +29,7 @@ impl Hosts {
     /// Waits for the turn at a host.
     pub(crate) async fn turn(&self, host: &str, pause: Duration) -> Turn {
         let last = self.last(host);
+        // The lock of tokio serves in the order of asking, so no collector starves at a busy host.
         let turn = last.lock_owned().await;
         if let Some(last) = *turn {
             tokio::time::sleep_until(last + pause).await;
@@ -39,6 +40,8 @@ impl Hosts {
     fn last(&self, host: &str) -> LastRequest {
         let mut hosts = self.last.lock();
         if hosts.len() >= MAX_HOSTS {
+            // A host that somebody waits for has a second owner. Forgotten, it would get two requests
+            // at once.
             hosts.retain(|_, last| Arc::strong_count(last) > 1);
         }
         Arc::clone(hosts.entry(host.to_owned()).or_default())

@@ -17,6 +17,8 @@ pub(crate) fn record(source: &Source, raw: &Value) -> Option<Value> {
     for field in &source.text.fields {
         let value = match (&field.constant, &field.from) {
             (Some(constant), _) => Some(constant.clone()),
+            // `convert` ends the whole record by `?`: a value of a wrong type must not become an absent
+            // one.
             (None, Some(from)) => match raw.pointer(from).filter(|value| !is_absent(value)) {
                 Some(value) => Some(convert(field, value)?),
                 None => None,
@@ -50,6 +52,8 @@ fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
             Value::Bool(flag) => Some(flag.to_string().into()),
             _ => None,
         },
+        // Texts are parsed in full: "7 apples" is no 7, as a column that changed its meaning must be
+        // noticed.
         FieldType::Integer => match value {
             Value::Number(number) => integer(number).map(Value::from),
             Value::String(text) => text.trim().parse::<i64>().ok().map(Value::from),
@@ -59,6 +63,7 @@ fn convert(field: &FieldMap, value: &Value) -> Option<Value> {
             Value::Number(_) => Some(value.clone()),
             Value::String(text) => {
                 let number = text.trim().parse::<f64>().ok()?;
+                // NaN and the infinities have no JSON, so they are no value.
                 Number::from_f64(number).map(Value::Number)
             }
             _ => None,

@@ -55,6 +55,8 @@ impl Robots {
             }
         }
         Self {
+            // A group that names this client replaces the general one, even with fewer rules (RFC 9309
+            // section 2.2.1).
             rules: if has_own { own } else { all },
         }
     }
@@ -63,6 +65,8 @@ impl Robots {
     pub(crate) fn allow(&self, path: &str) -> bool {
         let matching = self.rules.iter().filter(|(pattern, _)| matches(pattern, path));
         matching
+            // By octets, as RFC 9309 section 2.2.2 counts them; of equal lengths, `true` is the
+            // greater.
             .max_by_key(|(pattern, allows)| (pattern.len(), *allows))
             .is_none_or(|(_, allows)| *allows)
     }

@@ -79,12 +79,16 @@ async fn attempt(
     };
     fault::point("collect.fetched");
     let rows = mapped(source, &raw, &mut report.counts)?;
+    // The rows of a large source would otherwise be in memory twice for the rest of the run.
     drop(raw);
+    // Only now: a source that fails its checks makes no dataset.
     intake.prepare(source).await?;
     let (new, is_held) = judged(source, intake, rows, &mut report.counts).await?;
     fault::point("collect.judged");
     let mut all_decided = !is_held;
     for (number, batch) in batches(&new).enumerate() {
+        // The key has the run's id: repeating a call within the run submits once, and the next run is
+        // not answered with the outcome of this one.
         all_decided &= submit(source, intake, batch, &format!("collect-{run}-{number}"), report).await?;
         fault::point("collect.submitted");
     }
@@ -108,6 +112,8 @@ fn mapped(source: &Source, raw: &[Value], counts: &mut RunCounts) -> Result<Vec<
     let failed = raw.len() - rows.len();
     counts.fetched = raw.len() as u64;
     counts.failed = failed as u64;
+    // A few odd rows are the source's own. When most fail, the definition is out of date, and
+    // submitting the rest would hide it.
     if failed * MOST_FAILED > raw.len() {
         return Err(Failure::new(
             "schema_changed",
@@ -132,6 +138,7 @@ async fn judged(
                 Judged::New => new.push(row.clone()),
                 Judged::Known => counts.known += 1,
                 Judged::Refused => counts.refused += 1,
+                // The row is not submitted and the cursor stays, so the next run judges it again.
                 Judged::Held => is_held = true,
             }
         }
@@ -173,6 +180,8 @@ fn batches(rows: &[Value]) -> impl Iterator<Item = &[Value]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
         let mut bytes = 0;
+        // The first row of a batch is always taken, so a row above the limit does not end the batches;
+        // the service refuses it by name.
         let fitting = rest.iter().take(BATCH_ROWS).take_while(|row| {
             let is_first = bytes == 0;
             bytes += row.to_string().len();

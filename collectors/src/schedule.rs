@@ -58,6 +58,7 @@ impl Schedule {
         let rule = || "must run every 6 to 24 hours".to_owned();
         // 250 runs are at least two months, which contain every distance unless months differ; 1,600 are at least a year.
         let runs = if self.months == ALL_MONTHS { 250 } else { 1_600 };
+        // A fixed start, so that the same expression is accepted or refused on every day.
         let mut last = Timestamp::from_micros(1_767_225_600_000_000);
         last = self.next(last).ok_or_else(rule)?;
         for _ in 0..runs {

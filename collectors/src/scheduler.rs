@@ -139,6 +139,8 @@ impl Scheduler {
             if collector.next_at > now || collector.is_leased(now, self.options.lease) {
                 continue;
             }
+            // Before the lease is taken: a run that waited for a place with a lease would keep other
+            // processes from it.
             let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
                 break;
             };
@@ -182,6 +184,7 @@ impl Scheduler {
         let started = self.clock.now();
         let run = ContributionId::new(started).to_string();
         let lease = self.options.lease;
+        // One statement decides between processes; what `round` read before it may be out of date.
         let Some(begun) = collectors.begin(source.name(), &run, started, lease, at_once).await? else {
             return Ok(None);
         };
@@ -201,6 +204,8 @@ impl Scheduler {
             _ if is_stopped => begun.due_at.min(now),
             (Some(failure), RunOutcome::Failed) => {
                 let asked = failure.retry_after.unwrap_or_default();
+                // The source's own wish counts only where it is longer, and never beyond the next
+                // instant of the schedule, so a header cannot switch a collector off.
                 let pause = BACKOFF.pause(begun.failures).max(asked);
                 now.plus(pause).min(next(source, now))
             }
@@ -220,6 +225,8 @@ impl Scheduler {
             next_at,
             now,
         };
+        // Conditional on the run's id: a process that stood still past its lease must not store its
+        // cursor over that of the run that followed.
         if !collectors.end(source.name(), &run, end).await? {
             tracing::warn!(
                 collector = source.name(),

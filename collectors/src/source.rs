@@ -158,6 +158,8 @@ impl Source {
     /// # Errors
     /// The first rule that is broken.
     pub fn parse(text: &str, folder: Option<&Path>) -> Result<Self, SourceError> {
+        // Over the whole text, comments included: one fetch too many is cheaper than a change that goes
+        // unnoticed.
         let fingerprint = HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
         let text: SourceText = toml::from_str(text).map_err(|error| SourceError {
             key: String::new(),
@@ -320,6 +322,7 @@ fn check_place(fetch: &Fetch, may_read_files: bool) -> Result<(), SourceError> {
     match (&fetch.url, &fetch.file) {
         (Some(url), None) => {
             let scheme = Url::parse(url).ok().map(|url| url.scheme().to_owned());
+            // Plain `http` passes here, because the client of `outbound` decides whether it is allowed.
             if !matches!(scheme.as_deref(), Some("https" | "http")) {
                 return Err(fail("fetch.url", "must be an address of https"));
             }

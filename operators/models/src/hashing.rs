@@ -127,6 +127,7 @@ impl Features {
             let rarity = words.map(|word| *known.entry(word).or_insert_with(|| idf(word)));
             let (sum, count) = rarity.fold((0.0, 0.0_f32), |(sum, count), idf| (sum + idf, count + 1.0));
             #[expect(clippy::cast_precision_loss, reason = "a logarithm needs few digits")]
+            // The logarithm keeps a text from gaining by repetition of one word.
             let often = 1.0 + (feature.count as f32).ln();
             let weight = feature.weight * often * if count > 0.0 { sum / count } else { 1.0 };
             match name.strip_prefix('w').filter(|_| feature.weight >= WORD) {
@@ -154,6 +155,9 @@ impl Features {
 fn spread(vector: &mut [f32], name: &str, weight: f32) {
     for seed in [1, 2] {
         let hash = xxh3_64_with_seed(name.as_bytes(), seed);
+        // Features that share a dimension cancel each other about as often as they add, so collisions
+        // are noise and not a pull toward each other. With two dimensions each, one collision spoils
+        // half of a feature.
         let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
         let dimension = usize::try_from(hash % DIMENSIONS as u64).unwrap_or(0);
         vector[dimension] += sign * weight * std::f32::consts::FRAC_1_SQRT_2;
@@ -162,11 +166,14 @@ fn spread(vector: &mut [f32], name: &str, weight: f32) {
 
 /// Adds the parts of 3 to 5 characters of `<word>`.
 fn grams(vector: &mut [f32], word: &str, weight: f32) {
+    // The frame tells the beginning and end of a word from its middle.
     let framed = format!("<{word}>");
     let starts: Vec<usize> = framed.char_indices().map(|(at, _)| at).chain([framed.len()]).collect();
     let characters = starts.len() - 1;
     let count: usize = (3..=5).map(|length| (characters + 1).saturating_sub(length)).sum();
     #[expect(clippy::cast_precision_loss, reason = "a word has few parts")]
+    // By the root of their number, so that the parts of a long word together weigh as much as those of
+    // a short one.
     let each = weight / (count.max(1) as f32).sqrt();
     for length in 3..=5_usize {
         for first in 0..(characters + 1).saturating_sub(length) {

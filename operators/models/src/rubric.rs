@@ -45,6 +45,8 @@ pub fn score(unit: &UnitText, near: &Near) -> Scored {
     }
     let far = near
         .unit
+        // A cosine of 0.90 or more counts as no distance and one of 0.50 or less as full distance:
+        // texts without a common subject share common words too.
         .map_or(1.0, |_| ((0.90 - f64::from(near.cosine)) / 0.40).clamp(0.0, 1.0));
     let scores = axes(&features, far, &Weights::COMMITTED);
     Scored {

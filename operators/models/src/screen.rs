@@ -107,6 +107,7 @@ fn judge(record: &str) -> Opinion {
         return Opinion::Acceptable;
     };
     let mut found = [0_usize; 8];
+    // Overlapping, because a phrase of one class may lie within one of another.
     for matched in automaton.find_overlapping_iter(record) {
         found[classes[matched.pattern().as_usize()] as usize] += 1;
     }
@@ -127,6 +128,7 @@ fn judge(record: &str) -> Opinion {
             "the shape of a verdict or of a chat",
         );
     }
+    // Neither is an objection alone: operators write about chat alerts, and about fraud in betting.
     if has(Class::Contact) && has(Class::Trade) {
         return objection("contact_spam", "knowledge", "a contact beside an offer");
     }

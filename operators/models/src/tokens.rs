@@ -98,6 +98,7 @@ pub fn tokens(text: &str, sink: &mut dyn FnMut(Token<'_>)) {
         let plain = text
             .chars()
             .filter(|character| shown(character) && !is_sentence(character));
+        // Filtered again after folding, which can turn a visible character into one that does not show.
         folded = plain.nfkc().filter(shown).collect();
         &folded
     };
@@ -195,6 +196,7 @@ impl<'a> Scan<'a, '_> {
         while end < bytes.len() {
             match bytes[end] {
                 digit if digit.is_ascii_digit() => number.push(char::from(digit)),
+                // Only a comma before exactly three digits groups thousands; `1,2` is a list.
                 b',' if is_digit(end + 1) && is_digit(end + 2) && is_digit(end + 3) && !is_digit(end + 4) => {}
                 b'.' if is_digit(end + 1) => number.push('.'),
                 _ => break,
@@ -216,6 +218,7 @@ impl<'a> Scan<'a, '_> {
         }
         self.emit(&number, TokenKind::Number, false);
         let parts: Vec<usize> = number.match_indices('.').map(|(at, _)| at).collect();
+        // A search for 1.2 finds 1.2.3. Four parts bound what a long run of dots can emit.
         for at in parts.iter().rev().take(4) {
             self.emit(&number[..*at], TokenKind::Number, false);
         }

@@ -31,6 +31,8 @@ pub(super) fn read<T: Echoed>(body: &[u8], echo: &str) -> Option<T> {
     let [choice] = completion.choices.as_slice() else {
         return None;
     };
+    // An answer that ended at the limit of tokens, or that a filter cut, may parse and still lack its
+    // end.
     if choice.finish_reason.as_deref() != Some("stop") {
         return None;
     }
@@ -39,7 +41,10 @@ pub(super) fn read<T: Echoed>(body: &[u8], echo: &str) -> Option<T> {
     if text.len() > MOST_BYTES || !text.starts_with('{') {
         return None;
     }
+    // The whole text must be the object: prose around it is a model that talks, perhaps because it was
+    // told to.
     let answer: T = serde_json::from_str(text).ok()?;
+    // The number stands behind the text, so a verdict written into the text beforehand cannot have it.
     (answer.echo() == echo && answer.is_sound()).then_some(answer)
 }
 
@@ -247,6 +252,7 @@ fn object(members: &[(&str, Value)]) -> Value {
         .iter()
         .map(|(name, schema)| ((*name).to_owned(), schema.clone()))
         .collect();
+    // The strict mode of the chat API wants every member required and no others, or refuses the schema.
     json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
 }
 

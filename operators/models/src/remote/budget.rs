@@ -62,12 +62,18 @@ impl Budget {
 
     /// Sets tokens of the day aside, with new leases where needed.
     pub(super) async fn reserve(&self, now: Timestamp, tokens: u64) -> Result<Reserved, Unavailable> {
+        // Held across the database: calls of one process would otherwise lease in parallel, each more
+        // than it needs.
         let mut state = self.state.lock().await;
         let day = now.day();
+        // Rests of the day before are dropped: other processes count only leases, and those of a day
+        // end with it.
         if state.day != day {
             *state = State { day, next: 0, left: 0 };
         }
         while state.left < tokens {
+            // Numbers are tried in order and each is asked for once, so a spent day costs at most as
+            // many calls as it has leases, for all requests of the process together.
             let number = state.next;
             if number == LEASES {
                 return Err(Unavailable {
@@ -76,6 +82,7 @@ impl Budget {
                 });
             }
             match self.leases.take(day, number).await {
+                // Added and not set: what an earlier lease left is still leased.
                 Ok(true) => state.left += self.size(number),
                 Ok(false) => {}
                 Err(error) => {
@@ -103,6 +110,8 @@ impl Budget {
 
     /// Returns the tokens of a lease. All leases together are the tokens of the day.
     const fn size(&self, number: u64) -> u64 {
+        // Each size is the difference of two rounded sums, so the sizes add up to the budget for every
+        // remainder. Quotient and remainder apart keep the products from overflowing.
         (number + 1) * (self.per_day / LEASES) + (number + 1) * (self.per_day % LEASES) / LEASES
             - number * (self.per_day / LEASES)
             - number * (self.per_day % LEASES) / LEASES

@@ -76,6 +76,8 @@ impl ChatModel {
         if let Some(answer) = self.answer(question).await? {
             return Ok(answer);
         }
+        // The control has the same instructions and schema, so only the text differs between the two
+        // questions.
         let (text, nearest) = own();
         let control = Question {
             text: &text,
@@ -110,6 +112,8 @@ impl ChatModel {
             match self.provider.ask(request).await {
                 Ok(answer) => match read(&answer, &numbers.echo) {
                     Some(answer) => return Ok(Some(answer)),
+                    // Counted here only: a request without an answer was tried again by the provider
+                    // already.
                     None => asked += 1,
                 },
                 Err(Failure::Unavailable(unavailable)) => return Err(unavailable),
@@ -134,6 +138,8 @@ impl ChatModel {
         };
         match self.provider.ask(request).await {
             Ok(answer) => {
+                // Only after it worked: a refusal may be about this text, for one that is too long for
+                // the model.
                 self.is_loose.store(true, Ordering::Relaxed);
                 Ok(read(&answer, &numbers.echo))
             }
@@ -160,6 +166,8 @@ impl ChatModel {
     async fn nearest(&self, near: &Near) -> Option<Value> {
         let (unit, previews) = (near.unit?, self.previews.as_ref()?);
         let preview = previews.preview(unit).await?;
+        // Rounded, since the digits behind would make equal questions differ and tell the model
+        // nothing.
         let similarity = (f64::from(near.cosine) * 100.0).round() / 100.0;
         Some(json!([{"title": preview.title, "preview": preview.text, "similarity": similarity}]))
     }
@@ -180,6 +188,8 @@ impl ChatModel {
 
     /// Asks if a group of records may be published. Returns the objection if one may not.
     async fn screen_once(&self, records: &[&str]) -> Result<Option<Opinion>, Unavailable> {
+        // As JSON within JSON: as text, every quote of a record would be escaped once more and cost
+        // tokens.
         let parsed = |record: &&str| serde_json::from_str(record).unwrap_or_else(|_| Value::from(*record));
         let text = match records {
             [one] => parsed(one),
@@ -216,15 +226,20 @@ impl Scorer for ChatModel {
         let nearest = self.nearest(near).await;
         let order = Axis::ALL.map(Axis::name);
         let first = self.score_once(&text, nearest.as_ref(), order).await?;
+        // Built from the text itself: the mark of a cut and the escapes of JSON are no evidence.
         let read = normalised(&[&unit.title, "\n", &unit.body, "\n", &unit.source_declaration].concat());
         let mut axes = first.axes().map(|axis| counted(axis, &read));
         let total = Axes::of_tenths(axes).total();
         if CLOSE.contains(&total) {
             let [first, second, third, fourth] = order;
+            // In the other order, so that no axis is graded twice under the impression of the same one
+            // before it.
             let again = [fourth, third, second, first];
             let again = self.score_once(&text, nearest.as_ref(), again).await?;
             let second = again.axes().map(|axis| counted(axis, &read));
             let other = Axes::of_tenths(second).total();
+            // Near the threshold one answer decides about publication, so a second is asked for. Two
+            // that differ much show doubt, and doubt counts against the text.
             axes = if total.abs_diff(other) <= APART {
                 let mut means = axes;
                 for (mean, other) in means.iter_mut().zip(second) {
@@ -239,6 +254,7 @@ impl Scorer for ChatModel {
         }
         let mut fixes = FIXES.map(ToOwned::to_owned);
         for (fix, axis) in fixes.iter_mut().zip(first.axes()) {
+            // The sentence of a model goes to the author, and may repeat what the text told it to say.
             let said = vetted(&axis.fix).await;
             if !said.is_empty() {
                 *fix = said;
@@ -261,6 +277,8 @@ impl Comparer for ChatModel {
     }
 
     async fn compare(&self, unit: &UnitText, near: &Near) -> Result<Option<Compared>, Unavailable> {
+        // A text that was hidden or withdrawn since has no preview, and must not be shown to a model
+        // either.
         let Some(nearest) = self.nearest(near).await else {
             return Ok(None);
         };
@@ -345,6 +363,7 @@ impl ChatModel {
         let (mut start, mut length) = (0, 0);
         for (at, record) in records.iter().enumerate() {
             let more = record.chars().count() + 1;
+            // A record that is longer than a question has one of its own, where it is cut.
             if at > start && length + more > self.most {
                 groups.push(start..at);
                 (start, length) = (at, 0);
@@ -425,6 +444,7 @@ fn halves(range: &std::ops::Range<usize>) -> [std::ops::Range<usize>; 2] {
 /// Returns the tenths of an axis. `text` is the normal form of the unit.
 fn counted(axis: &AxisScore, text: &str) -> u8 {
     let evidence = normalised(&axis.evidence);
+    // A few letters are in every text, so short evidence proves nothing.
     let is_read = evidence.chars().count() >= EVIDENCE && text.contains(&evidence);
     let score = tenths(axis.score);
     if is_read { score } else { score.min(WITHOUT_EVIDENCE) }

@@ -30,9 +30,12 @@ impl Circuit {
     /// Counts a failure. `asked` is the wait that the provider asks for. Returns the time from which to ask again.
     pub(super) fn failed(&mut self, now: Timestamp, holds: Backoff, asked: Option<Duration>) -> Timestamp {
         self.failures = self.failures.saturating_add(1);
+        // The first failures do not double the wait: up to the limit they may be of single requests.
         let doublings = self.failures.saturating_sub(FAILURES);
         let until = now.plus(asked.unwrap_or_else(|| holds.longest(doublings)));
         if self.failures >= FAILURES || asked.is_some() {
+            // Calls that were under way fail later than the one that opened the circuit, and must not
+            // shorten its wait.
             self.open_until = self.open_until.max(Some(until));
         }
         until

@@ -43,6 +43,8 @@ impl RemoteEmbedder {
     pub fn new(provider: Arc<Provider>, model: impl Into<String>, dimensions: usize) -> Self {
         let model = model.into();
         Self {
+            // Vectors are compared only under one id. A change of how texts are put together needs a
+            // new version, or old and new vectors would be taken for each other's neighbours.
             id: format!("{model}-{dimensions}-{VERSION}"),
             provider,
             model,
@@ -96,6 +98,7 @@ impl RemoteEmbedder {
         }
         let mut vectors: Vec<Option<Vector>> = vec![None; count];
         for item in answer.data {
+            // By the index of the answer: the API does not promise the order of the texts.
             let place = vectors.get_mut(item.index)?;
             if place.is_some() || item.embedding.len() != self.dimensions {
                 return None;
@@ -142,6 +145,7 @@ struct Item {
 
 /// Returns the text that is embedded.
 fn input(text: &EmbeddedText<'_>) -> String {
+    // Cut here, because a provider may refuse a text that is too long instead of cutting it.
     let body: String = text.body.chars().take(CHARACTERS).collect();
     format!("{}\n{body}", text.title).trim().to_owned()
 }
@@ -155,5 +159,6 @@ fn unit_length(mut vector: Vector) -> Option<Vector> {
     for value in &mut vector {
         *value /= length;
     }
+    // Length 1 makes the product of two vectors their cosine, without a division for each comparison.
     vector.iter().all(|value| value.is_finite()).then_some(vector)
 }

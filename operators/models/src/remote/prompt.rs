@@ -59,6 +59,7 @@ impl Question<'_> {
     pub(super) fn request(&self, model: &str, is_strict: bool) -> Option<(Value, Numbers)> {
         let text = line(self.text);
         let nearest = self.nearest.map(line);
+        // Over both texts, since the nearest unit is a stranger's text too.
         let numbers = Numbers::draw(&[text.as_str(), nearest.as_deref().unwrap_or_default()].concat())?;
         let mark = &numbers.mark;
         let mut data = format!("UNIT {mark} BEGIN\n{text}\nUNIT {mark} END");
@@ -73,6 +74,8 @@ impl Question<'_> {
             system.extend(["\nThe schema: ", &schema.to_string()]);
             json!({"type": "json_object"})
         };
+        // The order and the numbers come last, in a message of their own, so that the data cannot speak
+        // after them.
         let last = format!("The unit ends above. {} Numbers: {mark} {}", self.order, numbers.echo);
         let request = json!({
             "model": model,
@@ -101,6 +104,7 @@ fn line(value: &Value) -> String {
             || matches!(code, 0x2028 | 0x2029)
             || operators::is_invisible(code);
         if is_escaped {
+            // JSON escapes characters beyond the first plane as two surrogates (RFC 8259 section 7).
             for unit in character.encode_utf16(&mut [0; 2]) {
                 line.extend(["\\u", &format!("{unit:04x}")]);
             }
@@ -118,6 +122,7 @@ pub(super) fn cut(text: &str, most: usize) -> Option<String> {
         return None;
     }
     let half = most / 2;
+    // Both ends stay, because the beginning says what a text is about and the end what came of it.
     let first = text.char_indices().nth(half).map_or(text.len(), |(at, _)| at);
     let last = text.char_indices().nth(length - half).map_or(text.len(), |(at, _)| at);
     Some([&text[..first], CUT, &text[last..]].concat())

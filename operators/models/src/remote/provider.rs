@@ -120,6 +120,7 @@ impl Provider {
 
     /// Sends a request, again where that can help, and returns the bytes of the answer.
     pub(super) async fn ask(&self, request: Request<'_>) -> Result<Bytes, Failure> {
+        // Only before the first try: all tries of a request count as one failure, or as one answer.
         if let Some(until) = self.circuit.lock().waits(self.clock.now()) {
             return Err(held(until));
         }
@@ -134,6 +135,7 @@ impl Provider {
                 });
                 tokio::time::sleep(wait).await;
             }
+            // Reserved for each try, since a provider bills every request that it received.
             let reserved = self.reserve(&body, request.answer_tokens).await?;
             let posted = self
                 .transport
@@ -149,6 +151,8 @@ impl Provider {
             };
             match sort(reply.status) {
                 Sort::Answer => {
+                    // Without a figure the reservation stands, which is the most that the request can
+                    // have cost.
                     self.settle(reserved, spent(&reply.body)).await;
                     self.circuit.lock().succeeded();
                     return Ok(reply.body);
@@ -178,6 +182,7 @@ impl Provider {
         let now = self.clock.now();
         let asked = asked
             .filter(|asked| *asked > LONGEST_ASKED)
+            // Bounded: a header of years must not switch the reviews off for ever.
             .map(|asked| asked.min(LONGEST_HOLD));
         let until = self.circuit.lock().failed(now, self.waits.hold, asked);
         tracing::warn!(
@@ -212,7 +217,9 @@ fn held(until: Timestamp) -> Failure {
 const fn sort(status: u16) -> Sort {
     match status {
         200 => Sort::Answer,
+        // The request itself is at fault, so it neither counts for the circuit nor is sent again.
         400 | 413 | 422 => Sort::Refused,
+        // The statuses that the clients of the API's authors try again, and 425 (RFC 8470).
         408 | 409 | 425 | 429 | 500..=599 => Sort::Passing,
         _ => Sort::Lasting,
     }

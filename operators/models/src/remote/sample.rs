@@ -40,6 +40,7 @@ impl Sample {
     pub(super) fn takes_group(&self) -> bool {
         let mut state = self.state.lock();
         state.groups += 1;
+        // Groups are counted before this, so that their number stays the position in the contribution.
         if state.is_over || state.asked >= self.most {
             return false;
         }
@@ -59,6 +60,8 @@ impl Sample {
     /// Returns true if the two halves of a group may be asked about.
     pub(super) fn locates(&self) -> bool {
         let mut state = self.state.lock();
+        // Both halves are asked about, or none: an answer about one of them says nothing about the
+        // other.
         if state.located + 2 > LOCATING {
             return false;
         }
@@ -70,6 +73,8 @@ impl Sample {
 /// Returns true once in `n` times, and always if the system has no randomness.
 fn by_chance(n: u64) -> bool {
     let mut random = [0; 8];
+    // Chance of the system and not a hash of the text: an author could try texts until the hash passes
+    // them.
     getrandom::fill(&mut random).is_err() || u64::from_le_bytes(random) % n == 0
 }
 

@@ -129,6 +129,7 @@ pub(super) fn features(title: &str, body: &str, source: &str) -> Features {
     head.add(&title_sentence);
     counts.versions.extend(head.versions);
     counts.identifiers.extend(head.identifiers);
+    // Two syllables stand for one word, so that lengths and densities agree between the two languages.
     let weight = share(counts.latin_words * 2 + counts.east_asian, 2);
     let mut features = Features {
         qty: sat(counts.quantities.len(), 6.0),

@@ -271,6 +271,8 @@ pub(super) fn quantities(lower: &str) -> Vec<Quantity> {
         let number: String = lower[start..at].chars().filter(|c| *c != ',').collect();
         let Ok(value) = number.parse::<f64>() else { continue };
         let dash = matches!(before, Some('-' | '=' | ':'));
+        // A range such as `10-20 ms` has its second number behind a dash, and `retries=3` is a quantity
+        // too.
         if in_name && !dash {
             continue;
         }
@@ -307,6 +309,7 @@ pub(super) fn unit_of(word: &str) -> Option<&'static str> {
     let ends = word.char_indices().map(|(at, c)| at + c.len_utf8()).collect::<Vec<_>>();
     ends.iter()
         .rev()
+        // Particles are short; a longer rest makes the beginning a part of another word.
         .filter(|end| word[**end..].chars().count() <= 4)
         .find_map(|end| exact(&word[..*end]))
 }

@@ -42,6 +42,8 @@ fn evidence(features: &Features) -> f64 {
         0.5 * features.compare + 0.5 * features.terms,
     ];
     kinds.sort_by(f64::total_cmp);
+    // The best kind carries the score, so a text need not measure, instruct and tell of a failure all
+    // at once.
     (kinds[3] + 0.3 * kinds[2]).min(1.0)
 }
 

@@ -13,6 +13,7 @@ pub fn identifiers(text: &str, sink: &mut dyn FnMut(&str, bool)) {
     let mut lower = String::new();
     for run in text.as_bytes().split(|byte| !is_part(*byte)) {
         let joins = |byte: &u8| !byte.is_ascii_alphanumeric();
+        // Joints at the ends are punctuation of the sentence, such as the stop behind a name.
         let from = run.iter().position(|byte| !joins(byte)).unwrap_or(run.len());
         let to = run.iter().rposition(|byte| !joins(byte)).map_or(from, |last| last + 1);
         let run = &run[from..to];
