@@ -17,6 +17,8 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     let mut hash = Fnv::START;
     for name in FILES {
         let bytes = fs::read(folder.join(name))?;
+        // The order is fixed: read from the folder, it would differ between machines, and so would the
+        // addresses of replicas that serve one page.
         hash = hash.with(name.as_bytes()).with(&bytes);
     }
     println!("cargo::rustc-env=ASSETS_HASH={:016x}", hash.0);

@@ -134,6 +134,7 @@ pub struct AnswerView {
     /// True if the requester chose it.
     pub is_chosen: bool,
     /// True if the requester's operator has bought the item.
+    // Shown beside the choice, so that readers see if the requester paid for what it chose.
     pub is_bought: bool,
     /// True if its author withdrew it.
     pub is_withdrawn: bool,
@@ -168,6 +169,7 @@ impl RequestPage {
     fn curl(&self) -> String {
         let (base, id) = (&self.chrome.base, &self.request.id);
         let item = if self.is_dataset() {
+            // Within double quotes of a shell, so that the variables of the example are filled in.
             r#"\"dataset\": \"$DATASET\""#
         } else {
             r#"\"unitId\": \"$UNIT_ID\""#

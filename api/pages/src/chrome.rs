@@ -64,6 +64,7 @@ impl Theme {
         match word {
             "light" => Self::Light,
             "dark" => Self::Dark,
+            // The word comes from a cookie, which anybody can set to anything.
             _ => Self::System,
         }
     }
@@ -71,6 +72,8 @@ impl Theme {
     /// Returns the theme that the button of the header chooses.
     const fn next(self) -> Self {
         match self {
+            // From the system's choice the button leads to dark: without a script, nobody knows what
+            // the system chose.
             Self::System => Self::Dark,
             Self::Dark => Self::Light,
             Self::Light => Self::System,
@@ -93,6 +96,8 @@ pub struct Chrome {
     /// Person who is signed in, if anybody.
     pub person: Option<Person>,
     /// Token that every form sends back as `form_token`; empty where there is none.
+    // Bound to the session, and compared by every form operation: another site can make a browser send
+    // the cookie, but does not know the token.
     pub form_token: String,
     /// Path and query of the page itself. Pages below `/console` have the rail of the console if a person is signed in.
     pub path: String,
@@ -115,6 +120,8 @@ pub(crate) struct NavLink {
 impl Chrome {
     /// Returns true if the page stands in the console, with the rail beside it.
     pub(crate) fn is_console(&self) -> bool {
+        // A refusal below `/console` is shown to strangers too, and they get the frame of the public
+        // site.
         self.person.is_some() && covers("/console", self.place())
     }
 
@@ -144,6 +151,7 @@ impl Chrome {
 
     /// Returns the path of the page without its query.
     pub(crate) fn place(&self) -> &str {
+        // Links are compared by path alone, because the query of a list says which page of it is shown.
         self.path.split(['?', '#']).next().unwrap_or_default()
     }
 
@@ -151,6 +159,7 @@ impl Chrome {
     fn links(&self, links: &[(&'static str, &'static str)], is_console: bool) -> Vec<NavLink> {
         let here = links.iter().map(|(href, _)| *href);
         let here = here.filter(|href| covers(href, self.place()));
+        // `/console` is above every page of the console. Only the longest match is the place.
         let here = here.max_by_key(|href| href.len());
         let link = |(href, label): &(&'static str, &'static str)| NavLink {
             href,
@@ -169,5 +178,6 @@ impl Chrome {
 /// Returns true if a path is an address or lies below it.
 fn covers(address: &str, path: &str) -> bool {
     let rest = path.strip_prefix(address);
+    // The slash keeps `/consoles` from counting as a page below `/console`.
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

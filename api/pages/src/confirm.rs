@@ -17,6 +17,8 @@ pub struct ConfirmPage {
     /// Path that the form is posted to.
     pub action: String,
     /// Hidden fields of the form.
+    // The fields repeat what was asked, so the answer does not depend on what the service remembers
+    // between the two requests.
     pub fields: Vec<(String, String)>,
     /// Words of the button: a verb and its object.
     pub label: String,

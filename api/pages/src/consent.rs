@@ -17,8 +17,11 @@ pub struct ConsentPage {
     /// Id of the client: the URL of its document, or the id of its registration.
     pub client_id: String,
     /// True if the id is a URL under which the app describes itself; false if it only registered.
+    // A registered app gives itself any name. A URL as id shows at least whose host describes it, so
+    // the page says which of the two it is.
     pub is_known_by_url: bool,
     /// Host that the browser is sent back to.
+    // The host that gets the code. A name can be forged, and this cannot, so the person is shown both.
     pub redirect_host: String,
     /// Address of the endpoint that the app asks for.
     pub endpoint: String,
@@ -35,6 +38,8 @@ pub struct ConsentPage {
     /// Value of the field `agent`, as chosen; empty at first.
     pub chosen: String,
     /// Value of the hidden field `request`.
+    // The query of the app's request, which is checked again with the answer: nothing of it is kept in
+    // between.
     pub request: String,
     /// Rules that the input breaks.
     pub errors: Vec<FieldError>,
@@ -70,6 +75,8 @@ impl ConsentPage {
         if !self.chosen.is_empty() {
             return &self.chosen;
         }
+        // A choice is always marked, so that the form works with one press and the browser cannot send
+        // it without an agent.
         self.agents.first().map_or("new", |agent| agent.id.as_str())
     }
 

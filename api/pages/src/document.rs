@@ -30,6 +30,8 @@ fn lower(level: HeadingLevel, before: HeadingLevel) -> HeadingLevel {
         HeadingLevel::H2 => HeadingLevel::H3,
         _ => HeadingLevel::H4,
     };
+    // The page has the one heading of the first level. A level that is left out would break the outline
+    // that screen readers offer.
     level.max(HeadingLevel::H2).min(deepest)
 }
 
@@ -37,6 +39,8 @@ fn lower(level: HeadingLevel, before: HeadingLevel) -> HeadingLevel {
 fn web(address: CowStr<'_>) -> CowStr<'_> {
     let scheme = address.split_once(':').map(|(scheme, _)| scheme);
     let is_safe =
+        // A colon after a slash, `#` or `?` belongs to a relative address. Everything else before a
+        // colon is a scheme, and `javascript:` would run in the page's origin.
         scheme.is_none_or(|scheme| matches!(scheme, "http" | "https" | "mailto") || scheme.contains(['/', '#', '?']));
     if is_safe { address } else { CowStr::from("") }
 }
@@ -44,7 +48,11 @@ fn web(address: CowStr<'_>) -> CowStr<'_> {
 impl Rendered {
     pub(crate) fn of(markdown: &str) -> Self {
         let mut level_before = HeadingLevel::H1;
+        // Tables alone. Footnotes, for one, would put ids of the author's choice into the page, which
+        // could stand in for those of our own elements.
         let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| match event {
+            // Shown and not dropped: a reader sees that something was written there, and an author
+            // finds the mistake.
             Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
             Event::Start(Tag::Heading { level, .. }) => {
                 level_before = lower(level, level_before);
@@ -97,6 +105,7 @@ impl TermsPage {
             .strip_prefix("# ")
             .and_then(|rest| rest.split_once('\n'));
         let body = match heading {
+            // The page shows the title above the document already.
             Some((first, rest)) if first.trim() == title => rest,
             _ => markdown,
         };

@@ -40,6 +40,8 @@ pub struct InvitePage {
     /// Frame of the page.
     pub chrome: Chrome,
     /// True after the form was sent; the same for every address.
+    // The same for every address: a different answer for one that was invited would tell who has an
+    // account.
     pub asked: bool,
     /// Address as the person typed it.
     pub email: String,
@@ -71,6 +73,7 @@ pub struct CheckMailPage {
     /// Path to go to after signing in.
     pub next: Option<String>,
     /// Time until which no letters are sent, if so.
+    // The page is the same for an address without an account: nothing was stored, and the text says so.
     pub paused_until: Option<Instant>,
 }
 

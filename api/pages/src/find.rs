@@ -19,12 +19,15 @@ pub struct FindPage {
     /// Number of matches, or of candidates.
     pub total: u64,
     /// True if every match is counted.
+    // With vectors every document is near to some degree, so the number is that of candidates, and the
+    // page does not call it the number of matches.
     pub is_exact: bool,
     /// Name of what compares meanings.
     pub judge: String,
     /// True if that is no model.
     pub is_heuristic: bool,
     /// Conditions in force, which the search form sends along, as names and values.
+    // A form of GET replaces the whole query of its address, so the conditions travel as hidden fields.
     pub kept: Vec<(String, String)>,
     /// Address of the search without conditions.
     pub clear: String,

@@ -46,6 +46,8 @@ pub struct HomeDataset {
 impl HomePage {
     /// Returns a first call that works without an account.
     fn curl(&self) -> String {
+        // The configured address and not that of the request: behind a proxy the two differ, and the
+        // call is meant for another machine.
         let base = &self.chrome.base;
         match self.newest.first() {
             Some(dataset) => format!("curl -s {base}/projects/{}", dataset.slug),

@@ -172,6 +172,7 @@ impl PublicDatasetPage {
     /// Returns the most records that one of the drawn versions added.
     fn most(&self) -> u64 {
         let added = self.dataset.versions.iter().take(BARS).map(|version| version.added);
+        // Not 0, by which heights are divided.
         added.max().unwrap_or_default().max(1)
     }
 
@@ -180,6 +181,7 @@ impl PublicDatasetPage {
         let most = self.most();
         let latest: Vec<_> = self.dataset.versions.iter().take(BARS).collect();
         let bars = latest.iter().rev().enumerate().map(|(place, version)| {
+            // At least 1, so that a version that added little is still a bar that can be pointed at.
             let height = (version.added.saturating_mul(100) / most).clamp(1, 100);
             Bar {
                 x: place * 10,
@@ -197,6 +199,8 @@ impl PublicDatasetPage {
     }
 
     fn curl(&self) -> String {
+        // Before the first version the calls name version 1, which they can be copied for once it is
+        // there.
         let (base, slug, version) = (&self.chrome.base, &self.dataset.slug, self.dataset.version.max(1));
         let buy = if self.dataset.price.is_some() {
             format!(

@@ -15,12 +15,16 @@ pub(crate) fn grouped(number: u64) -> String {
 
 /// Returns an amount of micro-USDC in USDC, to the millionth.
 pub(crate) fn usdc(micro: i64) -> String {
+    // In integers: a double has no exact hundredth, and a ledger that shows rounded amounts does not
+    // add up.
     format!("{}.{:06}", micro / 1_000_000, (micro % 1_000_000).abs())
 }
 
 /// Returns an amount of micro-USDC with its sign.
 pub(crate) fn usdc_signed(micro: i64) -> String {
+    // The minus of mathematics has the width of the plus, so amounts stand below each other.
     let sign = if micro < 0 { '\u{2212}' } else { '+' };
+    // Unlike `abs`, it has a value for the least integer too.
     let micro = micro.unsigned_abs();
     format!("{sign}{}.{:06}", micro / 1_000_000, micro % 1_000_000)
 }
@@ -35,6 +39,7 @@ pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let (mut whole, mut tenths, mut unit) = (bytes, 0, 0);
     while whole >= 1024 && unit + 1 < UNITS.len() {
+        // Cut and not rounded: rounded, the tenths could be ten.
         tenths = whole % 1024 * 10 / 1024;
         whole /= 1024;
         unit += 1;

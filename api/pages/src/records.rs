@@ -48,6 +48,7 @@ pub struct LeaderboardPage {
     /// True for all time, false for the last 30 days.
     pub is_all: bool,
     /// Time at which the ranking was made.
+    // A ranking is kept for a minute, so the page says how old it is.
     pub as_of: Instant,
     /// Agents that have points, best first.
     pub rows: Vec<PlaceRow>,

@@ -24,6 +24,7 @@ pub struct ErrorPage {
     /// Id of the request.
     pub request_id: String,
     /// Answer as JSON.
+    // The same answer as a program gets, so that a person can hand it to one who writes programs.
     pub json: String,
 }
 
@@ -54,6 +55,8 @@ impl ErrorPage {
             400 => "Go back, change what the message names, and send it again. Nothing was changed.",
             401 => "Your session may have ended. A link by mail signs you in; no password is needed.",
             403 => "The page may belong to somebody else, or the form is older than your session. Open it again.",
+            // The texts of a status must hold for every cause that has it, since the page does not know
+            // which it was.
             404 => "No item has this address, or it is private to another operator. The two look the same on purpose.",
             409 => "Somebody may have been faster. Open the page again to see how it stands.",
             410 => "Ask for a new one; the old one stays closed.",

@@ -27,6 +27,7 @@ pub struct ReportPage {
     /// E-mail address, as typed.
     pub email: String,
     /// Rules that the input breaks.
+    // Everything that was typed comes back with the errors, so nobody has to type it twice.
     pub errors: Vec<FieldError>,
 }
 

@@ -34,6 +34,7 @@ pub struct Discussion {
     /// Reviews and questions of buyers, newest first.
     pub reviews: Vec<Thread>,
     /// Number of reviews and questions.
+    // The lists are cut, so their lengths are not the numbers.
     pub review_count: u64,
     /// Address of the newest reviews; absent where they are shown.
     pub reviews_first: Option<String>,

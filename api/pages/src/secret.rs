@@ -57,6 +57,7 @@ impl SecretPage {
 
     fn key(chrome: Chrome, title: String, key: String, explain: String) -> Self {
         let curl = format!(
+            // A read: whoever copies the first call to try it changes nothing with it.
             "curl -s {}/projects \\\n  -H \"Authorization: Bearer {key}\"",
             chrome.base
         );

@@ -93,6 +93,7 @@ impl Instant {
 
     /// Returns the words for the distance to `now`.
     fn words(self, now: Self) -> String {
+        // Saturating, because the times of rows may be of a clock that was wrong by any amount.
         let distance = self.0.saturating_sub(now.0);
         let size = distance.saturating_abs();
         let amount = match size {
@@ -109,6 +110,7 @@ impl Instant {
             _ => match size / DAY {
                 1 => "1 day".to_owned(),
                 days if size < 7 * DAY => format!("{days} days"),
+                // From a week on the distance says less than the date.
                 _ => return self.text("%-d %b %Y"),
             },
         };
@@ -126,6 +128,7 @@ impl Instant {
             return "expired".to_owned();
         }
         match left {
+            // The same form as the script's, which replaces the text once a second.
             ..HOUR => format!("{:02}:{:02}", left / MINUTE, left % MINUTE / SECOND),
             _ => format!("{} h {:02} min", left / HOUR, left % HOUR / MINUTE),
         }
@@ -139,6 +142,7 @@ impl fmt::Display for Shown {
         match form {
             Form::Relative => {
                 let (title, words) = (at.plain(), at.words(now));
+                // The full time is in the title, as a page may be read hours after it was rendered.
                 write!(f, "<time datetime=\"{machine}\" title=\"{title}\">{words}</time>")
             }
             Form::Full => write!(f, "<time datetime=\"{machine}\">{}</time>", at.plain()),

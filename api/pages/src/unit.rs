@@ -24,6 +24,7 @@ pub struct UnitPage {
     /// Characters that are not shown.
     pub hidden: u64,
     /// Declared source, for those who read the whole text.
+    // The source may contain what the seller sells, so it goes with the text and not with the facts.
     pub source: Option<String>,
     /// Scores of the version; `None` until it is judged.
     pub scores: Option<ScoreView>,
@@ -131,6 +132,7 @@ impl UnitPage {
         let shown = u64::try_from(markdown.chars().count()).unwrap_or(u64::MAX);
         Self {
             chrome,
+            // Both are numbers of characters; bytes would give readers of Korean a third of the figure.
             hidden: unit.length.saturating_sub(shown),
             unit,
             text: Rendered::of(markdown),

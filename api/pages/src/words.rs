@@ -67,6 +67,7 @@ pub(crate) fn operation(name: &str) -> String {
         "decide_report" => "decided about a report",
         "restore_item" => "showed an item again",
         "answer_takedown" => "answered a takedown",
+        // An operation that is new here still has readable words.
         other => return other.replace('_', " "),
     };
     words.to_owned()

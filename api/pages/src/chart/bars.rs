@@ -40,6 +40,8 @@ impl HtmlSafe for Bars {}
 
 /// Returns hundredths as a decimal number.
 fn decimal(hundredths: u64) -> String {
+    // In integers, so that the text of a drawing does not depend on the way in which doubles are
+    // rounded.
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
@@ -64,10 +66,13 @@ impl Bars {
     pub(crate) fn of_contributions(days: &[DayCount]) -> Self {
         let total = |day: &DayCount| day.merged.saturating_add(day.waiting).saturating_add(day.rejected);
         let most = days.iter().map(total).max().unwrap_or(0);
+        // At least 2, because the axis also names the half of the top, which must be a whole number.
         let top = round_up(most.max(2));
         let pitch = SIDE / u64::try_from(days.len()).unwrap_or(1).max(1);
+        // The rest is the gap between two bars.
         let width = pitch * 72 / 100;
         let share = |count: u64| {
+            // In 128 bits: the product of a large count and the height does not fit 64.
             let share = u128::from(count) * u128::from(SIDE) / u128::from(top);
             u64::try_from(share).unwrap_or(SIDE)
         };
@@ -77,8 +82,11 @@ impl Bars {
             let mut y = SIDE;
             let counts = [day.merged, day.waiting, day.rejected];
             let mut pieces = Vec::new();
+            // From the bottom up, in the order of the legend.
             for ((_, class), count) in SERIES.iter().zip(counts).filter(|(_, count)| *count > 0) {
                 let height = share(count);
+                // Saturating, because each height is rounded by itself and their sum may exceed the
+                // side.
                 y = y.saturating_sub(height);
                 pieces.push(Piece {
                     class,

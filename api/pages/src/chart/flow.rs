@@ -210,6 +210,7 @@ impl Flow {
             // Counts that contradict each other must not draw water below its bed.
             let after = left.saturating_sub(lost);
             let (high, low) = (level(left), level(after));
+            // One row of a million is a line too thin to see, and it is the one that people look for.
             let height = (low.0 - high.0).max(THINNEST);
             steps.push(Step {
                 name,
@@ -223,6 +224,7 @@ impl Flow {
                 out_height: Tenths(height),
                 out_width: Tenths(pitch - 120),
                 passed_share: Tenths(part(after, self.rows, 1000)),
+                // The same for the bars of the table.
                 lost_share: Tenths(part(left - after, self.rows, 1000).max(8)),
             });
             left = after;

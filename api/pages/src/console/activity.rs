@@ -49,6 +49,7 @@ pub struct ActivityRow {
     /// Thing that was changed, as the call named it.
     pub subject: Option<String>,
     /// Id of the request.
+    // The same id is in the log lines of the service, so a report with it leads to them.
     pub request_id: String,
 }
 

@@ -78,6 +78,7 @@ pub struct ClaimView {
     /// Phrase as the person typed it.
     pub phrase: String,
     /// Rule that the phrase breaks, such as that it is another one.
+    // A wrong phrase is shown at its claim, and not at the top, where it would belong to any of them.
     pub error: Option<String>,
 }
 
@@ -178,6 +179,7 @@ impl AgentsPage {
     }
 
     fn free(&self) -> usize {
+        // A waiting claim keeps its place: otherwise an approval could fail after the person decided.
         (self.limit as usize).saturating_sub(self.active().count() + self.claims.len())
     }
 

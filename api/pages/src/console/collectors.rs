@@ -75,6 +75,8 @@ pub struct CollectorRow {
     /// Latest version that a run merged.
     pub version: Option<u64>,
     /// New rows of the latest runs, oldest first.
+    // Several runs, because one without news is normal and a row of them is a sign that a source has
+    // ended.
     pub news: Vec<u64>,
     /// Latest run; `None` before the first one.
     pub last: Option<CollectorRunRow>,
@@ -117,12 +119,15 @@ impl CollectorRunRow {
     /// Returns the duration with one digit, such as `0.4 s`.
     fn took(&self) -> String {
         self.millis
+            // A run that has not ended has no duration, and not one of 0 s.
             .map(|millis| format!("{}.{} s", millis / 1_000, millis % 1_000 / 100))
             .unwrap_or_default()
     }
 
     /// Returns what the run did.
     fn result(&self) -> String {
+        // A run that failed may have counted rows before it did; shown, they would look like its
+        // result.
         if let Some(reason) = &self.reason {
             return reason.clone();
         }

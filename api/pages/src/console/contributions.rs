@@ -113,6 +113,8 @@ pub struct ContributionRow {
 impl ContributionRow {
     /// Returns the begin and the end of the id, which tell contributions of a list apart.
     pub(crate) fn short_id(&self) -> String {
+        // The begin of a UUID of version 7 is its time (RFC 9562 section 5.7), which contributions of
+        // one minute share, and the end is random.
         let ends = self.id.split_once('-').zip(self.id.rsplit_once('-'));
         match ends {
             Some(((begin, _), (_, end))) => format!("{begin}-…-{end}"),
@@ -123,6 +125,7 @@ impl ContributionRow {
     pub(crate) fn result(&self) -> String {
         match (&self.reason, self.accepted) {
             (Some(reason), _) => reason.clone(),
+            // The difference are duplicates: a refused row would have rejected the whole batch.
             (None, Some(accepted)) if accepted < self.records => {
                 let dropped = counted(self.records - accepted, "duplicate", "duplicates");
                 format!("{} accepted, {dropped} dropped", grouped(accepted))
@@ -234,6 +237,8 @@ impl ContributionPage {
             refused: gate.refused,
             held: gate.held,
         });
+        // The first gate counts what arrived. The row's own number of records is 0 for an upload until
+        // it is decided.
         let rows = self.gates.first().map_or(self.contribution.records, |gate| gate.rows);
         let flow = Flow {
             rows,

@@ -125,6 +125,7 @@ pub struct VersionRow {
     /// Number of the version.
     pub version: u64,
     /// Id of the contribution that it came from, if that is of the operator or to a dataset of the operator.
+    // Pages of other operators' contributions are 404, so there is no link to them.
     pub contribution: Option<String>,
     /// Name of the agent that made the contribution.
     pub agent: String,
@@ -188,6 +189,7 @@ impl DatasetPage {
     /// Returns the call that contributes to the dataset.
     fn curl(&self) -> String {
         let (base, slug) = (&self.chrome.base, &self.dataset.slug);
+        // A record of this contract and not a fixed one, so that the copied call is accepted.
         let record = self.dataset.example.as_deref().unwrap_or("{ … }");
         format!(
             r#"curl -s "{base}/projects/{slug}/contribute?wait=20" \

@@ -37,6 +37,7 @@ pub struct MoneyPage {
     /// Price of a pack of credits.
     pub pack: i64,
     /// Address that sells a pack.
+    // An address of x402, because a person's browser cannot pay; a wallet opens it.
     pub top_up: String,
     /// Shares by the day of the sale, newest first; days without a sale are left out.
     pub days: Vec<HoldRow>,
@@ -83,6 +84,8 @@ pub struct EntryRow {
     /// Balance of the entry's account after it, in micro-USDC.
     pub after: i64,
     /// True for given credits.
+    // Bought and given credits are two accounts, each with balances of its own, so an entry names its
+    // account.
     pub is_given: bool,
 }
 
@@ -129,6 +132,8 @@ impl MoneyPage {
     /// Returns an amount in dollars and cents, rounded down.
     fn dollars(&self, micro: impl Borrow<i64>) -> String {
         let micro = *micro.borrow();
+        // Rounded down: a balance must never look larger than it is, and the ledger below shows it to
+        // the millionth.
         format!("{}.{:02}", micro / 1_000_000, micro % 1_000_000 / 10_000)
     }
 

@@ -73,6 +73,8 @@ impl Attention {
         Self {
             mark: Mark::Hold,
             word: "claim".to_owned(),
+            // Isolated: a name with characters of the other direction would otherwise turn the rest of
+            // the sentence.
             what: format!("An agent that calls itself {} wants to join", isolate(agent)),
             detail: format!("Approve it before {}, or it expires.", expires_at.plain()),
             href: "/console/agents".to_owned(),

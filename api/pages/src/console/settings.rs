@@ -65,6 +65,8 @@ pub struct SessionRow {
     /// Network address that signed in.
     pub address: String,
     /// Program that signed in, as it calls itself.
+    // The header `User-Agent`, which a program can set to anything: a hint for the person, and no
+    // proof.
     pub program: String,
 }
 
@@ -89,6 +91,8 @@ pub struct PayoutView {
     /// Address that comes into force later, and when.
     pub pending: Option<(String, Instant)>,
     /// True if the person signed in recently enough to change it.
+    // Without a fresh sign-in the page shows the way to one in place of the form, so that the change is
+    // not refused after it was typed.
     pub is_fresh: bool,
     /// Address as the person typed it.
     pub typed: String,
