@@ -15,6 +15,8 @@ pub trait Gate: Debug + Send {
     fn name(&self) -> &'static str;
 
     /// Returns one verdict per row of `rows`. The answer depends on the rows only, never on batches judged before.
+    // Mutable for buffers only. State from batch to batch would make a verdict depend on the order in
+    // which batches arrive, and a redelivery would get another one.
     fn judge(&mut self, rows: &Batch) -> Verdicts;
 }
 

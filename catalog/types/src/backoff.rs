@@ -24,6 +24,7 @@ impl Backoff {
     /// Returns the longest pause after `failures` failures before this one.
     pub fn longest(self, failures: u32) -> Duration {
         self.first
+            // Bounded twice: the power must not overflow before `min` cuts the pause to the longest.
             .saturating_mul(2_u32.saturating_pow(failures.min(MOST_DOUBLINGS)))
             .min(self.most)
     }

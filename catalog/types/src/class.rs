@@ -12,6 +12,7 @@ pub enum Kind {
     /// The credential is valid but may not do this.
     Forbidden,
     /// The item does not exist, or the caller may not know that it does.
+    // One word for both, since a caller that could tell them apart would learn what is hidden.
     NotFound,
     /// The request contradicts the current state.
     Conflict,
@@ -24,6 +25,8 @@ pub enum Kind {
     /// A component that the request needs is down; a later try may succeed.
     Unavailable,
     /// A file that the request needs is not what was written; somebody restores it from a copy.
+    // Apart from `Internal`: a retry does not help, and the operator has to restore a file and not to
+    // report a defect.
     Damaged,
     /// A defect of the service.
     Internal,

@@ -45,8 +45,10 @@ impl Axes {
         let sum: u16 = self
             .tenths()
             .into_iter()
+            // Cut to the range here too, because axes are also read from stored rows.
             .map(|tenths| u16::from(tenths.min(MAX_TENTHS)))
             .sum();
+        // Rounded down, so that no rounding lifts a text over the pass mark.
         u8::try_from(sum / 4).unwrap_or(MAX_TENTHS)
     }
 

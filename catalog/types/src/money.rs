@@ -39,6 +39,7 @@ impl FromStr for MicroUsdc {
 /// Dollars and cents, such as `0.10`; more decimals only where the amount has them.
 impl fmt::Display for MicroUsdc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // In integers, so that an amount is shown to the digit: a double has no exact cent.
         let (dollars, micros) = (self.0 / 1_000_000, (self.0 % 1_000_000).abs());
         if micros % MICROS_PER_CENT == 0 {
             write!(f, "{dollars}.{:02}", micros / MICROS_PER_CENT)

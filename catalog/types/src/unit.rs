@@ -38,6 +38,8 @@ pub struct UnitScores {
 
 /// Result of the review of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+// The tag and the words are in messages and in rows, so a new variant needs a reader that knows it
+// first.
 #[serde(tag = "status", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum UnitResolution {
     /// The version passed its review and is published.
@@ -86,6 +88,7 @@ pub struct SimilarUnit {
 /// Returns true if a report ends with a hold that belongs to its text.
 pub fn is_held_by_its_text(report: &[ReviewEntry]) -> bool {
     let is_held = |entry: &ReviewEntry| entry.outcome == StepOutcome::Held && entry.code == UNUSABLE_ANSWER;
+    // Only the last entry decides: a text that was held before and then judged is not held any more.
     report.last().is_some_and(is_held)
 }
 

@@ -28,6 +28,7 @@ impl UploadLayout {
         if n == 0 || n > self.parts {
             return None;
         }
+        // Checked, because a layout is also read from messages, where nothing has compared its numbers.
         let before = self.part_size.checked_mul(u64::from(n - 1))?;
         let left = self.bytes.checked_sub(before)?;
         Some(if n == self.parts { left } else { self.part_size })

@@ -58,6 +58,7 @@ macro_rules! words {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                // `pad` and not `write_str`, so that a column width of a format is kept.
                 f.pad(self.as_str())
             }
         }
@@ -480,6 +481,8 @@ impl From<ReportReason> for TakedownReason {
 impl TakedownReason {
     /// Returns true if a buyer keeps what is taken down for this reason.
     pub const fn is_kept(self) -> bool {
+        // Such an item harms only who reads it, and a buyer paid to. The other reasons concern a third
+        // party's rights or the law, which a purchase does not change.
         matches!(self, Self::Spam | Self::Inaccurate)
     }
 }

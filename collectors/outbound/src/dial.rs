@@ -24,6 +24,8 @@ pub(crate) struct Direct;
 #[async_trait]
 impl Dialer for Direct {
     async fn dial(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        // An address and not a name: a name would be resolved once more, after the check, and may lead
+        // elsewhere by then.
         TcpStream::connect(address).await
     }
 }

@@ -58,6 +58,8 @@ pub fn sources(config: &Config) -> anyhow::Result<Vec<Source>> {
             );
         }
     }
+    // The name is the key of the row with cursor and lease, which two sources would overwrite for each
+    // other.
     for (at, source) in sources.iter().enumerate() {
         if sources[..at].iter().any(|other| other.name() == source.name()) {
             bail!("`collectors.sources`: two sources are named `{}`", source.name());
@@ -144,6 +146,7 @@ fn own_address(config: &Config, listening: Option<SocketAddr>) -> anyhow::Result
     let named = [&config.collectors.server, &config.server.public_url];
     match (named, listening) {
         ([server, _], _) if !server.is_empty() => Ok(server.clone()),
+        // The own listener comes before the public address, which leads through a proxy and its limits.
         (_, Some(address)) => Ok(format!("http://{}", reachable(address))),
         ([_, public_url], None) if !public_url.is_empty() => Ok(public_url.clone()),
         _ => bail!("`collectors.server` or `server.public_url` must name the service that records are submitted to"),
@@ -247,8 +250,10 @@ async fn by_platform(
     let clock = clock(config);
     let store = connect(config, Schema::Current).await?;
     let scheduler = scheduler(config, &arguments.remote.server, &store, &clock, sources).await?;
+    // The row must exist before a lease on it can be taken.
     scheduler.see().await?;
     let report = scheduler.once(&source, true, stop).await;
+    // Closed before the result is looked at, so that a failed run also leaves no open database.
     store.close().await;
     report?.ok_or_else(|| anyhow!("the collector `{name}` is running already"))
 }

@@ -107,6 +107,8 @@ pub(crate) fn build(
     let transport = HttpTransport::new(config).context("the provider of models cannot be used")?;
     let transport: Arc<dyn Transport> = Arc::new(transport);
     let provider = |budget| Arc::new(Provider::new(Arc::clone(&transport), Arc::clone(clock), budget, waits));
+    // One provider for scores, screens and vectors of the review: they share a circuit, so a provider that is down is
+    // found once.
     let reviewing = provider(budget("reviews", config.tokens_per_day - of_search - of_summaries));
     if has_chat {
         let most = config.context_characters.min(SUMMARY_CHARACTERS);
@@ -217,6 +219,7 @@ impl Leases for ObjectLeases {
             .put_opts(&path, Bytes::new().into(), PutMode::Create.into());
         match put.await {
             Ok(_) => Ok(true),
+            // Stores of the S3 API answer a put that exists with either error.
             Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => Ok(false),
             Err(error) => Err(LeaseError(error.to_string())),
         }

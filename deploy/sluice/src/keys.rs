@@ -64,6 +64,8 @@ fn key(key: &Key) -> Value {
 }
 
 pub(crate) fn check_reason(reason: &str) -> anyhow::Result<()> {
+    // The reason becomes a part of the public document of keys, which people read in terminals: a
+    // control character could rewrite the lines around it.
     if reason.trim().is_empty() || reason.chars().count() > MAX_REASON || reason.chars().any(char::is_control) {
         bail!("--reason: must have 1 to {MAX_REASON} characters, none of them a control character");
     }

@@ -38,6 +38,8 @@ pub async fn accept(
     })?;
     let new = NewLoss {
         project: project.id,
+        // The version that was read: a merge in between would make the list of lost versions wrong, so
+        // it is refused as stale.
         expected: project.version,
         roots: recorded.iter().map(|version| version.head.root.to_string()).collect(),
         reason,
@@ -71,6 +73,7 @@ pub async fn accept(
 /// Records the lost versions beside the table, where workers read them.
 async fn publish(store: &Store, tables: &Arc<dyn ObjectStore>, dataset: DatasetId) -> anyhow::Result<()> {
     let lost = known(store, dataset).await?;
+    // Nothing is published for a table that never lost anything, so its folder stays as it is.
     if !lost.is_empty() {
         let published = history::accept(tables, dataset, &lost).await;
         published.context("the loss is accepted, and the workers could not be told; run the command again")?;

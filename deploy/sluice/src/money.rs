@@ -33,7 +33,9 @@ pub async fn credits(store: &Store, clock: &Arc<dyn Clock>, config: &Config, com
     let operator = operator_id(&operator)?;
     let now = clock.now();
     let event = LedgerEventId::new(now);
+    // Cents of 32 bits, so the product fits.
     let amount = MicroUsdc(i64::from(cents) * CENT);
+    // Without a reference every call is a grant of its own. With one, a repeated command grants once.
     let reference = reference.unwrap_or_else(|| event.to_string());
     let new = NewGrant {
         event,
@@ -138,6 +140,7 @@ async fn resolve(
         .is_some_and(|sale| sale.buyer.is_some());
     let to_wallet = match to {
         Some(to) => to == RefundTo::Wallet,
+        // Credits are preferred: a wallet gets its money back by a transfer, which can stay open.
         None => !has_buyer,
     };
     let resolution = if refund {
@@ -145,6 +148,8 @@ async fn resolve(
         DisputeResolution::Refund {
             wallet: to_wallet.then(|| WalletRefund {
                 nonce: pay::payout_nonce(&payout),
+                // Made once here, so the nonce of the refund is the same for each of its attempts, and
+                // the chain pays it once.
                 id: payout,
                 event: LedgerEventId::new(now),
             }),

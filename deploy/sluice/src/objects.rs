@@ -72,6 +72,7 @@ pub async fn tables(objects: Option<&Arc<dyn ObjectStore>>) -> anyhow::Result<BT
         .await
         .context("the tables cannot be listed")?;
     let names = listed.common_prefixes.iter().filter_map(|folder| folder.filename());
+    // The bucket has other folders beside the tables, such as those of uploads and budgets.
     let tables = names.filter(|name| name.parse::<DatasetId>().is_ok());
     Ok(tables.map(str::to_owned).collect())
 }

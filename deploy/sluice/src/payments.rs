@@ -101,6 +101,8 @@ pub(crate) async fn plane(
             patience: PATIENCE,
         });
     }
+    // With a shifted clock the service would take authorizations that are over on the chain, or refuse
+    // valid ones.
     if !config.clock.offset.0.is_zero() {
         bail!("`clock.offset` must be 0s with a facilitator by URL, whose clock is that of the chain");
     }
@@ -108,6 +110,7 @@ pub(crate) async fn plane(
     let asset = asset(config, pay_to)?;
     let client = Arc::new(client(config)?);
     let facilitator = Remote::new(Arc::clone(&client), &config.pay.facilitator, asset.clone());
+    // Asked at the start: a challenge must not offer a version that the facilitator would then refuse.
     let has_v1 = settles(&facilitator, &asset).await?;
     let chain: Option<Arc<dyn Chain>> = if config.pay.rpc_url.is_empty() {
         tracing::warn!(
@@ -116,6 +119,7 @@ pub(crate) async fn plane(
         None
     } else {
         let node = Node::new(client, config.pay.rpc_url.clone(), asset.clone());
+        // A node of another chain sees none of our payments, and "not used" would be believed.
         node.check().await.context("the node of `pay.rpc_url` cannot be used")?;
         Some(Arc::new(node))
     };
@@ -146,6 +150,8 @@ fn client(config: &Config) -> anyhow::Result<Client> {
         }
     }
     let mut options = Options::new("sluice");
+    // Both URLs are the administrator's. A facilitator beside the service is private, and no caller can
+    // choose an address here.
     options.allow_private = true;
     options.ports = Ports::Any;
     Ok(Client::new(options)?)
@@ -163,6 +169,7 @@ async fn settles(facilitator: &Remote, asset: &Asset) -> anyhow::Result<bool> {
             (kind.version, kind.scheme.as_str(), &kind.network) == (protocol.number().into(), "exact", &network)
         })
     };
+    // Version 2 is what challenges offer in their header, so a start without it would sell nothing.
     if !settles(Protocol::V2) {
         bail!(
             "the facilitator of `pay.facilitator` does not settle `exact` on {}",
@@ -174,6 +181,7 @@ async fn settles(facilitator: &Remote, asset: &Asset) -> anyhow::Result<bool> {
 
 /// Returns the key of the built-in treasury, which is made at its first use.
 async fn stored_key(store: &Store, clock: &Arc<dyn Clock>) -> anyhow::Result<Key> {
+    // The database keeps the first key that any replica brings, and returns that one to all.
     let secret = store.secret(TREASURY, Key::random()?, clock.now()).await?;
     Key::from_bytes(&secret).context("the stored key of the treasury is no key")
 }
@@ -189,6 +197,8 @@ fn treasury(config: &Config, file: &Path) -> anyhow::Result<(Address, Option<Key
                 .with_context(|| format!("the key in `{}`", file.display()))?;
             Some(Key::from_bytes(&word.0).with_context(|| format!("`{}` has no key", file.display()))?)
         }
+        // A key is made only where no address is configured. With one, a new key could not spend what
+        // is paid there, and the mistake would show at the first payout.
         Err(error) if error.kind() == ErrorKind::NotFound && pay_to.is_empty() => Some(new_key(file)?),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(error).with_context(|| format!("`{}` cannot be read", file.display())),
@@ -214,9 +224,12 @@ fn new_key(file: &Path) -> anyhow::Result<Key> {
         catalog::storage::create_directory(folder)
             .with_context(|| format!("cannot create the folder `{}`", folder.display()))?;
     }
+    // The mode is given at the creation: set afterwards, there would be a moment in which others can
+    // read the key. `create_new` never replaces a key that has money.
     let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
     let written = written.and_then(|mut opened| {
         writeln!(opened, "{}", x402::Word(bytes))?;
+        // Synced before anybody is told the address, since money at the address of a lost key is lost.
         opened.sync_all()
     });
     written.with_context(|| format!("cannot write the key of the treasury to `{}`", file.display()))?;

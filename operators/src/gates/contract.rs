@@ -24,6 +24,8 @@ impl Gate for Contract {
     fn judge(&mut self, rows: &Batch) -> Verdicts {
         let mut refusals = Refusals::default();
         for defect in rows.defects() {
+            // A closure, because a row keeps only so many reasons and a text for the others would be
+            // made for nothing.
             refusals.add(defect.row, || reason(defect));
         }
         refusals.into_verdicts(rows.len())

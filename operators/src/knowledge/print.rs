@@ -79,6 +79,8 @@ fn signature(normal: &str) -> (Signature, usize) {
             continue;
         }
         shingles += 1;
+        // The first byte of the hash chooses the bin and the next four are the value, so the two are
+        // independent.
         let hash = xxh3_64_with_seed(&normal.as_bytes()[starts[index]..starts[end.min(characters)]], 1);
         let [bin, a, b, c, d, ..] = hash.to_be_bytes();
         let value = u32::from_be_bytes([a, b, c, d]);
@@ -99,6 +101,8 @@ fn densified(bins: &[Option<u32>; SIGNATURE]) -> Signature {
         let mut attempt = 0_u32;
         while found.is_none() {
             let mut key = [0; 8];
+            // By the bin and the try alone: two texts with the same empty bin must borrow from the same
+            // full one, or their signatures would differ where the texts do not.
             key[..4].copy_from_slice(&count(index).to_le_bytes());
             key[4..].copy_from_slice(&attempt.to_le_bytes());
             let [.., other] = xxh3_64(&key).to_be_bytes();
@@ -120,6 +124,7 @@ fn paragraphs(body: &str) -> Vec<(u64, u32)> {
         let normal = normalised(current);
         let characters = normal.chars().count();
         let east_asian = normal.chars().filter(|character| is_east_asian(*character)).count();
+        // A syllable or ideograph says about as much as two or three letters.
         let least = if east_asian * 2 >= characters {
             EAST_ASIAN_PARAGRAPH
         } else {

@@ -165,6 +165,7 @@ impl PublishedUnits {
         for (before, band) in before.iter_mut().zip(bands(&signature)) {
             *before = self.by_band.insert(band, slot).unwrap_or(NONE);
         }
+        // Slots without a signature get an empty row, because the list is indexed by slot.
         self.before.resize(slot as usize, [NONE; BANDS]);
         self.before.push(before);
         self.signatures.push(signature);
@@ -202,6 +203,7 @@ impl PublishedUnits {
         } else {
             NEAR_BINS
         };
+        // Texts with few shingles share many of them by chance, so more of the bins must be equal.
         if let Some(unit) = nearest.filter(|_| equal >= needed) {
             return Look {
                 copy: Some(Copy::Near(unit, share)),

@@ -17,6 +17,8 @@ pub type KeyMap<V> = HashMap<RecordKey, V, BuildMapHasher>;
 /// The secret of this process.
 static SECRET: LazyLock<[u64; 2]> = LazyLock::new(|| {
     let random = RandomState::new();
+    // `RandomState` is seeded by the system. It is enough here: the secret must not be guessed by
+    // somebody who never sees a hash.
     [random.hash_one(0), random.hash_one(1)]
 });
 

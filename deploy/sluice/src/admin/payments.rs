@@ -41,9 +41,13 @@ pub(super) async fn faucet(
     wallet: &str,
     usdc: u32,
 ) -> anyhow::Result<()> {
+    // Checked although the ledger is not needed here: with another facilitator the wallets of the
+    // database are on no chain, and the gift would be worth nothing.
     payments::built_in(config, store, clock).await?;
     let wallet: Address = wallet.parse().with_context(|| format!("ADDRESS: `{wallet}`"))?;
     let now = clock.now();
+    // Counted one by one under the counter's lock, so that two commands together stay within the day's
+    // limit.
     for _unit in 0..usdc {
         let event = Event {
             rule: "faucet",
@@ -129,6 +133,7 @@ async fn resolve(
 ) -> anyhow::Result<()> {
     let payment = store.payments().get(id).await?;
     let payment = payment.with_context(|| format!("there is no payment `{id}`"))?;
+    // Every other state is proved by an answer or by the chain, and must not be overruled by hand.
     if payment.state != PaymentState::Unknown {
         bail!(
             "the payment `{id}` is {}; only one that is unknown is resolved",

@@ -146,6 +146,7 @@ fn outcome(contribution: &Contribution) -> Submitted {
         },
         ("rejected", _, Some("duplicates")) => Submitted::Duplicates,
         ("rejected", ..) => Submitted::Refused,
+        // A word of a newer service counts as not decided, so that the place in the source stays.
         _ => Submitted::Held,
     }
 }

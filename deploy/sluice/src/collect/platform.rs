@@ -29,6 +29,8 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
     let fresh = Secret::generate(SecretKind::AgentKey)?.hash();
     let secret = store.secret(SECRET, fresh, now).await?;
     let token = Sha256::new()
+        // The text separates this use of the secret from any other, and its number lets the key change
+        // once.
         .chain_update(b"sluice collectors agent key 1")
         .chain_update(secret);
     let key = format!(
@@ -50,6 +52,7 @@ pub(super) async fn key(store: &Store, clock: &Arc<dyn Clock>, terms: &str) -> a
         token_hash: Secret::generate(SecretKind::OperatorToken)?.hash(),
         now,
     };
+    // Two processes may start together; the one that comes second finds the address taken by the first.
     if store.operator_create(operator).await? == OperatorCreated::EmailTaken
         && store.operator(OperatorId::PLATFORM).await?.is_none()
     {

@@ -9,6 +9,8 @@ pub(super) fn luhn(digits: &[u8]) -> bool {
         .rev()
         .enumerate()
         .map(|(place, digit)| {
+            // From the right, every second digit counts double, and the digits of a product of two
+            // digits are added.
             let value = u32::from(*digit) << (place % 2);
             if value > 9 { value - 9 } else { value }
         })

@@ -139,11 +139,13 @@ pub(super) fn top_level(label: &str, called: &impl Fn() -> bool) -> Option<usize
             return Some(name.len());
         }
     }
+    // Any such label: the encoded names (RFC 3492) are too many to list, and nothing else begins so.
     if label.len() > 4 && label.is_char_boundary(4) && label[..4].eq_ignore_ascii_case("xn--") {
         return Some(label.len());
     }
     let length = label.bytes().take_while(u8::is_ascii_alphabetic).count();
     let (name, rest) = label.split_at(length);
+    // No top-level domain has a digit outside of `xn--`, so this is a version or a file name.
     if rest.starts_with(|character: char| character.is_ascii_digit()) {
         return None;
     }
@@ -151,6 +153,8 @@ pub(super) fn top_level(label: &str, called: &impl Fn() -> bool) -> Option<usize
     let listed = |list: &HashSet<&str>| list.contains(name.as_str());
     let known = match length {
         0 | 1 => false,
+        // Every two letters after a dot would otherwise make an address of a file name such as
+        // `user@build.rb`.
         2 => listed(&COUNTRY_NAMES),
         _ => listed(&GENERIC_NAMES) || (length <= 18 && !listed(&NEVER_NAMES) && called()),
     };

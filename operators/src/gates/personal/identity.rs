@@ -10,6 +10,7 @@ use super::number::{Gap, Number};
 
 /// Adds the kinds of identity number that `candidate` is.
 pub(super) fn judge(candidate: &Number<'_>, kinds: &mut Kinds) {
+    // No government writes these numbers with a plus; such digits are a phone number's.
     if candidate.plus {
         return;
     }

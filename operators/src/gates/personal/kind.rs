@@ -98,6 +98,7 @@ impl Kind {
 
 /// A set of kinds, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+// A set of bits, because it is made for every number in every record, mostly to stay empty.
 pub(super) struct Kinds(u32);
 
 impl Kinds {
